@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn names_of_all_matching_engines_fit() {
-        for choice in midplane_device::matching::Choice::ALL {
+        for choice in midplane_device::matching::EngineChoice::ALL {
             let board = Blackboard::new();
             board.begin();
             board.set_matching(choice.name());

@@ -18,10 +18,10 @@ use core::hint;
 use midplane_abi::blackboard::{Blackboard, Call};
 use midplane_device::Adi;
 use midplane_device::envelope::Rank;
-use midplane_device::interface::{Incoming, Outgoing, Received, Sent, Work};
-use midplane_device::kernel::{AbortReason, CallNote, Heap, Kernel};
+use midplane_device::interface::{IncomingMessage, OutgoingMessage, FastRecv, FastSend, Work};
+use midplane_device::kernel::{AbortReason, CallInfo, HeapUsage, Kernel};
 use midplane_device::memory::UserMemory;
-use midplane_device::request::{RequestId, Whole};
+use midplane_device::request::{RequestId, PlainCompletion};
 use midplane_device::{HookResult, interface};
 use net_torus::Direction;
 use net_torus::coord::Coord;
@@ -199,7 +199,7 @@ pub trait Platform<L> {
     fn report_frees(&mut self, wanted: bool);
 
     /// Returns the state of the program's heap.
-    fn heap(&self) -> Heap;
+    fn heap(&self) -> HeapUsage;
 
     /// Returns the maximum number of heap bytes ever in use.
     fn heap_peak_bytes(&self) -> u64;
@@ -267,7 +267,7 @@ pub(crate) struct Carrier<L, P> {
     /// The delay is over: acknowledgements must be sent.
     answers_due: bool,
     /// The MPI call that the program is in.
-    call: Option<CallNote>,
+    call: Option<CallInfo>,
     /// The blackboard shows an MPI call.
     call_is_up: bool,
     figures: Figures,
@@ -333,16 +333,16 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
-    /// Implements [`Env::fast_send`](midplane_device::interface::Enter::fast_send).
+    /// Implements [`Env::fast_send`](midplane_device::interface::EnterDevice::fast_send).
     #[inline]
-    pub fn fast_send(&mut self, outgoing: &Outgoing) -> Sent {
+    pub fn fast_send(&mut self, outgoing: &OutgoingMessage) -> FastSend {
         if self.is_limited() {
-            return Sent::Not;
+            return FastSend::Unavailable;
         }
         self.put_away();
         let memory = self.carrier.platform.memory();
         if self.adi.send_to_first(memory, &outgoing.to, outgoing.span) {
-            Sent::Complete
+            FastSend::Complete
         } else {
             self.send(outgoing)
         }
@@ -351,11 +351,11 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Continues [`Node::fast_send`] for messages that do not complete in the first attempt.
     // A separate call, so that the fastest path saves few registers.
     #[inline(never)]
-    fn send(&mut self, outgoing: &Outgoing) -> Sent {
-        let &Outgoing { ref to, span } = outgoing;
+    fn send(&mut self, outgoing: &OutgoingMessage) -> FastSend {
+        let &OutgoingMessage { ref to, span } = outgoing;
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
         let sent = self.adi.send_fast(memory, to, span);
-        if sent == Sent::Complete && to.dest == self.adi.rank() {
+        if sent == FastSend::Complete && to.dest == self.adi.rank() {
             // The self-send has been received.
             return sent;
         }
@@ -363,35 +363,35 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
             self.go_on();
         }
         match sent {
-            Sent::Complete if !P::INTERRUPTS && !self.adi.have_copies_left() => Sent::Copied,
+            FastSend::Complete if !P::INTERRUPTS && !self.adi.have_copies_left() => FastSend::Copied,
             sent => sent,
         }
     }
 
-    /// Implements [`Env::fast_receive`](midplane_device::interface::Enter::fast_receive).
+    /// Implements [`Env::fast_receive`](midplane_device::interface::EnterDevice::fast_receive).
     #[inline]
-    pub fn fast_receive(&mut self, function: &'static str, incoming: &Incoming) -> Received {
-        let &Incoming { ref pattern, span } = incoming;
+    pub fn fast_receive(&mut self, function: &'static str, incoming: &IncomingMessage) -> FastRecv {
+        let &IncomingMessage { ref pattern, span } = incoming;
         if self.is_limited() {
-            return Received::Not;
+            return FastRecv::Unavailable;
         }
         self.put_away();
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
         let received = self.adi.receive_fast(memory, pattern, span);
-        let Received::Started(id) = received else {
+        let FastRecv::Started(id) = received else {
             self.go_on();
             return received;
         };
         match self.finish(function, id) {
-            Some(whole) => Received::Complete(whole),
+            Some(whole) => FastRecv::Complete(whole),
             None => received,
         }
     }
 
-    /// Implements [`Env::fast_start_receive`](midplane_device::interface::Enter::fast_start_receive).
+    /// Implements [`Env::fast_start_receive`](midplane_device::interface::EnterDevice::fast_start_receive).
     #[inline]
-    pub fn fast_start_receive(&mut self, incoming: &Incoming) -> Option<RequestId> {
-        let &Incoming { ref pattern, span } = incoming;
+    pub fn fast_start_receive(&mut self, incoming: &IncomingMessage) -> Option<RequestId> {
+        let &IncomingMessage { ref pattern, span } = incoming;
         if self.is_limited() {
             return None;
         }
@@ -404,9 +404,9 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         Some(id)
     }
 
-    /// Implements [`Env::fast_wait`](midplane_device::interface::Enter::fast_wait).
+    /// Implements [`Env::fast_wait`](midplane_device::interface::EnterDevice::fast_wait).
     #[inline]
-    pub fn fast_wait(&mut self, function: &'static str, id: RequestId) -> Option<Whole> {
+    pub fn fast_wait(&mut self, function: &'static str, id: RequestId) -> Option<PlainCompletion> {
         self.put_away();
         let whole = self.adi.conclude_whole(id);
         if whole.is_some() || self.is_limited() {
@@ -418,21 +418,21 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Calls [`Adi::keep_at_hand`] on a board without [interrupts](Platform::INTERRUPTS). This and the next two
     /// functions create no further work.
     #[inline]
-    pub fn keep_at_hand(&mut self, incoming: &Incoming) -> Option<RequestId> {
+    pub fn keep_at_hand(&mut self, incoming: &IncomingMessage) -> Option<RequestId> {
         const { assert!(!P::INTERRUPTS) };
         self.adi.keep_at_hand(&incoming.pattern, incoming.span)
     }
 
     /// Calls [`Adi::send_to_hand`].
     #[inline]
-    pub fn send_to_hand(&mut self, outgoing: &Outgoing) -> bool {
+    pub fn send_to_hand(&mut self, outgoing: &OutgoingMessage) -> bool {
         let memory = self.carrier.platform.memory();
         self.adi.send_to_hand(memory, &outgoing.to, outgoing.span)
     }
 
     /// Calls [`Adi::conclude_at_hand`].
     #[inline]
-    pub fn conclude_at_hand(&mut self, id: RequestId) -> Option<Whole> {
+    pub fn conclude_at_hand(&mut self, id: RequestId) -> Option<PlainCompletion> {
         self.adi.conclude_at_hand(id)
     }
 
@@ -447,7 +447,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
 
     /// Waits for a request within a call.
     #[inline(never)]
-    fn finish(&mut self, function: &'static str, id: RequestId) -> Option<Whole> {
+    fn finish(&mut self, function: &'static str, id: RequestId) -> Option<PlainCompletion> {
         let whole = interface::finish(&mut self.adi, &mut self.carrier, function, id);
         self.carrier.end_call(&mut self.adi);
         whole
@@ -1044,7 +1044,7 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
         self.platform.ns(1).max(1)
     }
 
-    fn heap(&self) -> Option<Heap> {
+    fn heap(&self) -> Option<HeapUsage> {
         Some(self.platform.heap())
     }
 
@@ -1058,7 +1058,7 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
 
     /// Records the current call. Most calls end before anyone needs to know them, so the blackboard shows only a call
     /// that sleeps or that is in progress when the statistics are written.
-    fn note(&mut self, call: Option<CallNote>) {
+    fn note(&mut self, call: Option<CallInfo>) {
         self.call = call;
         if self.call_is_up {
             self.call_is_up = false;
@@ -1077,11 +1077,11 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
 mod tests {
     use super::*;
     use midplane_abi::blackboard::Snapshot;
-    use midplane_device::envelope::Pattern;
+    use midplane_device::envelope::MatchPattern;
     use midplane_device::memory::{RawMemory, Span};
-    use midplane_device::request::Mode;
+    use midplane_device::request::SendMode;
     use midplane_device::send::SendTo;
-    use midplane_device::{Config, Memory};
+    use midplane_device::{DeviceConfig, DeviceMemory};
     use net_torus::router::{Router, Sizes};
     use net_torus::sim::{SimLink, wire_torus};
     use net_torus::{Chunk, Coord, Shape};
@@ -1218,8 +1218,8 @@ mod tests {
             panic!("a heap that does not lend has nothing to report");
         }
 
-        fn heap(&self) -> Heap {
-            Heap { bytes: 0, used: 0 }
+        fn heap(&self) -> HeapUsage {
+            HeapUsage { bytes: 0, used: 0 }
         }
 
         fn heap_peak_bytes(&self) -> u64 {
@@ -1263,12 +1263,12 @@ mod tests {
                     })
                 });
                 let torus = Torus::new(router, links).unwrap();
-                let config = Config {
+                let config = DeviceConfig {
                     shape,
                     rank: Rank::new(rank),
                     request_slots: 64,
                 };
-                let memory = Memory::allocate(4096, shape.nodes() as usize).unwrap();
+                let memory = DeviceMemory::allocate(4096, shape.nodes() as usize).unwrap();
                 let adi = Adi::new(config, memory).unwrap();
                 Node::new(adi, torus, TestPlatform::default())
             })
@@ -1306,16 +1306,16 @@ mod tests {
         dest: Rank::new(1),
         tag: 1,
         context: 0,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     };
 
-    const OUTGOING: Outgoing = Outgoing {
+    const OUTGOING: OutgoingMessage = OutgoingMessage {
         to: TO_THE_OTHER,
         span: Span::EMPTY,
     };
 
-    const ANY: Incoming = Incoming {
-        pattern: Pattern::new(None, None, 0),
+    const ANY: IncomingMessage = IncomingMessage {
+        pattern: MatchPattern::new(None, None, 0),
         span: Span::EMPTY,
     };
 
@@ -1337,7 +1337,7 @@ mod tests {
             links.map(|link| link.holds).sum()
         };
         let before = (node.carrier.beats, holds(node));
-        assert_eq!(node.fast_send(&OUTGOING), Sent::Complete);
+        assert_eq!(node.fast_send(&OUTGOING), FastSend::Complete);
         assert!(node.adi.have_copies_left());
         assert_eq!((node.carrier.beats, holds(node)), before);
         assert_eq!(node.carrier.watch, Watch::Armed);
@@ -1354,7 +1354,7 @@ mod tests {
     fn a_short_message_is_a_step_where_links_keep_time() {
         let node = &mut acquainted::<true, true>()[0];
         let before = node.carrier.beats;
-        assert_eq!(node.fast_send(&OUTGOING), Sent::Complete);
+        assert_eq!(node.fast_send(&OUTGOING), FastSend::Complete);
         assert!(node.carrier.beats > before);
         assert_eq!(node.carrier.watch, Watch::Armed);
     }
@@ -1367,15 +1367,15 @@ mod tests {
         }
         // The first message reaches the link, and that reports a slow neighbour.
         for waiting in 0..16 {
-            assert_eq!(node.fast_send(&OUTGOING), Sent::Complete);
+            assert_eq!(node.fast_send(&OUTGOING), FastSend::Complete);
             assert_eq!(node.adi.have_copies_left(), waiting == 0, "{waiting}");
         }
         node.fast_send(&OUTGOING);
         assert!(node.adi.have_copies_left(), "worth a frame");
         // With a limited share of the processor, no call uses the fast path.
         let mut node = nodes([2, 1, 1]).remove(0).limit_interrupts(50);
-        assert_eq!(node.fast_send(&OUTGOING), Sent::Not);
-        assert_eq!(node.fast_receive("a test", &ANY), Received::Not);
+        assert_eq!(node.fast_send(&OUTGOING), FastSend::Unavailable);
+        assert_eq!(node.fast_receive("a test", &ANY), FastRecv::Unavailable);
         assert_eq!(node.fast_start_receive(&ANY), None);
     }
 
@@ -1620,12 +1620,12 @@ mod tests {
         for _ in 0..4 {
             nodes.iter_mut().for_each(TestNode::interrupted);
         }
-        let pattern = Pattern::new(Some(Rank::new(0)), Some(1), 0);
+        let pattern = MatchPattern::new(Some(Rank::new(0)), Some(1), 0);
         let to = SendTo {
             dest: Rank::new(1),
             tag: 1,
             context: 0,
-            mode: Mode::Standard,
+            mode: SendMode::Standard,
         };
         nodes[1].enter(&mut |adi, kernel| {
             adi.irecv(kernel.memory(), pattern, Span::EMPTY).unwrap();
@@ -1659,7 +1659,7 @@ mod tests {
         let mut nodes = acquainted::<false, false>();
         received(&mut nodes);
         assert!(nodes[1].is_under_way(), "for who stands in");
-        let back = Outgoing {
+        let back = OutgoingMessage {
             to: SendTo {
                 dest: Rank::new(0),
                 ..TO_THE_OTHER
@@ -1716,7 +1716,7 @@ mod tests {
             dest: Rank::new(dest),
             tag: 1,
             context: 0,
-            mode: Mode::Standard,
+            mode: SendMode::Standard,
         };
         let send = |node: &mut TestNode, dest| {
             node.enter(&mut |adi, kernel| {
@@ -1724,7 +1724,7 @@ mod tests {
                 kernel.poll(adi);
             });
         };
-        let pattern = Pattern::new(Some(Rank::new(0)), Some(1), 0);
+        let pattern = MatchPattern::new(Some(Rank::new(0)), Some(1), 0);
         nodes[1].enter(&mut |adi, kernel| {
             adi.irecv(kernel.memory(), pattern, Span::EMPTY).unwrap();
         });
@@ -1754,7 +1754,7 @@ mod tests {
             dest: Rank::new(1),
             tag: 1,
             context: 0,
-            mode: Mode::Standard,
+            mode: SendMode::Standard,
         };
         let send = |node: &mut TestNode| {
             node.enter(&mut |adi, kernel| {
@@ -1792,7 +1792,7 @@ mod tests {
 
     #[test]
     fn a_call_is_named_when_it_sleeps_or_goes_on_for_a_millisecond() {
-        const NOTE: CallNote = CallNote::of("MPI_Test");
+        const NOTE: CallInfo = CallInfo::without_peer("MPI_Test");
         let mut nodes = nodes([2, 1, 1]);
         let node = &mut nodes[0];
         node.carrier.platform.blackboard.begin();

@@ -10,8 +10,8 @@ use midplane_abi::blackboard::End;
 use midplane_abi::failure::Why;
 use midplane_abi::personality::{Exit, LOGS};
 use midplane_abi::status::exit_byte;
-pub use midplane_device::interface::{Enter, Incoming, Outgoing, Received, Sent, Work};
-pub use midplane_device::request::{RequestId, Whole};
+pub use midplane_device::interface::{EnterDevice, IncomingMessage, OutgoingMessage, FastRecv, FastSend, Work};
+pub use midplane_device::request::{RequestId, PlainCompletion};
 pub use midplane_objects::{Env, Process};
 
 use crate::board::platform::{BoardNode, Held};
@@ -77,26 +77,26 @@ fn with_node<R>(work: impl FnOnce(&mut BoardNode) -> R) -> R {
 
 /// Calls [`BoardNode`]'s `fast_send`.
 #[inline]
-pub fn fast_send(outgoing: &Outgoing) -> Sent {
+pub fn fast_send(outgoing: &OutgoingMessage) -> FastSend {
     with_node(|node| node.fast_send(outgoing))
 }
 
 /// Calls [`BoardNode`]'s `fast_receive`.
 #[inline]
-pub fn fast_receive(function: &'static str, incoming: &Incoming) -> Received {
+pub fn fast_receive(function: &'static str, incoming: &IncomingMessage) -> FastRecv {
     console::flush();
     with_node(|node| node.fast_receive(function, incoming))
 }
 
 /// Calls [`BoardNode`]'s `fast_start_receive`.
 #[inline]
-pub fn fast_start_receive(incoming: &Incoming) -> Option<RequestId> {
+pub fn fast_start_receive(incoming: &IncomingMessage) -> Option<RequestId> {
     with_node(|node| node.fast_start_receive(incoming))
 }
 
 /// Calls [`BoardNode`]'s `fast_wait`.
 #[inline]
-pub fn fast_wait(function: &'static str, id: RequestId) -> Option<Whole> {
+pub fn fast_wait(function: &'static str, id: RequestId) -> Option<PlainCompletion> {
     console::flush();
     with_node(|node| node.fast_wait(function, id))
 }

@@ -2,8 +2,8 @@
 
 use net_torus::coord::Coord;
 
-use crate::header::{Header, LONG_BYTES, LONG_HEADER, Place, SHORT_BYTES};
-use crate::port::{Class, Port};
+use crate::header::{Header, LONG_BYTES, LONG_HEADER, TargetOffset, SHORT_BYTES};
+use crate::port::{TrafficClass, Port};
 
 /// Sends a short message of `len` bytes, written by `fill`. Returns false if the injection FIFO of `class` is full:
 /// nothing was sent, and `fill` was not called. Try again later.
@@ -12,7 +12,7 @@ use crate::port::{Class, Port};
 /// If `len` exceeds [`SHORT_BYTES`], or `header` is that of a long message's packet.
 pub fn short<P: Port>(
     port: &mut P,
-    class: Class,
+    class: TrafficClass,
     dest: Coord,
     header: Header,
     len: usize,
@@ -26,7 +26,7 @@ pub fn short<P: Port>(
 
 /// A long message being transmitted: the part not yet split into packets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Transfer {
+pub struct MessageTransfer {
     /// The receiver's handle of the destination buffer.
     pub target: u32,
     /// First byte not yet sent.
@@ -38,7 +38,7 @@ pub struct Transfer {
     pub in_order: bool,
 }
 
-impl Transfer {
+impl MessageTransfer {
     /// Injects up to `packets` packets, whose bytes `read` copies from the message (offset, buffer). Returns the number
     /// injected, which is lower if the message ends or the FIFO is full.
     pub fn push<P: Port>(
@@ -57,7 +57,7 @@ impl Transfer {
                 handler,
                 source: here,
                 argument: 0,
-                place: Some(Place {
+                place: Some(TargetOffset {
                     target: self.target,
                     offset,
                 }),
@@ -66,7 +66,7 @@ impl Transfer {
             let injected = if full > 0 {
                 let (emit, target) = (header(0).emit_all(), self.target);
                 port.inject_run(self.in_order, dest, full, |body| {
-                    read(offset, emit(body, Place { target, offset }));
+                    read(offset, emit(body, TargetOffset { target, offset }));
                     offset += LONG_BYTES as u32;
                 })
             } else {
@@ -76,7 +76,7 @@ impl Transfer {
                 };
                 let bytes = LONG_HEADER + left;
                 usize::from(if self.in_order {
-                    port.inject(Class::Normal, dest, bytes, fill)
+                    port.inject(TrafficClass::Normal, dest, bytes, fill)
                 } else {
                     port.inject_unordered(dest, bytes, fill)
                 })
@@ -99,7 +99,7 @@ impl Transfer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Fake, Room};
+    use crate::fake::{FakePort, FifoSpace};
     use net_torus::Shape;
 
     #[test]
@@ -107,9 +107,9 @@ mod tests {
         let there = Coord { x: 1, y: 0, z: 0 };
         let message: Vec<u8> = (0..3 * LONG_BYTES + 5).map(|at| at as u8).collect();
         for in_order in [false, true] {
-            let mut port = Fake::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default());
-            port.set_room(Class::Normal, Room::Packets(2));
-            let mut transfer = Transfer {
+            let mut port = FakePort::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default());
+            port.set_room(TrafficClass::Normal, FifoSpace::Packets(2));
+            let mut transfer = MessageTransfer {
                 target: 7,
                 offset: 0,
                 end: message.len() as u32,
@@ -131,7 +131,7 @@ mod tests {
                 for packet in port.take_sent() {
                     assert_eq!((packet.dest, packet.ordered), (there, in_order));
                     let (header, bytes) = Header::parse(&packet.body).unwrap();
-                    let place = Place {
+                    let place = TargetOffset {
                         target: 7,
                         offset: arrived.len() as u32,
                     };

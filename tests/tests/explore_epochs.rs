@@ -3,7 +3,7 @@
 //! `-- --nocapture` prints the numbers of states.
 #![forbid(unsafe_code)]
 
-use midplane_device::rma::epochs::Flaw;
+use midplane_device::rma::epochs::BrokenRule;
 use midplane_lab::epochs::cases::{Finds, Row, table};
 use midplane_lab::epochs::explore::{Found, explore, walk};
 use midplane_lab::epochs::random::Windows;
@@ -95,7 +95,7 @@ fn epochs_keep_their_rules_in_long_jobs() {
 }
 
 /// Rules whose jobs have millions of states.
-const LONG: [Flaw; 2] = [Flaw::QueuesBeside, Flaw::NeverUrges];
+const LONG: [BrokenRule; 2] = [BrokenRule::QueuesBeside, BrokenRule::NeverUrges];
 
 fn is_found(row: &Row, found: &Found) -> bool {
     match found {
@@ -106,7 +106,7 @@ fn is_found(row: &Row, found: &Found) -> bool {
 
 #[test]
 fn each_broken_rule_is_found() {
-    let is_short = |flaw: Flaw| !LONG.contains(&flaw);
+    let is_short = |flaw: BrokenRule| !LONG.contains(&flaw);
     let rows = table().into_iter();
     let surprises = surprises(
         rows.filter(|row| row.case.flaw.is_some_and(is_short)),
@@ -118,7 +118,7 @@ fn each_broken_rule_is_found() {
 #[test]
 #[ignore = "takes minutes: jobs of millions of states"]
 fn each_broken_rule_is_found_in_long_jobs() {
-    let is_long = |flaw: Flaw| LONG.contains(&flaw);
+    let is_long = |flaw: BrokenRule| LONG.contains(&flaw);
     let rows = table().into_iter();
     let surprises = surprises(
         rows.filter(|row| row.case.flaw.is_some_and(is_long)),
@@ -127,12 +127,12 @@ fn each_broken_rule_is_found_in_long_jobs() {
     assert!(surprises.is_empty(), "{surprises}");
 }
 
-fn random(seed: u64, flaw: Option<Flaw>) -> Found {
+fn random(seed: u64, flaw: Option<BrokenRule>) -> Found {
     walk(&Windows::draw(2 + (seed % 4) as u32, seed), flaw, seed)
 }
 
 /// Random jobs with operations of several packets, memory that is freed and allocated, and contended locks.
-fn random_large(seed: u64, flaw: Option<Flaw>) -> Found {
+fn random_large(seed: u64, flaw: Option<BrokenRule>) -> Found {
     let windows = Windows::draw_large(2 + (seed % 4) as u32, seed);
     walk(&windows, flaw, seed)
 }
@@ -145,35 +145,35 @@ fn random_epochs_leave_what_sequential_memory_has() {
     }
 }
 
-type Drawn = fn(u64, Option<Flaw>) -> Found;
+type Drawn = fn(u64, Option<BrokenRule>) -> Found;
 
 #[test]
 fn random_epochs_find_each_broken_rule() {
     for flaw in [
-        Flaw::DefersWhatIsNested,
-        Flaw::AsksTheLastOnly,
-        Flaw::AsksNone,
-        Flaw::DoneBeforeResults,
-        Flaw::DoneBeforeOperations,
-        Flaw::CountsForTheNewest,
-        Flaw::ArrivesUnflushed,
-        Flaw::NeedsNoGrant,
-        Flaw::UnlocksEarly,
-        Flaw::EndsWithAny,
+        BrokenRule::DefersWhatIsNested,
+        BrokenRule::AsksTheLastOnly,
+        BrokenRule::AsksNone,
+        BrokenRule::DoneBeforeResults,
+        BrokenRule::DoneBeforeOperations,
+        BrokenRule::CountsForTheNewest,
+        BrokenRule::ArrivesUnflushed,
+        BrokenRule::NeedsNoGrant,
+        BrokenRule::UnlocksEarly,
+        BrokenRule::EndsWithAny,
     ] {
         is_found_by(random, flaw);
     }
     for flaw in [
-        Flaw::QueuesBeside,
-        Flaw::NeedsNoGrant,
-        Flaw::DoneBeforeOperations,
-        Flaw::MovesUnseen,
+        BrokenRule::QueuesBeside,
+        BrokenRule::NeedsNoGrant,
+        BrokenRule::DoneBeforeOperations,
+        BrokenRule::MovesUnseen,
     ] {
         is_found_by(random_large, flaw);
     }
 }
 
-fn is_found_by(random: Drawn, flaw: Flaw) {
+fn is_found_by(random: Drawn, flaw: BrokenRule) {
     let finds = |seed: &u64| !matches!(random(*seed, Some(flaw)), Found::Sound(_));
     let found = (0..1000).find(finds);
     println!("{flaw:?}: found by seed {found:?}");

@@ -11,7 +11,7 @@ use midplane_c::constants::*;
 use midplane_c::*;
 use midplane_device::envelope::Rank;
 use midplane_device::interface::Device;
-use midplane_device::kernel::CallNote;
+use midplane_device::kernel::CallInfo;
 use midplane_lab::{Cluster, Node, alone, as_program};
 use midplane_objects::coll::driven::{Among, Buffers, Driven, Operation, What};
 use mpi::topology::Color;
@@ -266,7 +266,7 @@ fn collective(node: &Node<'_, '_>, among: Among, number: u32, what: What) {
     while driven.advance(node).expect("it goes on").is_none() {
         let mut since = None;
         while !driven.is_ready_outside(node) {
-            since = Some(node.advance(CallNote::of("a collective"), since));
+            since = Some(node.advance(CallInfo::without_peer("a collective"), since));
         }
     }
 }

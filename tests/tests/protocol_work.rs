@@ -1,7 +1,7 @@
 //! Checks that the device's work is linear in the number of messages, not quadratic.
 #![forbid(unsafe_code)]
 
-use midplane_device::matching::Choice;
+use midplane_device::matching::EngineChoice;
 use midplane_lab::flood::{Flood, Work};
 use midplane_lab::timed::{Costs, Killer};
 
@@ -11,7 +11,7 @@ fn flood(senders: u32, messages: u32, mpi_memory: usize) -> Work {
         messages,
         bytes: 16,
         mpi_memory,
-        matching: Choice::Default,
+        matching: EngineChoice::Default,
     };
     flood.run().expect("a flood that ends well")
 }

@@ -577,7 +577,7 @@ pub struct BootParameters<'a> {
     pub watch: bool,
     /// Whether the seal of frames on links in memory covers all of their bytes instead of name and length only.
     pub seal: bool,
-    /// The name of the matching engine that the image must have; `None`: any. See `midplane_device::matching::Choice`.
+    /// The name of the matching engine that the image must have; `None`: any. See `midplane_device::matching::EngineChoice`.
     pub matching: Option<&'a [u8]>,
     /// Fault injection settings of the links, if any.
     #[cfg(any(feature = "faults", not(target_os = "none")))]

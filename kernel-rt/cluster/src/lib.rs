@@ -56,8 +56,8 @@ use std::time::Duration;
 
 use corosensei::Yielder;
 use midplane_device::envelope::Rank;
-use midplane_device::matching::Choice;
-use midplane_device::{Adi, Config, Memory, Stats};
+use midplane_device::matching::EngineChoice;
+use midplane_device::{Adi, DeviceConfig, DeviceMemory, DeviceStats};
 use net_torus::chunk::{LINE_CHUNKS, in_lines};
 use net_torus::{Chunk, Router, Shape, Sizes, Torus};
 
@@ -85,14 +85,14 @@ pub struct Cluster {
     seed: u64,
     costs: Option<Costs>,
     processors: usize,
-    matching: Choice,
+    matching: EngineChoice,
 }
 
 /// A node's statistics at the job's end.
 #[derive(Clone, Debug)]
 pub struct NodeReport {
     /// The device's counters.
-    pub stats: Stats,
+    pub stats: DeviceStats,
     /// Maximum number of bytes of MPI memory in use.
     pub peak_bytes: usize,
     /// Bytes of MPI memory still in use.
@@ -131,7 +131,7 @@ impl Cluster {
             seed: 0,
             costs: None,
             processors: 1,
-            matching: Choice::default(),
+            matching: EngineChoice::default(),
         }
     }
 
@@ -191,7 +191,7 @@ impl Cluster {
     }
 
     /// Sets the matching engine of the devices.
-    pub fn matching(mut self, matching: Choice) -> Self {
+    pub fn matching(mut self, matching: EngineChoice) -> Self {
         self.matching = matching;
         self
     }
@@ -339,7 +339,7 @@ impl Cluster {
                     Router::new(shape, here, self.sizes, chunks).expect("legal buffer sizes");
                 let torus = Torus::new(router, wires.ends(&shape, rank))
                     .expect("links as the machine is wired");
-                let config = Config {
+                let config = DeviceConfig {
                     shape,
                     rank: Rank::new(rank),
                     request_slots: self.request_slots,
@@ -348,7 +348,7 @@ impl Cluster {
                     Some((of, bytes)) if of == rank => bytes,
                     _ => self.mpi_memory,
                 };
-                let memory = Memory::with_engine(&kind, mpi_memory, shape.nodes() as usize)
+                let memory = DeviceMemory::with_engine(&kind, mpi_memory, shape.nodes() as usize)
                     .and_then(|memory| memory.with_values(&shape))
                     .expect("the host's memory");
                 let mut adi = Adi::new(config, memory).expect("a rank of the machine");

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 
 use corosensei::Yielder;
 use midplane_device::Adi;
-use midplane_device::interface::{Enter, Work};
-use midplane_device::kernel::{AbortReason, CallNote, Kernel};
+use midplane_device::interface::{EnterDevice, Work};
+use midplane_device::kernel::{AbortReason, CallInfo, Kernel};
 use midplane_device::memory::UserMemory;
 use midplane_objects::{Env, InWords, Process};
 
@@ -80,7 +80,7 @@ impl Kernel for NodeKernel<'_, '_, '_> {
             .map_or(0, |carrier| carrier.counted(rank, index))
     }
 
-    fn note(&mut self, call: Option<CallNote>) {
+    fn note(&mut self, call: Option<CallInfo>) {
         self.node.shared.note(self.node.rank, call);
     }
 
@@ -104,7 +104,7 @@ impl Kernel for NodeKernel<'_, '_, '_> {
     }
 }
 
-impl Enter for Node<'_, '_> {
+impl EnterDevice for Node<'_, '_> {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         let _inside = self.inside.borrow_mut();
         let shared = self.shared;

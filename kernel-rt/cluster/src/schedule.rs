@@ -10,9 +10,9 @@ use std::panic::resume_unwind;
 
 use corosensei::Yielder;
 use midplane_device::Adi;
-use midplane_device::kernel::CallNote;
+use midplane_device::kernel::CallInfo;
 use midplane_device::{HookResult, interface};
-use msg_layer::{Class, Port};
+use msg_layer::{TrafficClass, Port};
 use net_torus::Torus;
 
 use super::blocks::{Block, Failed, NEVER, Says};
@@ -76,7 +76,7 @@ pub(super) struct Shared<'m> {
     ended: Cell<usize>,
     /// Programs of other blocks that had ended at the last meeting.
     ended_elsewhere: Cell<usize>,
-    calls: Vec<Cell<Option<CallNote>>>,
+    calls: Vec<Cell<Option<CallInfo>>>,
     /// Failure that has ended the job, and its time; a failure in another block has no details.
     failure: RefCell<Option<(Failed, Option<Failure>)>>,
     /// By rank: the program's status.
@@ -356,7 +356,7 @@ impl<'m> Shared<'m> {
     fn can_go_on(&self, rank: usize) -> bool {
         let torus = self.body(rank).torus.borrow();
         let router = torus.router();
-        let can_send = self.processors[rank].owes() && Port::can_inject(router, Class::Normal);
+        let can_send = self.processors[rank].owes() && Port::can_inject(router, TrafficClass::Normal);
         router.has_received() || can_send
     }
 
@@ -400,7 +400,7 @@ impl<'m> Shared<'m> {
         }
     }
 
-    pub(super) fn note(&self, rank: usize, call: Option<CallNote>) {
+    pub(super) fn note(&self, rank: usize, call: Option<CallInfo>) {
         self.calls[rank].set(call);
         if let Some(carrier) = self.carrier {
             carrier.notes(rank, call);

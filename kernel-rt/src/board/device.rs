@@ -5,7 +5,7 @@ use midplane_abi::boot_error::NoDevice;
 use midplane_abi::personality::Personality;
 use midplane_device::envelope::Rank;
 use midplane_device::matching::EngineKind;
-use midplane_device::{Adi, Config, Memory};
+use midplane_device::{Adi, DeviceConfig, DeviceMemory};
 
 /// Creates the device of the node `who` with this matching engine, using memory of the heap; `seed` seeds its hash
 /// tables.
@@ -32,12 +32,12 @@ pub fn boxed_device(
 
 // Not inlined, so that it frees its stack.
 #[inline(never)]
-fn parts(who: &Personality, kind: &EngineKind) -> Result<(Config, Memory), NoDevice> {
+fn parts(who: &Personality, kind: &EngineKind) -> Result<(DeviceConfig, DeviceMemory), NoDevice> {
     let peers = who.shape.nodes();
-    let memory = Memory::with_engine(kind, who.mpi_memory as usize, peers as usize)
+    let memory = DeviceMemory::with_engine(kind, who.mpi_memory as usize, peers as usize)
         .and_then(|memory| memory.with_values(&who.shape))
         .map_err(|_| NoDevice::Memory(who.mpi_memory))?;
-    let config = Config {
+    let config = DeviceConfig {
         shape: who.shape,
         rank: Rank::new(who.rank),
         // The heap is exhausted earlier.

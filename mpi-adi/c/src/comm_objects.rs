@@ -18,7 +18,7 @@ use super::inter_calls::Calls;
 use super::kept;
 use super::types::constants::*;
 use midplane_device::envelope::{Context, Rank};
-use midplane_device::interface::{Device, Measure};
+use midplane_device::interface::{Device, MeasuredQuantity};
 use midplane_objects::attributes::Attributes;
 use midplane_objects::comm::{Communicator, Group, Membership, Partners, RankMap};
 use midplane_objects::context::{self, CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT, base};
@@ -223,7 +223,7 @@ pub(super) fn give_up(handle: c_int) -> bool {
     let (Some(context), Ok(env)) = (context, any_env()) else {
         return false;
     };
-    let under_way = env.measure(Measure::RequestsIn(context)) as u32;
+    let under_way = env.measure(MeasuredQuantity::RequestsIn(context)) as u32;
     with_object(handle, |object| {
         object.freed = true;
         object.requests += under_way;

@@ -21,8 +21,8 @@ use super::requests::{
 };
 use super::types::MPI_Status;
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_SUCCESS};
-use midplane_device::interface::{Cancel, Device};
-use midplane_device::kernel::CallNote;
+use midplane_device::interface::{CancelPhase, Device};
+use midplane_device::kernel::CallInfo;
 use midplane_objects::call::block_on;
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
@@ -39,7 +39,7 @@ pub(super) fn wait_one(
         let ended = ended.ok_or(Error::Request { handle: *handle })?;
         return Ok(completed_with(&ended, handle));
     }
-    let note = CallNote::of(function);
+    let note = CallInfo::without_peer(function);
     let completed = block_on(env, note, || complete_here(named, handle));
     Ok(completed.concluded(handle))
 }
@@ -171,7 +171,7 @@ pub unsafe fn MPI_Cancel(request: *mut c_int) -> c_int {
         match named(handle)? {
             Named::Live(id) => {
                 env.inspect(None, id).ok_or(unknown)?;
-                env.cancel("MPI_Cancel", id, Cancel::Start);
+                env.cancel("MPI_Cancel", id, CancelPhase::Start);
                 Ok(())
             }
             Named::Complete(_) => Ok(()),

@@ -16,7 +16,7 @@ use super::binding::{Phase, THREAD_LEVEL, any_env, phase, set_phase};
 use super::comm_objects::Blame;
 use super::report::{early, end, end_under, on_process};
 use super::types::constants::*;
-use midplane_device::interface::{Abort, Device};
+use midplane_device::interface::{AbortCause, Device};
 use midplane_objects::environment::{self as job, LIBRARY, VERSION};
 use midplane_objects::error::{Error, Misplaced};
 
@@ -124,7 +124,7 @@ pub unsafe fn MPI_Abort(_comm: c_int, errorcode: c_int) -> c_int {
     // Aborts the job even before MPI_Init and after MPI_Finalize, as requested.
     early(
         "MPI_Abort",
-        any_env().map(|env| env.abort(Abort::Called, errorcode)),
+        any_env().map(|env| env.abort(AbortCause::Called, errorcode)),
     )
 }
 

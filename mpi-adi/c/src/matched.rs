@@ -20,7 +20,7 @@ use super::report::{blame, end_under, on_partners};
 use super::requests::{RECEIVED_FROM_PROC_NULL, handle_of};
 use super::types::MPI_Status;
 use super::types::constants::*;
-use midplane_device::interface::{Blocking, Device};
+use midplane_device::interface::{BlockingMode, Device};
 use midplane_device::request::RequestId;
 use midplane_objects::comm::Status;
 use midplane_objects::error::Error;
@@ -48,8 +48,8 @@ unsafe fn probe(
         // SAFETY: guaranteed by the caller.
         let (message, status) = unsafe { (args::out(message, "message")?, args::status(status)?) };
         let blocking = match flag {
-            None => Blocking::Yes,
-            Some(_) => Blocking::No,
+            None => BlockingMode::Blocking,
+            Some(_) => BlockingMode::Nonblocking,
         };
         let there = match source {
             Peer::ProcNull => Some(NO_PROC),

@@ -17,7 +17,7 @@ use super::requests::{
 };
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
 use super::{buffered, comm_objects};
-use midplane_device::request::Mode;
+use midplane_device::request::SendMode;
 use midplane_objects::comm::Partners;
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
@@ -115,7 +115,7 @@ pub unsafe fn MPI_Send_init(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let call = |send| Call::Send(send, Mode::Standard);
+    let call = |send| Call::Send(send, SendMode::Standard);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         send_init(
@@ -137,7 +137,7 @@ pub unsafe fn MPI_Ssend_init(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let call = |send| Call::Send(send, Mode::Synchronous);
+    let call = |send| Call::Send(send, SendMode::Synchronous);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         send_init(
@@ -160,7 +160,7 @@ pub unsafe fn MPI_Rsend_init(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let call = |send| Call::Send(send, Mode::Standard);
+    let call = |send| Call::Send(send, SendMode::Standard);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         send_init(

@@ -11,8 +11,8 @@ use super::comm_objects::{self, Blame, Views};
 use super::hook::Hook;
 use super::types::MPI_Status;
 use super::types::constants::*;
-use midplane_device::interface::{Abort, Device, FatalError, Measure};
-use midplane_device::kernel::Heap;
+use midplane_device::interface::{AbortCause, Device, FatalError, MeasuredQuantity};
+use midplane_device::kernel::HeapUsage;
 use midplane_objects::comm::{Communicator, Partners, Status};
 use midplane_objects::error::{CLASSES, Class, Error};
 use midplane_objects::process::Env;
@@ -70,10 +70,10 @@ pub(super) fn note_errors() {
 }
 
 /// Returns the state of the program's heap, if it is known.
-fn heap(env: &dyn Env) -> Option<Heap> {
-    let bytes = env.measure(Measure::Heap) as usize;
-    let used = env.measure(Measure::HeapUsed) as usize;
-    (bytes > 0).then_some(Heap { bytes, used })
+fn heap(env: &dyn Env) -> Option<HeapUsage> {
+    let bytes = env.measure(MeasuredQuantity::Heap) as usize;
+    let used = env.measure(MeasuredQuantity::HeapUsed) as usize;
+    (bytes > 0).then_some(HeapUsage { bytes, used })
 }
 
 /// Returns the error handler for a call on `comm`; for an invalid handle, that of MPI_COMM_WORLD (section 8.3).
@@ -117,7 +117,7 @@ pub(super) fn raise(function: &'static str, blame: Blame, error: Error) -> c_int
             said: said.as_deref(),
             called_at: None,
         };
-        env.abort(Abort::Error(fatal), 1)
+        env.abort(AbortCause::Error(fatal), 1)
     }
     // A user-defined code has its own string.
     let note = NOTE.get();

@@ -21,9 +21,9 @@ use super::report::code;
 use super::types::MPI_Status;
 use super::types::constants::MPI_REQUEST_NULL;
 use midplane_device::envelope::Context;
-use midplane_device::interface::{Completion, Device, Release, RequestState, TestResult};
-use midplane_device::kernel::CallNote;
-use midplane_device::request::{Mode, Outcome, RequestId, Whole};
+use midplane_device::interface::{RequestCompletion, Device, ReleaseTarget, RequestState, TestResult};
+use midplane_device::kernel::CallInfo;
+use midplane_device::request::{SendMode, RequestOutcome, RequestId, PlainCompletion};
 use midplane_objects::comm::{Group, Status};
 use midplane_objects::error::{Class, Error, Limited};
 use midplane_objects::process::Env;
@@ -242,7 +242,7 @@ pub(super) fn try_complete(
         };
     }
     if let Some(function) = function {
-        env.advance(CallNote::of(function), None);
+        env.advance(CallInfo::without_peer(function), None);
     }
     Ok(complete_here(named, handle))
 }
@@ -267,15 +267,15 @@ pub(super) fn complete_here(named: Named, handle: &mut c_int) -> Option<Complete
 }
 
 /// Resets the handle of a completed and freed device request, and notifies the communicator.
-pub(super) fn completed_with(ended: &Completion, handle: &mut c_int) -> Completed {
+pub(super) fn completed_with(ended: &RequestCompletion, handle: &mut c_int) -> Completed {
     reset(handle);
     match ended {
-        Completion::Whole(whole) => {
+        RequestCompletion::Plain(whole) => {
             let status = whole_status(whole);
             comm_objects::request_completed(whole.context);
             with_status(status)
         }
-        Completion::Other(concluded) => {
+        RequestCompletion::Other(concluded) => {
             let mut completed = completed(concluded.context, &concluded.outcome);
             completed.keep_blamed();
             datatypes::release(concluded.buffer);
@@ -287,7 +287,7 @@ pub(super) fn completed_with(ended: &Completion, handle: &mut c_int) -> Complete
 
 /// Returns the status of a request that completed without truncation.
 #[inline]
-pub(super) fn whole_status(whole: &Whole) -> MPI_Status {
+pub(super) fn whole_status(whole: &PlainCompletion) -> MPI_Status {
     let source = comm_table::source(whole.context, whole.peer).0;
     MPI_Status::of(&Ok(Status {
         source,
@@ -307,9 +307,9 @@ pub(super) fn give_up(env: &dyn Env, id: RequestId) -> bool {
     if buffer.is_typed() && state.outcome.is_none() {
         // The buffer's loan remains until the request is complete.
         datatypes::give_up(buffer, id);
-        env.release(id, Release::Handle);
+        env.release(id, ReleaseTarget::Handle);
     } else {
-        env.release(id, Release::Request);
+        env.release(id, ReleaseTarget::Request);
         datatypes::release(buffer);
     }
     comm_objects::request_completed(context);
@@ -330,7 +330,7 @@ pub(super) fn peek(
         let ended = state.outcome.as_ref();
         return Ok(ended.map(|outcome| completed(state.context, outcome)));
     }
-    env.advance(CallNote::of(function), None);
+    env.advance(CallInfo::without_peer(function), None);
     Ok(match named {
         Named::Complete(status) => Some(with_status(status)),
         Named::Inactive | Named::Live(_) => Some(with_status(MPI_Status::EMPTY)),
@@ -345,7 +345,7 @@ pub(super) fn with_status(status: MPI_Status) -> Completed {
 
 /// Converts the outcome of a request in this context to a completion for the program.
 #[inline]
-fn completed(context: Context, outcome: &Outcome) -> Completed {
+fn completed(context: Context, outcome: &RequestOutcome) -> Completed {
     let mut completed = with_status(MPI_Status::NO_RECEIVE);
     if outcome.cancelled {
         completed.status.midplane_cancelled = 1;
@@ -377,7 +377,7 @@ const KIND: Kind = Kind {
 
 #[derive(Clone)]
 pub(super) enum Call {
-    Send(Send, Mode),
+    Send(Send, SendMode),
     Buffered(Send),
     Receive(Receive),
 }

@@ -28,9 +28,9 @@ use portable_atomic::AtomicU64;
 
 use super::binding::any_env;
 use super::types::constants::*;
-use midplane_device::interface::{Device, Measure};
-use midplane_device::kernel::Counted;
-use midplane_device::matching::Choice;
+use midplane_device::interface::{Device, MeasuredQuantity};
+use midplane_device::kernel::HostCounter;
+use midplane_device::matching::EngineChoice;
 use midplane_objects::process::Env;
 use midplane_objects::variables::{CONTROL, Category, LEVELS, Variable};
 
@@ -72,10 +72,10 @@ const NUMBER_BITS: u32 = 16;
 #[cfg(not(test))]
 unsafe extern "Rust" {
     /// Returns the description of the host's counter with this index, if it exists.
-    safe fn midplane_counter(index: usize) -> Option<Counted>;
+    safe fn midplane_counter(index: usize) -> Option<HostCounter>;
 }
 #[cfg(test)]
-fn midplane_counter(_: usize) -> Option<Counted> {
+fn midplane_counter(_: usize) -> Option<HostCounter> {
     None
 }
 
@@ -281,7 +281,7 @@ pub unsafe fn MPI_T_enum_get_info(
         }
         // SAFETY: the standard's requirements on the arguments.
         unsafe {
-            put(num, Choice::ALL.len() as c_int);
+            put(num, EngineChoice::ALL.len() as c_int);
             put_text(name, name_len, "matching_engines");
         }
         Ok(())
@@ -299,7 +299,7 @@ pub unsafe fn MPI_T_enum_get_item(
         if enumtype != ENGINES {
             return Err(INVALID_HANDLE);
         }
-        let choice = index(Choice::ALL, item).map_err(|_| INVALID_ITEM)?;
+        let choice = index(EngineChoice::ALL, item).map_err(|_| INVALID_ITEM)?;
         // SAFETY: the standard's requirements on the arguments.
         unsafe {
             put(value, item);
@@ -558,7 +558,7 @@ pub unsafe fn MPI_T_pvar_read(session: c_int, handle: c_int, buf: *mut c_void) -
     end(pvar_of(session, handle).and_then(|number| {
         let value = device()?.measure(match LEVELS.get(number) {
             Some(level) => level.measure,
-            None => Measure::Counter(number - LEVELS.len()),
+            None => MeasuredQuantity::Counter(number - LEVELS.len()),
         });
         // SAFETY: the standard's requirements on the arguments: a buffer for the variable's datatype.
         unsafe { put(buf.cast(), value as c_ulonglong) };

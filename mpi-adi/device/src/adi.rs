@@ -6,22 +6,22 @@ use core::hash::{Hash, Hasher};
 
 use net_torus::coord::{Coord, Shape};
 
-use crate::barrier::part::Part as BarrierPart;
-use crate::config::{Config, FIRST_CONTEXTS, GREATEST_EAGER_LIMIT, Memory};
+use crate::barrier::engine::BarrierEngine as BarrierPart;
+use crate::config::{DeviceConfig, FIRST_CONTEXTS, MAX_EAGER_LIMIT, DeviceMemory};
 use crate::envelope::{Context, Rank};
-use crate::matching::{Engine, Matching, Measures};
+use crate::matching::{SelectedEngine, Matching, MatchingStats};
 use crate::memory::region::Region;
 use crate::memory::{UserMemory, boxed_with};
-use crate::names::{MAX_SLOTS, RequestId, Serial, Slot};
-use crate::parts::{CancelEvent, Parts};
-use crate::peers::{Ages, Peers};
-use crate::protocol::{Rules, Sound};
+use crate::ids::{MAX_SLOTS, RequestId, SequenceNumber, Slot};
+use crate::extensions::{CancelEvent, ActiveExtensions};
+use crate::peers::{PeerAges, PeerTable};
+use crate::protocol::{ProtocolRules, AllRules};
 use crate::recv::Receiver;
-use crate::request::{Concluded, KEPT_SLOTS, Outcome, RequestPool, Whole};
+use crate::request::{CompletedRequest, RESERVED_SLOTS, RequestOutcome, RequestPool, PlainCompletion};
 use crate::rma::OneSided;
-use crate::rma::epochs::Watch;
+use crate::rma::epochs::WindowEvent;
 use crate::send::Sender;
-use crate::stats::{Count, Stats};
+use crate::stats::{Count, DeviceStats};
 
 /// Progress hook: work of a layer above that advances when messages have moved, such as nonblocking collectives. Each
 /// call that waits or polls runs it after a progress step.
@@ -55,7 +55,7 @@ pub enum HookResult {
 
 /// Identity of this process.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Identity {
+pub(super) struct NodeIdentity {
     pub shape: Shape,
     pub here: Coord,
     pub rank: Rank,
@@ -66,34 +66,34 @@ pub(super) struct Identity {
 // Small parts come first: short instructions of a microcontroller reach only small offsets.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub struct Adi<R = Sound> {
-    pub(super) identity: Identity,
-    pub(super) extras: Extras<R>,
+pub struct Adi<R = AllRules> {
+    pub(super) identity: NodeIdentity,
+    pub(super) extras: ExtensionState<R>,
     pub(super) receiver: Receiver,
     pub(super) requests: RequestPool,
-    pub(super) peers: Peers,
+    pub(super) peers: PeerTable,
     pub(super) region: Region,
     pub(super) barrier: BarrierPart,
-    pub(super) matching: Engine,
-    pub(super) stats: Stats,
+    pub(super) matching: SelectedEngine,
+    pub(super) stats: DeviceStats,
     pub(super) sender: Sender,
     pub(super) rules: R,
 }
 
 /// Extensions, linked on first use: programs that do not use them pay neither code size nor run time.
 #[derive(Clone, Debug)]
-pub(super) struct Extras<R> {
+pub(super) struct ExtensionState<R> {
     /// `None` until a layer above has installed one.
     hook: Option<ProgressHook>,
-    pub parts: Parts<Adi<R>>,
-    events: Events,
+    pub parts: ActiveExtensions<Adi<R>>,
+    events: EventCount,
     /// `None` until the first window.
     pub one_sided: Option<Box<OneSided>>,
 }
 
 /// Count of changes by progress steps and the hook, for [`Device::advance`](crate::interface::Device::advance).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Events(usize);
+pub struct EventCount(usize);
 
 /// Hashes all state that determines the device's behaviour, so that a model checker recognizes a visited state. Omits
 /// the identity, the statistics, the outcomes of completed requests and the handles of sends.
@@ -128,12 +128,12 @@ impl<R> Hash for Adi<R> {
 impl Adi {
     /// Creates the device of process `config.rank` over `memory`, with the memory's matching engine. Returns `None`
     /// when the rank does not exist or the memory was allocated for another machine shape.
-    pub fn new(config: Config, memory: Memory) -> Option<Adi> {
-        Adi::with_rules(config, memory, Sound)
+    pub fn new(config: DeviceConfig, memory: DeviceMemory) -> Option<Adi> {
+        Adi::with_rules(config, memory, AllRules)
     }
 
     /// Creates the device in the heap, for a small stack. Returns `None` also when the heap is full.
-    pub fn boxed(config: Config, memory: Memory) -> Option<Box<Adi>> {
+    pub fn boxed(config: DeviceConfig, memory: DeviceMemory) -> Option<Box<Adi>> {
         let here = Self::place_of(&config, &memory)?;
         let mut adi = Self::idle_boxed(config, here, memory)?;
         adi.begin();
@@ -142,21 +142,21 @@ impl Adi {
 
     // Not inlined, so that its stack frame is released before `begin` runs.
     #[inline(never)]
-    fn idle_boxed(config: Config, here: Coord, memory: Memory) -> Option<Box<Adi>> {
-        boxed_with(|| Self::idle_here(config, here, memory, Sound))
+    fn idle_boxed(config: DeviceConfig, here: Coord, memory: DeviceMemory) -> Option<Box<Adi>> {
+        boxed_with(|| Self::idle_here(config, here, memory, AllRules))
     }
 }
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Creates a device that enforces only these protocol rules, for a model checker.
-    pub fn with_rules(config: Config, memory: Memory, rules: R) -> Option<Adi<R>> {
+    pub fn with_rules(config: DeviceConfig, memory: DeviceMemory, rules: R) -> Option<Adi<R>> {
         let here = Self::place_of(&config, &memory)?;
         let mut adi = Self::idle(config, here, memory, rules);
         adi.begin();
         Some(adi)
     }
 
-    fn place_of(config: &Config, memory: &Memory) -> Option<Coord> {
+    fn place_of(config: &DeviceConfig, memory: &DeviceMemory) -> Option<Coord> {
         let here = config.shape.coord(config.rank.index())?;
         let fits = memory.peers.size() == config.shape.nodes() as usize
             && memory.values.fit(&config.shape);
@@ -165,14 +165,14 @@ impl<R: Rules> Adi<R> {
 
     // Not inlined, so that the value is constructed in the caller's slot without intermediate copies.
     #[inline(never)]
-    fn idle(config: Config, here: Coord, memory: Memory, rules: R) -> Self {
+    fn idle(config: DeviceConfig, here: Coord, memory: DeviceMemory, rules: R) -> Self {
         Self::idle_here(config, here, memory, rules)
     }
 
     #[inline(always)]
-    fn idle_here(config: Config, here: Coord, memory: Memory, rules: R) -> Self {
+    fn idle_here(config: DeviceConfig, here: Coord, memory: DeviceMemory, rules: R) -> Self {
         Adi {
-            identity: Identity {
+            identity: NodeIdentity {
                 shape: config.shape,
                 here,
                 rank: config.rank,
@@ -184,13 +184,13 @@ impl<R: Rules> Adi<R> {
             sender: Sender::new(),
             receiver: Receiver::new(),
             barrier: BarrierPart::new(&config.shape, here, memory.values),
-            extras: Extras {
+            extras: ExtensionState {
                 hook: None,
-                parts: Parts::new(),
-                events: Events(0),
+                parts: ActiveExtensions::new(),
+                events: EventCount(0),
                 one_sided: None,
             },
-            stats: Stats::default(),
+            stats: DeviceStats::default(),
             rules,
         }
     }
@@ -200,18 +200,18 @@ impl<R: Rules> Adi<R> {
         self.sender.bcopies.narrow_names(self.rules.name_bits());
         self.region.narrow_names(self.rules.name_bits());
         // Reserves memory for blocking calls. Without it they fail earlier; no other effect.
-        let _ = self.requests.grow(KEPT_SLOTS);
-        let _ = self.sender.pending.reserve(KEPT_SLOTS as usize);
+        let _ = self.requests.grow(RESERVED_SLOTS);
+        let _ = self.sender.pending.reserve(RESERVED_SLOTS as usize);
         let _ = self.receiver.probes.reserve();
         for context in FIRST_CONTEXTS {
             self.open_context(context);
         }
     }
 
-    /// Sets the eager limit in bytes, at most [`GREATEST_EAGER_LIMIT`]. A message that fits into an RTS
+    /// Sets the eager limit in bytes, at most [`MAX_EAGER_LIMIT`]. A message that fits into an RTS
     /// ([`INLINE_BYTES`](crate::wire::INLINE_BYTES)) always travels inside it.
     pub fn set_eager_limit(&mut self, bytes: usize) {
-        self.sender.eager_limit = bytes.min(GREATEST_EAGER_LIMIT);
+        self.sender.eager_limit = bytes.min(MAX_EAGER_LIMIT);
     }
 
     /// Returns the maximum size in bytes of an eager message.
@@ -231,14 +231,14 @@ impl<R: Rules> Adi<R> {
 
     /// Returns the ages of `peer`, for a model checker, which knows that only their differences matter.
     #[doc(hidden)]
-    pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
+    pub fn ages_mut(&mut self, peer: Rank) -> &mut PeerAges {
         self.peers.ages_mut(peer)
     }
 
     /// Resets the count of receives to 0 when no receive is posted, and returns the difference. For a model checker,
     /// which knows that only the order of receives and horizons (cut-off sequence numbers) matters.
     #[doc(hidden)]
-    pub fn turn_back_posts(&mut self) -> Serial {
+    pub fn turn_back_posts(&mut self) -> SequenceNumber {
         if self.requests.has_any_posted() {
             0
         } else {
@@ -248,7 +248,7 @@ impl<R: Rules> Adi<R> {
 
     /// Reduces the horizons received in restarts by `by`, to no less than 0. For a model checker.
     #[doc(hidden)]
-    pub fn turn_back_horizons(&mut self, by: Serial) {
+    pub fn turn_back_horizons(&mut self, by: SequenceNumber) {
         self.sender.pending.turn_back_horizons(by);
     }
 
@@ -274,7 +274,7 @@ impl<R: Rules> Adi<R> {
 
     /// Returns the count of events.
     #[inline]
-    pub(crate) fn events(&self) -> Events {
+    pub(crate) fn events(&self) -> EventCount {
         self.extras.events
     }
 
@@ -305,7 +305,7 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Returns whether the condition that `watch` describes in `window` is met.
-    pub fn is_over(&self, window: Context, watch: Watch) -> bool {
+    pub fn is_over(&self, window: Context, watch: WindowEvent) -> bool {
         let all = self.extras.one_sided.as_deref();
         all.is_none_or(|all| all.is_over(window, watch))
     }
@@ -338,7 +338,7 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Returns the device's statistics.
-    pub fn stats(&self) -> &Stats {
+    pub fn stats(&self) -> &DeviceStats {
         &self.stats
     }
 
@@ -368,7 +368,7 @@ impl<R: Rules> Adi<R> {
 
     /// Returns fill levels of the matching queues, and the cost of searching them.
     #[cfg_attr(feature = "micro", inline(never))]
-    pub fn matching(&self) -> Measures {
+    pub fn matching(&self) -> MatchingStats {
         self.matching.measures()
     }
 
@@ -425,21 +425,21 @@ impl<R: Rules> Adi<R> {
     ///
     /// # Panics
     /// When `id` identifies no request: the bindings check that first ([`Adi::knows`]).
-    pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
+    pub fn test(&mut self, id: RequestId) -> Option<RequestOutcome> {
         self.requests.conclude(id)
     }
 
     /// Frees the request if it has completed, and returns its outcome with all details. Returns `Some(None)` while it
     /// has not completed, and `None` when `id` identifies no request.
     #[inline]
-    pub fn conclude(&mut self, id: RequestId) -> Option<Option<Concluded>> {
+    pub fn conclude(&mut self, id: RequestId) -> Option<Option<CompletedRequest>> {
         self.requests.conclude_named(id)
     }
 
     /// Frees a request that has completed with an untruncated message into or out of a plain buffer. Returns `None`,
     /// and changes nothing, in all other cases.
     #[inline]
-    pub fn conclude_whole(&mut self, id: RequestId) -> Option<Whole> {
+    pub fn conclude_whole(&mut self, id: RequestId) -> Option<PlainCompletion> {
         self.requests.conclude_whole(id)
     }
 
@@ -447,7 +447,7 @@ impl<R: Rules> Adi<R> {
     ///
     /// # Panics
     /// See [`Adi::test`].
-    pub fn peek(&self, id: RequestId) -> Option<Outcome> {
+    pub fn peek(&self, id: RequestId) -> Option<RequestOutcome> {
         self.requests.outcome(id)
     }
 
@@ -456,7 +456,7 @@ impl<R: Rules> Adi<R> {
     /// # Panics
     /// See [`Adi::test`].
     #[inline]
-    pub fn peek_in_context(&self, id: RequestId) -> Option<(Context, Outcome)> {
+    pub fn peek_in_context(&self, id: RequestId) -> Option<(Context, RequestOutcome)> {
         self.requests.outcome_in_context(id)
     }
 

@@ -1,48 +1,48 @@
 //! Packet handlers: each parses and checks a packet, and passes it to the send or receive side.
 #![forbid(unsafe_code)]
 
-use msg_layer::{Answer, Arrival, Class, Context, Malformed, Stats, Taken};
+use msg_layer::{ReplyPacket, ReceivedPacket, TrafficClass, LayerContext, MalformedPacket, LayerStats, HandlerResult};
 
 use crate::adi::Adi;
 use crate::envelope::Rank;
 use crate::memory::UserMemory;
-use crate::protocol::{Reply, Rules};
-use crate::wire::{self, Done, MERGED_BYTES, Restart, Rts};
+use crate::protocol::{RtsReply, ProtocolRules};
+use crate::wire::{self, DoneMessage, MERGED_BYTES, RestartRequest, Rts};
 
 /// Context of a handler: the device and the program's memory.
-pub(super) struct Handling<'a, R, M: ?Sized> {
+pub(super) struct HandlerContext<'a, R, M: ?Sized> {
     pub(super) adi: &'a mut Adi<R>,
     pub(super) memory: &'a mut M,
 }
 
-impl<R: Rules, M: UserMemory + ?Sized> Context for Handling<'_, R, M> {
+impl<R: ProtocolRules, M: UserMemory + ?Sized> LayerContext for HandlerContext<'_, R, M> {
     #[inline]
-    fn stats(&mut self) -> &mut Stats {
+    fn stats(&mut self) -> &mut LayerStats {
         &mut self.adi.stats.layer
     }
 
-    fn take_other(&mut self, class: Class, number: u8, arrival: &Arrival<'_>) -> Option<Taken> {
+    fn take_other(&mut self, class: TrafficClass, number: u8, arrival: &ReceivedPacket<'_>) -> Option<HandlerResult> {
         let take = self.adi.extras.parts.take(number)?;
         Some(take(self.adi, self.memory.whole(), class, arrival))
     }
 }
 
-pub(super) fn on_rts<R: Rules, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, M>,
-    arrival: &Arrival<'_>,
-) -> Result<Option<Answer>, Malformed> {
+pub(super) fn on_rts<R: ProtocolRules, M: UserMemory + ?Sized>(
+    on: &mut HandlerContext<'_, R, M>,
+    arrival: &ReceivedPacket<'_>,
+) -> Result<Option<ReplyPacket>, MalformedPacket> {
     let (offer, merged) = match arrival.argument {
         0 => (arrival.bytes, None),
         _ => {
             let parts = arrival.bytes.split_last_chunk::<MERGED_BYTES>();
-            let (offer, merged) = parts.ok_or(Malformed)?;
+            let (offer, merged) = parts.ok_or(MalformedPacket)?;
             (offer, Some(u32::from_le_bytes(*merged)))
         }
     };
     let adi = &mut *on.adi;
     let source = Rank::new(arrival.rank);
     let Some((rts, data)) = Rts::parse(offer) else {
-        return Err(Malformed);
+        return Err(MalformedPacket);
     };
     if let Some(request) = merged {
         adi.take_merged(source, request, arrival.argument)?;
@@ -56,76 +56,76 @@ pub(super) fn on_rts<R: Rules, M: UserMemory + ?Sized>(
     Ok(adi.take_rts(on.memory, source, &rts, data))
 }
 
-pub(super) fn on_data<R: Rules, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, M>,
-    arrival: &Arrival<'_>,
-) -> Result<Option<Answer>, Malformed> {
-    let place = arrival.place.ok_or(Malformed)?;
+pub(super) fn on_data<R: ProtocolRules, M: UserMemory + ?Sized>(
+    on: &mut HandlerContext<'_, R, M>,
+    arrival: &ReceivedPacket<'_>,
+) -> Result<Option<ReplyPacket>, MalformedPacket> {
+    let place = arrival.place.ok_or(MalformedPacket)?;
     on.adi.take_data(on.memory, place, arrival.bytes)?;
     Ok(None)
 }
 
-pub(super) fn on_cancel<R: Rules, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, M>,
-    arrival: &Arrival<'_>,
-) -> Result<Option<Answer>, Malformed> {
+pub(super) fn on_cancel<R: ProtocolRules, M: UserMemory + ?Sized>(
+    on: &mut HandlerContext<'_, R, M>,
+    arrival: &ReceivedPacket<'_>,
+) -> Result<Option<ReplyPacket>, MalformedPacket> {
     let cancel = arrival.bytes.first_chunk::<{ wire::CANCEL_BYTES }>();
-    let [a, b, c, d, refused] = *cancel.ok_or(Malformed)?;
+    let [a, b, c, d, refused] = *cancel.ok_or(MalformedPacket)?;
     let source = Rank::new(arrival.rank);
     let request = u32::from_le_bytes([a, b, c, d]);
     Ok(on.adi.take_cancel(on.memory, source, request, refused != 0))
 }
 
-pub(super) fn on_eager<R: Rules, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, M>,
-    arrival: &Arrival<'_>,
-) -> Result<Option<Answer>, Malformed> {
+pub(super) fn on_eager<R: ProtocolRules, M: UserMemory + ?Sized>(
+    on: &mut HandlerContext<'_, R, M>,
+    arrival: &ReceivedPacket<'_>,
+) -> Result<Option<ReplyPacket>, MalformedPacket> {
     let source = Rank::new(arrival.rank);
-    let place = arrival.place.ok_or(Malformed)?;
+    let place = arrival.place.ok_or(MalformedPacket)?;
     on.adi.take_eager(on.memory, source, place, arrival.bytes)?;
     Ok(None)
 }
 
-pub(super) fn on_done<R: Rules, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, M>,
-    arrival: &Arrival<'_>,
-) -> Result<Option<Answer>, Malformed> {
+pub(super) fn on_done<R: ProtocolRules, M: UserMemory + ?Sized>(
+    on: &mut HandlerContext<'_, R, M>,
+    arrival: &ReceivedPacket<'_>,
+) -> Result<Option<ReplyPacket>, MalformedPacket> {
     let source = Rank::new(arrival.rank);
-    let done = Done::parse(arrival.bytes).ok_or(Malformed)?;
+    let done = DoneMessage::parse(arrival.bytes).ok_or(MalformedPacket)?;
     on.adi.take_done(on.memory, source, done)?;
     Ok(None)
 }
 
-pub(super) fn on_cts<R: Rules, M: ?Sized>(
-    on: &mut Handling<'_, R, M>,
-    arrival: &Arrival<'_>,
-) -> Result<(), Malformed> {
-    on.adi.take_reply(arrival, Reply::Cts)
+pub(super) fn on_cts<R: ProtocolRules, M: ?Sized>(
+    on: &mut HandlerContext<'_, R, M>,
+    arrival: &ReceivedPacket<'_>,
+) -> Result<(), MalformedPacket> {
+    on.adi.take_reply(arrival, RtsReply::Cts)
 }
 
-pub(super) fn on_nctsd<R: Rules, M: ?Sized>(
-    on: &mut Handling<'_, R, M>,
-    arrival: &Arrival<'_>,
-) -> Result<(), Malformed> {
+pub(super) fn on_nctsd<R: ProtocolRules, M: ?Sized>(
+    on: &mut HandlerContext<'_, R, M>,
+    arrival: &ReceivedPacket<'_>,
+) -> Result<(), MalformedPacket> {
     on.adi.stats.nctsd_received += 1;
-    on.adi.take_reply(arrival, Reply::Nctsd)
+    on.adi.take_reply(arrival, RtsReply::Nctsd)
 }
 
-pub(super) fn on_ncts<R: Rules, M: ?Sized>(
-    on: &mut Handling<'_, R, M>,
-    arrival: &Arrival<'_>,
-) -> Result<(), Malformed> {
+pub(super) fn on_ncts<R: ProtocolRules, M: ?Sized>(
+    on: &mut HandlerContext<'_, R, M>,
+    arrival: &ReceivedPacket<'_>,
+) -> Result<(), MalformedPacket> {
     on.adi.stats.ncts_received += 1;
-    on.adi.take_reply(arrival, Reply::Ncts)
+    on.adi.take_reply(arrival, RtsReply::Ncts)
 }
 
-pub(super) fn on_restart<R: Rules, M: ?Sized>(
-    on: &mut Handling<'_, R, M>,
-    arrival: &Arrival<'_>,
-) -> Result<(), Malformed> {
+pub(super) fn on_restart<R: ProtocolRules, M: ?Sized>(
+    on: &mut HandlerContext<'_, R, M>,
+    arrival: &ReceivedPacket<'_>,
+) -> Result<(), MalformedPacket> {
     let adi = &mut *on.adi;
     let source = Rank::new(arrival.rank);
-    let restart = Restart::parse(arrival.bytes).ok_or(Malformed)?;
+    let restart = RestartRequest::parse(arrival.bytes).ok_or(MalformedPacket)?;
     adi.stats.restarts_received += 1;
     let rules = adi.rules();
     adi.enter_bcopies(source);
@@ -140,23 +140,23 @@ pub(super) fn on_restart<R: Rules, M: ?Sized>(
     Ok(())
 }
 
-pub(super) fn on_arrive<R: Rules, M: ?Sized>(
-    on: &mut Handling<'_, R, M>,
-    arrival: &Arrival<'_>,
-) -> Result<(), Malformed> {
+pub(super) fn on_arrive<R: ProtocolRules, M: ?Sized>(
+    on: &mut HandlerContext<'_, R, M>,
+    arrival: &ReceivedPacket<'_>,
+) -> Result<(), MalformedPacket> {
     on.adi.take_arrival(arrival)
 }
 
-pub(super) fn on_told<R: Rules, M: ?Sized>(
-    on: &mut Handling<'_, R, M>,
-    arrival: &Arrival<'_>,
-) -> Result<(), Malformed> {
+pub(super) fn on_told<R: ProtocolRules, M: ?Sized>(
+    on: &mut HandlerContext<'_, R, M>,
+    arrival: &ReceivedPacket<'_>,
+) -> Result<(), MalformedPacket> {
     on.adi.take_told(arrival)
 }
 
-pub(super) fn on_release<R: Rules, M: ?Sized>(
-    on: &mut Handling<'_, R, M>,
-    arrival: &Arrival<'_>,
-) -> Result<(), Malformed> {
+pub(super) fn on_release<R: ProtocolRules, M: ?Sized>(
+    on: &mut HandlerContext<'_, R, M>,
+    arrival: &ReceivedPacket<'_>,
+) -> Result<(), MalformedPacket> {
     on.adi.take_release(arrival)
 }

@@ -48,14 +48,14 @@
 extern crate alloc;
 
 mod adi;
-pub mod at_hand;
+pub mod self_recv_cache;
 pub mod bare;
 pub mod barrier;
-pub mod boxed;
+pub mod try_box;
 pub mod config;
 pub mod envelope;
 pub mod fast_path;
-mod few;
+mod insertion_sort;
 mod handlers;
 pub mod interface;
 pub mod kernel;
@@ -63,10 +63,10 @@ pub mod list;
 pub mod matching;
 #[allow(unsafe_code)]
 pub mod memory;
-pub mod names;
+pub mod ids;
 #[cfg(feature = "micro")]
-mod no_peer_pages;
-mod parts;
+mod peer_array;
+mod extensions;
 mod peer_group;
 #[cfg(not(feature = "micro"))]
 mod peer_pages;
@@ -89,14 +89,14 @@ pub mod wire;
 mod work;
 
 pub use adi::{Adi, HookResult, InterruptHook, ProgressHook};
-pub use boxed::boxed;
+pub use try_box::try_boxed_slice;
 pub use config::{
-    Budget, Config, DEFAULT_EAGER_LIMIT, DEFERRED_SOURCES, EAGER_SOURCES, GREATEST_EAGER_LIMIT,
-    GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY, Memory, NoMemory, SHARED_ANSWER, STEP_PACKETS,
+    MemoryBudget, DeviceConfig, DEFAULT_EAGER_LIMIT, DEFERRED_SOURCES, EAGER_SOURCES, MAX_EAGER_LIMIT,
+    MAX_MPI_MEMORY, MIN_MPI_MEMORY, DeviceMemory, OutOfMemory, SHARED_ANSWER, STEP_PACKETS,
 };
 pub use envelope::{Context, Tag};
 pub use memory::region;
 pub use recv::probe;
-pub use request::Outcome;
+pub use request::RequestOutcome;
 pub use send::{bcopy, pending};
-pub use stats::{Count, Stats};
+pub use stats::{Count, DeviceStats};

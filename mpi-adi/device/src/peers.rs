@@ -11,7 +11,7 @@
 //! steps, independently of their count and distance.
 //!
 //! The first state change of a peer is a rejected message or the age in its restart. Both arrive in a packet, possibly
-//! in an interrupt handler, where nothing may be allocated. So up to [`STOCK_PAGES`] pages are preallocated from the
+//! in an interrupt handler, where nothing may be allocated. So up to [`PREALLOCATED_PAGES`] pages are preallocated from the
 //! program's heap: at start, and within calls of the program as they are used up. A packet uses at most one page, that
 //! of its source. While there are peers without a page, a progress step receives no more packets than there are
 //! preallocated pages. The other packets remain in the network, which exerts back-pressure on their senders, until a
@@ -25,16 +25,16 @@
 use alloc::boxed::Box;
 use core::hash::{Hash, Hasher};
 
-use crate::boxed::boxed;
+use crate::try_box::try_boxed_slice;
 use crate::envelope::Rank;
 #[cfg(feature = "micro")]
-use crate::no_peer_pages::Pages;
-pub use crate::peer_group::{Ages, PAGE_PEERS, STOCK_PAGES, Standing};
-use crate::peer_group::{Bits, DONE, GROUP_PEERS, SETS_OF};
+use crate::peer_array::PeerPages;
+pub use crate::peer_group::{PeerAges, PAGE_PEERS, PREALLOCATED_PAGES, SourceState};
+use crate::peer_group::{GroupBits, DONE, GROUP_PEERS, SETS_OF};
 #[cfg(not(feature = "micro"))]
-use crate::peer_pages::Pages;
-use crate::peer_sets::{GroupSets, Set};
-use crate::protocol::{Age, Rules};
+use crate::peer_pages::PeerPages;
+use crate::peer_sets::{GroupSets, PeerSet};
+use crate::protocol::{Age, ProtocolRules};
 
 /// Maximum number of restarts in flight for receives from any source: each such receive matches only one message, so
 /// not all sources are asked at the same time.
@@ -42,18 +42,18 @@ pub const WILDCARD_RESTARTS: u32 = 8;
 
 /// Peer table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Peers {
+pub struct PeerTable {
     /// In a machine of one page: the bits of its groups and the ages of its peers. Empty in a larger machine.
-    bits: Box<[Bits]>,
-    ages: Box<[Ages]>,
+    bits: Box<[GroupBits]>,
+    ages: Box<[PeerAges]>,
     /// The pages of a larger machine.
-    pages: Pages,
+    pages: PeerPages,
     peers: u32,
     /// Index of groups by membership in sets.
     #[cfg(not(feature = "micro"))]
     sets: GroupSets,
     /// Number of peers in each flow-control state.
-    count: [u32; Standing::ALL.len()],
+    count: [u32; SourceState::ALL.len()],
     done: u32,
     /// Start of the search for the next source to serve, in round robin.
     turn: u32,
@@ -63,55 +63,55 @@ pub struct Peers {
 }
 
 /// Omits the statistics, and the sets and counts, which derive from the bits.
-impl Hash for Peers {
+impl Hash for PeerTable {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Peers {
+        let PeerTable {
             bits, ages, pages, ..
         } = self;
         (bits, ages, pages, self.turn, self.due_turn).hash(state);
     }
 }
 
-impl Peers {
+impl PeerTable {
     /// Allocates the table of `peers` (1 or more) peers in the initial state; returns `None` when the heap is full.
     pub fn allocate(peers: usize) -> Option<Self> {
-        let (near, pages) = Pages::parts(peers);
-        let mut table = Peers {
-            bits: boxed(Bits::default(), near.div_ceil(GROUP_PEERS))?,
-            ages: boxed(Ages::default(), near)?,
-            pages: Pages::allocate(pages)?,
+        let (near, pages) = PeerPages::parts(peers);
+        let mut table = PeerTable {
+            bits: try_boxed_slice(GroupBits::default(), near.div_ceil(GROUP_PEERS))?,
+            ages: try_boxed_slice(PeerAges::default(), near)?,
+            pages: PeerPages::allocate(pages)?,
             peers: peers as u32,
             #[cfg(not(feature = "micro"))]
             sets: GroupSets::allocate(peers.div_ceil(GROUP_PEERS))?,
-            count: [0; Standing::ALL.len()],
+            count: [0; SourceState::ALL.len()],
             done: 0,
             turn: 0,
             due_turn: 0,
             steps: 0,
         };
-        table.count[Standing::Clear as usize] = table.peers;
+        table.count[SourceState::Clear as usize] = table.peers;
         Some(table)
     }
 
     /// Returns the size in bytes of the table of `peers` peers without its pages.
     const fn near_bytes(peers: usize) -> usize {
-        let (near, _) = Pages::parts(peers);
+        let (near, _) = PeerPages::parts(peers);
         let sets = if cfg!(not(feature = "micro")) {
             GroupSets::bytes(peers.div_ceil(GROUP_PEERS))
         } else {
             0
         };
-        near.div_ceil(GROUP_PEERS) * size_of::<Bits>() + near * size_of::<Ages>() + sets
+        near.div_ceil(GROUP_PEERS) * size_of::<GroupBits>() + near * size_of::<PeerAges>() + sets
     }
 
-    /// Returns the bytes that [`Peers::allocate`] allocates for `peers` peers.
+    /// Returns the bytes that [`PeerTable::allocate`] allocates for `peers` peers.
     pub const fn bytes(peers: usize) -> usize {
-        Self::near_bytes(peers) + Pages::bytes(Pages::parts(peers).1)
+        Self::near_bytes(peers) + PeerPages::bytes(PeerPages::parts(peers).1)
     }
 
     /// Returns the size in bytes of the table of `peers` peers with all pages.
     pub const fn most_bytes(peers: usize) -> usize {
-        Self::near_bytes(peers) + Pages::most_bytes(Pages::parts(peers).1)
+        Self::near_bytes(peers) + PeerPages::most_bytes(PeerPages::parts(peers).1)
     }
 
     /// Returns the current size in bytes, including preallocated pages.
@@ -124,7 +124,7 @@ impl Peers {
         self.peers as usize
     }
 
-    /// Returns the number of packets, from any sources, that can be received before [`Peers::fill_stock`].
+    /// Returns the number of packets, from any sources, that can be received before [`PeerTable::fill_stock`].
     #[inline]
     pub fn packets(&self) -> usize {
         self.pages.packets()
@@ -145,14 +145,14 @@ impl Peers {
 
     /// Returns the bits of a group, also of one without a page.
     #[inline]
-    fn bits(&self, group: usize) -> Bits {
+    fn bits(&self, group: usize) -> GroupBits {
         match self.bits.get(group) {
             Some(bits) => *bits,
             None => self.pages.bits(group).unwrap_or_default(),
         }
     }
 
-    fn bits_mut(&mut self, group: usize) -> &mut Bits {
+    fn bits_mut(&mut self, group: usize) -> &mut GroupBits {
         match self.bits.get_mut(group) {
             Some(bits) => bits,
             None => self.pages.bits_mut(group),
@@ -165,12 +165,12 @@ impl Peers {
     }
 
     /// Returns the flow-control state of `source`.
-    pub fn standing(&self, source: Rank) -> Standing {
-        Standing::of(self.nibble(source))
+    pub fn standing(&self, source: Rank) -> SourceState {
+        SourceState::of(self.nibble(source))
     }
 
     /// Updates a source's flow-control state and the counts; no other code does.
-    fn set(&mut self, source: Rank, standing: Standing) {
+    fn set(&mut self, source: Rank, standing: SourceState) {
         let before = self.standing(source);
         if before == standing {
             return;
@@ -193,8 +193,8 @@ impl Peers {
 
     /// Updates the sets after a change in a group with these new bits: a group is in a set while it has a member.
     #[cfg(not(feature = "micro"))]
-    fn note_sets(&mut self, group: usize, bits: Bits, before: u8, now: u8) {
-        for set in Set::ALL {
+    fn note_sets(&mut self, group: usize, bits: GroupBits, before: u8, now: u8) {
+        for set in PeerSet::ALL {
             let bit = 1 << set as u8;
             if (before ^ now) & bit != 0 {
                 let has_member = now & bit != 0 || bits.marks(set) != 0;
@@ -204,16 +204,16 @@ impl Peers {
     }
 
     #[cfg(feature = "micro")]
-    fn note_sets(&mut self, _: usize, _: Bits, _: u8, _: u8) {}
+    fn note_sets(&mut self, _: usize, _: GroupBits, _: u8, _: u8) {}
 
     /// Returns the first group from `from` on with a member of `set`.
     #[cfg(not(feature = "micro"))]
-    fn next_group(&mut self, set: Set, from: usize) -> Option<usize> {
+    fn next_group(&mut self, set: PeerSet, from: usize) -> Option<usize> {
         self.sets.next(set, from, &mut self.steps)
     }
 
     #[cfg(feature = "micro")]
-    fn next_group(&mut self, set: Set, from: usize) -> Option<usize> {
+    fn next_group(&mut self, set: PeerSet, from: usize) -> Option<usize> {
         self.steps += 1;
         let mut groups = self.bits.iter().skip(from);
         let at = groups.position(|bits| bits.marks(set) != 0)?;
@@ -222,7 +222,7 @@ impl Peers {
 
     /// Returns the ages of `peer`.
     #[inline]
-    pub fn ages(&self, peer: Rank) -> Ages {
+    pub fn ages(&self, peer: Rank) -> PeerAges {
         match self.ages.get(peer.index() as usize) {
             Some(ages) => *ages,
             None => self.pages.ages(peer.index() as usize),
@@ -230,7 +230,7 @@ impl Peers {
     }
 
     /// Returns the ages of `peer` for an update.
-    pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
+    pub fn ages_mut(&mut self, peer: Rank) -> &mut PeerAges {
         let peer = peer.index() as usize;
         match self.ages.get_mut(peer) {
             Some(ages) => ages,
@@ -248,10 +248,10 @@ impl Peers {
     /// Returns whether no peer has rejected messages here, as far as known.
     #[inline]
     pub fn are_all_clear(&self) -> bool {
-        self.count[Standing::Clear as usize] == self.peers
+        self.count[SourceState::Clear as usize] == self.peers
     }
 
-    fn counts<const N: usize>(&self, standings: [Standing; N]) -> u32 {
+    fn counts<const N: usize>(&self, standings: [SourceState; N]) -> u32 {
         let counts = standings.map(|standing| self.count[standing as usize]);
         counts.into_iter().sum()
     }
@@ -259,7 +259,7 @@ impl Peers {
     /// Returns whether restarts are pending.
     #[inline]
     pub fn owes_restarts(&self) -> bool {
-        self.count[Standing::RestartQueued as usize] > 0
+        self.count[SourceState::RestartQueued as usize] > 0
     }
 
     /// Returns whether DONEs are pending.
@@ -270,18 +270,18 @@ impl Peers {
 
     /// Returns the number of pending restarts and DONEs.
     pub fn owed(&self) -> u32 {
-        self.counts([Standing::RestartQueued]) + self.done
+        self.counts([SourceState::RestartQueued]) + self.done
     }
 
     /// Returns the number of sources with rejected messages and no restart in flight.
     pub fn waiting(&self) -> u32 {
-        use Standing::*;
-        self.counts([RefusedEarlier, Refused, WildcardQueued])
+        use SourceState::*;
+        self.counts([RejectedEarlier, Rejected, WildcardQueued])
     }
 
     /// Returns the number of sources with a restart that has no reply yet.
     pub fn under_way(&self) -> u32 {
-        use Standing::*;
+        use SourceState::*;
         self.counts([RestartQueued, RestartSent, RestartSentStale])
     }
 
@@ -292,26 +292,26 @@ impl Peers {
             let bits = self.bits(group);
             let begin = if group == first { at } else { 0 };
             let at = (begin..GROUP_PEERS)
-                .filter(|_| bits != Bits::default())
-                .find(|&at| Standing::of(bits.nibble(at)).is_under_way())?;
+                .filter(|_| bits != GroupBits::default())
+                .find(|&at| SourceState::of(bits.nibble(at)).is_under_way())?;
             Some(Rank::new((group * GROUP_PEERS + at) as u32))
         })
     }
 
     /// Returns the number of sources still to be asked for receives from any source.
     pub fn wildcards_queued(&self) -> u32 {
-        self.counts([Standing::WildcardQueued])
+        self.counts([SourceState::WildcardQueued])
     }
 
     /// Returns the first member of `set` from `from` on, cyclically.
-    fn find(&mut self, set: Set, from: u32) -> Option<Rank> {
+    fn find(&mut self, set: PeerSet, from: u32) -> Option<Rank> {
         let from = from as usize;
         self.find_from(set, from / GROUP_PEERS, from % GROUP_PEERS)
             .or_else(|| self.find_from(set, 0, 0))
     }
 
     /// Returns the first member of `set` from index `at` of a group on.
-    fn find_from(&mut self, set: Set, group: usize, at: usize) -> Option<Rank> {
+    fn find_from(&mut self, set: PeerSet, group: usize, at: usize) -> Option<Rank> {
         let first = |this: &Self, number: usize, at: usize| {
             let at = this.bits(number).first(set, at)?;
             Some(Rank::new((number * GROUP_PEERS + at) as u32))
@@ -333,37 +333,37 @@ impl Peers {
     }
 
     /// Assigns a new age to `source` and queues its restart.
-    pub fn restart(&mut self, source: Rank, rules: impl Rules) {
+    pub fn restart(&mut self, source: Rank, rules: impl ProtocolRules) {
         let from = &mut self.ages_mut(source).from;
         *from = rules.next_age(*from);
-        self.set(source, Standing::RestartQueued);
+        self.set(source, SourceState::RestartQueued);
     }
 
     /// Queues restarts to up to `count` waiting sources, in round robin.
     #[inline]
-    pub fn restart_next(&mut self, count: u32, rules: impl Rules) {
+    pub fn restart_next(&mut self, count: u32, rules: impl ProtocolRules) {
         if self.waiting() > 0 {
             self.restart_some(count, rules);
         }
     }
 
-    fn restart_some(&mut self, count: u32, rules: impl Rules) {
+    fn restart_some(&mut self, count: u32, rules: impl ProtocolRules) {
         for _ in 0..count.min(self.waiting()) {
-            self.restart_one(Set::Waiting, rules);
+            self.restart_one(PeerSet::Waiting, rules);
         }
     }
 
     /// Queues restarts to sources that wait for a receive from any source, in round robin, up to the limit in flight.
-    pub fn restart_wildcards(&mut self, rules: impl Rules) {
+    pub fn restart_wildcards(&mut self, rules: impl ProtocolRules) {
         let under_way = self.under_way();
         for _ in under_way..WILDCARD_RESTARTS.min(under_way + self.wildcards_queued()) {
-            self.restart_one(Set::WildcardQueued, rules);
+            self.restart_one(PeerSet::WildcardQueued, rules);
         }
     }
 
     // Rare, and used in several places: one copy in the image.
     #[inline(never)]
-    fn restart_one(&mut self, set: Set, rules: impl Rules) {
+    fn restart_one(&mut self, set: PeerSet, rules: impl ProtocolRules) {
         if let Some(source) = self.find(set, self.turn) {
             self.turn = self.after(source);
             self.restart(source, rules);
@@ -372,7 +372,7 @@ impl Peers {
 
     /// Handles a posted receive that could match a message of `source` (`None`: any source). Queues restarts to the
     /// waiting sources; for any source, in round robin. Returns whether a restart must list the receive.
-    pub fn posted(&mut self, source: Option<Rank>, rules: impl Rules) -> bool {
+    pub fn posted(&mut self, source: Option<Rank>, rules: impl ProtocolRules) -> bool {
         if self.are_all_clear() {
             return false;
         }
@@ -385,19 +385,19 @@ impl Peers {
         }
     }
 
-    fn posted_for(&mut self, source: Rank, rules: impl Rules) -> bool {
-        use Standing::*;
+    fn posted_for(&mut self, source: Rank, rules: impl ProtocolRules) -> bool {
+        use SourceState::*;
         match self.standing(source) {
             Clear => return false,
-            RefusedEarlier | Refused | Offering | WildcardQueued => self.restart(source, rules),
+            RejectedEarlier | Rejected | Offering | WildcardQueued => self.restart(source, rules),
             RestartSent => self.set(source, RestartSentStale),
             RestartQueued | RestartSentStale => {}
         }
         true
     }
 
-    fn posted_for_any(&mut self, rules: impl Rules) {
-        let set = Set::AskedByWildcards;
+    fn posted_for_any(&mut self, rules: impl ProtocolRules) {
+        let set = PeerSet::AskedByWildcards;
         let mut from = 0;
         while let Some(number) = self.next_group(set, from) {
             while let Some(at) = self.bits(number).first(set, 0) {
@@ -406,8 +406,8 @@ impl Peers {
                 self.set(
                     source,
                     match self.standing(source) {
-                        Standing::RestartSent => Standing::RestartSentStale,
-                        _ => Standing::WildcardQueued,
+                        SourceState::RestartSent => SourceState::RestartSentStale,
+                        _ => SourceState::WildcardQueued,
                     },
                 );
             }
@@ -418,8 +418,8 @@ impl Peers {
 
     /// Records a rejected message of `source` under the current age.
     pub fn refused(&mut self, source: Rank) {
-        if self.standing(source) != Standing::WildcardQueued {
-            self.set(source, Standing::Refused);
+        if self.standing(source) != SourceState::WildcardQueued {
+            self.set(source, SourceState::Rejected);
         }
     }
 
@@ -432,12 +432,12 @@ impl Peers {
         // A failed source still waits, even if other messages of it are accepted.
         if !matches!(
             self.standing(source),
-            Standing::Refused | Standing::WildcardQueued
+            SourceState::Rejected | SourceState::WildcardQueued
         ) {
             let standing = match (more, follows) {
-                (false, _) => Standing::Clear,
-                (true, true) => Standing::Offering,
-                (true, false) => Standing::RefusedEarlier,
+                (false, _) => SourceState::Clear,
+                (true, true) => SourceState::Offering,
+                (true, false) => SourceState::RejectedEarlier,
             };
             self.set(source, standing);
         }
@@ -445,12 +445,12 @@ impl Peers {
 
     /// Dequeues a pending restart: the source, and the age to send.
     pub fn take_due_restart(&mut self) -> Option<(Rank, Age)> {
-        if self.counts([Standing::RestartQueued]) == 0 {
+        if self.counts([SourceState::RestartQueued]) == 0 {
             return None;
         }
-        let source = self.find(Set::RestartDue, self.due_turn)?;
+        let source = self.find(PeerSet::RestartDue, self.due_turn)?;
         self.due_turn = self.after(source);
-        self.set(source, Standing::RestartSent);
+        self.set(source, SourceState::RestartSent);
         Some((source, self.ages(source).from))
     }
 
@@ -472,7 +472,7 @@ impl Peers {
     }
 
     fn take_first_due_done(&mut self) -> Option<(Rank, Age)> {
-        let peer = self.find(Set::DoneDue, self.due_turn)?;
+        let peer = self.find(PeerSet::DoneDue, self.due_turn)?;
         self.set_nibble(peer, self.nibble(peer) & !DONE);
         self.done -= 1;
         Some((peer, self.ages(peer).to))
@@ -483,17 +483,17 @@ impl Peers {
 mod tests {
     use super::*;
     use crate::peer_group::members;
-    use crate::protocol::Sound;
+    use crate::protocol::AllRules;
 
-    fn table(peers: usize) -> Peers {
-        Peers::allocate(peers).expect("room")
+    fn table(peers: usize) -> PeerTable {
+        PeerTable::allocate(peers).expect("room")
     }
 
     fn ranks(size: usize) -> impl Iterator<Item = Rank> + Clone {
         (0..size as u32).map(Rank::new)
     }
 
-    fn restarts(peers: &mut Peers) -> Vec<Rank> {
+    fn restarts(peers: &mut PeerTable) -> Vec<Rank> {
         core::iter::from_fn(|| peers.take_due_restart())
             .map(|(source, _)| source)
             .collect()
@@ -511,12 +511,12 @@ mod tests {
             (2_000, 8 * 8 + 8 * page + 80, 8 * 8 + 8 * page + 80),
             (
                 65_536,
-                256 * 8 + STOCK_PAGES * page + 64 * 40,
+                256 * 8 + PREALLOCATED_PAGES * page + 64 * 40,
                 256 * 8 + 256 * page + 64 * 40,
             ),
         ] {
             assert_eq!(
-                (Peers::bytes(peers), Peers::most_bytes(peers)),
+                (PeerTable::bytes(peers), PeerTable::most_bytes(peers)),
                 (start, most)
             );
             assert_eq!(table(peers).bytes_now(), start, "{peers} peers");
@@ -537,7 +537,7 @@ mod tests {
                 waiting.iter().for_each(|&peer| peers.refused(peer));
                 // Sources are restarted one by one in order, and the restarts are sent in that order.
                 for &source in &waiting {
-                    peers.restart_next(1, Sound);
+                    peers.restart_next(1, AllRules);
                     assert_eq!(restarts(&mut peers), [source], "of {size}");
                 }
                 assert_eq!(peers.waiting(), 0);
@@ -551,7 +551,7 @@ mod tests {
             let mut peers = table(16);
             ranks(waiting).for_each(|peer| peers.refused(peer));
             let before = peers.steps();
-            peers.posted(None, Sound);
+            peers.posted(None, AllRules);
             peers.steps() - before
         };
         assert!(steps(16) - steps(1) >= 15);
@@ -571,11 +571,11 @@ mod tests {
             }
             // The last source is requested explicitly, then all others in round robin.
             let last = waiting.clone().last().expect("some");
-            assert!(peers.posted(Some(last), Sound));
+            assert!(peers.posted(Some(last), AllRules));
             assert_eq!(restarts(&mut peers), [last]);
             for source in waiting.take(PEERS / each - 1) {
                 let before = peers.steps();
-                peers.restart_next(1, Sound);
+                peers.restart_next(1, AllRules);
                 assert_eq!(restarts(&mut peers), [source], "each {each}");
                 assert!(peers.steps() - before <= 16, "each {each}");
             }
@@ -588,33 +588,33 @@ mod tests {
     fn pages_come_with_what_is_kept() {
         for size in [1, PAGE_PEERS] {
             let mut peers = table(size);
-            assert_eq!(peers.bytes_now(), Peers::bytes(size));
-            assert_eq!(Peers::bytes(size), Peers::most_bytes(size));
+            assert_eq!(peers.bytes_now(), PeerTable::bytes(size));
+            assert_eq!(PeerTable::bytes(size), PeerTable::most_bytes(size));
             let rank = Rank::new(size as u32 - 1);
             peers.refused(rank);
             peers.ages_mut(rank).to = 3;
             assert_eq!(
                 (peers.packets(), peers.bytes_now()),
-                (usize::MAX, Peers::bytes(size))
+                (usize::MAX, PeerTable::bytes(size))
             );
         }
         let size = 20 * PAGE_PEERS + 1;
         let mut peers = table(size);
-        assert_eq!(peers.bytes_now(), Peers::bytes(size));
+        assert_eq!(peers.bytes_now(), PeerTable::bytes(size));
         let rank = |page: usize| Rank::new((page * PAGE_PEERS) as u32);
         for page in 0..=20 {
             // No change: an accepted message, a posted receive, an age that is already known.
             peers.accepted(rank(page), false, true);
-            assert!(!peers.posted(Some(rank(page)), Sound));
+            assert!(!peers.posted(Some(rank(page)), AllRules));
             peers.take_age(rank(page), 0);
-            assert_eq!(peers.ages(rank(page)), Ages::default());
+            assert_eq!(peers.ages(rank(page)), PeerAges::default());
         }
         assert_eq!(
             (peers.packets(), peers.bytes_now()),
-            (STOCK_PAGES, Peers::bytes(size))
+            (PREALLOCATED_PAGES, PeerTable::bytes(size))
         );
         for page in 0..=20 {
-            let left = STOCK_PAGES - page % STOCK_PAGES;
+            let left = PREALLOCATED_PAGES - page % PREALLOCATED_PAGES;
             assert_eq!(peers.packets(), left.min(21 - page));
             match page % 3 {
                 0 => peers.refused(rank(page)),
@@ -625,21 +625,21 @@ mod tests {
             if page < 20 {
                 peers.refused(Rank::new(rank(page).index() + 9));
             }
-            if (page + 1) % STOCK_PAGES == 0 {
+            if (page + 1) % PREALLOCATED_PAGES == 0 {
                 assert_eq!(peers.packets(), 0);
                 peers.fill_stock();
             }
         }
         assert_eq!(
             (peers.packets(), peers.bytes_now()),
-            (usize::MAX, Peers::most_bytes(size))
+            (usize::MAX, PeerTable::most_bytes(size))
         );
         assert_eq!((peers.waiting(), peers.owed()), (7 + 20, 7));
         let done: Vec<_> = core::iter::from_fn(|| peers.take_due_done()).collect();
         assert_eq!(done.len(), 7);
-        peers.posted(None, Sound);
+        peers.posted(None, AllRules);
         assert_eq!(peers.under_way(), WILDCARD_RESTARTS);
-        assert_eq!(peers.ages(rank(2)), Ages { to: 7, from: 0 });
+        assert_eq!(peers.ages(rank(2)), PeerAges { to: 7, from: 0 });
     }
 
     #[test]
@@ -660,7 +660,7 @@ mod tests {
                 assert_eq!(peers.owed() as usize, owed.len());
             }
             let first = Rank::new(0);
-            peers.restart(first, Sound);
+            peers.restart(first, AllRules);
             assert_eq!(peers.owed() as usize, owed.len() + 1, "a restarts, too");
             assert!(peers.owes_restarts());
             let paid: Vec<_> = core::iter::from_fn(|| peers.take_due_done()).collect();
@@ -673,8 +673,8 @@ mod tests {
             assert_eq!(peers.owed(), 0);
             for peer in ranks(size).skip(1) {
                 let expected = match peer.index() % 2 {
-                    0 => Standing::Refused,
-                    _ => Standing::Clear,
+                    0 => SourceState::Rejected,
+                    _ => SourceState::Clear,
                 };
                 assert_eq!(peers.standing(peer), expected);
             }
@@ -687,17 +687,17 @@ mod tests {
         let [clear, owed] = [0, 1].map(Rank::new);
         peers.queue_done(owed);
         peers.refused(owed);
-        peers.restart(owed, Sound);
+        peers.restart(owed, AllRules);
         assert_eq!(
             (peers.take_due_restart(), peers.standing(owed)),
-            (Some((owed, 1)), Standing::RestartSent)
+            (Some((owed, 1)), SourceState::RestartSent)
         );
         assert_eq!(
             (peers.take_due_done(), peers.take_due_done()),
             (Some((owed, 0)), None)
         );
-        assert_eq!(peers.standing(owed), Standing::RestartSent);
-        assert_eq!(peers.standing(clear), Standing::Clear);
+        assert_eq!(peers.standing(owed), SourceState::RestartSent);
+        assert_eq!(peers.standing(clear), SourceState::Clear);
     }
 
     /// After any sequence of operations, the counts match the states, and a search finds the first member of its set.
@@ -712,21 +712,21 @@ mod tests {
                 let flag = random.rand_range(0..2) == 0;
                 match random.rand_range(0..9) {
                     0 => peers.refused(peer),
-                    1 => peers.restart(peer, Sound),
+                    1 => peers.restart(peer, AllRules),
                     2 => peers.accepted(peer, flag, !flag),
                     3 => {
                         let was = peers.standing(peer);
-                        let is_named = peers.posted(Some(peer), Sound);
-                        assert_eq!(is_named, was != Standing::Clear);
+                        let is_named = peers.posted(Some(peer), AllRules);
+                        assert_eq!(is_named, was != SourceState::Clear);
                     }
                     4 => {
                         let was_calm = peers.are_all_clear();
-                        assert_eq!(peers.posted(None, Sound), !was_calm);
+                        assert_eq!(peers.posted(None, AllRules), !was_calm);
                         assert!(
                             peers.wildcards_queued() == 0 || peers.under_way() >= WILDCARD_RESTARTS
                         );
                     }
-                    5 => peers.restart_next(random.rand_range(0..4), Sound),
+                    5 => peers.restart_next(random.rand_range(0..4), AllRules),
                     6 => {
                         let was_owed = peers.owes_restarts();
                         assert_eq!(peers.take_due_restart().is_some(), was_owed);
@@ -734,16 +734,16 @@ mod tests {
                     7 => peers.queue_done(peer),
                     _ => peers.accepted(peer, false, flag),
                 }
-                let count = |is: fn(Standing) -> bool| {
+                let count = |is: fn(SourceState) -> bool| {
                     ranks(size).filter(|&peer| is(peers.standing(peer))).count() as u32
                 };
-                use Standing::*;
+                use SourceState::*;
                 assert_eq!(
                     peers.are_all_clear(),
                     count(|s| s == Clear) as usize == size
                 );
                 assert_eq!(peers.wildcards_queued(), count(|s| s == WildcardQueued));
-                assert_eq!(peers.waiting(), count(Standing::awaits_restart));
+                assert_eq!(peers.waiting(), count(SourceState::awaits_restart));
                 assert_eq!(peers.owes_restarts(), count(|s| s == RestartQueued) > 0);
                 let under_way =
                     count(|s| matches!(s, RestartQueued | RestartSent | RestartSentStale));
@@ -753,9 +753,9 @@ mod tests {
                 assert_eq!(peers.owes_done(), done > 0);
                 assert_eq!(peers.owed(), count(|s| s == RestartQueued) + done);
                 let from = random.rand_range(0..size as u32);
-                for set in Set::ALL {
+                for set in PeerSet::ALL {
                     let is = |peer: &Rank| match set {
-                        Set::DoneDue => peers.nibble(*peer) & DONE != 0,
+                        PeerSet::DoneDue => peers.nibble(*peer) & DONE != 0,
                         _ => members(set).contains(&peers.standing(*peer)),
                     };
                     let from_there = ranks(size).skip(from as usize).chain(ranks(size));
@@ -769,16 +769,16 @@ mod tests {
     #[test]
     fn what_is_accepted_says_how_its_source_stands() {
         for (before, more, follows, after) in [
-            (Standing::Clear, true, true, Standing::Offering),
-            (Standing::Clear, true, false, Standing::RefusedEarlier),
-            (Standing::Clear, false, true, Standing::Clear),
-            (Standing::RestartSent, false, false, Standing::Clear),
-            (Standing::Refused, false, false, Standing::Refused),
+            (SourceState::Clear, true, true, SourceState::Offering),
+            (SourceState::Clear, true, false, SourceState::RejectedEarlier),
+            (SourceState::Clear, false, true, SourceState::Clear),
+            (SourceState::RestartSent, false, false, SourceState::Clear),
+            (SourceState::Rejected, false, false, SourceState::Rejected),
             (
-                Standing::WildcardQueued,
+                SourceState::WildcardQueued,
                 true,
                 true,
-                Standing::WildcardQueued,
+                SourceState::WildcardQueued,
             ),
         ] {
             let mut peers = table(3);
@@ -786,7 +786,7 @@ mod tests {
             peers.set(source, before);
             peers.accepted(source, more, follows);
             assert_eq!(peers.standing(source), after, "{before:?} {more} {follows}");
-            assert_eq!(peers.standing(other), Standing::Clear);
+            assert_eq!(peers.standing(other), SourceState::Clear);
         }
     }
 }

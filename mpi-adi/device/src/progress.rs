@@ -1,17 +1,17 @@
 //! Progress engine: one bounded step of the device, and the table of packet handlers.
 #![forbid(unsafe_code)]
 
-use msg_layer::{Handlers, Port};
+use msg_layer::{HandlerTable, Port};
 
 use crate::adi::Adi;
 use crate::config::STEP_PACKETS;
-use crate::handlers::{self, Handling};
+use crate::handlers::{self, HandlerContext};
 use crate::memory::UserMemory;
-use crate::protocol::Rules;
+use crate::protocol::ProtocolRules;
 use crate::wire;
 
-impl<R: Rules, M: UserMemory + ?Sized> Handling<'_, R, M> {
-    const HANDLERS: Handlers<Self> = Handlers::new()
+impl<R: ProtocolRules, M: UserMemory + ?Sized> HandlerContext<'_, R, M> {
+    const HANDLERS: HandlerTable<Self> = HandlerTable::new()
         .request::<{ wire::RTS }>(handlers::on_rts::<R, M>)
         .request::<{ wire::DATA }>(handlers::on_data::<R, M>)
         .request::<{ wire::EAGER }>(handlers::on_eager::<R, M>)
@@ -26,7 +26,7 @@ impl<R: Rules, M: UserMemory + ?Sized> Handling<'_, R, M> {
         .answer::<{ wire::TELL }>(handlers::on_told::<R, M>);
 }
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Performs one bounded progress step. Passes at most [`STEP_PACKETS`] received packets to their handlers, and no
     /// more than the [preallocated pages allow](crate::peers); injects at most as many of its own. Does not block and
     /// does not allocate. Returns whether anything was done.
@@ -39,11 +39,11 @@ impl<R: Rules> Adi<R> {
         let owed = self.send_due(port, memory);
         let here = self.identity.here;
         let packets = STEP_PACKETS.min(self.peers.packets());
-        let mut context = Handling { adi: self, memory };
+        let mut context = HandlerContext { adi: self, memory };
         let taken = msg_layer::progress(
             port,
             here,
-            &Handling::<R, M>::HANDLERS,
+            &HandlerContext::<R, M>::HANDLERS,
             &mut context,
             packets,
         );

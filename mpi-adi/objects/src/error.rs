@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use midplane_device::NoMemory;
+use midplane_device::OutOfMemory;
 use midplane_device::envelope::Tag;
 
 /// An error class of MPI-3.1. The discriminants are the values in `mpi.h`. An error code of this implementation is its
@@ -302,7 +302,7 @@ pub enum Error<W = &'static str> {
         room: usize,
     },
     /// Out of memory. Receive a message, complete a request or free heap memory, then retry.
-    NoMemory(NoMemory),
+    NoMemory(OutOfMemory),
     /// The program's heap has no space for a copy that this call needs.
     NoRoom {
         /// Bytes of the copy.
@@ -480,8 +480,8 @@ worded! {
     }
 }
 
-impl From<NoMemory> for Error {
-    fn from(error: NoMemory) -> Self {
+impl From<OutOfMemory> for Error {
+    fn from(error: OutOfMemory) -> Self {
         Error::NoMemory(error)
     }
 }
@@ -628,16 +628,16 @@ impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
                 "the message from rank {source} with tag {tag} is longer than the receive buffer of {room} bytes; \
                  receive it into a larger one (MPI_Probe and MPI_Get_count tell the length)"
             ),
-            Error::NoMemory(NoMemory::Requests { live }) => write!(
+            Error::NoMemory(OutOfMemory::Requests { live }) => write!(
                 f,
                 "the program's heap has no room for another request ({live} are live); complete some, free \
                  memory, or give the node more with --node-memory"
             ),
-            Error::NoMemory(NoMemory::ProbeRecord) => f.write_str(
+            Error::NoMemory(OutOfMemory::ProbeRecord) => f.write_str(
                 "the program's heap has no room to remember one more probe; free memory, or give the \
                  node more with --node-memory",
             ),
-            Error::NoMemory(NoMemory::Start { bytes }) => {
+            Error::NoMemory(OutOfMemory::Start { bytes }) => {
                 write!(f, "the node's memory has no room for the {bytes} bytes of MPI memory and peer table")
             }
             Error::NoRoom { bytes } => write!(

@@ -14,7 +14,7 @@ use crate::graph::{Graph, Neighbourhood};
 use crate::placement::Placement;
 use crate::split::{Made, Ready};
 use midplane_device::envelope::Rank;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Virtual topology of a communicator (MPI-3.1 chapter 7).
 #[derive(PartialEq, Eq, Debug)]
@@ -50,7 +50,7 @@ pub struct Neighbours {
 }
 
 /// Rank of the other process, and location of the bytes.
-type Message = (CommRank, Area);
+type Message = (CommRank, BufferSlice);
 
 impl Neighbours {
     /// Returns the neighbours of a rank in the topology of its communicator. Fails with [`Error::Wrong`] if there is no
@@ -110,8 +110,8 @@ impl Neighbours {
     /// source, both by index in their lists. Fails with [`Error::NoRoom`].
     pub fn messages(
         &self,
-        part: impl Fn(CommRank) -> Area,
-        place: impl Fn(CommRank) -> Area,
+        part: impl Fn(CommRank) -> BufferSlice,
+        place: impl Fn(CommRank) -> BufferSlice,
     ) -> Result<(Vec<Message>, Vec<Message>), Error> {
         let mut from = room(self.sources.len())?;
         for at in 0..self.sources.len() {

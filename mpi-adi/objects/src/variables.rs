@@ -2,7 +2,7 @@
 //! measurement.
 #![forbid(unsafe_code)]
 
-use midplane_device::interface::Measure;
+use midplane_device::interface::MeasuredQuantity;
 
 /// Category of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub struct Variable {
     /// Category of the variable.
     pub category: Category,
     /// Source of its value.
-    pub measure: Measure,
+    pub measure: MeasuredQuantity,
 }
 
 /// Variables set by job options (control variables).
@@ -35,25 +35,25 @@ pub const CONTROL: [Variable; 4] = [
         name: "mpi_memory",
         meaning: "Bytes for messages that come before their receives (--mpi-memory).",
         category: Category::Memory,
-        measure: Measure::MpiMemory,
+        measure: MeasuredQuantity::MpiMemory,
     },
     Variable {
         name: "heap",
         meaning: "Bytes of the program's heap; 0: not known (--node-memory).",
         category: Category::Memory,
-        measure: Measure::Heap,
+        measure: MeasuredQuantity::Heap,
     },
     Variable {
         name: "matching_engine",
         meaning: "How receives and messages find each other (--matching).",
         category: Category::Matching,
-        measure: Measure::Engine,
+        measure: MeasuredQuantity::Engine,
     },
     Variable {
         name: "eager_limit",
         meaning: "Bytes of the greatest message whose data does not wait for an answer; it can be set.",
         category: Category::Protocol,
-        measure: Measure::EagerLimit,
+        measure: MeasuredQuantity::EagerLimit,
     },
 ];
 
@@ -63,30 +63,30 @@ pub const LEVELS: [Variable; 5] = [
         name: "posted_receives",
         meaning: "Receives posted and not yet matched.",
         category: Category::Matching,
-        measure: Measure::PostedReceives,
+        measure: MeasuredQuantity::PostedReceives,
     },
     Variable {
         name: "unexpected_messages",
         meaning: "Messages recorded and not yet matched.",
         category: Category::Matching,
-        measure: Measure::UnexpectedMessages,
+        measure: MeasuredQuantity::UnexpectedMessages,
     },
     Variable {
         name: "mpi_memory_used",
         meaning: "Bytes of MPI memory in use, records and buffers.",
         category: Category::Memory,
-        measure: Measure::MpiMemoryUsed,
+        measure: MeasuredQuantity::MpiMemoryUsed,
     },
     Variable {
         name: "heap_used",
         meaning: "Bytes of the program's heap in use; 0: not known.",
         category: Category::Memory,
-        measure: Measure::HeapUsed,
+        measure: MeasuredQuantity::HeapUsed,
     },
     Variable {
         name: "requests",
         meaning: "Requests under way, or finished and not yet asked for.",
         category: Category::Protocol,
-        measure: Measure::Requests,
+        measure: MeasuredQuantity::Requests,
     },
 ];

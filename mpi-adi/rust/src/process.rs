@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::point_to_point::buffered::Attached;
 use crate::request::under_way::UnderWay;
 use crate::topology::Record;
-use midplane_device::interface::{Abort, Device, FatalError};
+use midplane_device::interface::{AbortCause, Device, FatalError};
 use midplane_objects::error::{Error, Misplaced};
 pub(crate) use midplane_objects::installed::Phase;
 use midplane_objects::installed::{self, is_owner};
@@ -113,7 +113,7 @@ impl Here {
             said: None,
             called_at: is_programs.then_some(place),
         };
-        env.abort(Abort::Error(fatal), 1)
+        env.abort(AbortCause::Error(fatal), 1)
     }
 }
 

@@ -22,7 +22,7 @@ use kernel_rt::mem::MPI_SHARE;
 use midplane_abi::boot_parameters::{Auto, BootParameters, Console, Nodes, Output, ProgramSection};
 use midplane_abi::personality::Exit;
 use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
-use midplane_device::matching::Choice;
+use midplane_device::matching::EngineChoice;
 use net_torus::coord::{Coord, Shape};
 use object::Endianness;
 use object::elf::PT_LOAD;
@@ -82,7 +82,7 @@ pub struct What {
 
     /// Matching engine [default: list]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
-    matching: Option<Choice>,
+    matching: Option<EngineChoice>,
 
     /// Binary of a package, where it has several
     #[arg(long, value_name = "NAME")]
@@ -228,7 +228,7 @@ impl What {
         })
     }
 
-    fn matching(&self) -> Choice {
+    fn matching(&self) -> EngineChoice {
         self.matching.unwrap_or_else(|| Board::chosen().matching())
     }
 

@@ -12,7 +12,7 @@ use midplane_abi::boot_parameters::{
 };
 use midplane_abi::faults::Faults;
 use midplane_abi::personality::Exit;
-use midplane_device::matching::Choice;
+use midplane_device::matching::EngineChoice;
 use midplane_lab::timed::Change;
 use net_torus::coord::{Coord, Shape};
 use std::fs::File;
@@ -82,7 +82,7 @@ pub struct Plan<'a> {
     /// Whether the program's heap provides loans of free memory to MPI.
     pub mpi_borrow: bool,
     /// Matching engine of the image, if known, for a check by the nodes.
-    pub matching: Option<Choice>,
+    pub matching: Option<EngineChoice>,
     /// Faults to inject into the links, if any.
     pub faults: Option<&'a Faults>,
     /// Whether the nodes detect their coordinates from the wiring.

@@ -287,7 +287,7 @@ const CIRCLES: &[(&str, &[&str])] = &[
     (
         "windows are one object; they become a part with its own state",
         &[
-            "mpi-adi/device/src/rma/deferred.rs",
+            "mpi-adi/device/src/rma/deferred_ops.rs",
             "mpi-adi/device/src/rma/epochs.rs",
             "mpi-adi/device/src/rma/mod.rs",
             "mpi-adi/device/src/rma/origin.rs",

@@ -13,7 +13,7 @@ use midplane_abi::blackboard::{Call, End};
 use midplane_abi::boot_parameters::BootParameters;
 use midplane_cluster::{Carrier, Change, Cluster, Costs, Ended, Failure, Node, Watched};
 use midplane_device::Adi;
-use midplane_device::kernel::{AbortReason, CallNote};
+use midplane_device::kernel::{AbortReason, CallInfo};
 use midplane_objects::InWords;
 use net_torus::Router;
 
@@ -256,7 +256,7 @@ impl Carrier for Carried {
         }
     }
 
-    fn notes(&self, rank: usize, call: Option<CallNote>) {
+    fn notes(&self, rank: usize, call: Option<CallInfo>) {
         let call = call.map(|call| Call {
             function: call.function,
             peer: call.peer,

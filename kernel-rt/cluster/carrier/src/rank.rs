@@ -11,7 +11,7 @@ use kernel_rt::board::linux::carried::{Accounts, fail_here, name};
 use kernel_rt::board::linux::share::{NO_RANK, PRINT_MARK};
 use midplane_abi::blackboard::End;
 use midplane_cluster::Node;
-use midplane_device::interface::{Device, Enter, Measure, Work};
+use midplane_device::interface::{Device, EnterDevice, MeasuredQuantity, Work};
 use midplane_objects::installed::{Phase, phase};
 use midplane_objects::{Env, Process};
 
@@ -121,7 +121,7 @@ fn here() -> Here {
 /// The device of the running rank.
 struct RankEnv;
 
-impl Enter for RankEnv {
+impl EnterDevice for RankEnv {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         call(|node| {
             node.enter(work);
@@ -148,7 +148,7 @@ pub fn answer() {
 #[unsafe(no_mangle)]
 extern "C" fn midplane_now() -> u64 {
     call(|node| {
-        let now = node.measure(Measure::Now);
+        let now = node.measure(MeasuredQuantity::Now);
         ring_if_due(node);
         now
     })

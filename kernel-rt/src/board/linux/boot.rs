@@ -11,9 +11,9 @@ use midplane_abi::boot_parameters::{BootParameters, Nodes};
 use midplane_abi::failure::{Failure, Why};
 use midplane_abi::fault::NodeName;
 use midplane_abi::personality::{Exit, Personality};
-use midplane_device::interface::{Enter, Incoming, Outgoing, Received, Sent, Work};
-use midplane_device::matching::Choice;
-use midplane_device::request::{RequestId, Whole};
+use midplane_device::interface::{EnterDevice, IncomingMessage, OutgoingMessage, FastRecv, FastSend, Work};
+use midplane_device::matching::EngineChoice;
+use midplane_device::request::{RequestId, PlainCompletion};
 use midplane_objects::Env;
 use net_torus::coord::Direction;
 use net_torus::router::Router;
@@ -45,33 +45,33 @@ impl Env for LinuxEnv {
     }
 }
 
-impl Enter for LinuxEnv {
+impl EnterDevice for LinuxEnv {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         in_call(|node| node.enter(work));
     }
 
-    fn fast_send(&self, outgoing: &Outgoing) -> Sent {
+    fn fast_send(&self, outgoing: &OutgoingMessage) -> FastSend {
         with_node(|node| {
             if node.send_to_hand(outgoing) {
-                Sent::Complete
+                FastSend::Complete
             } else {
                 sent(node, outgoing)
             }
         })
     }
 
-    fn fast_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
+    fn fast_receive(&self, function: &'static str, incoming: &IncomingMessage) -> FastRecv {
         in_call(|node| node.fast_receive(function, incoming))
     }
 
-    fn fast_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
+    fn fast_start_receive(&self, incoming: &IncomingMessage) -> Option<RequestId> {
         with_node(|node| match node.keep_at_hand(incoming) {
             None => started(node, incoming),
             kept => kept,
         })
     }
 
-    fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
+    fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<PlainCompletion> {
         with_node(|node| match node.conclude_at_hand(id) {
             None => waited(node, function, id),
             whole => whole,
@@ -82,17 +82,17 @@ impl Enter for LinuxEnv {
 // The uncached cases are separate calls, so that the cached ones need not save their registers.
 
 #[inline(never)]
-fn sent(node: &mut LinuxNode, outgoing: &Outgoing) -> Sent {
+fn sent(node: &mut LinuxNode, outgoing: &OutgoingMessage) -> FastSend {
     within(node, |node| node.fast_send(outgoing))
 }
 
 #[inline(never)]
-fn started(node: &mut LinuxNode, incoming: &Incoming) -> Option<RequestId> {
+fn started(node: &mut LinuxNode, incoming: &IncomingMessage) -> Option<RequestId> {
     within(node, |node| node.fast_start_receive(incoming))
 }
 
 #[inline(never)]
-fn waited(node: &mut LinuxNode, function: &'static str, id: RequestId) -> Option<Whole> {
+fn waited(node: &mut LinuxNode, function: &'static str, id: RequestId) -> Option<PlainCompletion> {
     within(node, |node| node.fast_wait(function, id))
 }
 
@@ -250,7 +250,7 @@ fn wire(link: Link, d: Direction, boot: &BootParameters<'_>, who: &Personality) 
 }
 
 fn node(
-    (who, matching): (&Personality, Choice),
+    (who, matching): (&Personality, EngineChoice),
     torus: Torus<'static, Wire>,
     account: &'static Account,
     word: &'static Asleep,

@@ -13,7 +13,7 @@ use midplane_abi::boot_parameters::BootParameters;
 use midplane_abi::fault::NodeName;
 use midplane_abi::personality::{Exit, Personality};
 use midplane_device::Adi;
-use midplane_device::matching::Choice;
+use midplane_device::matching::EngineChoice;
 use net_torus::coord::{Coord, Rank, Shape};
 use net_torus::router::Router;
 
@@ -35,7 +35,7 @@ pub const COSTS: &str = "MIDPLANE_COSTS";
 pub struct Accounts {
     all: &'static [Account; 0],
     shape: Shape,
-    matching: Choice,
+    matching: EngineChoice,
     /// This process's programs that have not ended.
     running: AtomicU32,
 }
@@ -91,7 +91,7 @@ impl Told {
 
     /// Returns the accounts of all nodes, which use this matching engine; `here` of them belong to this process, and
     /// have not begun. From now on failures are explained, on the account of the running node.
-    pub fn accounts(&self, shape: Shape, matching: Choice, here: u32) -> Accounts {
+    pub fn accounts(&self, shape: Shape, matching: EngineChoice, here: u32) -> Accounts {
         let bytes = shape.nodes() as usize * size_of::<Account>();
         let all = map(&self.told.file, 0, bytes);
         end::explain(end::Panics::EndTheJob);

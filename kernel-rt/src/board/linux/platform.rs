@@ -5,7 +5,7 @@ use std::{hint, ptr};
 
 use midplane_abi::blackboard::{Blackboard, End};
 use midplane_abi::failure::{Failure, Why};
-use midplane_device::kernel::{AbortReason, Heap};
+use midplane_device::kernel::{AbortReason, HeapUsage};
 use midplane_objects::InWords;
 use net_torus::coord::{Coord, Direction, Rank};
 
@@ -208,8 +208,8 @@ impl Platform<Wire> for Linux {
         heap::report_frees(wanted);
     }
 
-    fn heap(&self) -> Heap {
-        Heap {
+    fn heap(&self) -> HeapUsage {
+        HeapUsage {
             bytes: heap::size(),
             used: heap::used(),
         }

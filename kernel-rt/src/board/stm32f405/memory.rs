@@ -16,7 +16,7 @@
 use midplane_abi::address::Bytes;
 use midplane_abi::boot_error::NoRoom;
 use midplane_abi::stm32f405::{MIN_HEAP, RAM};
-use midplane_device::Budget;
+use midplane_device::MemoryBudget;
 use midplane_device::matching::EngineKind;
 use net_torus::Shape;
 use net_torus::chunk::CHUNK_BYTES;
@@ -116,7 +116,7 @@ impl Needs {
         Self::with(
             links,
             mpi,
-            Budget::with_engine(kind, bytes(mpi), nodes).with_values_of(nodes),
+            MemoryBudget::with_engine(kind, bytes(mpi), nodes).with_values_of(nodes),
         )
     }
 
@@ -124,11 +124,11 @@ impl Needs {
     /// machine with as many nodes.
     pub fn in_machine(kind: &EngineKind, links: usize, mpi: u64, shape: &Shape) -> Self {
         let nodes = shape.nodes() as usize;
-        let budget = Budget::with_engine(kind, bytes(mpi), nodes);
+        let budget = MemoryBudget::with_engine(kind, bytes(mpi), nodes);
         Self::with(links, mpi, budget.with_values(shape))
     }
 
-    fn with(links: usize, mpi: u64, budget: Budget) -> Self {
+    fn with(links: usize, mpi: u64, budget: MemoryBudget) -> Self {
         Self {
             links,
             mpi,

@@ -111,7 +111,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
 
 fn divide_memory(memory: Bytes, who: &Personality, devices: &Devices) -> Plan {
     let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
-    let budget = midplane_device::Budget::with_engine(
+    let budget = midplane_device::MemoryBudget::with_engine(
         matching::kind(),
         mpi_bytes,
         who.shape.nodes() as usize,

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_abi::blackboard::Blackboard;
-use midplane_device::kernel::{AbortReason, Heap};
+use midplane_device::kernel::{AbortReason, HeapUsage};
 use net_torus::coord::{Coord, Direction, Rank};
 
 #[cfg(not(feature = "options"))]
@@ -145,7 +145,7 @@ impl Platform<Wire> for Virt {
         heap::report_frees(wanted);
     }
 
-    fn heap(&self) -> Heap {
+    fn heap(&self) -> HeapUsage {
         heap::fill()
     }
 

@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_void};
 
 use crate::args;
 use crate::datatypes::{Elements, Lent};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll;
 use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::Error;
@@ -13,7 +13,7 @@ use midplane_objects::group::exact;
 
 /// Data of this process: in a separate buffer or, with MPI_IN_PLACE, at its location among all.
 pub(super) struct Own {
-    area: Area,
+    area: BufferSlice,
     /// Keeps the buffer alive until the call ends.
     _data: Lent,
 }
@@ -23,7 +23,7 @@ impl Own {
     /// `buffer` must satisfy [`args::buffer`], unless it is MPI_IN_PLACE; then `place` is used.
     pub(super) unsafe fn new(
         (buffer, count, datatype): (*const c_void, c_int, c_int),
-        place: impl FnOnce() -> Area,
+        place: impl FnOnce() -> BufferSlice,
     ) -> Result<Own, Error> {
         let in_place = args::is_in_place(buffer);
         let data = if in_place {
@@ -39,7 +39,7 @@ impl Own {
         Ok(Own { area, _data: data })
     }
 
-    pub(super) fn area(&self) -> Area {
+    pub(super) fn area(&self) -> BufferSlice {
         self.area
     }
 }
@@ -83,11 +83,11 @@ impl Blocks {
         Ok(Blocks { all, each })
     }
 
-    pub(super) fn of(&self, rank: CommRank) -> Area {
+    pub(super) fn of(&self, rank: CommRank) -> BufferSlice {
         if self.each == 0 {
-            Area::EMPTY
+            BufferSlice::EMPTY
         } else {
-            let all = Area::from(self.all.span());
+            let all = BufferSlice::from(self.all.span());
             all.part(rank.0 as usize * self.each, self.each)
         }
     }
@@ -167,12 +167,12 @@ impl VBlocks<&[c_int]> {
 }
 
 impl<C: AsRef<[c_int]>> VBlocks<C> {
-    pub(super) fn of(&self, rank: CommRank) -> Area {
+    pub(super) fn of(&self, rank: CommRank) -> BufferSlice {
         let (at, displs) = (rank.0 as usize, self.displs.as_ref());
         let behind = displs[at] as isize - displs[0] as isize;
         match self.counts.as_ref()[at] as usize * self.size {
-            0 => Area::EMPTY,
-            bytes => Area::from(self.first.span()).moved(behind * self.size as isize, bytes),
+            0 => BufferSlice::EMPTY,
+            bytes => BufferSlice::from(self.first.span()).moved(behind * self.size as isize, bytes),
         }
     }
 }
@@ -232,7 +232,7 @@ impl WBlocks {
         Ok(WBlocks(blocks))
     }
 
-    pub(super) fn of(&self, rank: CommRank) -> Area {
+    pub(super) fn of(&self, rank: CommRank) -> BufferSlice {
         self.0[rank.0 as usize].span().into()
     }
 }
@@ -277,13 +277,13 @@ impl<C: AsRef<[c_int]>> Row<C> {
         Row { all, counts, size }
     }
 
-    pub(super) fn of(&self, rank: CommRank) -> Area {
+    pub(super) fn of(&self, rank: CommRank) -> BufferSlice {
         let (before, from) = self.counts.as_ref().split_at(rank.0 as usize);
         let elements = |counts: &[c_int]| counts.iter().map(|count| *count as usize).sum::<usize>();
         let (offset, len) = (elements(before), elements(&from[..1]));
         match len {
-            0 => Area::EMPTY,
-            _ => Area::from(self.all.span()).part(offset * self.size, len * self.size),
+            0 => BufferSlice::EMPTY,
+            _ => BufferSlice::from(self.all.span()).part(offset * self.size, len * self.size),
         }
     }
 

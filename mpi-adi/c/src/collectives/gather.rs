@@ -7,7 +7,7 @@ use crate::collectives::blocks::{Blocks, Own, VBlocks};
 use crate::comm_objects::inter_calls;
 use crate::datatypes::Elements;
 use crate::report::on_comm;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll;
 
 pub unsafe fn MPI_Gather(
@@ -41,7 +41,7 @@ pub unsafe fn MPI_Gather(
                 comm,
                 "MPI_Gather",
                 data.span().into(),
-                &|_| Area::EMPTY,
+                &|_| BufferSlice::EMPTY,
                 root,
             );
         }
@@ -93,7 +93,7 @@ pub unsafe fn MPI_Gatherv(
                 comm,
                 "MPI_Gatherv",
                 data.span().into(),
-                &|_| Area::EMPTY,
+                &|_| BufferSlice::EMPTY,
                 root,
             );
         }
@@ -143,7 +143,7 @@ pub unsafe fn MPI_Scatter(
             return coll::scatter(
                 comm,
                 "MPI_Scatter",
-                &|_| Area::EMPTY,
+                &|_| BufferSlice::EMPTY,
                 result.span().into(),
                 root,
             );
@@ -195,7 +195,7 @@ pub unsafe fn MPI_Scatterv(
             return coll::scatter(
                 comm,
                 "MPI_Scatterv",
-                &|_| Area::EMPTY,
+                &|_| BufferSlice::EMPTY,
                 result.span().into(),
                 root,
             );

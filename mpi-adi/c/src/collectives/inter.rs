@@ -14,7 +14,7 @@ use crate::inter_calls::{Given, GivenV, GivenW, Operation};
 use crate::report::on_inter;
 use crate::types::constants::{MPI_PROC_NULL, MPI_ROOT};
 use midplane_device::memory::Span;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::inter::{self as coll, Counts, Role, TOTALS_DIFFER};
 use midplane_objects::coll::{Plan, room};
 use midplane_objects::comm::CommRank;
@@ -82,7 +82,7 @@ unsafe fn gather_to<P: Send + 'static>(
     halves: Halves,
     (sendbuf, sendcount, sendtype): Given,
     places: impl FnOnce(usize) -> Result<P, Error>,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
     root: c_int,
 ) -> Result<Plan, Error> {
     let role = role(halves, root)?;
@@ -91,13 +91,13 @@ unsafe fn gather_to<P: Send + 'static>(
         Role::Root => {
             let places = places(halves.remote_size())?;
             let place = move |rank| of(&places, rank);
-            coll::gather(halves, Area::EMPTY, place, role, ())
+            coll::gather(halves, BufferSlice::EMPTY, place, role, ())
         }
         Role::Member(_) => {
             // SAFETY: guaranteed by the caller.
             let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
             let area = data.span().into();
-            coll::gather(halves, area, |_| Area::EMPTY, role, data)
+            coll::gather(halves, area, |_| BufferSlice::EMPTY, role, data)
         }
     }
 }
@@ -155,7 +155,7 @@ unsafe fn w_blocks(size: usize, (buffer, counts, displs, types): GivenW) -> Resu
 unsafe fn scatter_from<P: Send + 'static>(
     halves: Halves,
     parts: impl FnOnce(usize) -> Result<P, Error>,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
     (recvbuf, recvcount, recvtype): Given,
     root: c_int,
 ) -> Result<Plan, Error> {
@@ -165,13 +165,13 @@ unsafe fn scatter_from<P: Send + 'static>(
         Role::Root => {
             let parts = parts(halves.remote_size())?;
             let part = move |rank| of(&parts, rank);
-            coll::scatter(halves, part, Area::EMPTY, role, ())
+            coll::scatter(halves, part, BufferSlice::EMPTY, role, ())
         }
         Role::Member(_) => {
             // SAFETY: guaranteed by the caller.
             let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
             let area = result.span().into();
-            coll::scatter(halves, |_| Area::EMPTY, area, role, result)
+            coll::scatter(halves, |_| BufferSlice::EMPTY, area, role, result)
         }
     }
 }
@@ -220,7 +220,7 @@ pub(crate) unsafe fn allgather(
             Blocks::many(halves.remote_size(), recvbuf, recvcount, &elements)?,
         )
     };
-    let area = Area::from(data.span());
+    let area = BufferSlice::from(data.span());
     coll::alltoall(halves, move |_| area, move |rank| places.of(rank), data)
 }
 
@@ -239,7 +239,7 @@ pub(crate) unsafe fn allgatherv(
             v_blocks(halves.remote_size(), taken)?,
         )
     };
-    let area = Area::from(data.span());
+    let area = BufferSlice::from(data.span());
     coll::alltoall(halves, move |_| area, move |rank| places.of(rank), data)
 }
 
@@ -313,11 +313,11 @@ pub(crate) unsafe fn reduce(
     let is_root = role == Role::Root;
     // SAFETY: guaranteed by the caller.
     let data = unsafe { elements.at(if is_root { recvbuf } else { sendbuf }, count) }?;
-    let area = Area::from(data.span());
+    let area = BufferSlice::from(data.span());
     let areas = if is_root {
-        (Area::EMPTY, area)
+        (BufferSlice::EMPTY, area)
     } else {
-        (area, Area::EMPTY)
+        (area, BufferSlice::EMPTY)
     };
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let plan = coll::reduce(halves, areas, elements.size(), combine, role, data)?;

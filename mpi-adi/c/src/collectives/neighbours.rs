@@ -11,7 +11,7 @@ use crate::collectives::under_way::{block, start};
 use crate::datatypes::Elements;
 use crate::inter_calls::{Given, GivenV};
 use crate::kept;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::{Plan, plans};
 use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::Error;
@@ -63,13 +63,13 @@ unsafe fn allgather<P: Send + 'static>(
     comm: Communicator<'_>,
     (buffer, count, datatype): Given,
     places: impl FnOnce(usize) -> Result<P, Error>,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
 ) -> Result<Plan, Error> {
     let neighbours = neighbours(&comm)?;
     // SAFETY: guaranteed by the caller.
     let data = unsafe { args::buffer(buffer, count, datatype) }?;
     let places = places(neighbours.sources.len())?;
-    let area = Area::from(data.span());
+    let area = BufferSlice::from(data.span());
     let (from, to) = neighbours.messages(|_| area, |at| of(&places, at))?;
     plans::neighbours(from, to, (data, places))
 }
@@ -80,7 +80,7 @@ fn alltoall<P: Send + 'static>(
     comm: Communicator<'_>,
     parts: impl FnOnce(usize) -> Result<P, Error>,
     places: impl FnOnce(usize) -> Result<P, Error>,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
 ) -> Result<Plan, Error> {
     let neighbours = neighbours(&comm)?;
     let parts = parts(neighbours.destinations.len())?;

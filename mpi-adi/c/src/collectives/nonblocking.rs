@@ -14,7 +14,7 @@ use crate::comm_objects::inter_calls;
 use crate::datatypes::Elements;
 use crate::inter_calls::Given;
 use crate::report::on_comm;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::{self, Plan, plans};
 use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::Error;
@@ -57,14 +57,14 @@ unsafe fn gather<P: Send + 'static>(
     (sendbuf, sendcount, sendtype): Given,
     root: c_int,
     places: impl FnOnce() -> Result<P, Error>,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
 ) -> Result<Plan, Error> {
     let root = args::root(&comm, root)?;
     if comm.own_rank() != root {
         // SAFETY: guaranteed by the caller.
         let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
         let area = data.span().into();
-        return plans::gather(comm, area, |_| Area::EMPTY, root, data);
+        return plans::gather(comm, area, |_| BufferSlice::EMPTY, root, data);
     }
     let places = places()?;
     // SAFETY: guaranteed by the caller.
@@ -160,7 +160,7 @@ pub unsafe fn MPI_Igatherv(
 unsafe fn scatter<P: Send + 'static>(
     comm: Communicator<'static>,
     parts: impl FnOnce() -> Result<P, Error>,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
     (recvbuf, recvcount, recvtype): Given,
     root: c_int,
 ) -> Result<Plan, Error> {
@@ -169,7 +169,7 @@ unsafe fn scatter<P: Send + 'static>(
         // SAFETY: guaranteed by the caller.
         let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
         let area = result.span().into();
-        return plans::scatter(comm, |_| Area::EMPTY, area, root, result);
+        return plans::scatter(comm, |_| BufferSlice::EMPTY, area, root, result);
     }
     let parts = parts()?;
     // SAFETY: guaranteed by the caller.
@@ -266,7 +266,7 @@ unsafe fn allgather<P: Send + 'static>(
     comm: Communicator<'static>,
     given: Given,
     places: P,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
 ) -> Result<Plan, Error> {
     // SAFETY: guaranteed by the caller.
     let own = unsafe { Own::new(given, || of(&places, comm.own_rank())) }?;
@@ -343,7 +343,7 @@ fn alltoall<P: Send + 'static>(
     comm: Communicator<'static>,
     parts: Option<P>,
     places: P,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
 ) -> Result<Plan, Error> {
     let place = move |rank| of(&places, rank);
     match parts {
@@ -539,7 +539,7 @@ pub unsafe fn MPI_Ireduce(
         if comm.own_rank() != root {
             // SAFETY: as above.
             let data = unsafe { elements.at(sendbuf, args::count(count)?) }?;
-            let areas = (Area::from(data.span()), Area::EMPTY);
+            let areas = (BufferSlice::from(data.span()), BufferSlice::EMPTY);
             let plan = plans::reduce(comm, areas, size, combine, root, data)?;
             return Ok(plan.advances_in_interrupts(meanwhile));
         }
@@ -593,7 +593,7 @@ unsafe fn reduce_scatter<P: Send + 'static>(
     (sendbuf, recvbuf): (*const c_void, *mut c_void),
     (datatype, op): (c_int, c_int),
     parts: impl FnOnce(*const c_void, &Elements) -> Result<(P, usize), Error>,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
 ) -> Result<Plan, Error> {
     let (elements, mut combiner) = operation(op, datatype)?;
     let meanwhile = combiner.is_predefined();
@@ -601,7 +601,7 @@ unsafe fn reduce_scatter<P: Send + 'static>(
     let (parts, count) = parts(data_of([sendbuf, recvbuf]), &elements)?;
     // SAFETY: guaranteed by the caller.
     let hold = unsafe { elements.at(recvbuf, count) }?;
-    let result = Area::from(hold.span());
+    let result = BufferSlice::from(hold.span());
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let part = move |rank| of(&parts, rank);
     let plan = plans::reduce_scatter(comm, part, result, size, combine, hold)?;

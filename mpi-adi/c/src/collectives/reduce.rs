@@ -8,7 +8,7 @@ use crate::collectives::op::{combined, with_operation};
 use crate::comm_objects::inter_calls;
 use crate::datatypes::{Elements, Lent};
 use crate::report::{on_comm, on_process};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll;
 use midplane_objects::comm::Communicator;
 use midplane_objects::error::Error;
@@ -48,8 +48,8 @@ impl DataAndResult {
         })
     }
 
-    pub(super) fn areas(&self) -> (Area, Area) {
-        let result = Area::from(self.result.span());
+    pub(super) fn areas(&self) -> (BufferSlice, BufferSlice) {
+        let result = BufferSlice::from(self.result.span());
         if self.is_in_place {
             (result, result)
         } else {
@@ -83,7 +83,7 @@ pub unsafe fn MPI_Reduce(
             if comm.own_rank() != root {
                 // SAFETY: as above.
                 let data = unsafe { elements.at(sendbuf, args::count(count)?) }?;
-                let areas = (Area::from(data.span()), Area::EMPTY);
+                let areas = (BufferSlice::from(data.span()), BufferSlice::EMPTY);
                 return coll::reduce(comm, "MPI_Reduce", areas, elements.size(), combine, root);
             }
             // SAFETY: as above.

@@ -11,7 +11,7 @@ use super::operations::{Origin, Target};
 use crate::args::{self, MPI_NO_OP, MPI_REPLACE, operation};
 use crate::datatypes::{Elements, Known, Lent, known};
 use crate::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
-use midplane_device::rma::wire::{Head, Kind};
+use midplane_device::rma::wire::{RequestHead, PacketKind};
 use midplane_objects::datatype::Basic;
 use midplane_objects::error::{Class, Error};
 use midplane_objects::one_sided::{Operation, element_bytes, is_comparable, parts_of};
@@ -92,7 +92,7 @@ unsafe fn accumulate(
     let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
         return Ok(SEND_COMPLETE);
     };
-    let head = window.combining(Kind::Accumulate, operation, basic);
+    let head = window.combining(PacketKind::Accumulate, operation, basic);
     let unit = element_bytes(basic);
     if !place.is_straight {
         let origin = Origin {
@@ -138,7 +138,7 @@ unsafe fn get_accumulate(
         return Ok(RECEIVED_FROM_PROC_NULL);
     };
     let unit = element_bytes(basic);
-    let head = window.combining(Kind::Fetch, operation, basic);
+    let head = window.combining(PacketKind::Fetch, operation, basic);
     let elements = (&elements, bytes, unit);
     if !place.is_straight {
         let origin = Origin {
@@ -333,7 +333,7 @@ pub unsafe fn MPI_Compare_and_swap(
         };
         let len = basic.extent();
         if !place.is_straight {
-            let head = Head::new(Kind::Compare, window.context());
+            let head = RequestHead::new(PacketKind::Compare, window.context());
             let origin = Origin {
                 from: new,
                 compare,

@@ -6,7 +6,7 @@ use super::objects::{Window, on_win};
 use crate::args::{self, Peer};
 use crate::datatypes::{Elements, Lent};
 use crate::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
-use midplane_device::rma::wire::{Head, Kind};
+use midplane_device::rma::wire::{RequestHead, PacketKind};
 use midplane_objects::error::Error;
 use midplane_objects::windows::{self, Entry, Operands, TargetBase, fits};
 
@@ -51,7 +51,7 @@ impl Window {
     pub(super) fn record(
         &self,
         place: &TargetBase,
-        (head, origin): (Head, Origin),
+        (head, origin): (RequestHead, Origin),
         elements: (&Elements, usize, usize),
         is_request: bool,
     ) -> Result<c_int, Error> {
@@ -119,7 +119,7 @@ unsafe fn put(
     let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
         return Ok(SEND_COMPLETE);
     };
-    let head = Head::new(Kind::Put, window.context());
+    let head = RequestHead::new(PacketKind::Put, window.context());
     if !place.is_straight {
         let origin = Origin {
             from,
@@ -149,7 +149,7 @@ unsafe fn get(
         return Ok(RECEIVED_FROM_PROC_NULL);
     };
     if !place.is_straight {
-        let head = Head::new(Kind::Get, window.context());
+        let head = RequestHead::new(PacketKind::Get, window.context());
         let origin = Origin {
             from: Lent::EMPTY,
             compare: Lent::EMPTY,

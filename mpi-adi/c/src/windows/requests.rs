@@ -10,7 +10,7 @@ use super::objects::{Window, blame_of};
 use crate::handles::{Kind, Table};
 use crate::requests::{Completed, Entry, Family, ONE_SIDED, Rest, enter_family, with_status};
 use crate::types::MPI_Status;
-use midplane_device::rma::epochs::{Ticket, Told};
+use midplane_device::rma::epochs::{CompletionTicket, TicketRef};
 use midplane_objects::error::{Class, Error, Limited};
 use midplane_objects::windows::{BEYOND, make_room};
 
@@ -24,7 +24,7 @@ const KIND: Kind = Kind {
 
 struct Object {
     win: c_int,
-    ticket: &'static Ticket,
+    ticket: &'static CompletionTicket,
 }
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
@@ -41,9 +41,9 @@ static FAMILY: Entry = Entry::new(ONE_SIDED, &OfWindows);
 impl Window {
     /// Starts the operation of a request with its ticket. Returns the request's handle. Fails with [`Error::NoRoom`],
     /// [`Error::Limit`], and like `start`.
-    pub fn request(&self, start: impl FnOnce(Told) -> Result<(), Error>) -> Result<c_int, Error> {
+    pub fn request(&self, start: impl FnOnce(TicketRef) -> Result<(), Error>) -> Result<c_int, Error> {
         enter_family(&FAMILY);
-        let ticket: &'static Ticket = Box::leak(make_room(Ticket::default())?);
+        let ticket: &'static CompletionTicket = Box::leak(make_room(CompletionTicket::default())?);
         let win = self.home.0;
         let added = TABLE.lock().add(Object { win, ticket });
         let started = added.and_then(|handle| start(Some(ticket)).map(|()| handle));
@@ -58,7 +58,7 @@ impl Window {
 }
 
 /// Frees a ticket that the device no longer uses.
-fn give_back(ticket: &'static Ticket) {
+fn give_back(ticket: &'static CompletionTicket) {
     // SAFETY: leaked at the creation of the request. The device released it when it set it, or never had it, and the
     // request is no longer in the table.
     drop(unsafe { Box::from_raw(core::ptr::from_ref(ticket).cast_mut()) });

@@ -35,19 +35,19 @@
 
 pub mod call;
 mod line;
-pub(super) mod part;
+pub(super) mod engine;
 pub(super) mod state;
 pub(super) mod values;
 
 use msg_layer::header::Header;
-use msg_layer::{Arrival, Malformed, Port};
+use msg_layer::{ReceivedPacket, MalformedPacket, Port};
 use net_torus::{Coord, Direction};
 
 use crate::adi::Adi;
-use crate::barrier::line::{Circle, LinePosition};
-use crate::barrier::state::{BarrierStage, Heard};
-use crate::barrier::values::{Origin, Value};
-use crate::protocol::Rules;
+use crate::barrier::line::{AnnounceScope, LinePosition};
+use crate::barrier::state::{BarrierStage, OriginPackets};
+use crate::barrier::values::{PacketOrigin, ReceivedValue};
+use crate::protocol::ProtocolRules;
 use crate::wire::{ARRIVE, RELEASE, TELL};
 
 pub use crate::barrier::values::VALUE_BYTES;
@@ -80,7 +80,7 @@ fn pair_way(dimension: u8, is_second: bool) -> Direction {
     Direction::ALL[2 * usize::from(dimension) + usize::from(is_second)]
 }
 
-/// Converts the marks of a packet's argument to the format of [`Heard::marks`].
+/// Converts the marks of a packet's argument to the format of [`OriginPackets::marks`].
 #[inline]
 fn heard_as(argument: u16) -> u16 {
     argument & MARKS | (!argument & IS_LAST) << 1
@@ -88,7 +88,7 @@ fn heard_as(argument: u16) -> u16 {
 const _: () = assert!(IS_NOT_LAST == IS_LAST << 1 && MARKS & IS_NOT_LAST == 0);
 
 /// Combines each value with the next one, which is replaced by the result.
-fn in_order(values: &mut [Value], combine: &mut impl FnMut(&Value, &mut Value)) {
+fn in_order(values: &mut [ReceivedValue], combine: &mut impl FnMut(&ReceivedValue, &mut ReceivedValue)) {
     for at in 1..values.len() {
         let (left, right) = values.split_at_mut(at);
         combine(&left[at - 1], &mut right[0]);
@@ -97,7 +97,7 @@ fn in_order(values: &mut [Value], combine: &mut impl FnMut(&Value, &mut Value)) 
 
 /// Mismatch between the calls in which the processes entered a barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Differ {
+pub enum BarrierMismatch {
     /// It was the last barrier for some processes only.
     Last,
     /// Their values have different lengths, or some have none.
@@ -118,7 +118,7 @@ pub enum AllreduceStep {
     Differ,
 }
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Enters the barrier of all processes. Does not block; [`Adi::progress`] advances it.
     ///
     /// # Panics
@@ -136,12 +136,12 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Enters the barrier with a value of 1 to [`VALUE_BYTES`] bytes. [`Adi::allreduce_step`] returns the next action.
-    /// Returns false and does nothing for any other length, or if barriers carry no values ([`Memory::with_values`]).
+    /// Returns false and does nothing for any other length, or if barriers carry no values ([`DeviceMemory::with_values`]).
     ///
     /// # Panics
     /// If this process is already in a barrier.
     ///
-    /// [`Memory::with_values`]: crate::Memory::with_values
+    /// [`DeviceMemory::with_values`]: crate::Memory::with_values
     pub fn enter_allreduce(&mut self, value: &[u8]) -> bool {
         let can = (1..=VALUE_BYTES).contains(&value.len()) && self.barrier.values.are_there();
         if can {
@@ -171,10 +171,10 @@ impl<R: Rules> Adi<R> {
 
     /// Returns the mismatch between the processes' calls in the last completed barrier, if any.
     #[inline]
-    pub fn barrier_differs(&self) -> Option<Differ> {
+    pub fn barrier_differs(&self) -> Option<BarrierMismatch> {
         match self.barrier.state.marks & MARKS {
-            MARKS => Some(Differ::Last),
-            DIFFER => Some(Differ::Values),
+            MARKS => Some(BarrierMismatch::Last),
+            DIFFER => Some(BarrierMismatch::Values),
             _ => None,
         }
     }
@@ -228,7 +228,7 @@ impl<R: Rules> Adi<R> {
             .of_mut((self.barrier.state.is_odd, origin), count);
         let (below, above) = heard.split_at_mut(lower.min(heard.len()));
         let mut combine =
-            |left: &Value, right: &mut Value| combine(left.bytes(), right.bytes_mut());
+            |left: &ReceivedValue, right: &mut ReceivedValue| combine(left.bytes(), right.bytes_mut());
         in_order(below, &mut combine);
         if let Some(last) = below.last() {
             combine(last, own);
@@ -299,42 +299,42 @@ impl<R: Rules> Adi<R> {
         match (dimension..3)
             .find(|&dimension| self.identity.shape.extents()[usize::from(dimension)] > 2)
         {
-            Some(dimension) => BarrierStage::Telling(dimension, Circle::Group, 0),
+            Some(dimension) => BarrierStage::Telling(dimension, AnnounceScope::Group, 0),
             None => BarrierStage::Releasing(3),
         }
     }
 
     /// Returns the stage after this origin has been received and its values have been combined.
-    fn after(&self, origin: Origin) -> BarrierStage {
+    fn after(&self, origin: PacketOrigin) -> BarrierStage {
         match origin {
-            Origin::Pair(dimension) => self.pair_from(dimension + 1),
-            Origin::Line(dimension, Circle::Group) => {
-                BarrierStage::Telling(dimension, Circle::Line, 0)
+            PacketOrigin::Pair(dimension) => self.pair_from(dimension + 1),
+            PacketOrigin::Line(dimension, AnnounceScope::Group) => {
+                BarrierStage::Telling(dimension, AnnounceScope::Line, 0)
             }
-            Origin::Line(dimension, Circle::Line) => self.line_from(dimension + 1),
+            PacketOrigin::Line(dimension, AnnounceScope::Line) => self.line_from(dimension + 1),
         }
     }
 
     /// Returns the number of packets expected from this origin.
-    fn expected(&self, origin: Origin) -> usize {
+    fn expected(&self, origin: PacketOrigin) -> usize {
         match origin {
-            Origin::Pair(_) => 1,
-            Origin::Line(dimension, circle) => {
+            PacketOrigin::Pair(_) => 1,
+            PacketOrigin::Line(dimension, circle) => {
                 self.place_on_line(dimension).expected(circle).into()
             }
         }
     }
 
     /// Returns the number of packets of this origin from coordinates below this node's.
-    fn lower(&self, origin: Origin) -> usize {
+    fn lower(&self, origin: PacketOrigin) -> usize {
         match origin {
-            Origin::Pair(_) => 0,
-            Origin::Line(dimension, circle) => self.place_on_line(dimension).lower(circle),
+            PacketOrigin::Pair(_) => 0,
+            PacketOrigin::Line(dimension, circle) => self.place_on_line(dimension).lower(circle),
         }
     }
 
     /// Returns this barrier's received values of this origin, once it is complete.
-    fn heard_values(&self, origin: Origin) -> &[Value] {
+    fn heard_values(&self, origin: PacketOrigin) -> &[ReceivedValue] {
         let of = (self.barrier.state.is_odd, origin);
         self.barrier.values.of(of, self.expected(origin))
     }
@@ -344,9 +344,9 @@ impl<R: Rules> Adi<R> {
     #[inline(never)]
     fn waits_for_others(&self) -> bool {
         let (origin, expected) = match self.barrier.state.stage {
-            BarrierStage::Gathering(dimension) => (Origin::Pair(dimension), 1),
+            BarrierStage::Gathering(dimension) => (PacketOrigin::Pair(dimension), 1),
             BarrierStage::Hearing(dimension, circle) => {
-                let origin = Origin::Line(dimension, circle);
+                let origin = PacketOrigin::Line(dimension, circle);
                 (origin, self.expected(origin))
             }
             _ => return false,
@@ -357,7 +357,7 @@ impl<R: Rules> Adi<R> {
 
     /// Returns the next stage if `expected` packets of this origin have been received, otherwise `None`.
     #[inline]
-    fn hear(&mut self, origin: Origin, expected: usize) -> Option<BarrierStage> {
+    fn hear(&mut self, origin: PacketOrigin, expected: usize) -> Option<BarrierStage> {
         let heard = self
             .barrier
             .state
@@ -378,9 +378,9 @@ impl<R: Rules> Adi<R> {
 
     /// Implements [`Adi::hear`] for a barrier with values or a mismatch.
     #[inline(never)]
-    fn hear_values(&mut self, origin: Origin, heard: Heard) -> BarrierStage {
+    fn hear_values(&mut self, origin: PacketOrigin, heard: OriginPackets) -> BarrierStage {
         let bytes = self.barrier.state.value.bytes().len();
-        let fits = |value: &Value| value.bytes().len() == bytes;
+        let fits = |value: &ReceivedValue| value.bytes().len() == bytes;
         let all_fit = match bytes {
             0 => heard.values == 0,
             _ => heard.values == heard.packets && self.heard_values(origin).iter().all(fits),
@@ -427,17 +427,17 @@ impl<R: Rules> Adi<R> {
                 )?;
                 BarrierStage::Waiting
             }
-            BarrierStage::Gathering(dimension) => self.hear(Origin::Pair(dimension), 1)?,
+            BarrierStage::Gathering(dimension) => self.hear(PacketOrigin::Pair(dimension), 1)?,
             BarrierStage::Telling(dimension, circle, 2) => BarrierStage::Hearing(dimension, circle),
             BarrierStage::Telling(dimension, circle, packet) => {
                 let way = self.place_on_line(dimension).hops(circle)[usize::from(packet)];
                 let is_odd = if self.barrier.state.is_odd { IS_ODD } else { 0 };
-                let is_line = if circle == Circle::Line { IS_LINE } else { 0 };
+                let is_line = if circle == AnnounceScope::Line { IS_LINE } else { 0 };
                 self.tell(port, way, TELL, u16::from(dimension) | is_odd | is_line)?;
                 BarrierStage::Telling(dimension, circle, packet + 1)
             }
             BarrierStage::Hearing(dimension, circle) => {
-                let origin = Origin::Line(dimension, circle);
+                let origin = PacketOrigin::Line(dimension, circle);
                 self.hear(origin, self.expected(origin))?
             }
             BarrierStage::Releasing(0) => BarrierStage::Done,
@@ -485,25 +485,25 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Handles ARRIVE: the second node of a pair has arrived.
-    pub(crate) fn take_arrival(&mut self, arrival: &Arrival<'_>) -> Result<(), Malformed> {
+    pub(crate) fn take_arrival(&mut self, arrival: &ReceivedPacket<'_>) -> Result<(), MalformedPacket> {
         let dimension = u8::try_from(arrival.argument & !MARKS).unwrap_or(u8::MAX);
         let ours = dimension < self.barrier.pairs.firsts()
             && self.barrier.pairs.are_in(dimension)
             && arrival.source == of_pair(self.identity.here, dimension, true);
         if !ours {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         }
-        self.take_heard((false, Origin::Pair(dimension), 0), arrival)
+        self.take_heard((false, PacketOrigin::Pair(dimension), 0), arrival)
     }
 
     /// Handles TELL: a node of a line has arrived, with all that it represents.
-    pub(crate) fn take_told(&mut self, arrival: &Arrival<'_>) -> Result<(), Malformed> {
+    pub(crate) fn take_told(&mut self, arrival: &ReceivedPacket<'_>) -> Result<(), MalformedPacket> {
         let dimension = (arrival.argument & DIMENSION_BITS) as u8;
         let along = usize::from(dimension);
         let is_odd = arrival.argument & IS_ODD != 0;
         let circle = match arrival.argument & IS_LINE {
-            0 => Circle::Group,
-            _ => Circle::Line,
+            0 => AnnounceScope::Group,
+            _ => AnnounceScope::Line,
         };
         let (at, from) = (self.identity.here.axes(), arrival.source.axes());
         let is_on_line = (0..3).all(|other| other == along || at[other] == from[other]);
@@ -514,26 +514,26 @@ impl<R: Rules> Adi<R> {
             && self.identity.shape.extents()[along] > 2
             && self.place_on_line(dimension).hears(circle, from[along]);
         if !ours {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         }
         let index = match arrival.bytes {
             [] => 0,
             _ => self.place_on_line(dimension).index(circle, from[along]),
         };
-        self.take_heard((is_odd, Origin::Line(dimension, circle), index), arrival)
+        self.take_heard((is_odd, PacketOrigin::Line(dimension, circle), index), arrival)
     }
 
     /// Counts a packet of this origin, and stores its value, if any, at `index`.
     fn take_heard(
         &mut self,
-        (is_odd, origin, index): (bool, Origin, usize),
-        arrival: &Arrival<'_>,
-    ) -> Result<(), Malformed> {
+        (is_odd, origin, index): (bool, PacketOrigin, usize),
+        arrival: &ReceivedPacket<'_>,
+    ) -> Result<(), MalformedPacket> {
         let bytes = arrival.bytes;
         let is_more =
             usize::from(self.barrier.state.heard(is_odd, origin).packets) >= self.expected(origin);
         if is_more || bytes.len() > VALUE_BYTES {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         }
         let has_value = !bytes.is_empty();
         let place = (is_odd, origin, index);
@@ -549,14 +549,14 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Handles RELEASE: all processes have arrived.
-    pub(crate) fn take_release(&mut self, arrival: &Arrival<'_>) -> Result<(), Malformed> {
+    pub(crate) fn take_release(&mut self, arrival: &ReceivedPacket<'_>) -> Result<(), MalformedPacket> {
         let firsts = self.barrier.pairs.firsts();
         let ours = arrival.argument & !MARKS == firsts.into()
             && matches!(self.barrier.state.stage, BarrierStage::Waiting)
             && arrival.source == of_pair(self.identity.here, firsts, false)
             && arrival.bytes.len() <= VALUE_BYTES;
         if !ours {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         }
         let fits = arrival.bytes.len() == self.barrier.state.value.bytes().len();
         if fits && arrival.argument & DIFFER == 0 {

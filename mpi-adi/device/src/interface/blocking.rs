@@ -1,13 +1,13 @@
 //! Entry of operations into the device, and the blocking loop.
 #![forbid(unsafe_code)]
 
-use super::data::{Completion, Outgoing, TestResult};
-use super::enter::Enter;
+use super::data::{RequestCompletion, OutgoingMessage, TestResult};
+use super::enter::EnterDevice;
 use crate::adi::Adi;
-use crate::envelope::{Context, Pattern};
-use crate::kernel::{CallNote, Kernel};
-use crate::names::RequestId;
-use crate::request::Whole;
+use crate::envelope::{Context, MatchPattern};
+use crate::kernel::{CallInfo, Kernel};
+use crate::ids::RequestId;
+use crate::request::PlainCompletion;
 
 /// MPI_ANY_SOURCE in call records.
 pub const ANY_SOURCE_NOTE: i32 = -2;
@@ -21,7 +21,7 @@ pub(super) const FAST_PATH: bool = cfg!(not(feature = "micro"));
 #[inline]
 pub(crate) fn with<E, R>(env: &E, mut work: impl FnMut(&mut Adi, &mut dyn Kernel) -> R) -> R
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
     let mut result = None;
     env.enter(&mut |adi, kernel| result = Some(work(adi, kernel)));
@@ -32,7 +32,7 @@ where
 #[inline]
 pub(crate) fn with_once<E, R>(env: &E, work: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R) -> R
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
     let mut work = Some(work);
     let result = with(env, |adi, kernel| work.take().map(|work| work(adi, kernel)));
@@ -45,11 +45,11 @@ where
 #[inline]
 pub(crate) fn block_on<E, R>(
     env: &E,
-    note: impl Fn(&Adi) -> CallNote,
+    note: impl Fn(&Adi) -> CallInfo,
     mut attempt: impl FnMut(&mut Adi, &mut dyn Kernel) -> Option<R>,
 ) -> R
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
     let mut result = None;
     loop {
@@ -70,13 +70,13 @@ where
 }
 
 /// An attempt without a result value.
-type Condition<'a> = dyn FnMut(&mut Adi, &mut dyn Kernel) -> bool + 'a;
+type WaitCondition<'a> = dyn FnMut(&mut Adi, &mut dyn Kernel) -> bool + 'a;
 
 /// Blocks until the condition is true. One copy serves all operations that are rare or wait long.
 #[inline(never)]
-pub(super) fn block_until<E>(env: &E, note: &dyn Fn(&Adi) -> CallNote, is_true: &mut Condition<'_>)
+pub(super) fn block_until<E>(env: &E, note: &dyn Fn(&Adi) -> CallInfo, is_true: &mut WaitCondition<'_>)
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
     block_on(env, note, |adi, kernel| is_true(adi, kernel).then_some(()));
 }
@@ -85,11 +85,11 @@ where
 #[inline]
 pub(super) fn block_until_some<E, R>(
     env: &E,
-    note: &dyn Fn(&Adi) -> CallNote,
+    note: &dyn Fn(&Adi) -> CallInfo,
     mut attempt: impl FnMut(&mut Adi, &mut dyn Kernel) -> Option<R>,
 ) -> R
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
     let mut result = None;
     block_until(env, note, &mut |adi, kernel| {
@@ -130,7 +130,7 @@ fn run_hook(hook: Option<fn()>) {
 fn drive<R>(
     adi: &mut Adi,
     kernel: &mut dyn Kernel,
-    note: CallNote,
+    note: CallInfo,
     mut attempt: impl FnMut(&mut Adi, &mut dyn Kernel) -> Option<R>,
 ) -> (Option<R>, Option<fn()>) {
     kernel.note(Some(note));
@@ -145,13 +145,13 @@ fn drive<R>(
 
 /// Waits for a request within a call of `function`, and returns its message if it completes
 /// [plainly](Adi::conclude_whole). Returns `None` when the caller must continue on the slow path: the request completed
-/// otherwise or does not exist, or a hook is ready. For hosts, in [`Enter::fast_wait`]. Blocks until then.
+/// otherwise or does not exist, or a hook is ready. For hosts, in [`EnterDevice::fast_wait`]. Blocks until then.
 pub fn finish(
     adi: &mut Adi,
     kernel: &mut dyn Kernel,
     function: &'static str,
     id: RequestId,
-) -> Option<Whole> {
+) -> Option<PlainCompletion> {
     let conclude = |adi: &mut Adi| match adi.conclude_whole(id) {
         None if !adi.is_done(id) => None,
         ended => Some(ended),
@@ -164,17 +164,17 @@ pub fn finish(
 }
 
 /// Returns the call record of a `function` that waits for this request.
-pub(super) fn note_of_request(adi: &Adi, function: &'static str, id: RequestId) -> CallNote {
+pub(super) fn note_of_request(adi: &Adi, function: &'static str, id: RequestId) -> CallInfo {
     match adi.requests().pattern(id) {
         Some(pattern) => note_of_pattern(function, &pattern),
-        None => CallNote::of(function),
+        None => CallInfo::without_peer(function),
     }
 }
 
 /// Returns the call record of a `function` that receives such messages.
-pub(super) fn note_of_pattern(function: &'static str, pattern: &Pattern) -> CallNote {
+pub(super) fn note_of_pattern(function: &'static str, pattern: &MatchPattern) -> CallInfo {
     let source = pattern.source();
-    CallNote {
+    CallInfo {
         function,
         peer: Some(source.map_or(ANY_SOURCE_NOTE, |rank| rank.index() as i32)),
         tag: note_of_tag(pattern.context(), pattern.tag().unwrap_or(ANY_TAG_NOTE)),
@@ -182,8 +182,8 @@ pub(super) fn note_of_pattern(function: &'static str, pattern: &Pattern) -> Call
 }
 
 /// Returns the call record of a `function` that sends this message.
-pub(super) fn note_of_send(function: &'static str, outgoing: &Outgoing) -> CallNote {
-    CallNote {
+pub(super) fn note_of_send(function: &'static str, outgoing: &OutgoingMessage) -> CallInfo {
+    CallInfo {
         function,
         peer: Some(outgoing.to.dest.index() as i32),
         tag: note_of_tag(outgoing.to.context, outgoing.to.tag),
@@ -198,12 +198,12 @@ fn note_of_tag(context: Context, tag: i32) -> Option<i32> {
 /// Frees the request if it has completed, and returns its state.
 pub(super) fn test(adi: &mut Adi, id: RequestId) -> TestResult {
     if FAST_PATH && let Some(whole) = adi.conclude_whole(id) {
-        return TestResult::Complete(Completion::Whole(whole));
+        return TestResult::Complete(RequestCompletion::Plain(whole));
     }
     match adi.conclude(id) {
         None => TestResult::Unknown,
         Some(None) => TestResult::Pending,
-        Some(Some(concluded)) => TestResult::Complete(Completion::Other(concluded)),
+        Some(Some(concluded)) => TestResult::Complete(RequestCompletion::Other(concluded)),
     }
 }
 
@@ -211,11 +211,11 @@ pub(super) fn test(adi: &mut Adi, id: RequestId) -> TestResult {
 /// immediately if the network has free injection slots. Does not block.
 pub(super) fn start_and_poll<E, R>(
     env: &E,
-    note: impl Fn() -> CallNote,
+    note: impl Fn() -> CallInfo,
     mut start: impl FnMut(&mut Adi, &mut dyn Kernel) -> R,
 ) -> R
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
     with(env, |adi, kernel| {
         let result = start(adi, kernel);
@@ -235,13 +235,13 @@ pub(super) fn poll_and<E, R>(
     mut work: impl FnMut(&mut Adi, &mut dyn Kernel) -> R,
 ) -> R
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
     let (result, hook) = with(env, |adi, kernel| {
         let Some(function) = function else {
             return (work(adi, kernel), None);
         };
-        kernel.note(Some(CallNote::of(function)));
+        kernel.note(Some(CallInfo::without_peer(function)));
         poll(adi, kernel);
         let hook = adi.ready_hook();
         let result = work(adi, kernel);

@@ -7,7 +7,7 @@
 //!                                                                          |
 //!                                                                         Adi
 //! ```
-//! The host implements [`Enter`], which gives one operation at a time exclusive access to the device. The layers above
+//! The host implements [`EnterDevice`], which gives one operation at a time exclusive access to the device. The layers above
 //! use [`Device`]: an operation receives plain data, enters the device once, and returns plain data. A layer above
 //! never holds a reference to the device, so none of its code can run while an operation uses the device.
 //!
@@ -18,11 +18,11 @@
 //!
 //! # The fast path
 //! [`Device::send`], [`Device::start_send`], [`Device::receive`], [`Device::start_receive`] and [`Device::wait`] first
-//! try the host's fast path of the same operation, if any ([`Enter::fast_send`]). It handles cases that require neither
+//! try the host's fast path of the same operation, if any ([`EnterDevice::fast_send`]). It handles cases that require neither
 //! a request nor a progress step. In the profile `micro` no host has a fast path.
 //!
 //! # Errors and memory
-//! [`NoMemory`] is the only error: the program's heap has no space for a request. Nothing has started then, and the
+//! [`OutOfMemory`] is the only error: the program's heap has no space for a request. Nothing has started then, and the
 //! call can be repeated. Otherwise, operations never allocate.
 #![forbid(unsafe_code)]
 
@@ -36,7 +36,7 @@ pub use blocking::{ANY_SOURCE_NOTE, ANY_TAG_NOTE, finish};
 pub(crate) use blocking::{block_on, with, with_once};
 pub use borrowed::{BorrowedDevice, run_in_interrupt};
 pub use data::*;
-pub use enter::{Enter, HAS_FAST_PATH, Work};
+pub use enter::{EnterDevice, HAS_FAST_PATH, Work};
 
 use blocking::{FAST_PATH, block_until, note_of_pattern, poll, poll_and, start_and_poll, test};
 use general_path::{
@@ -45,80 +45,80 @@ use general_path::{
 };
 
 use crate::adi::{Adi, ProgressHook};
-use crate::barrier::Differ;
-use crate::barrier::call::{Allreduce, Combine, Turn, offers_barrier};
-use crate::config::NoMemory;
-use crate::envelope::{Context, Pattern};
-use crate::kernel::{AbortReason, CallNote, Heap, Kernel, MpiError};
-use crate::matching::Choice;
+use crate::barrier::BarrierMismatch;
+use crate::barrier::call::{BarrierAllreduce, CombineValues, AllreduceProgress, offers_barrier};
+use crate::config::OutOfMemory;
+use crate::envelope::{Context, MatchPattern};
+use crate::kernel::{AbortReason, CallInfo, HeapUsage, Kernel, MpiError};
+use crate::matching::EngineChoice;
 use crate::memory::Span;
-use crate::memory::area::Area;
-use crate::names::RequestId;
-use crate::recv::Probed;
-use crate::request::Mode;
+use crate::memory::buffer_slice::BufferSlice;
+use crate::ids::RequestId;
+use crate::recv::ProbedMessage;
+use crate::request::SendMode;
 
 /// Maximum bytes of the program's memory that one operation copies: link interrupts are disabled meanwhile.
 pub const COPY_SLICE_BYTES: usize = 16 << 10;
 
-fn heap(kernel: &dyn Kernel) -> Heap {
-    kernel.heap().unwrap_or(Heap { bytes: 0, used: 0 })
+fn heap(kernel: &dyn Kernel) -> HeapUsage {
+    kernel.heap().unwrap_or(HeapUsage { bytes: 0, used: 0 })
 }
 
 /// The operations of a process's device. `function` specifies the MPI function for hang reports.
-pub trait Device: Enter {
+pub trait Device: EnterDevice {
     /// Sends a message, and blocks until its buffer can be reused (MPI-3.1 section 3.4). The destination exists, the
-    /// tag is not negative and the message is below 4 GiB. Fails with [`NoMemory`].
+    /// tag is not negative and the message is below 4 GiB. Fails with [`OutOfMemory`].
     #[inline(always)]
-    fn send(&self, function: &'static str, outgoing: &Outgoing) -> Result<(), NoMemory> {
+    fn send(&self, function: &'static str, outgoing: &OutgoingMessage) -> Result<(), OutOfMemory> {
         let sent = if has_fast_path(outgoing) {
             self.fast_send(outgoing)
         } else {
-            Sent::Not
+            FastSend::Unavailable
         };
         match sent {
-            Sent::Complete => Ok(()),
+            FastSend::Complete => Ok(()),
             sent => send_rest(self, function, outgoing, sent),
         }
     }
 
     /// Starts a send (section 3.7.2). Does not block. Returns `None` when the buffer can be reused and no request
-    /// exists. The message must satisfy the conditions of [`Device::send`]. Fails with [`NoMemory`].
+    /// exists. The message must satisfy the conditions of [`Device::send`]. Fails with [`OutOfMemory`].
     #[inline(always)]
     fn start_send(
         &self,
         function: &'static str,
-        outgoing: &Outgoing,
+        outgoing: &OutgoingMessage,
         memory: RequestMemory,
-    ) -> Result<Option<RequestId>, NoMemory> {
+    ) -> Result<Option<RequestId>, OutOfMemory> {
         if memory != RequestMemory::Shared {
             return start_send_with(self, function, outgoing, memory);
         }
         let sent = if has_fast_path(outgoing) {
             self.fast_send(outgoing)
         } else {
-            Sent::Not
+            FastSend::Unavailable
         };
         match sent {
-            Sent::Complete | Sent::Copied => Ok(None),
-            Sent::Started(id) => Ok(Some(id)),
-            Sent::Not => start_send_rest(self, function, outgoing).map(Some),
+            FastSend::Complete | FastSend::Copied => Ok(None),
+            FastSend::Started(id) => Ok(Some(id)),
+            FastSend::Unavailable => start_send_rest(self, function, outgoing).map(Some),
         }
     }
 
-    /// Receives a message, and blocks until it has arrived (section 3.2.4). Fails with [`NoMemory`].
+    /// Receives a message, and blocks until it has arrived (section 3.2.4). Fails with [`OutOfMemory`].
     #[inline(always)]
     fn receive(
         &self,
         function: &'static str,
-        incoming: &Incoming,
-    ) -> Result<ReceivedMessage, NoMemory> {
+        incoming: &IncomingMessage,
+    ) -> Result<ReceivedMessage, OutOfMemory> {
         let received = if FAST_PATH {
             self.fast_receive(function, incoming)
         } else {
-            Received::Not
+            FastRecv::Unavailable
         };
         match received {
-            Received::Complete(whole) => Ok(ReceivedMessage {
+            FastRecv::Complete(whole) => Ok(ReceivedMessage {
                 whole,
                 is_truncated: false,
             }),
@@ -126,14 +126,14 @@ pub trait Device: Enter {
         }
     }
 
-    /// Starts a receive (section 3.7.2). Does not block. Fails with [`NoMemory`].
+    /// Starts a receive (section 3.7.2). Does not block. Fails with [`OutOfMemory`].
     #[inline(always)]
     fn start_receive(
         &self,
         function: &'static str,
-        incoming: &Incoming,
+        incoming: &IncomingMessage,
         memory: RequestMemory,
-    ) -> Result<RequestId, NoMemory> {
+    ) -> Result<RequestId, OutOfMemory> {
         if memory != RequestMemory::Shared {
             return start_receive_with(self, function, incoming, memory);
         }
@@ -149,14 +149,14 @@ pub trait Device: Enter {
     }
 
     /// Probes for a matching message (section 3.8.1), after a progress step if it does not block. Returns `None` when
-    /// there is none yet. Fails with [`NoMemory`].
+    /// there is none yet. Fails with [`OutOfMemory`].
     fn probe(
         &self,
         function: &'static str,
-        pattern: Pattern,
-        blocking: Blocking,
-    ) -> Result<Option<Probed>, NoMemory> {
-        if blocking == Blocking::No {
+        pattern: MatchPattern,
+        blocking: BlockingMode,
+    ) -> Result<Option<ProbedMessage>, OutOfMemory> {
+        if blocking == BlockingMode::Nonblocking {
             // Progress first: this probe finds a message that has already arrived, not only the next one.
             return poll_and(self, Some(function), |adi, _| adi.iprobe(pattern));
         }
@@ -172,14 +172,14 @@ pub trait Device: Enter {
     }
 
     /// Performs a matched probe (section 3.8.2). Returns the message handle, which is required to receive it, and its
-    /// envelope. A nonblocking call may still wait for one reply of a sender. Fails with [`NoMemory`].
+    /// envelope. A nonblocking call may still wait for one reply of a sender. Fails with [`OutOfMemory`].
     fn take(
         &self,
         function: &'static str,
-        pattern: Pattern,
-        blocking: Blocking,
-    ) -> Result<Option<(RequestId, Probed)>, NoMemory> {
-        if blocking == Blocking::No {
+        pattern: MatchPattern,
+        blocking: BlockingMode,
+    ) -> Result<Option<(RequestId, ProbedMessage)>, OutOfMemory> {
+        if blocking == BlockingMode::Nonblocking {
             let (found, is_fetching) = poll_and(self, Some(function), |adi, kernel| {
                 let found = adi.improbe(kernel.memory(), pattern);
                 (found, adi.is_fetching())
@@ -193,7 +193,7 @@ pub trait Device: Enter {
             self,
             |_| note,
             |adi, kernel| match adi.improbe(kernel.memory(), pattern) {
-                Ok(None) if blocking == Blocking::Yes || adi.is_fetching() => None,
+                Ok(None) if blocking == BlockingMode::Blocking || adi.is_fetching() => None,
                 found => Some(found),
             },
         )
@@ -206,16 +206,16 @@ pub trait Device: Enter {
     fn start_receive_taken(&self, function: &'static str, id: RequestId, span: Span) {
         start_and_poll(
             self,
-            || CallNote::of(function),
+            || CallInfo::without_peer(function),
             |adi, kernel| adi.mrecv(kernel.memory(), id, span),
         );
     }
 
     /// Blocks until a request has completed, and frees it. Returns `None` when the request does not exist.
     #[inline(always)]
-    fn wait(&self, function: &'static str, id: RequestId) -> Option<Completion> {
+    fn wait(&self, function: &'static str, id: RequestId) -> Option<RequestCompletion> {
         if FAST_PATH && let Some(whole) = self.fast_wait(function, id) {
-            return Some(Completion::Whole(whole));
+            return Some(RequestCompletion::Plain(whole));
         }
         wait_rest(self, function, id)
     }
@@ -264,20 +264,20 @@ pub trait Device: Enter {
 
     /// Cancels a request (section 3.8.4), to the extent of `cancel`.
     #[inline(always)]
-    fn cancel(&self, function: &'static str, id: RequestId, cancel: Cancel) {
+    fn cancel(&self, function: &'static str, id: RequestId, cancel: CancelPhase) {
         match cancel {
-            Cancel::Start => start_cancel(self, function, id),
-            Cancel::Finish => finish_cancel(self, function, id),
-            Cancel::FinishReceive => finish_cancel_of_receive(self, function, id),
+            CancelPhase::Start => start_cancel(self, function, id),
+            CancelPhase::Finish => finish_cancel(self, function, id),
+            CancelPhase::FinishReceive => finish_cancel_of_receive(self, function, id),
         }
     }
 
     /// Releases a request (section 3.7.3), completed or not; does nothing when it is unknown. A cancelled receive that
     /// is still posted completes now. Does not block.
-    fn release(&self, id: RequestId, release: Release) {
+    fn release(&self, id: RequestId, release: ReleaseTarget) {
         with(self, |adi, _| match release {
-            Release::Request => adi.forget(id),
-            Release::Handle => {
+            ReleaseTarget::Request => adi.forget(id),
+            ReleaseTarget::Handle => {
                 adi.end_cancel(id);
                 adi.disown(id);
             }
@@ -287,7 +287,7 @@ pub trait Device: Enter {
     /// Performs one progress step within the call of `note`, and then runs the hook, if it is ready. Without `since` it
     /// does not block. With `since`, the result of the last call, it sleeps if nothing has changed since then. A layer
     /// that waits for a condition calls this function in a loop, and loses no event between its check and the sleep.
-    fn advance(&self, note: CallNote, since: Option<Events>) -> Events {
+    fn advance(&self, note: CallInfo, since: Option<EventCount>) -> EventCount {
         let (events, hook) = with(self, |adi, kernel| {
             kernel.note(Some(note));
             let has_moved = poll(adi, kernel);
@@ -312,7 +312,7 @@ pub trait Device: Enter {
     }
 
     /// Copies the beginning of the program's memory `from` into `out`, which is no longer. Does not block.
-    fn read(&self, from: Area, out: &mut [u8]) {
+    fn read(&self, from: BufferSlice, out: &mut [u8]) {
         let mut offset = 0;
         for slice in out.chunks_mut(COPY_SLICE_BYTES) {
             let part = from.part(offset, slice.len());
@@ -322,7 +322,7 @@ pub trait Device: Enter {
     }
 
     /// Copies `bytes` to the beginning of the program's memory `to`, which is no shorter. Does not block.
-    fn write(&self, to: Area, bytes: &[u8]) {
+    fn write(&self, to: BufferSlice, bytes: &[u8]) {
         let mut offset = 0;
         for slice in bytes.chunks(COPY_SLICE_BYTES) {
             let part = to.part(offset, slice.len());
@@ -342,14 +342,14 @@ pub trait Device: Enter {
         with(self, |adi, _| adi.context_is_idle(context))
     }
 
-    /// Reserves, returns or checks the memory for the request of one message. Does not block. Fails with [`NoMemory`].
-    fn reserve(&self, reserve: Reserve) -> Result<(), NoMemory> {
+    /// Reserves, returns or checks the memory for the request of one message. Does not block. Fails with [`OutOfMemory`].
+    fn reserve(&self, reserve: ReserveAction) -> Result<(), OutOfMemory> {
         with(self, |adi, _| {
             let is_there = match reserve {
-                Reserve::Message { keep } => return adi.reserve_message(keep),
-                Reserve::FreeMessage => adi.reserve_free(),
-                Reserve::Check => adi.is_reserved_for_receives(),
-                Reserve::Return { messages } => {
+                ReserveAction::Message { keep } => return adi.reserve_message(keep),
+                ReserveAction::FreeMessage => adi.reserve_free(),
+                ReserveAction::Check => adi.is_reserved_for_receives(),
+                ReserveAction::Return { messages } => {
                     (0..messages).for_each(|_| adi.release_message());
                     true
                 }
@@ -368,8 +368,8 @@ pub trait Device: Enter {
     }
 
     /// Returns the identity of this process. Does not block.
-    fn place(&self) -> Place {
-        with(self, |adi, _| Place {
+    fn place(&self) -> ProcessIdentity {
+        with(self, |adi, _| ProcessIdentity {
             rank: adi.rank(),
             here: adi.here(),
             shape: adi.shape(),
@@ -378,28 +378,28 @@ pub trait Device: Enter {
 
     /// Returns a quantity. Does not block.
     #[inline(always)]
-    fn measure(&self, measure: Measure) -> u64 {
+    fn measure(&self, measure: MeasuredQuantity) -> u64 {
         // Separate calls: a caller of one quantity contains no code for the others.
         match measure {
-            Measure::Now => with(self, |_, kernel| kernel.now()),
-            Measure::Tick => with(self, |_, kernel| kernel.tick()),
-            Measure::Patience => with(self, |_, kernel| kernel.patience()),
-            Measure::Heap => with(self, |_, kernel| heap(kernel).bytes as u64),
-            Measure::HeapUsed => with(self, |_, kernel| heap(kernel).used as u64),
-            Measure::MpiMemory => with(self, |adi, _| adi.region().bytes() as u64),
-            Measure::MpiMemoryUsed => with(self, |adi, _| adi.region().used_bytes() as u64),
-            Measure::EagerLimit => with(self, |adi, _| adi.eager_limit() as u64),
-            Measure::Engine => with(self, |adi, _| {
-                let is_it = |choice: &Choice| choice.name() == adi.engine();
-                Choice::ALL.iter().position(is_it).unwrap_or(0) as u64
+            MeasuredQuantity::Now => with(self, |_, kernel| kernel.now()),
+            MeasuredQuantity::Tick => with(self, |_, kernel| kernel.tick()),
+            MeasuredQuantity::Patience => with(self, |_, kernel| kernel.patience()),
+            MeasuredQuantity::Heap => with(self, |_, kernel| heap(kernel).bytes as u64),
+            MeasuredQuantity::HeapUsed => with(self, |_, kernel| heap(kernel).used as u64),
+            MeasuredQuantity::MpiMemory => with(self, |adi, _| adi.region().bytes() as u64),
+            MeasuredQuantity::MpiMemoryUsed => with(self, |adi, _| adi.region().used_bytes() as u64),
+            MeasuredQuantity::EagerLimit => with(self, |adi, _| adi.eager_limit() as u64),
+            MeasuredQuantity::Engine => with(self, |adi, _| {
+                let is_it = |choice: &EngineChoice| choice.name() == adi.engine();
+                EngineChoice::ALL.iter().position(is_it).unwrap_or(0) as u64
             }),
-            Measure::PostedReceives => with(self, |adi, _| adi.matching().posted.into()),
-            Measure::UnexpectedMessages => with(self, |adi, _| adi.matching().unexpected.into()),
-            Measure::Requests => with(self, |adi, _| adi.requests().live().into()),
-            Measure::RequestsIn(context) => {
+            MeasuredQuantity::PostedReceives => with(self, |adi, _| adi.matching().posted.into()),
+            MeasuredQuantity::UnexpectedMessages => with(self, |adi, _| adi.matching().unexpected.into()),
+            MeasuredQuantity::Requests => with(self, |adi, _| adi.requests().live().into()),
+            MeasuredQuantity::RequestsIn(context) => {
                 with(self, |adi, _| adi.requests().count_in(context).into())
             }
-            Measure::Counter(index) => with(self, |adi, kernel| {
+            MeasuredQuantity::Counter(index) => with(self, |adi, kernel| {
                 kernel.count(adi);
                 kernel.counted(index)
             }),
@@ -412,12 +412,12 @@ pub trait Device: Enter {
     }
 
     /// Aborts the job with `status`. Does not return.
-    fn abort(&self, why: Abort<'_>, status: i32) -> ! {
+    fn abort(&self, why: AbortCause<'_>, status: i32) -> ! {
         loop {
             self.enter(&mut |adi, kernel| {
                 let error = match &why {
-                    Abort::Called => kernel.abort(AbortReason::MpiAbort, status),
-                    Abort::Error(error) => error,
+                    AbortCause::Called => kernel.abort(AbortReason::MpiAbort, status),
+                    AbortCause::Error(error) => error,
                 };
                 let error = MpiError {
                     rank: adi.rank().index(),
@@ -434,17 +434,17 @@ pub trait Device: Enter {
     }
 }
 
-impl<E: Enter + ?Sized> Device for E {}
+impl<E: EnterDevice + ?Sized> Device for E {}
 
 /// In-network collectives, in barrier packets.
-pub trait NetworkCollectives: Enter {
+pub trait NetworkCollectives: EnterDevice {
     /// Performs the barrier of all processes by the network's own packets ([`barrier`](crate::barrier)); `is_last`
     /// marks the last one. Blocks. Returns false, and does nothing, when the network supports it for none of the
     /// processes. Fails if the processes' calls differ.
-    fn barrier(&self, function: &'static str, is_last: bool) -> Result<bool, Differ> {
+    fn barrier(&self, function: &'static str, is_last: bool) -> Result<bool, BarrierMismatch> {
         let mut has_entered = false;
         let mut differs = None;
-        block_until(self, &|_| CallNote::of(function), &mut |adi, kernel| {
+        block_until(self, &|_| CallInfo::without_peer(function), &mut |adi, kernel| {
             if !has_entered {
                 if !offers_barrier(adi, kernel) {
                     return true;
@@ -470,20 +470,20 @@ pub trait NetworkCollectives: Enter {
 
     /// Blocks until this process may exit the job ([`Adi::may_leave`]): all its received messages are transmitted.
     fn wait_until_sent(&self, function: &'static str) {
-        let note = |_: &Adi| CallNote::of(function);
+        let note = |_: &Adi| CallInfo::without_peer(function);
         block_until(self, &note, &mut |adi, _| adi.may_leave());
     }
 
     /// Performs an allreduce of all processes in barrier packets. Blocks until completion, or until the program must
-    /// combine two values ([`Turn::Combine`]). The caller then [combines](Allreduce::combine) them and repeats the
+    /// combine two values ([`AllreduceProgress::Combine`]). The caller then [combines](BarrierAllreduce::combine) them and repeats the
     /// call.
     fn allreduce(
         &self,
         function: &'static str,
-        call: &mut Allreduce,
-        combine: &mut Combine<'_>,
-    ) -> Turn {
-        let note = CallNote::of(function);
+        call: &mut BarrierAllreduce,
+        combine: &mut CombineValues<'_>,
+    ) -> AllreduceProgress {
+        let note = CallInfo::without_peer(function);
         block_on(
             self,
             |_| note,
@@ -499,10 +499,10 @@ pub trait NetworkCollectives: Enter {
     }
 }
 
-impl<E: Enter + ?Sized> NetworkCollectives for E {}
+impl<E: EnterDevice + ?Sized> NetworkCollectives for E {}
 
 /// Returns whether the fast path may support messages of this mode.
 #[inline(always)]
-fn has_fast_path(outgoing: &Outgoing) -> bool {
-    FAST_PATH && outgoing.to.mode == Mode::Standard
+fn has_fast_path(outgoing: &OutgoingMessage) -> bool {
+    FAST_PATH && outgoing.to.mode == SendMode::Standard
 }

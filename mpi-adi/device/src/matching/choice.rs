@@ -1,6 +1,6 @@
 //! Selection of the matching engine, by name.
 //!
-//! A device has one engine, which its [memory](crate::Memory) is allocated for; an [`EngineKind`] specifies it. The
+//! A device has one engine, which its [memory](crate::DeviceMemory) is allocated for; an [`EngineKind`] specifies it. The
 //! standard engine of the build profile is embedded in the device and called directly. Any other engine is on the heap,
 //! behind [`Matching`]. An image contains the code of the engine kinds that it refers to: one for a node image,
 //! selected at link time (`kernel-rt/src/board/matching.rs`); all for a native Linux process and for the simulated
@@ -11,21 +11,21 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::hash::Hasher;
 
-use super::engine::{Matching, MatchingEngine, Measures, NoRoom};
-use super::{Col, FourD, Indexed, Lists, PerRank, Pnp, Unified};
-use crate::envelope::{Context, Envelope, Pattern};
+use super::engine::{Matching, MatchingEngine, MatchingStats, OutOfSpace};
+use super::{ColEngine, FourD, IndexedEngine, ListEngine, PerRank, PnpEngine, UnifiedEngine};
+use crate::envelope::{Context, Envelope, MatchPattern};
 use crate::memory::boxed_with;
-use crate::memory::region::{Record, Region};
-use crate::names::{BlockIndex, Slot};
+use crate::memory::region::{UnexpectedRecord, Region};
+use crate::ids::{BlockIndex, Slot};
 use crate::request::RequestPool;
 
 /// Standard engine of the profile `full`.
 #[cfg(not(feature = "micro"))]
-pub type Standard = Indexed;
+pub type StandardEngine = IndexedEngine;
 /// Standard engine of the profile `micro`. Its MPI memory contains some dozen records, and a list of them is searched
 /// faster than a table.
 #[cfg(feature = "micro")]
-pub type Standard = Lists;
+pub type StandardEngine = ListEngine;
 
 /// Kind of engine: its name, memory requirements and constructor. See [`MatchingEngine`] for the functions.
 #[derive(Clone, Copy, Debug)]
@@ -41,13 +41,13 @@ pub struct EngineKind {
     /// [`MatchingEngine::receive_bytes`].
     pub receive_bytes: fn(peers: usize) -> usize,
     /// [`MatchingEngine::new`], wrapped as the engine of a device.
-    pub make: fn(blocks: usize, peers: usize) -> Option<Engine>,
+    pub make: fn(blocks: usize, peers: usize) -> Option<SelectedEngine>,
 }
 
 impl EngineKind {
     /// The standard engine, embedded in the device.
-    pub const STANDARD: EngineKind = Self::with::<Standard>(|blocks, peers| {
-        Some(Engine::Standard(Standard::new(blocks, peers)?))
+    pub const STANDARD: EngineKind = Self::with::<StandardEngine>(|blocks, peers| {
+        Some(SelectedEngine::Standard(StandardEngine::new(blocks, peers)?))
     });
 
     /// Returns the kind of the heap-allocated engine `E`.
@@ -56,12 +56,12 @@ impl EngineKind {
             fixed_bytes: |blocks, peers| E::fixed_bytes(blocks, peers) + size_of::<E>(),
             ..Self::with::<E>(|blocks, peers| {
                 let engine = E::new(blocks, peers)?;
-                Some(Engine::Other(boxed_with(|| engine)?))
+                Some(SelectedEngine::Other(boxed_with(|| engine)?))
             })
         }
     }
 
-    const fn with<E: MatchingEngine>(make: fn(usize, usize) -> Option<Engine>) -> EngineKind {
+    const fn with<E: MatchingEngine>(make: fn(usize, usize) -> Option<SelectedEngine>) -> EngineKind {
         EngineKind {
             name: E::NAME,
             fixed_bytes: E::fixed_bytes,
@@ -83,20 +83,20 @@ impl EngineKind {
         reason = "a device has one, and the standard one is to be reached directly"
     )
 )]
-pub enum Engine {
+pub enum SelectedEngine {
     /// The standard engine, embedded.
-    Standard(Standard),
+    Standard(StandardEngine),
     /// Another engine, on the heap.
     Other(Box<dyn Matching>),
 }
 
-impl Clone for Engine {
+impl Clone for SelectedEngine {
     /// # Panics
     /// If the heap is full. Only model checkers copy devices.
     fn clone(&self) -> Self {
         match self {
-            Engine::Standard(engine) => Engine::Standard(engine.clone()),
-            Engine::Other(engine) => Engine::Other(engine.boxed_copy().expect("room on the heap")),
+            SelectedEngine::Standard(engine) => SelectedEngine::Standard(engine.clone()),
+            SelectedEngine::Other(engine) => SelectedEngine::Other(engine.boxed_copy().expect("room on the heap")),
         }
     }
 }
@@ -105,8 +105,8 @@ impl Clone for Engine {
 macro_rules! either {
     ($engine:expr, $name:ident($($argument:expr),*)) => {
         match $engine {
-            Engine::Standard(engine) => engine.$name($($argument),*),
-            Engine::Other(engine) => {
+            SelectedEngine::Standard(engine) => engine.$name($($argument),*),
+            SelectedEngine::Other(engine) => {
                 // Other engines must not slow down the standard one.
                 core::hint::cold_path();
                 engine.$name($($argument),*)
@@ -115,14 +115,14 @@ macro_rules! either {
     };
 }
 
-impl Matching for Engine {
+impl Matching for SelectedEngine {
     fn name(&self) -> &'static str {
         either!(self, name())
     }
 
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
-    fn reserve(&mut self, receives: usize) -> Result<(), NoRoom> {
+    fn reserve(&mut self, receives: usize) -> Result<(), OutOfSpace> {
         either!(self, reserve(receives))
     }
 
@@ -174,7 +174,7 @@ impl Matching for Engine {
 
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
-    fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+    fn probe(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
         either!(self, probe(region, pattern))
     }
 
@@ -184,7 +184,7 @@ impl Matching for Engine {
         either!(self, unrecord(region, at))
     }
 
-    fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
+    fn find_record(&mut self, region: &Region, is: &dyn Fn(&UnexpectedRecord) -> bool) -> Option<BlockIndex> {
         either!(self, find_record(region, is))
     }
 
@@ -207,17 +207,17 @@ impl Matching for Engine {
 
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
-    fn counts(&mut self) -> Option<&mut Measures> {
+    fn counts(&mut self) -> Option<&mut MatchingStats> {
         either!(self, counts())
     }
 
-    fn measures(&self) -> Measures {
+    fn measures(&self) -> MatchingStats {
         either!(self, measures())
     }
 
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
-    fn take(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+    fn take(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
         either!(self, take(region, pattern))
     }
 }
@@ -231,50 +231,50 @@ pub trait WithEngine {
     fn run<E: MatchingEngine>(self) -> Self::Output;
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for EngineChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// Defines the list of engines from lines `Choice Engine, when it is the standard one;`.
+/// Defines the list of engines from lines `EngineChoice SelectedEngine, when it is the standard one;`.
 macro_rules! engines {
     ($($(#[$doc:meta])* $choice:ident $engine:ty, $standard:meta;)*) => {
         /// A matching engine, by name. Code that uses this type links all engines.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-        pub enum Choice {
+        pub enum EngineChoice {
             $($(#[$doc])* $choice,)*
         }
 
-        impl Choice {
+        impl EngineChoice {
             /// All engines.
-            pub const ALL: &[Choice] = &[$(Choice::$choice,)*];
+            pub const ALL: &[EngineChoice] = &[$(EngineChoice::$choice,)*];
 
             /// Returns the user-visible name.
             pub const fn name(self) -> &'static str {
                 match self {
-                    $(Choice::$choice => <$engine as MatchingEngine>::NAME,)*
+                    $(EngineChoice::$choice => <$engine as MatchingEngine>::NAME,)*
                 }
             }
 
             /// Returns the engine with this user-visible name.
-            pub fn named(name: &str) -> Option<Choice> {
-                let is_it = |choice: &&Choice| choice.name() == name;
-                Choice::ALL.iter().find(is_it).copied()
+            pub fn named(name: &str) -> Option<EngineChoice> {
+                let is_it = |choice: &&EngineChoice| choice.name() == name;
+                EngineChoice::ALL.iter().find(is_it).copied()
             }
 
             /// Returns the kind of engine for a device.
             pub const fn kind(self) -> EngineKind {
                 match self {
-                    $(Choice::$choice if cfg!($standard) => EngineKind::STANDARD,
-                    Choice::$choice => EngineKind::of::<$engine>(),)*
+                    $(EngineChoice::$choice if cfg!($standard) => EngineKind::STANDARD,
+                    EngineChoice::$choice => EngineKind::of::<$engine>(),)*
                 }
             }
 
             /// Runs an operation with this engine.
             pub fn with<W: WithEngine>(self, what: W) -> W::Output {
                 match self {
-                    $(Choice::$choice => what.run::<$engine>(),)*
+                    $(EngineChoice::$choice => what.run::<$engine>(),)*
                 }
             }
         }
@@ -282,30 +282,30 @@ macro_rules! engines {
 }
 
 engines! {
-    /// [`Lists`].
-    List Lists, feature = "micro";
+    /// [`ListEngine`].
+    List ListEngine, feature = "micro";
     /// [`PerRank`].
     Array PerRank, any();
     /// [`FourD`].
     FourD FourD, any();
-    /// [`Pnp`].
-    Pnp Pnp, any();
-    /// [`Col`].
-    Col Col, any();
-    /// [`Unified`].
-    Unified Unified, any();
-    /// [`Indexed`].
+    /// [`PnpEngine`].
+    PnpEngine PnpEngine, any();
+    /// [`ColEngine`].
+    ColEngine ColEngine, any();
+    /// [`UnifiedEngine`].
+    UnifiedEngine UnifiedEngine, any();
+    /// [`IndexedEngine`].
     #[default]
-    Default Indexed, not(feature = "micro");
+    Default IndexedEngine, not(feature = "micro");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    struct Name;
+    struct NameQuery;
 
-    impl WithEngine for Name {
+    impl WithEngine for NameQuery {
         type Output = &'static str;
 
         fn run<E: MatchingEngine>(self) -> &'static str {
@@ -315,24 +315,24 @@ mod tests {
 
     #[test]
     fn engines_are_known_by_their_names() {
-        for &choice in Choice::ALL {
+        for &choice in EngineChoice::ALL {
             let name = choice.name();
-            assert_eq!(Choice::named(name), Some(choice));
-            assert_eq!((choice.with(Name), choice.kind().name), (name, name));
+            assert_eq!(EngineChoice::named(name), Some(choice));
+            assert_eq!((choice.with(NameQuery), choice.kind().name), (name, name));
             let engine = (choice.kind().make)(8, 2).expect("room");
             assert_eq!((engine.name(), engine.clone().name()), (name, name));
         }
-        assert_eq!(Choice::named("Fourd"), None);
+        assert_eq!(EngineChoice::named("Fourd"), None);
     }
 
     /// Exactly one engine is embedded in the device: that of the build profile.
     #[test]
     fn one_engine_is_the_standard_one() {
-        let is_standard = |choice: &Choice| {
+        let is_standard = |choice: &EngineChoice| {
             let engine = (choice.kind().make)(0, 1).expect("room");
-            matches!(engine, Engine::Standard(_))
+            matches!(engine, SelectedEngine::Standard(_))
         };
-        let standard: Vec<_> = { Choice::ALL.iter() }
+        let standard: Vec<_> = { EngineChoice::ALL.iter() }
             .copied()
             .filter(is_standard)
             .collect();

@@ -2,7 +2,7 @@
 //!
 //! A matching engine implements both queues behind the trait [`Matching`]. Receives and records are stored in the
 //! request pool and in the MPI memory. An engine stores its links inside them, and everything else in memory allocated
-//! at initialization, a term of the [budget](crate::Budget). Therefore queue insertion cannot fail.
+//! at initialization, a term of the [budget](crate::MemoryBudget). Therefore queue insertion cannot fail.
 //!
 //! The order is that of posting and of arrival (MPI-3.1 section 3.5): a message matches the first suitable posted
 //! receive, a receive the first suitable recorded message.
@@ -25,11 +25,11 @@ mod split;
 mod unified;
 
 pub use array::PerRank;
-pub use choice::{Choice, Engine, EngineKind, WithEngine};
-pub use col::Col;
-pub use engine::{BoxedCopy, Kind, Matching, MatchingEngine, Measures, NoRoom, OPERATIONS};
+pub use choice::{EngineChoice, SelectedEngine, EngineKind, WithEngine};
+pub use col::ColEngine;
+pub use engine::{BoxedCopy, MessageClass, Matching, MatchingEngine, MatchingStats, OutOfSpace, OPERATIONS};
 pub use fourd::FourD;
-pub use indexed::Indexed;
-pub use lists::Lists;
-pub use pnp::Pnp;
-pub use unified::Unified;
+pub use indexed::IndexedEngine;
+pub use lists::ListEngine;
+pub use pnp::PnpEngine;
+pub use unified::UnifiedEngine;

@@ -4,17 +4,17 @@
 use core::hash::Hasher;
 use std::collections::hash_map::DefaultHasher;
 
-use super::choice::{Choice, WithEngine};
+use super::choice::{EngineChoice, WithEngine};
 use super::engine::{Matching, MatchingEngine};
-use super::lists::Lists;
-use super::queues::{Element, Queues};
-use super::split::{Design, Split};
-use crate::envelope::{Context, Envelope, Pattern, Rank, Tag};
-use crate::list::{Ends, Links};
-use crate::memory::region::{BLOCK_BYTES, Blocks, Holding, Region};
+use super::lists::ListEngine;
+use super::queues::{QueueElement, ElementQueues};
+use super::split::{SplitDesign, SplitEngine};
+use crate::envelope::{Context, Envelope, MatchPattern, Rank, Tag};
+use crate::list::{ListEnds, LinkStorage};
+use crate::memory::region::{BLOCK_BYTES, BlockArray, RecordData, Region};
 use crate::memory::{RawMemory, Span};
-use crate::names::{BlockIndex, Serial, Slot};
-use crate::request::{Posted, Receive, ReceiveState, Request, RequestPool};
+use crate::ids::{BlockIndex, SequenceNumber, Slot};
+use crate::request::{PostedReceive, ReceiveRequest, ReceiveState, Request, RequestPool};
 
 pub(super) fn envelope(source: u32, tag: Tag, context: Context) -> Envelope {
     Envelope {
@@ -25,25 +25,25 @@ pub(super) fn envelope(source: u32, tag: Tag, context: Context) -> Envelope {
 }
 
 pub(super) fn region(blocks: usize) -> Region {
-    let words = vec![0; Blocks::map_words(blocks)].into_boxed_slice();
-    Region::new(Blocks::new(
+    let words = vec![0; BlockArray::map_words(blocks)].into_boxed_slice();
+    Region::new(BlockArray::new(
         vec![[0; BLOCK_BYTES]; blocks].into_boxed_slice(),
         words,
     ))
 }
 
 /// An engine with its pool and region.
-pub(super) struct Rig<E> {
+pub(super) struct MatchingFixture<E> {
     pub(super) engine: E,
     pub(super) requests: RequestPool,
     pub(super) region: Region,
-    posts: Serial,
+    posts: SequenceNumber,
     sends: u32,
 }
 
-impl<E: MatchingEngine> Rig<E> {
+impl<E: MatchingEngine> MatchingFixture<E> {
     pub(super) fn new(blocks: usize, peers: usize) -> Self {
-        Rig {
+        MatchingFixture {
             engine: E::new(blocks, peers).unwrap(),
             requests: RequestPool::new(1 << 14),
             region: region(blocks),
@@ -53,16 +53,16 @@ impl<E: MatchingEngine> Rig<E> {
     }
 
     /// Posts a receive, without a check for a match.
-    pub(super) fn post(&mut self, pattern: Pattern) -> Slot {
+    pub(super) fn post(&mut self, pattern: MatchPattern) -> Slot {
         self.requests.grow(1).unwrap();
         self.engine.reserve(self.requests.slots()).unwrap();
-        let posted = Posted {
+        let posted = PostedReceive {
             pattern,
             serial: self.posts,
             to_name: false,
         };
         self.posts += 1;
-        let receive = Receive {
+        let receive = ReceiveRequest {
             span: Span::EMPTY,
             state: ReceiveState::Posted(posted),
         };
@@ -73,7 +73,7 @@ impl<E: MatchingEngine> Rig<E> {
     }
 
     /// Starts a receive, which matches or is posted.
-    pub(super) fn receive(&mut self, pattern: Pattern) -> Result<BlockIndex, Slot> {
+    pub(super) fn receive(&mut self, pattern: MatchPattern) -> Result<BlockIndex, Slot> {
         match self.engine.take(&mut self.region, &pattern) {
             Some(at) => {
                 self.region.release(&mut RawMemory, at);
@@ -120,7 +120,7 @@ impl<E: MatchingEngine> Rig<E> {
     /// Cancels a recorded message for its sender.
     pub(super) fn withdraw(&mut self, sender: u32) -> Option<BlockIndex> {
         let at = self.engine.find_record(&self.region, &|record| {
-            record.holding == Holding::Nothing { sender }
+            record.holding == RecordData::None { sender }
         })?;
         self.forget(at);
         Some(at)
@@ -132,7 +132,7 @@ impl<E: MatchingEngine> Rig<E> {
         self.region.release(&mut RawMemory, at);
     }
 
-    pub(super) fn probe(&mut self, pattern: Pattern) -> Option<BlockIndex> {
+    pub(super) fn probe(&mut self, pattern: MatchPattern) -> Option<BlockIndex> {
         self.engine.probe(&mut self.region, &pattern)
     }
 
@@ -155,7 +155,7 @@ impl<E: MatchingEngine> Rig<E> {
     }
 }
 
-impl<D: Design> Rig<Split<D>> {
+impl<D: SplitDesign> MatchingFixture<SplitEngine<D>> {
     /// Checks that every queue is consistent and in order, that every element is in the queue searched for it, and that
     /// the element counts are correct.
     pub(super) fn check(&mut self) {
@@ -166,9 +166,9 @@ impl<D: Design> Rig<Split<D>> {
     }
 }
 
-fn check<I: Element>(queues: &mut impl Queues<I>, store: &mut I::Store) -> u32 {
+fn check<I: QueueElement>(queues: &mut impl ElementQueues<I>, store: &mut I::Store) -> u32 {
     let mut all = 0;
-    let lists: Vec<Ends<I>> = queues.lists().copied().collect();
+    let lists: Vec<ListEnds<I>> = queues.lists().copied().collect();
     for list in lists {
         let (mut before, mut next) = (None, list.head());
         while let Some(at) = next {
@@ -185,7 +185,7 @@ fn check<I: Element>(queues: &mut impl Queues<I>, store: &mut I::Store) -> u32 {
 }
 
 /// Parameters of random operations.
-pub(super) struct Mix {
+pub(super) struct OperationMix {
     pub(super) peers: u32,
     pub(super) contexts: Context,
     pub(super) tags: u32,
@@ -197,11 +197,11 @@ pub(super) struct Mix {
 }
 
 /// Runs an engine and plain lists in lock step, and checks that they find the same receives and records.
-pub(super) fn compare<D: Design>(seed: u64, mix: &Mix) -> Rig<Split<D>> {
+pub(super) fn compare<D: SplitDesign>(seed: u64, mix: &OperationMix) -> MatchingFixture<SplitEngine<D>> {
     const BLOCKS: usize = 600;
     let peers = mix.peers as usize;
-    let mut lists = Rig::<Lists>::new(BLOCKS, peers);
-    let mut rig = Rig::<Split<D>>::new(BLOCKS, peers);
+    let mut lists = MatchingFixture::<ListEngine>::new(BLOCKS, peers);
+    let mut rig = MatchingFixture::<SplitEngine<D>>::new(BLOCKS, peers);
     rig.engine.numbers.set_limit(mix.most_arrivals);
     let mut random = oorandom::Rand32::new(seed);
     let mut posted: Vec<Slot> = Vec::new();
@@ -216,7 +216,7 @@ pub(super) fn compare<D: Design>(seed: u64, mix: &Mix) -> Rig<Split<D>> {
         );
         let source = (random.rand_range(0..mix.wild) > 0).then_some(message.source);
         let tag = (random.rand_range(0..mix.wild) > 0).then_some(message.tag);
-        let pattern = Pattern::new(source, tag, message.context);
+        let pattern = MatchPattern::new(source, tag, message.context);
         let (receives, messages) = [(70, 85), (15, 85), (42, 84)][flood as usize];
         let kind = random.rand_range(0..100);
         if kind < receives {
@@ -259,9 +259,9 @@ pub(super) fn compare<D: Design>(seed: u64, mix: &Mix) -> Rig<Split<D>> {
 }
 
 /// Queries a context; occasionally empties, drops and reopens it.
-fn drop_context<D: Design>(
-    rig: &mut Rig<Split<D>>,
-    lists: &mut Rig<Lists>,
+fn drop_context<D: SplitDesign>(
+    rig: &mut MatchingFixture<SplitEngine<D>>,
+    lists: &mut MatchingFixture<ListEngine>,
     posted: &mut Vec<Slot>,
     context: Context,
     operation: u32,
@@ -277,7 +277,7 @@ fn drop_context<D: Design>(
             }
             stays
         });
-        let anything = Pattern::new(None, None, context);
+        let anything = MatchPattern::new(None, None, context);
         while let Some(at) = rig.probe(anything) {
             assert_eq!(lists.probe(anything), Some(at));
             rig.forget(at);
@@ -289,7 +289,7 @@ fn drop_context<D: Design>(
     assert_eq!(idle, lists.is_idle(context));
     assert!(idle || !ends);
     if idle {
-        let Rig {
+        let MatchingFixture {
             engine,
             requests,
             region,
@@ -300,8 +300,8 @@ fn drop_context<D: Design>(
 }
 
 /// Returns the envelopes of all records, by sequence number.
-pub(super) fn order<D: Design>(rig: &Rig<Split<D>>) -> Vec<Envelope> {
-    let mut records: Vec<(Serial, BlockIndex)> = Vec::new();
+pub(super) fn order<D: SplitDesign>(rig: &MatchingFixture<SplitEngine<D>>) -> Vec<Envelope> {
+    let mut records: Vec<(SequenceNumber, BlockIndex)> = Vec::new();
     for list in rig.engine.unexpected.lists() {
         let mut next = list.head();
         while let Some(at) = next {
@@ -321,7 +321,7 @@ impl WithEngine for FewHops {
     type Output = [u64; 4];
 
     fn run<E: MatchingEngine>(self) -> [u64; 4] {
-        let mut rig = Rig::<E>::new(40, 40);
+        let mut rig = MatchingFixture::<E>::new(40, 40);
         for tag in [3, 2, 1] {
             rig.post(envelope(7, tag, 0).pattern());
         }
@@ -349,12 +349,12 @@ impl WithEngine for FewHops {
 
 #[test]
 fn whether_a_context_is_idle_is_no_search_but_its_hops_count() {
-    for &choice in Choice::ALL {
+    for &choice in EngineChoice::ALL {
         let idle = match choice {
             // It queries the pool for receives, without hops.
-            Choice::Default => [2, 1],
+            EngineChoice::Default => [2, 1],
             // A posted receive suffices: the context is not idle.
-            Choice::List => [3 + 2, 1],
+            EngineChoice::List => [3 + 2, 1],
             _ => [3 + 2, 1 + 1],
         };
         let expected = [idle[0], idle[1], 2, 2];
@@ -369,7 +369,7 @@ impl WithEngine for Reserved {
     type Output = [bool; 3];
 
     fn run<E: MatchingEngine>(self) -> [bool; 3] {
-        let mut rig = Rig::<E>::new(40, 40);
+        let mut rig = MatchingFixture::<E>::new(40, 40);
         let before = rig.engine.has_reserved(9);
         rig.engine.reserve(9).unwrap();
         [
@@ -382,9 +382,9 @@ impl WithEngine for Reserved {
 
 #[test]
 fn an_engine_knows_for_how_many_receives_it_has_room() {
-    for &choice in Choice::ALL {
+    for &choice in EngineChoice::ALL {
         // All other engines have the capacity without a reservation.
-        let is_made = choice != Choice::FourD;
+        let is_made = choice != EngineChoice::FourD;
         assert_eq!(choice.with(Reserved), [is_made, true, is_made], "{choice}");
     }
 }

@@ -13,14 +13,14 @@ pub type Block = [u8; BLOCK_BYTES];
 
 /// Array of blocks with a bitmap of the allocated ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Blocks {
+pub struct BlockArray {
     pub(super) blocks: Box<[Block]>,
     pub(super) taken: Box<[usize]>,
     pub(super) free: u32,
     pub(super) hint: u32,
 }
 
-impl Blocks {
+impl BlockArray {
     /// Creates an array of free `blocks`, with `taken` as its bitmap (at least one bit per block).
     ///
     /// # Panics
@@ -28,7 +28,7 @@ impl Blocks {
     pub fn new(blocks: Box<[Block]>, mut taken: Box<[usize]>) -> Self {
         assert!(taken.len() >= Self::map_words(blocks.len()));
         taken.fill(0);
-        Blocks {
+        BlockArray {
             free: blocks.len() as u32,
             blocks,
             taken,
@@ -127,8 +127,8 @@ mod tests {
         const WORD: u32 = usize::BITS;
         for count in [WORD - 1, WORD, WORD + 1] {
             let all = vec![[0; BLOCK_BYTES]; 2 * count as usize].into_boxed_slice();
-            let map = vec![0; Blocks::map_words(all.len())].into_boxed_slice();
-            let mut blocks = Blocks::new(all, map);
+            let map = vec![0; BlockArray::map_words(all.len())].into_boxed_slice();
+            let mut blocks = BlockArray::new(all, map);
             assert_eq!(blocks.take_run(count), Some(0));
             assert_eq!(blocks.take_run(count), Some(count));
             assert_eq!((blocks.take_run(1), blocks.free), (None, 0));
@@ -146,8 +146,8 @@ mod tests {
         let mut random = oorandom::Rand32::new(5);
         for len in [1, 63, 64, 65, 200, 1000] {
             let all = vec![[0; BLOCK_BYTES]; len].into_boxed_slice();
-            let map = vec![0; Blocks::map_words(len)].into_boxed_slice();
-            let mut blocks = Blocks::new(all, map);
+            let map = vec![0; BlockArray::map_words(len)].into_boxed_slice();
+            let mut blocks = BlockArray::new(all, map);
             let mut plain = vec![false; len];
             let mut runs: Vec<(u32, u32)> = Vec::new();
             let mut hint = 0;

@@ -17,11 +17,11 @@ use bitvec::order::Lsb0;
 use bitvec::view::BitView;
 use core::hash::{Hash, Hasher};
 
-use crate::envelope::{Envelope, Pattern, Rank};
-use crate::list::Links;
+use crate::envelope::{Envelope, MatchPattern, Rank};
+use crate::list::LinkStorage;
 use crate::memory::UserMemory;
-pub use crate::memory::blocks::{BLOCK_BYTES, Block, Blocks};
-use crate::names::{BlockIndex, Generation, GenerationBits, RECORD_GENERATION_BITS, RequestId};
+pub use crate::memory::blocks::{BLOCK_BYTES, Block, BlockArray};
+use crate::ids::{BlockIndex, Generation, GenerationBits, RECORD_GENERATION_BITS, RequestId};
 
 /// Maximum blocks of the reserve (256 MiB). This is half the index range of a record ID; loans use the other half.
 pub const MAX_BLOCKS: usize = 1 << 23;
@@ -66,9 +66,9 @@ impl RecordId {
 
 /// Data state of an unexpected record.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Holding {
+pub enum RecordData {
     /// No buffer: the sender keeps the data.
-    Nothing {
+    None {
         /// The sender's ID of its request.
         sender: u32,
     },
@@ -88,22 +88,22 @@ pub enum Holding {
 
 /// Record of an unexpected message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Record {
+pub struct UnexpectedRecord {
     /// The message's envelope.
     pub envelope: Envelope,
     /// Length of the message in bytes.
     pub length: u32,
     /// State of the message's data.
-    pub holding: Holding,
+    pub holding: RecordData,
 }
 
-impl Record {
+impl UnexpectedRecord {
     /// Returns the number of blocks that the record and its buffer use.
     #[inline]
     fn blocks(&self) -> u32 {
         1 + match self.holding {
-            Holding::Buffer { .. } | Holding::Bound { .. } => buffer_blocks(self.length),
-            Holding::Nothing { .. } => 0,
+            RecordData::Buffer { .. } | RecordData::Bound { .. } => buffer_blocks(self.length),
+            RecordData::None { .. } => 0,
         }
     }
 
@@ -115,9 +115,9 @@ impl Record {
             envelope: envelope(block),
             length: get(block, field::LENGTH),
             holding: match block[field::KIND] {
-                KIND_NOTHING => Holding::Nothing { sender: data },
-                KIND_BUFFER => Holding::Buffer { received: data },
-                KIND_BOUND => Holding::Bound {
+                KIND_NOTHING => RecordData::None { sender: data },
+                KIND_BUFFER => RecordData::Buffer { received: data },
+                KIND_BOUND => RecordData::Bound {
                     received: data,
                     receive: RequestId(get(block, field::PREV_OR_RECEIVE)),
                 },
@@ -172,8 +172,8 @@ pub const fn buffer_blocks(bytes: u32) -> u32 {
 /// The reserve, its loans and their counters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Region {
-    reserve: Blocks,
-    loans: [Option<Blocks>; PLACES],
+    reserve: BlockArray,
+    loans: [Option<BlockArray>; PLACES],
     /// Spare blocks reported by the lender when it rejected a loan of a single block. Nothing is available until it
     /// reports another count.
     refused_at: Option<u32>,
@@ -199,7 +199,7 @@ impl Region {
     ///
     /// # Panics
     /// If there are more than [`MAX_BLOCKS`] blocks.
-    pub fn new(reserve: Blocks) -> Self {
+    pub fn new(reserve: BlockArray) -> Self {
         assert!(reserve.len() <= MAX_BLOCKS);
         Region {
             loans: [const { None }; PLACES],
@@ -374,7 +374,7 @@ impl Region {
         &mut self,
         spare: u32,
         count: u32,
-        lend: &mut dyn FnMut(u32) -> Option<Blocks>,
+        lend: &mut dyn FnMut(u32) -> Option<BlockArray>,
     ) -> Option<BlockIndex> {
         let at = self.loans.iter().position(Option::is_none)?;
         if count > spare.min(MAX_LOAN_BLOCKS) {
@@ -424,7 +424,7 @@ impl Region {
     }
 
     /// Returns the array that contains `block`, and the block's index in it. Returns `None` if there is no such block.
-    fn locate(&self, block: BlockIndex) -> Option<(&Blocks, usize)> {
+    fn locate(&self, block: BlockIndex) -> Option<(&BlockArray, usize)> {
         let index = block.index();
         let (blocks, at) = match index.checked_sub(MAX_BLOCKS as u32) {
             None => (&self.reserve, index),
@@ -436,7 +436,7 @@ impl Region {
         ((at as usize) < blocks.len()).then_some((blocks, at as usize))
     }
 
-    fn locate_mut(&mut self, block: BlockIndex) -> Option<(&mut Blocks, usize)> {
+    fn locate_mut(&mut self, block: BlockIndex) -> Option<(&mut BlockArray, usize)> {
         let index = block.index();
         let (blocks, at) = match index.checked_sub(MAX_BLOCKS as u32) {
             None => (&mut self.reserve, index),
@@ -486,7 +486,7 @@ impl Region {
         envelope: Envelope,
         length: u32,
     ) -> Option<BlockIndex> {
-        self.make(memory, envelope, length, Holding::Buffer { received: 0 })
+        self.make(memory, envelope, length, RecordData::Buffer { received: 0 })
     }
 
     /// Allocates a record of a completely received message and copies `data` into its buffer. Returns `None` if the
@@ -499,7 +499,7 @@ impl Region {
         data: &[u8],
     ) -> Option<BlockIndex> {
         let received = data.len() as u32;
-        let at = self.make(memory, envelope, received, Holding::Buffer { received })?;
+        let at = self.make(memory, envelope, received, RecordData::Buffer { received })?;
         self.write_buffer(at, 0, data);
         Some(at)
     }
@@ -512,7 +512,7 @@ impl Region {
         length: u32,
         sender: u32,
     ) -> Option<BlockIndex> {
-        self.make(memory, envelope, length, Holding::Nothing { sender })
+        self.make(memory, envelope, length, RecordData::None { sender })
     }
 
     #[inline]
@@ -521,9 +521,9 @@ impl Region {
         memory: &mut M,
         envelope: Envelope,
         length: u32,
-        holding: Holding,
+        holding: RecordData,
     ) -> Option<BlockIndex> {
-        let record = Record {
+        let record = UnexpectedRecord {
             envelope,
             length,
             holding,
@@ -534,7 +534,7 @@ impl Region {
         Some(at)
     }
 
-    fn write_record(&mut self, at: BlockIndex, record: Record) {
+    fn write_record(&mut self, at: BlockIndex, record: UnexpectedRecord) {
         let name_bits = self.name_bits;
         let block = self.block_mut(at);
         let generation = Generation::from_byte(block[field::GENERATION]).next(name_bits);
@@ -554,12 +554,12 @@ impl Region {
     }
 
     /// Returns the record at `at`, or `None` if the block contains none.
-    pub fn record(&self, at: BlockIndex) -> Option<Record> {
-        Record::read(self.block(at))
+    pub fn record(&self, at: BlockIndex) -> Option<UnexpectedRecord> {
+        UnexpectedRecord::read(self.block(at))
     }
 
     /// Updates the data state of the record at `at`.
-    pub fn set_holding(&mut self, at: BlockIndex, holding: Holding) {
+    pub fn set_holding(&mut self, at: BlockIndex, holding: RecordData) {
         write_holding(self.block_mut(at), holding);
     }
 
@@ -589,7 +589,7 @@ impl Region {
         &mut self,
         memory: &mut M,
         at: BlockIndex,
-        record: &Record,
+        record: &UnexpectedRecord,
     ) -> u32 {
         let count = record.blocks();
         self.block_mut(at)[field::KIND] = KIND_FREE;
@@ -700,13 +700,13 @@ impl Region {
     }
 
     /// Checks whether the record at `at` matches `pattern`.
-    pub fn matches(&self, at: BlockIndex, pattern: &Pattern) -> bool {
+    pub fn matches(&self, at: BlockIndex, pattern: &MatchPattern) -> bool {
         pattern.matches(&envelope(self.block(at)))
     }
 
     /// Checks whether the record at `at` matches `pattern`, and returns its successor in the list.
     #[inline]
-    pub(crate) fn look(&self, at: BlockIndex, pattern: &Pattern) -> (bool, Option<BlockIndex>) {
+    pub(crate) fn look(&self, at: BlockIndex, pattern: &MatchPattern) -> (bool, Option<BlockIndex>) {
         let block = self.block(at);
         let next = BlockIndex::from_word(get(block, field::NEXT));
         (pattern.matches(&envelope(block)), next)
@@ -722,15 +722,15 @@ fn envelope(block: &Block) -> Envelope {
 }
 
 /// Encodes the data state of a record: its kind, a word, and the receive's ID if any.
-fn held(holding: Holding) -> (u8, u32, Option<u32>) {
+fn held(holding: RecordData) -> (u8, u32, Option<u32>) {
     match holding {
-        Holding::Nothing { sender } => (KIND_NOTHING, sender, None),
-        Holding::Buffer { received } => (KIND_BUFFER, received, None),
-        Holding::Bound { received, receive } => (KIND_BOUND, received, Some(receive.0)),
+        RecordData::None { sender } => (KIND_NOTHING, sender, None),
+        RecordData::Buffer { received } => (KIND_BUFFER, received, None),
+        RecordData::Bound { received, receive } => (KIND_BOUND, received, Some(receive.0)),
     }
 }
 
-fn write_holding(block: &mut Block, holding: Holding) {
+fn write_holding(block: &mut Block, holding: RecordData) {
     let (kind, word, receive) = held(holding);
     block[field::KIND] = kind;
     put(block, field::SENDER_OR_RECEIVED, word);
@@ -763,10 +763,10 @@ impl Hash for Region {
                 let block = BlockIndex::new(base + index as u32);
                 let record = self.record(block).expect("a taken run's record");
                 at = index + 1;
-                if let Holding::Buffer { .. } | Holding::Bound { .. } = record.holding {
+                if let RecordData::Buffer { .. } | RecordData::Bound { .. } = record.holding {
                     at += buffer_blocks(record.length) as usize;
                 }
-                if let Holding::Bound { .. } = record.holding {
+                if let RecordData::Bound { .. } = record.holding {
                     self.hash_record(block, state);
                 }
             }
@@ -785,9 +785,9 @@ impl Region {
         let record = self.record(block).expect("a live record");
         core::mem::discriminant(&record.holding).hash(state);
         let received = match record.holding {
-            Holding::Nothing { .. } => return record.hash(state),
-            Holding::Buffer { received } => received,
-            Holding::Bound { received, receive } => {
+            RecordData::None { .. } => return record.hash(state),
+            RecordData::Buffer { received } => received,
+            RecordData::Bound { received, receive } => {
                 receive.hash(state);
                 received
             }
@@ -800,7 +800,7 @@ impl Region {
     }
 }
 
-impl Links<BlockIndex> for Region {
+impl LinkStorage<BlockIndex> for Region {
     fn next(&self, at: BlockIndex) -> Option<BlockIndex> {
         BlockIndex::from_word(get(self.block(at), field::NEXT))
     }
@@ -831,9 +831,9 @@ mod tests {
     use super::*;
     use crate::memory::{RawMemory, Span};
 
-    fn blocks(count: usize) -> Blocks {
-        let words = vec![usize::MAX; Blocks::map_words(count)].into_boxed_slice();
-        Blocks::new(vec![[0; BLOCK_BYTES]; count].into_boxed_slice(), words)
+    fn blocks(count: usize) -> BlockArray {
+        let words = vec![usize::MAX; BlockArray::map_words(count)].into_boxed_slice();
+        BlockArray::new(vec![[0; BLOCK_BYTES]; count].into_boxed_slice(), words)
     }
 
     fn region(count: usize) -> Region {
@@ -853,21 +853,21 @@ mod tests {
     }
 
     /// Memory with at most `spare` blocks for loans.
-    struct Lender {
+    struct LendingMemory {
         spare: u32,
     }
 
-    impl UserMemory for Lender {
+    impl UserMemory for LendingMemory {
         fn read(&self, _: Span, _: usize, _: &mut [u8]) {}
         fn write(&mut self, _: Span, _: usize, _: &[u8]) {}
         fn spare_blocks(&self) -> u32 {
             self.spare
         }
-        fn lend(&mut self, count: u32) -> Option<Blocks> {
+        fn lend(&mut self, count: u32) -> Option<BlockArray> {
             self.spare = self.spare.checked_sub(count)?;
             Some(blocks(count as usize))
         }
-        fn take_back(&mut self, loan: Blocks) {
+        fn take_back(&mut self, loan: BlockArray) {
             assert!(loan.is_empty());
             self.spare += loan.len() as u32;
         }
@@ -890,14 +890,14 @@ mod tests {
         let id = region.id(index);
         let record = region.record(index).unwrap();
         assert_eq!((record.envelope, record.length), (envelope(5), 40));
-        assert_eq!(record.holding, Holding::Buffer { received: 0 });
+        assert_eq!(record.holding, RecordData::Buffer { received: 0 });
         for holding in [
-            Holding::Nothing { sender: 77 },
-            Holding::Bound {
+            RecordData::None { sender: 77 },
+            RecordData::Bound {
                 received: 12,
                 receive: RequestId(4),
             },
-            Holding::Buffer { received: 40 },
+            RecordData::Buffer { received: 40 },
         ] {
             region.set_holding(index, holding);
             assert_eq!(region.record(index).unwrap().holding, holding);
@@ -981,7 +981,7 @@ mod tests {
     #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn what_the_reserve_has_no_room_for_is_borrowed_and_given_back() {
-        let mut lender = Lender { spare: 200 };
+        let mut lender = LendingMemory { spare: 200 };
         let mut region = region(2);
         let mut records = Vec::new();
         while let Some(at) = region.record_with_buffer(&mut lender, envelope(1), 33) {
@@ -1010,9 +1010,9 @@ mod tests {
     #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn a_run_within_a_loan_is_freed_where_it_is() {
-        let mut lender = Lender { spare: 100 };
+        let mut lender = LendingMemory { spare: 100 };
         let mut region = region(0);
-        let take = |region: &mut Region, lender: &mut Lender| {
+        let take = |region: &mut Region, lender: &mut LendingMemory| {
             region.record_only(lender, envelope(1), 0, 0)
         };
         let records: Vec<BlockIndex> =
@@ -1027,8 +1027,8 @@ mod tests {
     #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn a_lender_that_refuses_what_it_offers_is_not_counted_on() {
-        struct Liar(u32);
-        impl UserMemory for Liar {
+        struct LyingMemory(u32);
+        impl UserMemory for LyingMemory {
             fn read(&self, _: Span, _: usize, _: &mut [u8]) {}
             fn write(&mut self, _: Span, _: usize, _: &[u8]) {}
             fn spare_blocks(&self) -> u32 {
@@ -1036,13 +1036,13 @@ mod tests {
             }
         }
         let mut region = region(1);
-        let mut liar = Liar(9);
+        let mut liar = LyingMemory(9);
         assert_eq!(region.free_blocks(&liar), 10);
         region.record_only(&mut liar, envelope(0), 0, 0).unwrap();
         assert_eq!(region.record_only(&mut liar, envelope(0), 0, 0), None);
         assert_eq!(region.free_blocks(&liar), 0);
         assert_eq!(
-            region.free_blocks(&Liar(8)),
+            region.free_blocks(&LyingMemory(8)),
             8,
             "it has said something else"
         );
@@ -1060,7 +1060,7 @@ mod tests {
                     .record_only(&mut RawMemory, envelope(0), 0, 0)
                     .unwrap();
                 assert_eq!(region.is_low(&RawMemory), free < blocks / 4, "{free}");
-                assert!(!region.is_low(&Lender { spare: 1 }));
+                assert!(!region.is_low(&LendingMemory { spare: 1 }));
             }
             assert_eq!(region.peak_records() as usize, blocks);
         }
@@ -1079,7 +1079,7 @@ mod tests {
         fn spare_blocks(&self) -> u32 {
             self.spare
         }
-        fn lend(&mut self, count: u32) -> Option<Blocks> {
+        fn lend(&mut self, count: u32) -> Option<BlockArray> {
             self.asked.push(count);
             if count > self.piece {
                 return None;
@@ -1087,7 +1087,7 @@ mod tests {
             self.spare -= count;
             Some(blocks(count as usize))
         }
-        fn take_back(&mut self, loan: Blocks) {
+        fn take_back(&mut self, loan: BlockArray) {
             self.spare += loan.len() as u32;
         }
     }
@@ -1129,9 +1129,9 @@ mod tests {
     #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn a_loan_that_is_too_small_beside_the_others_is_not_taken() {
-        let mut memory = Lender { spare: 128 };
+        let mut memory = LendingMemory { spare: 128 };
         let mut region = region(0);
-        let take = |region: &mut Region, memory: &mut Lender| {
+        let take = |region: &mut Region, memory: &mut LendingMemory| {
             region.record_only(memory, envelope(0), 0, 0).is_some()
         };
         for _ in 0..128 {
@@ -1139,7 +1139,7 @@ mod tests {
         }
         for (spare, is_enough) in [(0, false), (31, false), (32, true), (33, true)] {
             let mut region = region.clone();
-            let mut memory = Lender { spare };
+            let mut memory = LendingMemory { spare };
             let free = if is_enough { spare } else { 0 };
             assert_eq!(region.free_blocks(&memory), free);
             assert_eq!(take(&mut region, &mut memory), is_enough, "{spare} blocks");

@@ -6,19 +6,19 @@ use crate::config::SHARED_ANSWER;
 use crate::envelope::{Envelope, Rank};
 use crate::matching::Matching;
 use crate::memory::UserMemory;
-use crate::memory::region::Holding;
-use crate::names::{BlockIndex, Slot};
-use crate::peers::Standing;
-use crate::protocol::{Recorded, Rules, Verdict, on_rts as decide};
-use crate::recv::Probed;
-use crate::recv::deferred::DeferredAck;
-use crate::recv::eager::Eager;
-use crate::request::Matched;
+use crate::memory::region::RecordData;
+use crate::ids::{BlockIndex, Slot};
+use crate::peers::SourceState;
+use crate::protocol::{RecordedMessage, ProtocolRules, RtsDecision, on_rts as decide};
+use crate::recv::ProbedMessage;
+use crate::recv::delayed_ack::DelayedAck;
+use crate::recv::eager::EagerReceive;
+use crate::request::MatchedMessage;
 use crate::stats::Count;
-use crate::wire::{self, Fields, Rts, flag_if};
-use msg_layer::Answer;
+use crate::wire::{self, ReplyFields, Rts, flag_if};
+use msg_layer::ReplyPacket;
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Handles an RTS with inline data on the fast path: receives it into the matching posted receive, or records it
     /// with its data. Requires that no source has rejected messages, so only the first two rows of [`decide`]'s table
     /// apply. Returns `None` if this fails; otherwise the result of [`Adi::take_rts`].
@@ -29,12 +29,12 @@ impl<R: Rules> Adi<R> {
         source: Rank,
         rts: &Rts,
         data: &[u8],
-    ) -> Option<Option<Answer>> {
+    ) -> Option<Option<ReplyPacket>> {
         let plain = self.peers.are_all_clear() && rts.is(Rts::INLINE) && !rts.is(Rts::MORE);
         if !plain || self.peers.ages(source).from != rts.age {
             return None;
         }
-        let matched = Matched {
+        let matched = MatchedMessage {
             envelope: rts.envelope(source),
             length: rts.length,
         };
@@ -43,10 +43,10 @@ impl<R: Rules> Adi<R> {
             None => self.match_at_once(memory, &matched.envelope, rts, data)?,
         }
         self.stats.cts_sent += 1;
-        let fields = Fields {
+        let fields = ReplyFields {
             request: rts.request,
-            flags: Fields::COMPLETE,
-            ..Fields::default()
+            flags: ReplyFields::COMPLETE,
+            ..ReplyFields::default()
         };
         Some(self.answer(memory, source, rts, wire::CTS, fields))
     }
@@ -97,7 +97,7 @@ impl<R: Rules> Adi<R> {
         source: Rank,
         rts: &Rts,
         data: &[u8],
-    ) -> Option<Answer> {
+    ) -> Option<ReplyPacket> {
         let envelope = rts.envelope(source);
         let standing = self.peers.standing(source);
         let ages_equal = self.peers.ages(source).from == rts.age;
@@ -113,7 +113,7 @@ impl<R: Rules> Adi<R> {
         let early = rules.guards_posts()
             && posted_since
             && posted.is_some_and(|slot| !self.is_older(slot, rts.asked));
-        let refused_before = matches!(standing, Standing::Refused | Standing::WildcardQueued);
+        let refused_before = matches!(standing, SourceState::Rejected | SourceState::WildcardQueued);
         let recordable = rts.is(Rts::IN_ORDER) && !refused_before || !rules.records_in_order();
         let verdict = decide(ages_equal && !early, posted, || {
             if recordable {
@@ -125,21 +125,21 @@ impl<R: Rules> Adi<R> {
                     rts.is(Rts::SYNCHRONOUS),
                 )
             } else {
-                Recorded::Nothing
+                RecordedMessage::None
             }
         });
-        let fields = Fields {
+        let fields = ReplyFields {
             request: rts.request,
-            flags: flag_if(!ages_equal || early, Fields::STALE),
-            ..Fields::default()
+            flags: flag_if(!ages_equal || early, ReplyFields::STALE),
+            ..ReplyFields::default()
         };
         let (handler, fields) = self.carry_out(memory, &envelope, &verdict, fields, rts, data);
-        if let Verdict::Refuse { failed: true } = verdict
+        if let RtsDecision::Reject { failed: true } = verdict
             && !posted_since
         {
             // After a receive was posted in the meantime, an earlier message may be requested first.
             let length = rts.length;
-            self.receiver.probes.refused(Probed { envelope, length });
+            self.receiver.probes.refused(ProbedMessage { envelope, length });
         }
         if ages_equal {
             self.note_verdict(source, &verdict, rts);
@@ -155,15 +155,15 @@ impl<R: Rules> Adi<R> {
         &mut self,
         memory: &mut M,
         envelope: &Envelope,
-        verdict: &Verdict<Slot, BlockIndex>,
-        fields: Fields,
+        verdict: &RtsDecision<Slot, BlockIndex>,
+        fields: ReplyFields,
         rts: &Rts,
         data: &[u8],
-    ) -> (u8, Fields) {
+    ) -> (u8, ReplyFields) {
         let source = envelope.source;
         match *verdict {
-            Verdict::Receive(slot) if self.requests.holds(slot) => {
-                let matched = Matched {
+            RtsDecision::Receive(slot) if self.requests.holds(slot) => {
+                let matched = MatchedMessage {
                     envelope: *envelope,
                     length: rts.length,
                 };
@@ -171,24 +171,24 @@ impl<R: Rules> Adi<R> {
                 self.stats.nctsd_sent += 1;
                 (wire::NCTSD, fields)
             }
-            Verdict::Receive(slot) => {
+            RtsDecision::Receive(slot) => {
                 self.unpost(slot);
                 self.receiver.probes.taken(envelope);
                 self.stats.cts_sent += 1;
                 (wire::CTS, self.accept(memory, slot, envelope, rts, data))
             }
-            Verdict::Buffer(at) => {
+            RtsDecision::Buffer(at) => {
                 self.receiver.probes.taken(envelope);
                 self.stats.cts_sent += 1;
                 (wire::CTS, self.buffer(source, at, rts, data))
             }
-            Verdict::Record(at) => {
+            RtsDecision::Record(at) => {
                 self.receiver.probes.taken(envelope);
                 self.matching.record(&mut self.region, at);
                 self.stats.nctsd_sent += 1;
                 (wire::NCTSD, fields)
             }
-            Verdict::Refuse { .. } => {
+            RtsDecision::Reject { .. } => {
                 self.stats.ncts_sent += 1;
                 (wire::NCTS, fields)
             }
@@ -199,12 +199,12 @@ impl<R: Rules> Adi<R> {
     pub(crate) fn note_verdict(
         &mut self,
         source: Rank,
-        verdict: &Verdict<Slot, BlockIndex>,
+        verdict: &RtsDecision<Slot, BlockIndex>,
         rts: &Rts,
     ) {
         match verdict {
-            Verdict::Refuse { failed: true } => self.peers.refused(source),
-            Verdict::Refuse { failed: false } => {
+            RtsDecision::Reject { failed: true } => self.peers.refused(source),
+            RtsDecision::Reject { failed: false } => {
                 self.peers.accepted(source, true, rts.is(Rts::FOLLOWS))
             }
             _ => self
@@ -222,8 +222,8 @@ impl<R: Rules> Adi<R> {
         envelope: &Envelope,
         rts: &Rts,
         data: &[u8],
-    ) -> Fields {
-        let matched = Matched {
+    ) -> ReplyFields {
+        let matched = MatchedMessage {
             envelope: *envelope,
             length: rts.length,
         };
@@ -231,10 +231,10 @@ impl<R: Rules> Adi<R> {
             let span = self.requests.span(slot);
             memory.write(span, 0, &data[..matched.wanted(span) as usize]);
             self.received(slot, matched);
-            Fields {
+            ReplyFields {
                 request: rts.request,
-                flags: Fields::COMPLETE,
-                ..Fields::default()
+                flags: ReplyFields::COMPLETE,
+                ..ReplyFields::default()
             }
         } else {
             let fields = self.clear_to_send(slot, matched, rts.request);
@@ -244,16 +244,16 @@ impl<R: Rules> Adi<R> {
 
     /// Completes the CTS `fields` for a long message: receives its eager data if it is in flight and a list entry is
     /// free.
-    pub(crate) fn stream(&mut self, source: Rank, rts: &Rts, fields: Fields) -> Fields {
-        let eager = Eager {
+    pub(crate) fn stream(&mut self, source: Rank, rts: &Rts, fields: ReplyFields) -> ReplyFields {
+        let eager = EagerReceive {
             source,
             request: rts.request,
             target: fields.target,
         };
         let streams =
             rts.is(Rts::EAGER) && fields.wanted > 0 && self.receiver.coming.push(eager).is_ok();
-        let flags = fields.flags | flag_if(streams, Fields::STREAM);
-        Fields { flags, ..fields }
+        let flags = fields.flags | flag_if(streams, ReplyFields::STREAM);
+        ReplyFields { flags, ..fields }
     }
 
     /// Completes the record with a buffer at `at` for an RTS.
@@ -263,23 +263,23 @@ impl<R: Rules> Adi<R> {
         at: BlockIndex,
         rts: &Rts,
         data: &[u8],
-    ) -> Fields {
+    ) -> ReplyFields {
         self.matching.record(&mut self.region, at);
         if rts.is(Rts::INLINE) {
             self.region.write_buffer(at, 0, data);
             let received = rts.length;
-            self.region.set_holding(at, Holding::Buffer { received });
-            Fields {
+            self.region.set_holding(at, RecordData::Buffer { received });
+            ReplyFields {
                 request: rts.request,
-                flags: Fields::COMPLETE,
-                ..Fields::default()
+                flags: ReplyFields::COMPLETE,
+                ..ReplyFields::default()
             }
         } else {
-            let fields = Fields {
+            let fields = ReplyFields {
                 request: rts.request,
                 target: self.region.id(at).0,
                 wanted: rts.length,
-                ..Fields::default()
+                ..ReplyFields::default()
             };
             self.stream(source, rts, fields)
         }
@@ -293,20 +293,20 @@ impl<R: Rules> Adi<R> {
         length: u32,
         sender: u32,
         is_synchronous: bool,
-    ) -> Recorded<BlockIndex> {
+    ) -> RecordedMessage<BlockIndex> {
         let region = &mut self.region;
         if !is_synchronous && let Some(at) = region.record_with_buffer(memory, *envelope, length) {
-            return Recorded::WithBuffer(at);
+            return RecordedMessage::WithBuffer(at);
         }
         match region.record_only(memory, *envelope, length, sender) {
-            Some(at) => Recorded::Alone(at),
-            None => Recorded::Nothing,
+            Some(at) => RecordedMessage::WithoutBuffer(at),
+            None => RecordedMessage::None,
         }
     }
 
     /// Dequeues the delayed acknowledgement to `source`, if any, to piggyback it.
     #[inline]
-    pub(crate) fn take_deferred(&mut self, source: Rank) -> Option<DeferredAck> {
+    pub(crate) fn take_deferred(&mut self, source: Rank) -> Option<DelayedAck> {
         let at = self.deferred_to(source)?;
         Some(self.receiver.deferred.swap_remove(at))
     }
@@ -325,22 +325,22 @@ impl<R: Rules> Adi<R> {
         source: Rank,
         rts: &Rts,
         handler: u8,
-        fields: Fields,
-    ) -> Option<Answer> {
+        fields: ReplyFields,
+    ) -> Option<ReplyPacket> {
         let scarce = self.region.is_low(memory);
         let earlier = self.deferred_to(source);
         let before = earlier.map_or(0, |at| self.receiver.deferred[at].count);
-        let deferred = DeferredAck {
+        let deferred = DelayedAck {
             source,
             request: rts.request,
             count: before + 1,
         };
         // The source has no rejected messages in its queue, so no restart waits for the reply either.
-        let may_wait = rts.is(Rts::PATIENT)
-            && fields.is(Fields::COMPLETE)
+        let may_wait = rts.is(Rts::ACK_DEFERRABLE)
+            && fields.is(ReplyFields::COMPLETE)
             && !scarce
             && deferred.count < SHARED_ANSWER
-            && (self.peers.are_all_clear() || self.peers.standing(source) == Standing::Clear);
+            && (self.peers.are_all_clear() || self.peers.standing(source) == SourceState::Clear);
         match earlier {
             Some(at) if may_wait => {
                 // The most recently updated one is the last.
@@ -356,8 +356,8 @@ impl<R: Rules> Adi<R> {
             None => {}
         }
         self.stats.cts_merged += before as Count;
-        let fields = Fields {
-            flags: fields.flags | flag_if(scarce, Fields::SCARCE),
+        let fields = ReplyFields {
+            flags: fields.flags | flag_if(scarce, ReplyFields::SCARCE),
             before,
             ..fields
         };
@@ -372,21 +372,21 @@ impl<R: Rules> Adi<R> {
         source: Rank,
         request: u32,
         refused: bool,
-    ) -> Option<Answer> {
+    ) -> Option<ReplyPacket> {
         if refused {
             self.receiver.probes.withdrawn(source);
             self.give_up_fetching(source);
         } else {
             let at = self.matching.find_record(&self.region, &|record| {
                 record.envelope.source == source
-                    && record.holding == Holding::Nothing { sender: request }
+                    && record.holding == RecordData::None { sender: request }
             })?;
             self.matching.unrecord(&mut self.region, at);
             self.release(memory, at);
         }
-        let fields = Fields {
+        let fields = ReplyFields {
             request,
-            ..Fields::default()
+            ..ReplyFields::default()
         };
         Some(fields.emit(wire::CANCELLED))
     }

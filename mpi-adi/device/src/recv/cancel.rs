@@ -11,14 +11,14 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::envelope::{Pattern, Rank};
-use crate::names::RequestId;
-use crate::parts::CancelEvent;
-use crate::protocol::Rules;
+use crate::envelope::{MatchPattern, Rank};
+use crate::ids::RequestId;
+use crate::extensions::CancelEvent;
+use crate::protocol::ProtocolRules;
 use crate::recv::cancelled::CancelledReceives;
-use crate::request::{SlotEntry, TO_NAME};
+use crate::request::{SlotEntry, NEEDS_LISTING};
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Cancels a receive; ignores a send. Returns whether it is already known to be cancelled.
     pub fn cancel_receive(&mut self, id: RequestId) -> bool {
         let posted = self.requests.named_entry(id).and_then(SlotEntry::posted);
@@ -33,7 +33,7 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Keeps a cancelled receive posted, if a source that it may match has yet to reply.
-    fn defers_cancel(&mut self, id: RequestId, pattern: &Pattern) -> bool {
+    fn defers_cancel(&mut self, id: RequestId, pattern: &MatchPattern) -> bool {
         let is_asked_for = match pattern.source() {
             Some(source) => self.peers.standing(source).is_under_way(),
             None => self.peers.under_way() > 0,
@@ -134,7 +134,7 @@ impl<R: Rules> Adi<R> {
             if !self.requests.is_cancelled(slot) {
                 return true;
             }
-            next = self.requests.next_in::<TO_NAME>(slot);
+            next = self.requests.next_in::<NEEDS_LISTING>(slot);
         }
         false
     }

@@ -26,17 +26,17 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::config::NoMemory;
-use crate::envelope::{Pattern, Rank};
+use crate::config::OutOfMemory;
+use crate::envelope::{MatchPattern, Rank};
 use crate::matching::Matching;
-use crate::memory::region::Holding;
+use crate::memory::region::RecordData;
 use crate::memory::{Span, UserMemory};
-use crate::names::{RequestId, Slot};
-use crate::protocol::Rules;
-use crate::recv::Probed;
-use crate::request::{Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request};
+use crate::ids::{RequestId, Slot};
+use crate::protocol::ProtocolRules;
+use crate::recv::ProbedMessage;
+use crate::request::{RecvData, RESERVED_SLOTS, MatchedMessage, PostedReceive, ReceiveRequest, ReceiveState, Request};
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Performs a matched probe: returns the message handle, which is required to receive it ([`Adi::mrecv`]), and its
     /// envelope. While [`Adi::is_fetching`] is true, the caller repeats the call with the same pattern, and starts
     /// nothing else before the call returns a message or stops fetching. Does not block. Fails when the program's heap
@@ -44,8 +44,8 @@ impl<R: Rules> Adi<R> {
     pub fn improbe<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        pattern: Pattern,
-    ) -> Result<Option<(RequestId, Probed)>, NoMemory> {
+        pattern: MatchPattern,
+    ) -> Result<Option<(RequestId, ProbedMessage)>, OutOfMemory> {
         if let Some(id) = self.receiver.fetching {
             if !self.fetched(id) {
                 return Ok(None);
@@ -57,10 +57,10 @@ impl<R: Rules> Adi<R> {
             // Its sender has cancelled it.
             self.forget(id);
         }
-        let none = NoMemory::Requests {
+        let none = OutOfMemory::Requests {
             live: self.requests.named(),
         };
-        self.requests.grow(1 + KEPT_SLOTS).map_err(|_| none)?;
+        self.requests.grow(1 + RESERVED_SLOTS).map_err(|_| none)?;
         self.matching
             .reserve(self.requests.slots())
             .map_err(|_| none)?;
@@ -69,14 +69,14 @@ impl<R: Rules> Adi<R> {
                 .region
                 .record(at)
                 .expect("the unexpected queue holds records");
-            let matched = Matched {
+            let matched = MatchedMessage {
                 envelope: record.envelope,
                 length: record.length,
             };
             let (coming, is_free) = match record.holding {
-                Holding::Nothing { sender } => (Coming::Stopped { sender }, true),
-                Holding::Buffer { .. } => (Coming::Kept { at }, false),
-                Holding::Bound { .. } => unreachable!("a bound record is in no queue"),
+                RecordData::None { sender } => (RecvData::MprobeHeld { sender }, true),
+                RecordData::Buffer { .. } => (RecvData::MprobeBuffered { at }, false),
+                RecordData::Bound { .. } => unreachable!("a bound record is in no queue"),
             };
             let state = ReceiveState::Matched(matched, coming);
             let id = self.insert_held(state).map_err(|_| none)?;
@@ -88,7 +88,7 @@ impl<R: Rules> Adi<R> {
         }
         if let Some(noted) = self.receiver.probes.noted(&pattern) {
             let exact = noted.envelope.pattern();
-            let state = ReceiveState::Posted(Posted {
+            let state = ReceiveState::Posted(PostedReceive {
                 pattern: exact,
                 serial: self.receiver.posts,
                 to_name: false,
@@ -109,9 +109,9 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Returns the message of a matched probe with this handle that has not been received yet.
-    pub fn held(&self, id: RequestId) -> Option<Probed> {
-        let Matched { envelope, length } = self.requests.get_receive(id)?.held()?;
-        Some(Probed { envelope, length })
+    pub fn held(&self, id: RequestId) -> Option<ProbedMessage> {
+        let MatchedMessage { envelope, length } = self.requests.get_receive(id)?.held()?;
+        Some(ProbedMessage { envelope, length })
     }
 
     /// Receives the message with this handle into `span`: the handle becomes that of a receive.
@@ -125,12 +125,12 @@ impl<R: Rules> Adi<R> {
         };
         self.requests.aim(slot, span);
         match coming {
-            Coming::Kept { at } => self.match_record(memory, id, at),
-            Coming::Stopped { sender } => {
+            RecvData::MprobeBuffered { at } => self.match_record(memory, id, at),
+            RecvData::MprobeHeld { sender } => {
                 if let Some(send) = self.held_here(matched.envelope.source, sender) {
                     return self.take_held(memory, send, slot, matched);
                 }
-                let due = Coming::CtsDue { sender };
+                let due = RecvData::CtsPending { sender };
                 self.requests
                     .set_receive_state(slot, ReceiveState::Matched(matched, due));
                 self.receiver.cts_due.push(&mut self.requests, slot);
@@ -140,11 +140,11 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Inserts a receive that holds the message it matches.
-    fn insert_held(&mut self, state: ReceiveState) -> Result<RequestId, crate::request::Full> {
+    fn insert_held(&mut self, state: ReceiveState) -> Result<RequestId, crate::request::PoolFull> {
         let span = Span::EMPTY;
         let id = self
             .requests
-            .insert(Request::Receive(Receive { span, state }))?;
+            .insert(Request::Receive(ReceiveRequest { span, state }))?;
         self.requests.hold(id.slot());
         Ok(id)
     }
@@ -157,10 +157,10 @@ impl<R: Rules> Adi<R> {
 
     /// Handles the match of the posted, holding receive in `slot` with a message that its sender keeps; `sender` is its
     /// ID there.
-    pub(crate) fn hold_back(&mut self, slot: Slot, matched: Matched, sender: u32) {
+    pub(crate) fn hold_back(&mut self, slot: Slot, matched: MatchedMessage, sender: u32) {
         self.unpost(slot);
         self.receiver.probes.taken(&matched.envelope);
-        let stopped = Coming::Stopped { sender };
+        let stopped = RecvData::MprobeHeld { sender };
         self.requests
             .set_receive_state(slot, ReceiveState::Matched(matched, stopped));
     }

@@ -9,27 +9,27 @@
 #![forbid(unsafe_code)]
 
 mod arrive;
-pub(super) mod at_hand;
+pub(super) mod cached_self_recv;
 mod cancel;
 mod cancelled;
 mod data;
-pub(super) mod deferred;
+pub(super) mod delayed_ack;
 pub(super) mod eager;
 mod matched;
 mod post;
 pub mod probe;
 mod restart;
 
-pub use probe::Probed;
+pub use probe::ProbedMessage;
 
 use crate::config::{DEFERRED_SOURCES, EAGER_SOURCES};
 use crate::list::List;
-use crate::names::{RequestId, Serial, Slot};
-use crate::recv::at_hand::AtHand;
+use crate::ids::{RequestId, SequenceNumber, Slot};
+use crate::recv::cached_self_recv::CachedSelfRecv;
 use crate::recv::cancelled::CancelledReceives;
-use crate::recv::deferred::DeferredAck;
-use crate::recv::eager::Eager;
-use crate::recv::probe::Probes;
+use crate::recv::delayed_ack::DelayedAck;
+use crate::recv::eager::EagerReceive;
+use crate::recv::probe::ArmedProbes;
 
 /// State of the receive side.
 // The largest fields are last: see `Adi`.
@@ -45,17 +45,17 @@ pub(super) struct Receiver {
     /// Posted receives from any source that every restart lists, since some source was waiting when they were posted.
     pub wildcards: List<Slot>,
     /// Receives started so far: the sequence number of the next one.
-    pub posts: Serial,
+    pub posts: SequenceNumber,
     /// Cancelled receives that are still posted.
     pub cancelled: CancelledReceives,
-    pub probes: Probes,
+    pub probes: ArmedProbes,
     /// The receive by which a matched probe fetches a rejected message.
     pub fetching: Option<RequestId>,
-    pub at_hand: AtHand,
+    pub at_hand: CachedSelfRecv,
     /// Messages whose eager data is arriving.
-    pub coming: heapless::Vec<Eager, EAGER_SOURCES>,
+    pub coming: heapless::Vec<EagerReceive, EAGER_SOURCES>,
     /// Delayed acknowledgements.
-    pub deferred: heapless::Vec<DeferredAck, DEFERRED_SOURCES>,
+    pub deferred: heapless::Vec<DelayedAck, DEFERRED_SOURCES>,
 }
 
 impl Receiver {
@@ -70,9 +70,9 @@ impl Receiver {
             wildcards: List::default(),
             posts: 0,
             cancelled: CancelledReceives::default(),
-            probes: Probes::default(),
+            probes: ArmedProbes::default(),
             fetching: None,
-            at_hand: AtHand::NOTHING,
+            at_hand: CachedSelfRecv::NOTHING,
         }
     }
 }

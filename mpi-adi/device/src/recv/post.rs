@@ -2,30 +2,30 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::config::NoMemory;
-use crate::envelope::{Pattern, Rank};
+use crate::config::OutOfMemory;
+use crate::envelope::{MatchPattern, Rank};
 use crate::matching::Matching;
-use crate::memory::region::Holding;
+use crate::memory::region::RecordData;
 use crate::memory::{Span, UserMemory};
-use crate::names::{BlockIndex, RequestId, Slot};
-use crate::protocol::Rules;
-use crate::recv::Probed;
-use crate::recv::probe::Arming;
+use crate::ids::{BlockIndex, RequestId, Slot};
+use crate::protocol::ProtocolRules;
+use crate::recv::ProbedMessage;
+use crate::recv::probe::ArmResult;
 use crate::request::{
-    Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request, TO_NAME,
+    RecvData, RESERVED_SLOTS, MatchedMessage, PostedReceive, ReceiveRequest, ReceiveState, Request, NEEDS_LISTING,
 };
-use crate::wire::Fields;
-use msg_layer::Landing;
+use crate::wire::ReplyFields;
+use msg_layer::Reassembly;
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Starts a receive into `span`. Fails only when the program's heap has no space for the request.
     pub fn irecv<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        pattern: Pattern,
+        pattern: MatchPattern,
         span: Span,
-    ) -> Result<RequestId, NoMemory> {
-        self.start_recv(memory, pattern, span, KEPT_SLOTS)
+    ) -> Result<RequestId, OutOfMemory> {
+        self.start_recv(memory, pattern, span, RESERVED_SLOTS)
     }
 
     /// Starts a receive for a call that blocks until the request has completed. Uses the slots reserved for such calls,
@@ -33,9 +33,9 @@ impl<R: Rules> Adi<R> {
     pub fn recv_within_call<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        pattern: Pattern,
+        pattern: MatchPattern,
         span: Span,
-    ) -> Result<RequestId, NoMemory> {
+    ) -> Result<RequestId, OutOfMemory> {
         self.start_recv(memory, pattern, span, 0)
     }
 
@@ -48,10 +48,10 @@ impl<R: Rules> Adi<R> {
     pub(crate) fn start_recv<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        pattern: Pattern,
+        pattern: MatchPattern,
         span: Span,
         keep: u32,
-    ) -> Result<RequestId, NoMemory> {
+    ) -> Result<RequestId, OutOfMemory> {
         self.reserve_for_recv(keep)?;
         let found = self.matching.probe(&mut self.region, &pattern);
         self.start_recv_of(memory, &pattern, span, found)
@@ -59,7 +59,7 @@ impl<R: Rules> Adi<R> {
 
     /// Allocates memory for one receive in the heap, and `keep` additional slots for others.
     #[inline]
-    pub(crate) fn reserve_for_recv(&mut self, keep: u32) -> Result<(), NoMemory> {
+    pub(crate) fn reserve_for_recv(&mut self, keep: u32) -> Result<(), OutOfMemory> {
         let grown = self.requests.grow(1 + keep);
         let is_there = grown.is_ok() && self.matching.reserve(self.requests.slots()).is_ok();
         if is_there {
@@ -75,17 +75,17 @@ impl<R: Rules> Adi<R> {
     pub(crate) fn start_recv_of<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         span: Span,
         found: Option<BlockIndex>,
-    ) -> Result<RequestId, NoMemory> {
-        let posted = Posted {
+    ) -> Result<RequestId, OutOfMemory> {
+        let posted = PostedReceive {
             pattern: *pattern,
             serial: self.receiver.posts,
             to_name: false,
         };
         let state = ReceiveState::Posted(posted);
-        let receive = Request::Receive(Receive { span, state });
+        let receive = Request::Receive(ReceiveRequest { span, state });
         let Ok(id) = self.requests.insert(receive) else {
             return Err(self.no_memory());
         };
@@ -114,7 +114,7 @@ impl<R: Rules> Adi<R> {
 
     /// Posts a receive, and queues restarts to sources with a rejected message that it may match.
     #[inline]
-    pub(crate) fn post(&mut self, slot: Slot, pattern: &Pattern) {
+    pub(crate) fn post(&mut self, slot: Slot, pattern: &MatchPattern) {
         self.matching.post(&mut self.requests, slot);
         if self.peers.are_all_clear() {
             return;
@@ -126,7 +126,7 @@ impl<R: Rules> Adi<R> {
             } else {
                 &mut self.receiver.wildcards
             };
-            list.push(&mut self.requests.links::<TO_NAME>(), slot);
+            list.push(&mut self.requests.links::<NEEDS_LISTING>(), slot);
             self.requests.set_to_name(slot, true);
         }
     }
@@ -143,7 +143,7 @@ impl<R: Rules> Adi<R> {
             } else {
                 &mut self.receiver.wildcards
             };
-            list.remove(&mut self.requests.links::<TO_NAME>(), slot);
+            list.remove(&mut self.requests.links::<NEEDS_LISTING>(), slot);
         }
     }
 
@@ -159,35 +159,35 @@ impl<R: Rules> Adi<R> {
             .record(at)
             .expect("the unexpected queue holds records");
         let slot = id.slot();
-        let matched = Matched {
+        let matched = MatchedMessage {
             envelope: record.envelope,
             length: record.length,
         };
         match record.holding {
-            Holding::Nothing { sender } => {
+            RecordData::None { sender } => {
                 if let Some(send) = self.held_here(matched.envelope.source, sender) {
                     self.release(memory, at);
                     return self.take_held(memory, send, slot, matched);
                 }
-                let due = Coming::CtsDue { sender };
+                let due = RecvData::CtsPending { sender };
                 self.requests
                     .set_receive_state(slot, ReceiveState::Matched(matched, due));
                 self.receiver.cts_due.push(&mut self.requests, slot);
                 self.release(memory, at);
             }
-            Holding::Buffer { received } if received == record.length => {
+            RecordData::Buffer { received } if received == record.length => {
                 self.unload(memory, slot, matched, at);
             }
-            Holding::Buffer { received } => {
+            RecordData::Buffer { received } => {
                 self.requests
-                    .set_receive_state(slot, ReceiveState::Matched(matched, Coming::Bound));
-                let bound = Holding::Bound {
+                    .set_receive_state(slot, ReceiveState::Matched(matched, RecvData::Buffering));
+                let bound = RecordData::Bound {
                     received,
                     receive: id,
                 };
                 self.region.set_holding(at, bound);
             }
-            Holding::Bound { .. } => unreachable!("a bound record is in no queue"),
+            RecordData::Bound { .. } => unreachable!("a bound record is in no queue"),
         }
     }
 
@@ -196,7 +196,7 @@ impl<R: Rules> Adi<R> {
         &mut self,
         memory: &mut M,
         slot: Slot,
-        matched: Matched,
+        matched: MatchedMessage,
         at: BlockIndex,
     ) {
         let span = self.requests.span(slot);
@@ -209,26 +209,26 @@ impl<R: Rules> Adi<R> {
     /// Completes the first posted receive with this arrived message, if it matches and requires no special handling.
     /// Returns its buffer. On `None`, nothing has changed, and the message must be matched.
     #[inline]
-    pub(crate) fn finish_first(&mut self, matched: &Matched) -> Option<Span> {
+    pub(crate) fn finish_first(&mut self, matched: &MatchedMessage) -> Option<Span> {
         let slot = self.matching.first_posted()?;
         self.call_finish_plain(slot, matched)
     }
 
     /// Completes the first posted receive, inlined where it is likely to match.
     #[inline(always)]
-    pub(crate) fn finish_likely_first(&mut self, matched: &Matched) -> Option<Span> {
+    pub(crate) fn finish_likely_first(&mut self, matched: &MatchedMessage) -> Option<Span> {
         let slot = self.matching.first_posted()?;
         self.finish_plain(slot, matched)
     }
 
     // A call, since a message may match none.
     #[inline(never)]
-    fn call_finish_plain(&mut self, slot: Slot, matched: &Matched) -> Option<Span> {
+    fn call_finish_plain(&mut self, slot: Slot, matched: &MatchedMessage) -> Option<Span> {
         self.finish_plain(slot, matched)
     }
 
     #[inline(always)]
-    fn finish_plain(&mut self, slot: Slot, matched: &Matched) -> Option<Span> {
+    fn finish_plain(&mut self, slot: Slot, matched: &MatchedMessage) -> Option<Span> {
         let (span, next) = self.requests.finish_posted(slot, matched)?;
         self.matching.take_first(&mut self.requests, next);
         self.receiver.probes.taken(&matched.envelope);
@@ -237,7 +237,7 @@ impl<R: Rules> Adi<R> {
     }
 
     #[inline]
-    pub(crate) fn received(&mut self, slot: Slot, matched: Matched) {
+    pub(crate) fn received(&mut self, slot: Slot, matched: MatchedMessage) {
         self.stats.messages_received += 1;
         self.requests.finish_receive(slot, matched);
     }
@@ -261,13 +261,13 @@ impl<R: Rules> Adi<R> {
     /// the MPI memory has no space for its record. So repeated probes find every message that was sent (MPI-3.1 section
     /// 3.8.1; see [`crate::recv::probe`]), in round robin over the patterns when there are more than can be armed.
     /// Fails only when the program's heap has no space for a single armed probe.
-    pub fn iprobe(&mut self, pattern: Pattern) -> Result<Option<Probed>, NoMemory> {
+    pub fn iprobe(&mut self, pattern: MatchPattern) -> Result<Option<ProbedMessage>, OutOfMemory> {
         if let Some(index) = self.matching.probe(&mut self.region, &pattern) {
             let record = self
                 .region
                 .record(index)
                 .expect("the unexpected queue holds records");
-            return Ok(Some(Probed {
+            return Ok(Some(ProbedMessage {
                 envelope: record.envelope,
                 length: record.length,
             }));
@@ -279,9 +279,9 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Arms a probe that has found nothing, and queues restarts to the waiting sources.
-    pub(crate) fn arm(&mut self, pattern: Pattern) -> Result<(), NoMemory> {
+    pub(crate) fn arm(&mut self, pattern: MatchPattern) -> Result<(), OutOfMemory> {
         let arming = self.receiver.probes.arm(pattern);
-        if arming.map_err(|_| NoMemory::ProbeRecord)? == Arming::New {
+        if arming.map_err(|_| OutOfMemory::ProbeRecord)? == ArmResult::New {
             let rules = self.rules();
             self.peers.posted(pattern.source(), rules);
         }
@@ -299,7 +299,7 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Dequeues the next receive with a pending CTS: its sender, and the fields of the CTS.
-    pub(crate) fn next_due_cts(&mut self) -> Option<(Rank, Fields)> {
+    pub(crate) fn next_due_cts(&mut self) -> Option<(Rank, ReplyFields)> {
         let slot = self.receiver.cts_due.head()?;
         self.receiver.cts_due.remove(&mut self.requests, slot);
         let Some((matched, sender)) = self.requests.listed(slot).cts_due() else {
@@ -312,21 +312,21 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Returns the fields of the CTS for the matched receive in `slot`, whose data is still with the sender.
-    pub(crate) fn clear_to_send(&mut self, slot: Slot, matched: Matched, sender: u32) -> Fields {
+    pub(crate) fn clear_to_send(&mut self, slot: Slot, matched: MatchedMessage, sender: u32) -> ReplyFields {
         let target = self.requests.id(slot).0;
         let wanted = matched.wanted(self.requests.span(slot));
         if wanted == 0 {
             self.received(slot, matched);
         } else {
-            let landing = Coming::Landing(Landing::new(wanted));
+            let landing = RecvData::Receiving(Reassembly::new(wanted));
             self.requests
                 .set_receive_state(slot, ReceiveState::Matched(matched, landing));
         }
-        Fields {
+        ReplyFields {
             request: sender,
             target,
             wanted,
-            ..Fields::default()
+            ..ReplyFields::default()
         }
     }
 }

@@ -24,7 +24,7 @@
 
 use alloc::vec::Vec;
 
-use crate::envelope::{Envelope, Pattern, Rank};
+use crate::envelope::{Envelope, MatchPattern, Rank};
 
 /// Maximum number of armed probes, if the program's heap has space for them.
 pub const ARMED_PROBES: usize = 1024;
@@ -33,11 +33,11 @@ pub const LEAST_HOLD: u64 = 16;
 
 /// The program's heap has no space for a single armed probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NoPlace;
+pub struct NoProbeSlot;
 
 /// An unexpected message that a probe has found (MPI-3.1 section 3.8.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Probed {
+pub struct ProbedMessage {
     /// Its source and tag.
     pub envelope: Envelope,
     /// Its length in bytes.
@@ -47,19 +47,19 @@ pub struct Probed {
 /// Result of arming a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
-pub enum Arming {
+pub enum ArmResult {
     /// Newly armed: its sources require restarts.
     New,
     /// Armed already.
     Already,
     /// All slots are held by others. On repetition it eventually gets one.
-    TurnedAway,
+    Rejected,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Armed {
-    pattern: Pattern,
-    noted: Option<Probed>,
+struct ArmedProbe {
+    pattern: MatchPattern,
+    noted: Option<ProbedMessage>,
     /// Count of probes turned away at which it can be evicted.
     until: u64,
     /// Minimum hold time of its slot.
@@ -68,8 +68,8 @@ struct Armed {
 
 /// The armed probes, oldest first; in the program's heap, since they result from the program's own calls.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Probes {
-    armed: Vec<Armed>,
+pub struct ArmedProbes {
+    armed: Vec<ArmedProbe>,
     /// Probes turned away so far.
     turned_away: u64,
     /// Minimum hold time of the next one.
@@ -78,9 +78,9 @@ pub struct Probes {
     random: u64,
 }
 
-impl Default for Probes {
+impl Default for ArmedProbes {
     fn default() -> Self {
-        Probes {
+        ArmedProbes {
             armed: Vec::new(),
             turned_away: 0,
             hold: LEAST_HOLD,
@@ -89,14 +89,14 @@ impl Default for Probes {
     }
 }
 
-impl Probes {
+impl ArmedProbes {
     /// Returns whether no probe is armed.
     pub fn is_empty(&self) -> bool {
         self.armed.is_empty()
     }
 
     /// Returns the noted rejected message that matches `pattern`, if its note is valid for it.
-    pub fn noted(&mut self, pattern: &Pattern) -> Option<Probed> {
+    pub fn noted(&mut self, pattern: &MatchPattern) -> Option<ProbedMessage> {
         let turned_away = self.turned_away;
         let armed = self.armed.iter_mut().find(|armed| {
             let answers = armed.pattern.covers(pattern);
@@ -111,7 +111,7 @@ impl Probes {
     }
 
     /// Returns the armed probes without a note.
-    pub fn unanswered(&self) -> impl Iterator<Item = Pattern> + '_ {
+    pub fn unanswered(&self) -> impl Iterator<Item = MatchPattern> + '_ {
         self.armed
             .iter()
             .filter(|armed| armed.noted.is_none())
@@ -124,36 +124,36 @@ impl Probes {
     }
 
     /// Allocates memory for one more armed probe.
-    pub fn reserve(&mut self) -> Result<(), NoPlace> {
-        self.armed.try_reserve(1).map_err(|_| NoPlace)
+    pub fn reserve(&mut self) -> Result<(), NoProbeSlot> {
+        self.armed.try_reserve(1).map_err(|_| NoProbeSlot)
     }
 
     /// Arms `pattern`, if it is not armed and a slot is available.
-    pub fn arm(&mut self, pattern: Pattern) -> Result<Arming, NoPlace> {
+    pub fn arm(&mut self, pattern: MatchPattern) -> Result<ArmResult, NoProbeSlot> {
         if self.armed.iter().any(|armed| armed.pattern == pattern) {
-            return Ok(Arming::Already);
+            return Ok(ArmResult::Already);
         }
         if self.armed.len() == ARMED_PROBES || self.reserve().is_err() {
             if self.armed.is_empty() {
-                return Err(NoPlace);
+                return Err(NoProbeSlot);
             }
             let now = self.turned_away;
             let Some(at) = self.armed.iter().position(|armed| armed.until <= now) else {
                 self.turned_away += 1;
-                return Ok(Arming::TurnedAway);
+                return Ok(ArmResult::Rejected);
             };
             let gone = self.armed.remove(at);
             self.hold = self.hold.max(gone.hold.saturating_mul(2));
         }
         let hold = self.hold;
         let varied = hold + self.varied() % hold;
-        self.armed.push(Armed {
+        self.armed.push(ArmedProbe {
             pattern,
             noted: None,
             until: self.turned_away.saturating_add(varied),
             hold,
         });
-        Ok(Arming::New)
+        Ok(ArmResult::New)
     }
 
     /// Returns the next pseudorandom number (xorshift64, Marsaglia 2003).
@@ -165,7 +165,7 @@ impl Probes {
     }
 
     /// Notes a message that was rejected under the current age.
-    pub fn refused(&mut self, message: Probed) {
+    pub fn refused(&mut self, message: ProbedMessage) {
         for armed in &mut self.armed {
             if armed.noted.is_none() && armed.pattern.matches(&message.envelope) {
                 armed.noted = Some(message);
@@ -194,7 +194,7 @@ impl Probes {
 
     /// Removes the notes of messages that a posted receive may match.
     #[inline]
-    pub fn posted(&mut self, pattern: &Pattern) {
+    pub fn posted(&mut self, pattern: &MatchPattern) {
         // Disarms the probe itself, because other messages may have been rejected while this one was noted.
         if !self.armed.is_empty() {
             self.disarm(&|armed| {
@@ -206,7 +206,7 @@ impl Probes {
 
     // One copy: few programs probe.
     #[inline(never)]
-    fn disarm(&mut self, is_over: &dyn Fn(&Armed) -> bool) {
+    fn disarm(&mut self, is_over: &dyn Fn(&ArmedProbe) -> bool) {
         self.armed.retain(|armed| !is_over(armed));
     }
 }
@@ -215,8 +215,8 @@ impl Probes {
 mod tests {
     use super::*;
 
-    fn message(source: u32, tag: i32) -> Probed {
-        Probed {
+    fn message(source: u32, tag: i32) -> ProbedMessage {
+        ProbedMessage {
             envelope: Envelope {
                 source: Rank::new(source),
                 tag,
@@ -226,17 +226,17 @@ mod tests {
         }
     }
 
-    const TAG_1: Pattern = Pattern::new(None, Some(1), 0);
+    const TAG_1: MatchPattern = MatchPattern::new(None, Some(1), 0);
 
-    fn pattern(tag: i32) -> Pattern {
-        Pattern::new(None, Some(tag), 0)
+    fn pattern(tag: i32) -> MatchPattern {
+        MatchPattern::new(None, Some(tag), 0)
     }
 
     #[test]
     fn the_first_refused_message_is_noted_until_it_is_taken() {
-        let mut probes = Probes::default();
-        assert_eq!(probes.arm(TAG_1), Ok(Arming::New));
-        assert_eq!(probes.arm(TAG_1), Ok(Arming::Already));
+        let mut probes = ArmedProbes::default();
+        assert_eq!(probes.arm(TAG_1), Ok(ArmResult::New));
+        assert_eq!(probes.arm(TAG_1), Ok(ArmResult::Already));
         probes.refused(message(3, 2));
         assert_eq!(probes.noted(&TAG_1), None, "another tag");
         probes.refused(message(3, 1));
@@ -246,16 +246,16 @@ mod tests {
         assert_eq!(probes.noted(&TAG_1), Some(message(3, 1)), "another tag");
         probes.taken(&message(3, 1).envelope);
         assert_eq!(probes.noted(&TAG_1), None);
-        assert_eq!(probes.arm(TAG_1), Ok(Arming::New), "to be armed anew");
+        assert_eq!(probes.arm(TAG_1), Ok(ArmResult::New), "to be armed anew");
     }
 
     #[test]
     fn a_note_answers_what_is_narrower_and_nothing_else() {
-        let mut probes = Probes::default();
-        let wide = Pattern::new(None, None, 0);
-        assert_eq!(probes.arm(wide), Ok(Arming::New));
+        let mut probes = ArmedProbes::default();
+        let wide = MatchPattern::new(None, None, 0);
+        assert_eq!(probes.arm(wide), Ok(ArmResult::New));
         probes.refused(message(3, 1));
-        let narrow = |source: Option<u32>, tag| Pattern::new(source.map(Rank::new), tag, 0);
+        let narrow = |source: Option<u32>, tag| MatchPattern::new(source.map(Rank::new), tag, 0);
         for (pattern, answered) in [
             (narrow(None, None), true),
             (narrow(Some(3), None), true),
@@ -266,8 +266,8 @@ mod tests {
         ] {
             assert_eq!(probes.noted(&pattern).is_some(), answered, "{pattern:?}");
         }
-        let mut probes = Probes::default();
-        assert_eq!(probes.arm(TAG_1), Ok(Arming::New));
+        let mut probes = ArmedProbes::default();
+        assert_eq!(probes.arm(TAG_1), Ok(ArmResult::New));
         probes.refused(message(3, 1));
         assert_eq!(
             probes.noted(&wide),
@@ -278,12 +278,12 @@ mod tests {
 
     #[test]
     fn a_message_that_a_posted_receive_may_match_is_not_noted_any_more() {
-        let mut probes = Probes::default();
-        assert_eq!(probes.arm(TAG_1), Ok(Arming::New));
+        let mut probes = ArmedProbes::default();
+        assert_eq!(probes.arm(TAG_1), Ok(ArmResult::New));
         probes.refused(message(3, 1));
-        probes.posted(&Pattern::new(Some(Rank::new(4)), None, 0));
+        probes.posted(&MatchPattern::new(Some(Rank::new(4)), None, 0));
         assert_eq!(probes.noted(&TAG_1), Some(message(3, 1)));
-        probes.posted(&Pattern::new(Some(Rank::new(3)), None, 0));
+        probes.posted(&MatchPattern::new(Some(Rank::new(3)), None, 0));
         assert_eq!(probes.noted(&TAG_1), None);
     }
 
@@ -292,9 +292,9 @@ mod tests {
     #[test]
     fn every_message_is_found_whatever_the_number_of_patterns_and_the_delay() {
         for (patterns, delay) in [(1, 1), (1025, 3), (1030, 20_000), (1152, 5), (2048, 9_000)] {
-            let mut probes = Probes::default();
+            let mut probes = ArmedProbes::default();
             for never in 0..ARMED_PROBES as i32 {
-                assert_eq!(probes.arm(pattern(1 << 16 | never)), Ok(Arming::New));
+                assert_eq!(probes.arm(pattern(1 << 16 | never)), Ok(ArmResult::New));
             }
             for sought in [0, patterns / 2, patterns - 1] {
                 let (mut asked, mut polls) = (None, 0_u64);
@@ -307,7 +307,7 @@ mod tests {
                     if probes.noted(&pattern(tag)).is_some() {
                         break polls;
                     }
-                    if probes.arm(pattern(tag)) == Ok(Arming::New) && tag == sought {
+                    if probes.arm(pattern(tag)) == Ok(ArmResult::New) && tag == sought {
                         asked = Some(polls);
                     }
                     polls += 1;
@@ -321,12 +321,12 @@ mod tests {
 
     #[test]
     fn a_probe_gives_way_in_the_end_and_not_at_once() {
-        let mut probes = Probes::default();
+        let mut probes = ArmedProbes::default();
         for tag in 0..ARMED_PROBES as i32 {
-            assert_eq!(probes.arm(pattern(tag)), Ok(Arming::New));
+            assert_eq!(probes.arm(pattern(tag)), Ok(ArmResult::New));
         }
         let turned_away =
-            (0..).take_while(|_| probes.arm(pattern(1 << 16)) == Ok(Arming::TurnedAway));
+            (0..).take_while(|_| probes.arm(pattern(1 << 16)) == Ok(ArmResult::Rejected));
         let turned_away = turned_away.count() as u64;
         assert!(
             (LEAST_HOLD..2 * LEAST_HOLD).contains(&turned_away),
@@ -337,10 +337,10 @@ mod tests {
     /// A periodic program cannot starve a pattern.
     #[test]
     fn probes_hold_their_places_for_times_that_vary() {
-        let mut probes = Probes::default();
+        let mut probes = ArmedProbes::default();
         let mut holds = Vec::new();
         for tag in 0..ARMED_PROBES as i32 {
-            assert_eq!(probes.arm(pattern(tag)), Ok(Arming::New));
+            assert_eq!(probes.arm(pattern(tag)), Ok(ArmResult::New));
             holds.push(probes.armed.last().expect("just armed").until);
         }
         assert!(
@@ -363,8 +363,8 @@ mod tests {
 
     #[test]
     fn a_probe_that_has_found_something_holds_its_place_for_a_while_from_then_on() {
-        let mut probes = Probes::default();
-        assert_eq!(probes.arm(pattern(1)), Ok(Arming::New));
+        let mut probes = ArmedProbes::default();
+        assert_eq!(probes.arm(pattern(1)), Ok(ArmResult::New));
         probes.refused(message(0, 1));
         probes.turned_away = 100;
         assert!(probes.noted(&pattern(1)).is_some());

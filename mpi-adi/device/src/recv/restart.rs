@@ -2,27 +2,27 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::envelope::{Pattern, Rank};
+use crate::envelope::{MatchPattern, Rank};
 use crate::memory::UserMemory;
-use crate::names::{Horizon, Slot};
-use crate::peers::Standing;
-use crate::protocol::{Age, Rules};
-use crate::request::TO_NAME;
-use crate::wire::{Done, Entry, RESTART_ENTRIES, ROOM_FOR_ALL, Restart};
-use msg_layer::Malformed;
+use crate::ids::{Horizon, Slot};
+use crate::peers::SourceState;
+use crate::protocol::{Age, ProtocolRules};
+use crate::request::NEEDS_LISTING;
+use crate::wire::{DoneMessage, RestartEntry, RESTART_ENTRIES, ROOM_FOR_ALL, RestartRequest};
+use msg_layer::MalformedPacket;
 
 /// Maximum `room` of one restart in messages, so that sources share the free memory.
 const RESTART_ROOM: u16 = 8;
 /// Receives that a restart lists.
-type Entries = heapless::Vec<Entry, RESTART_ENTRIES>;
+type RestartEntries = heapless::Vec<RestartEntry, RESTART_ENTRIES>;
 
 /// Lists a receive of `pattern`; returns false when the list is full.
-fn name(entries: &mut Entries, pattern: &Pattern, is_exact: bool) -> bool {
-    let entry = Entry::new(pattern.context(), pattern.tag(), is_exact);
+fn name(entries: &mut RestartEntries, pattern: &MatchPattern, is_exact: bool) -> bool {
+    let entry = RestartEntry::new(pattern.context(), pattern.tag(), is_exact);
     entries.push(entry).is_ok()
 }
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Creates the restart for `source` under its new age: the receives posted since its last one, and the free memory.
     /// When a restart cannot list all receives, it requests all messages.
     pub(crate) fn make_restart<M: UserMemory + ?Sized>(
@@ -30,11 +30,11 @@ impl<R: Rules> Adi<R> {
         memory: &M,
         source: Rank,
         age: Age,
-    ) -> Restart {
+    ) -> RestartRequest {
         let room = u16::try_from(self.region.free_blocks(memory))
             .unwrap_or(u16::MAX)
             .min(RESTART_ROOM);
-        let mut entries = Entries::new();
+        let mut entries = RestartEntries::new();
         let mut fits = true;
         let mut exact = self.next_exact(self.receiver.exact_to_name.head(), source);
         let mut wildcard = self.receiver.wildcards.head();
@@ -49,13 +49,13 @@ impl<R: Rules> Adi<R> {
             let next = if is_exact_first { exact } else { wildcard };
             let slot = next.expect("the first one of the two");
             let pattern = self.requests.posted(slot).pattern;
-            let next = self.requests.next_in::<TO_NAME>(slot);
+            let next = self.requests.next_in::<NEEDS_LISTING>(slot);
             fits = fits && name(&mut entries, &pattern, is_exact_first);
             if is_exact_first {
                 self.requests.set_to_name(slot, false);
                 self.receiver
                     .exact_to_name
-                    .remove(&mut self.requests.links::<TO_NAME>(), slot);
+                    .remove(&mut self.requests.links::<NEEDS_LISTING>(), slot);
                 exact = self.next_exact(next, source);
             } else {
                 self.stats.named += 1;
@@ -71,7 +71,7 @@ impl<R: Rules> Adi<R> {
         if !fits {
             entries.clear();
         }
-        Restart {
+        RestartRequest {
             age,
             room: if fits { room } else { ROOM_FOR_ALL },
             horizon: self.rules().on_the_wire(self.receiver.posts),
@@ -86,7 +86,7 @@ impl<R: Rules> Adi<R> {
             if self.requests.posted(slot).pattern.source() == Some(source) {
                 break;
             }
-            next = self.requests.next_in::<TO_NAME>(slot);
+            next = self.requests.next_in::<NEEDS_LISTING>(slot);
         }
         next
     }
@@ -119,16 +119,16 @@ impl<R: Rules> Adi<R> {
         &mut self,
         memory: &M,
         source: Rank,
-        before: Standing,
+        before: SourceState,
     ) {
         if self.peers.are_all_clear() {
-            if before != Standing::Clear {
+            if before != SourceState::Clear {
                 self.end_cancelled(source);
             }
             return;
         }
         let rules = self.rules();
-        if before.is_posted_since() && self.peers.standing(source) != Standing::Clear {
+        if before.is_posted_since() && self.peers.standing(source) != SourceState::Clear {
             self.peers.restart(source, rules);
         }
         // A source that was asked for a receive from any source has replied. The next source is asked if the receive is
@@ -150,12 +150,12 @@ impl<R: Rules> Adi<R> {
         &mut self,
         memory: &M,
         source: Rank,
-        done: Done,
-    ) -> Result<(), Malformed> {
+        done: DoneMessage,
+    ) -> Result<(), MalformedPacket> {
         let standing = self.peers.standing(source);
-        let open = matches!(standing, Standing::RestartSent | Standing::RestartSentStale);
+        let open = matches!(standing, SourceState::RestartSent | SourceState::RestartSentStale);
         if !open || self.peers.ages(source).from != done.age {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         }
         self.peers.accepted(source, done.more, false);
         self.go_on(memory, source, standing);

@@ -7,9 +7,9 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::any::Full;
+use super::any::PoolFull;
 use crate::memory::boxed_with;
-use crate::names::MAX_SLOTS;
+use crate::ids::MAX_SLOTS;
 use crate::work::did;
 
 /// Number of chunks up to which their list doubles.
@@ -19,25 +19,25 @@ const MOST: usize = MAX_SLOTS / 32;
 
 /// Chunks, and their list of at most two words per chunk, or [`MOST`] words.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Chunks<C> {
+pub(crate) struct ChunkList<C> {
     /// Boxed, so that growth of the list does not move the chunks.
     list: Vec<Box<C>>,
 }
 
-impl<C> Default for Chunks<C> {
+impl<C> Default for ChunkList<C> {
     fn default() -> Self {
-        Chunks { list: Vec::new() }
+        ChunkList { list: Vec::new() }
     }
 }
 
-impl<C> Chunks<C> {
-    /// Appends the chunk that `make` creates. Returns [`Full`] if the heap is full.
-    pub(crate) fn push(&mut self, make: impl FnOnce() -> C) -> Result<(), Full> {
+impl<C> ChunkList<C> {
+    /// Appends the chunk that `make` creates. Returns [`PoolFull`] if the heap is full.
+    pub(crate) fn push(&mut self, make: impl FnOnce() -> C) -> Result<(), PoolFull> {
         if cfg!(not(feature = "micro")) && self.list.len() == self.list.capacity() {
             self.make_long();
         }
-        self.list.try_reserve(1).map_err(|_| Full)?;
-        self.list.push(boxed_with(make).ok_or(Full)?);
+        self.list.try_reserve(1).map_err(|_| PoolFull)?;
+        self.list.push(boxed_with(make).ok_or(PoolFull)?);
         Ok(())
     }
 

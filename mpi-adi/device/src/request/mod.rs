@@ -7,7 +7,7 @@
 
 mod any;
 mod chunks;
-mod keyed;
+mod hash_table;
 mod outcome;
 mod pool;
 mod receive;
@@ -15,16 +15,16 @@ mod send;
 mod slot;
 mod table;
 
-pub use crate::names::{MAX_SLOTS, RequestId};
-pub use any::{Full, Request};
-pub(crate) use any::{KEYED, OFFERS, QUEUE, TO_NAME};
-pub(crate) use chunks::Chunks;
-pub(crate) use keyed::Found;
-pub use outcome::{Concluded, Outcome, Whole};
-pub use pool::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
-pub use receive::{Coming, Matched, Posted, Receive, ReceiveState};
-pub(crate) use send::Copies;
-pub use send::{Asked, Data, Mode, PendingSend, Send, SendState, Withdrawal};
-pub(crate) use send::{CANCELLED, EAGER, IN_ORDER, PATIENT};
+pub use crate::ids::{MAX_SLOTS, RequestId};
+pub use any::{PoolFull, Request};
+pub(crate) use any::{KEYED, RTS_QUEUED, QUEUE, NEEDS_LISTING};
+pub(crate) use chunks::ChunkList;
+pub(crate) use hash_table::FoundReceive;
+pub use outcome::{CompletedRequest, RequestOutcome, PlainCompletion};
+pub use pool::{CHUNK_SLOTS, RESERVED_SLOTS, RequestPool};
+pub use receive::{RecvData, MatchedMessage, PostedReceive, ReceiveRequest, ReceiveState};
+pub(crate) use send::BcopyBytes;
+pub use send::{RequestedFlags, SendData, SendMode, PendingSend, SendRequest, SendState, CancelState};
+pub(crate) use send::{CANCELLED, EAGER, IN_ORDER, ACK_DEFERRABLE};
 pub(crate) use slot::SlotEntry;
-pub(crate) use table::{Buckets, KINDS, KeyHash, NEIGHBOURS, kind, pattern_of};
+pub(crate) use table::{BucketRange, KINDS, KeyHash, NEIGHBOURS, kind, pattern_of};

@@ -4,24 +4,24 @@
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
-use super::any::{Full, QUEUE, Request};
-use super::chunks::Chunks;
-use super::outcome::{Concluded, Outcome, Whole};
-use super::receive::{Matched, Posted, Receive, ReceiveState};
-use super::send::{Copies, Data, PendingSend, Send, SendState};
+use super::any::{PoolFull, QUEUE, Request};
+use super::chunks::ChunkList;
+use super::outcome::{CompletedRequest, RequestOutcome, PlainCompletion};
+use super::receive::{MatchedMessage, PostedReceive, ReceiveRequest, ReceiveState};
+use super::send::{BcopyBytes, SendData, PendingSend, SendRequest, SendState};
 use super::slot::SlotEntry;
-use super::table::{NEIGHBOURS, Table};
-use crate::envelope::{Context, Envelope, Pattern, Rank, Tag};
-use crate::list::Links;
+use super::table::{NEIGHBOURS, HashTable};
+use crate::envelope::{Context, Envelope, MatchPattern, Rank, Tag};
+use crate::list::LinkStorage;
 use crate::memory::Span;
-use crate::names::{BcopyId, GenerationBits, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot};
+use crate::ids::{BcopyId, GenerationBits, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot};
 use crate::work::did;
 
 /// Slots per chunk, the unit of pool growth.
 pub const CHUNK_SLOTS: usize = if cfg!(feature = "micro") { 16 } else { 32 };
 /// Slots reserved for blocking calls, so that these still work when the heap is full. Only one such call is active at a
 /// time; the maximum is a combined send and receive.
-pub const KEPT_SLOTS: u32 = 2;
+pub const RESERVED_SLOTS: u32 = 2;
 
 /// Hash buckets per chunk: three for four slots, so that a request and its share of the chunk list fit in 64 bytes. At
 /// least the number in use from the first request on.
@@ -30,7 +30,7 @@ const _: () = assert!(CHUNK_BUCKETS >= NEIGHBOURS as usize);
 
 /// Unit of heap allocation: slots, and buckets of the hash table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Chunk {
+struct PoolChunk {
     entries: [SlotEntry; CHUNK_SLOTS],
     buckets: [Option<Slot>; CHUNK_BUCKETS],
 }
@@ -38,13 +38,13 @@ struct Chunk {
 /// Maximum bytes of the chunk list per chunk: it is at least half full once it has grown.
 const LISTED: usize = 2 * size_of::<usize>();
 
-const _: () = assert!(size_of::<Chunk>() + LISTED <= CHUNK_SLOTS * 64 || cfg!(feature = "micro"));
+const _: () = assert!(size_of::<PoolChunk>() + LISTED <= CHUNK_SLOTS * 64 || cfg!(feature = "micro"));
 
 /// Pool of request slots.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestPool {
-    chunks: Chunks<Chunk>,
-    pub(super) table: Table,
+    chunks: ChunkList<PoolChunk>,
+    pub(super) table: HashTable,
     free: Option<Slot>,
     free_slots: u32,
     /// Minimum of free slots so far, relative to the current number of slots.
@@ -62,8 +62,8 @@ impl RequestPool {
     pub fn new(limit: usize) -> Self {
         let limit = limit.min(MAX_SLOTS) as u32;
         RequestPool {
-            chunks: Chunks::default(),
-            table: Table::new(),
+            chunks: ChunkList::default(),
+            table: HashTable::new(),
             free: None,
             free_slots: 0,
             fewest_free: 0,
@@ -81,7 +81,7 @@ impl RequestPool {
 
     /// Heap bytes per slot, including the links and buckets of the matching engine. The chunk list adds up to half a
     /// byte.
-    pub const SLOT_BYTES: usize = size_of::<Chunk>() / CHUNK_SLOTS;
+    pub const SLOT_BYTES: usize = size_of::<PoolChunk>() / CHUNK_SLOTS;
 
     /// Returns the number of live requests.
     pub fn live(&self) -> u32 {
@@ -103,10 +103,10 @@ impl RequestPool {
         self.chunks.len() * CHUNK_SLOTS
     }
 
-    /// Allocates heap memory until `slots` unreserved slots are free. Returns [`Full`] if the heap or the limit does
+    /// Allocates heap memory until `slots` unreserved slots are free. Returns [`PoolFull`] if the heap or the limit does
     /// not allow it.
     #[inline]
-    pub fn grow(&mut self, slots: u32) -> Result<(), Full> {
+    pub fn grow(&mut self, slots: u32) -> Result<(), PoolFull> {
         let slots = slots + self.reserved;
         if self.free_slots >= slots {
             Ok(())
@@ -131,15 +131,15 @@ impl RequestPool {
     }
 
     #[cold]
-    fn add_chunks(&mut self, slots: u32) -> Result<(), Full> {
+    fn add_chunks(&mut self, slots: u32) -> Result<(), PoolFull> {
         while self.free_slots < slots {
             let first = self.slots();
             if first + CHUNK_SLOTS > self.limit as usize {
-                return Err(Full);
+                return Err(PoolFull);
             }
             let free = self.free;
             did(CHUNK_SLOTS);
-            self.chunks.push(|| Chunk {
+            self.chunks.push(|| PoolChunk {
                 entries: core::array::from_fn(|i| {
                     SlotEntry::unused(if i + 1 < CHUNK_SLOTS {
                         Some(Slot::new((first + i + 1) as u32))
@@ -197,13 +197,13 @@ impl RequestPool {
 
     /// Returns the pattern of the posted receive in `slot`.
     #[inline]
-    pub(crate) fn posted_pattern(&self, slot: Slot) -> Pattern {
+    pub(crate) fn posted_pattern(&self, slot: Slot) -> MatchPattern {
         self.listed(slot).pattern()
     }
 
     /// Links the posted receive in `slot` after the last one of its queue. Returns its pattern.
     #[inline]
-    pub(crate) fn link_posted(&mut self, slot: Slot, last: Option<Slot>) -> Pattern {
+    pub(crate) fn link_posted(&mut self, slot: Slot, last: Option<Slot>) -> MatchPattern {
         if let Some(last) = last {
             self.listed_mut(last).next[QUEUE] = Some(slot);
         }
@@ -214,7 +214,7 @@ impl RequestPool {
 
     /// Returns the pattern of the posted receive in `slot`, and its successor in the queue.
     #[inline]
-    pub(crate) fn posted_and_next(&self, slot: Slot) -> (Pattern, Option<Slot>) {
+    pub(crate) fn posted_and_next(&self, slot: Slot) -> (MatchPattern, Option<Slot>) {
         let entry = self.listed(slot);
         (entry.pattern(), entry.next[QUEUE])
     }
@@ -264,9 +264,9 @@ impl RequestPool {
     /// Allocates a free slot for `request`.
     #[cfg_attr(not(feature = "micro"), inline(always))]
     #[cfg_attr(feature = "micro", inline(never))]
-    pub fn insert(&mut self, request: Request) -> Result<RequestId, Full> {
-        let slot = self.free.ok_or(Full)?;
-        let entry = self.entry_mut(slot).ok_or(Full)?;
+    pub fn insert(&mut self, request: Request) -> Result<RequestId, PoolFull> {
+        let slot = self.free.ok_or(PoolFull)?;
+        let entry = self.entry_mut(slot).ok_or(PoolFull)?;
         let next = entry.take(request);
         let generation = entry.generation();
         self.free = next;
@@ -317,7 +317,7 @@ impl RequestPool {
     /// Returns the pattern of a request: that of a receive, or of its message once it has matched; for a send, its
     /// destination and tag. Returns `None` if the ID is stale.
     #[inline]
-    pub fn pattern(&self, id: RequestId) -> Option<Pattern> {
+    pub fn pattern(&self, id: RequestId) -> Option<MatchPattern> {
         self.named_entry(id).map(SlotEntry::pattern)
     }
 
@@ -336,13 +336,13 @@ impl RequestPool {
 
     /// Returns the send, or `None` if the ID is stale.
     #[inline]
-    pub fn get_send(&self, id: RequestId) -> Option<Send> {
+    pub fn get_send(&self, id: RequestId) -> Option<SendRequest> {
         self.named_entry(id)?.send()
     }
 
     /// Returns the receive, or `None` if the ID is stale.
     #[inline]
-    pub fn get_receive(&self, id: RequestId) -> Option<Receive> {
+    pub fn get_receive(&self, id: RequestId) -> Option<ReceiveRequest> {
         self.named_entry(id)?.receive()
     }
 
@@ -377,20 +377,20 @@ impl RequestPool {
     ///
     /// # Panics
     /// If the ID is stale.
-    pub fn outcome(&self, id: RequestId) -> Option<Outcome> {
+    pub fn outcome(&self, id: RequestId) -> Option<RequestOutcome> {
         self.named_entry(id).expect("a live request").outcome()
     }
 
     /// Frees the request if it has finished, and returns its outcome, context and buffer for the language binding.
     /// Returns `Some(None)` if it has not finished, and `None` if the ID is stale.
     #[inline]
-    pub(crate) fn conclude_named(&mut self, id: RequestId) -> Option<Option<Concluded>> {
+    pub(crate) fn conclude_named(&mut self, id: RequestId) -> Option<Option<CompletedRequest>> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
         let entry = self.named_entry_mut(id)?;
         let Some(outcome) = entry.outcome() else {
             return Some(None);
         };
-        let concluded = Concluded {
+        let concluded = CompletedRequest {
             context: entry.context(),
             buffer: entry.buffer(),
             outcome,
@@ -403,7 +403,7 @@ impl RequestPool {
     /// Frees the request if it has finished with a [complete](SlotEntry::whole) message. Otherwise returns `None` and
     /// changes nothing.
     #[inline]
-    pub(crate) fn conclude_whole(&mut self, id: RequestId) -> Option<Whole> {
+    pub(crate) fn conclude_whole(&mut self, id: RequestId) -> Option<PlainCompletion> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
         let entry = self.named_entry_mut(id)?;
         let whole = entry.whole()?;
@@ -417,7 +417,7 @@ impl RequestPool {
     /// # Panics
     /// If the ID is stale.
     #[inline]
-    pub(crate) fn outcome_in_context(&self, id: RequestId) -> Option<(Context, Outcome)> {
+    pub(crate) fn outcome_in_context(&self, id: RequestId) -> Option<(Context, RequestOutcome)> {
         let entry = self.named_entry(id).expect("a live request");
         Some((entry.context(), entry.outcome()?))
     }
@@ -427,7 +427,7 @@ impl RequestPool {
     /// # Panics
     /// If the ID is stale.
     #[inline(always)]
-    pub fn conclude(&mut self, id: RequestId) -> Option<Outcome> {
+    pub fn conclude(&mut self, id: RequestId) -> Option<RequestOutcome> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
         let entry = self.named_entry_mut(id).expect("a live request");
         let outcome = entry.outcome()?;
@@ -474,8 +474,8 @@ impl RequestPool {
         assert!(entry.is_send(), "{NO_SEND}");
         entry.set_send_state(SendState::Done { cancelled });
         let bcopy = match entry.send_data() {
-            Data::Bcopy(bcopy) => Some(bcopy),
-            Data::User(_) => None,
+            SendData::Bcopy(bcopy) => Some(bcopy),
+            SendData::User(_) => None,
         };
         if entry.is_forgotten() {
             self.free_forgotten(slot);
@@ -485,7 +485,7 @@ impl RequestPool {
 
     /// Completes the receive in `slot` with this message, and frees it if the program has detached it.
     #[inline]
-    pub(crate) fn finish_receive(&mut self, slot: Slot, matched: Matched) {
+    pub(crate) fn finish_receive(&mut self, slot: Slot, matched: MatchedMessage) {
         self.end_receive(slot, ReceiveState::Done(matched));
     }
 
@@ -496,7 +496,7 @@ impl RequestPool {
     pub(crate) fn finish_posted(
         &mut self,
         slot: Slot,
-        matched: &Matched,
+        matched: &MatchedMessage,
     ) -> Option<(Span, Option<Slot>)> {
         let entry = self.listed_mut(slot);
         let span = entry.finish_posted(matched)?;
@@ -535,7 +535,7 @@ impl RequestPool {
     }
 
     #[inline]
-    pub(crate) fn send(&self, slot: Slot) -> Send {
+    pub(crate) fn send(&self, slot: Slot) -> SendRequest {
         self.listed(slot).send().expect(NO_SEND)
     }
 
@@ -565,7 +565,7 @@ impl RequestPool {
     }
 
     #[inline]
-    pub(crate) fn receive(&self, slot: Slot) -> Receive {
+    pub(crate) fn receive(&self, slot: Slot) -> ReceiveRequest {
         self.listed(slot).receive().expect(NO_RECEIVE)
     }
 
@@ -598,20 +598,20 @@ impl RequestPool {
         id: RequestId,
         offset: u32,
         len: usize,
-    ) -> Option<(Span, Option<Matched>)> {
+    ) -> Option<(Span, Option<MatchedMessage>)> {
         let entry = self.named_entry_mut(id)?;
         entry.land(offset, len)
     }
 
     /// Returns the posted receive in `slot`.
     #[inline]
-    pub(crate) fn posted(&self, slot: Slot) -> Posted {
+    pub(crate) fn posted(&self, slot: Slot) -> PostedReceive {
         self.as_posted(slot).expect(NOT_POSTED)
     }
 
     /// Returns the receive in `slot` if it is posted.
     #[inline]
-    pub(crate) fn as_posted(&self, slot: Slot) -> Option<Posted> {
+    pub(crate) fn as_posted(&self, slot: Slot) -> Option<PostedReceive> {
         self.listed(slot).posted()
     }
 
@@ -653,9 +653,9 @@ impl RequestPool {
     /// Hashes the state that determines the pool's behavior, up to the IDs of sends. It depends on live slots only:
     /// counters and the free list are not hashed. A finished request has no further effect; the program knows its
     /// outcome. Pending messages are hashed with their destination, and bcopies through `copy`.
-    pub(crate) fn hash<'a, H: Hasher>(&self, copy: impl Copies<'a>, state: &mut H) {
+    pub(crate) fn hash<'a, H: Hasher>(&self, copy: impl BcopyBytes<'a>, state: &mut H) {
         // Sends outside queues have no order.
-        let mut sends: Vec<Send> = Vec::new();
+        let mut sends: Vec<SendRequest> = Vec::new();
         for (entry, index) in self.entries().zip(0u32..) {
             if let Some(send) = entry.send() {
                 if let SendState::Held(_) | SendState::Sending(_) | SendState::Streaming =
@@ -680,9 +680,9 @@ impl RequestPool {
                 }
             }
         }
-        let key = |send: &Send| match send.data {
-            Data::User(span) => (span.address(), None),
-            Data::Bcopy(bcopy) => (0, Some(copy(bcopy))),
+        let key = |send: &SendRequest| match send.data {
+            SendData::User(span) => (span.address(), None),
+            SendData::Bcopy(bcopy) => (0, Some(copy(bcopy))),
         };
         sends.sort_by_key(key);
         for send in sends {
@@ -704,7 +704,7 @@ impl RequestPool {
     pub(crate) fn hash_queue<'a, H: Hasher>(
         &self,
         first: Option<Slot>,
-        copy: impl Copies<'a>,
+        copy: impl BcopyBytes<'a>,
         state: &mut H,
     ) {
         let mut next = first;
@@ -735,7 +735,7 @@ impl RequestPool {
 /// The pool's slots as members of one kind of list.
 pub(crate) struct ListLinks<'a, const LIST: usize>(&'a mut RequestPool);
 
-impl<const LIST: usize> Links<Slot> for ListLinks<'_, LIST> {
+impl<const LIST: usize> LinkStorage<Slot> for ListLinks<'_, LIST> {
     fn next(&self, at: Slot) -> Option<Slot> {
         self.0.next_in::<LIST>(at)
     }
@@ -755,7 +755,7 @@ impl<const LIST: usize> Links<Slot> for ListLinks<'_, LIST> {
     }
 }
 
-impl Links<Slot> for RequestPool {
+impl LinkStorage<Slot> for RequestPool {
     fn next(&self, at: Slot) -> Option<Slot> {
         self.next_in::<QUEUE>(at)
     }

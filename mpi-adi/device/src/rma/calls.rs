@@ -5,12 +5,12 @@ use alloc::boxed::Box;
 
 use crate::adi::Adi;
 use crate::envelope::{Context, Rank};
-use crate::interface::{Enter, block_on, with, with_once};
-use crate::kernel::{CallNote, Kernel};
+use crate::interface::{EnterDevice, block_on, with, with_once};
+use crate::kernel::{CallInfo, Kernel};
 use crate::memory::Span;
-use crate::rma::deferred::Operation;
-use crate::rma::epochs::{Opening, Reorder, Serial, Told, Watch};
-use crate::rma::{NotAttached, OneSided, Pieces, Question, Window};
+use crate::rma::deferred_ops::RecordedOperation;
+use crate::rma::epochs::{EpochArgs, ReorderFlags, WindowSequence, TicketRef, WindowEvent};
+use crate::rma::{NotAttached, OneSided, DataPieces, TargetRequest, Window};
 
 /// A condition of a window.
 #[derive(Clone, Copy, Debug)]
@@ -18,13 +18,13 @@ pub enum WindowCondition {
     /// Always true.
     Now,
     /// The watched condition is met.
-    Over(Watch),
+    Over(WindowEvent),
     /// Operations of the epoch may be sent to the target.
-    Access(Serial, Rank),
+    Access(WindowSequence, Rank),
     /// All replies, or those of the target, have arrived.
     Answered(Option<Rank>),
     /// All origins of the exposure epoch have completed their access.
-    Accessed(Serial),
+    Accessed(WindowSequence),
     /// All epochs are complete, and no operation is deferred.
     Idle,
     /// No get in progress reads from this memory.
@@ -66,30 +66,30 @@ pub enum EpochCall<'a> {
     /// Allocates memory for another epoch.
     Prepare,
     /// Opens an epoch.
-    Open(Opening<'a>, Told),
+    Open(EpochArgs<'a>, TicketRef),
     /// Closes an epoch.
-    Close(Serial, Told),
+    Close(WindowSequence, TicketRef),
     /// Flushes operations to the target, or to all targets.
     Flush {
         /// The epoch.
-        epoch: Serial,
+        epoch: WindowSequence,
         /// The target.
         target: Option<Rank>,
         /// Local completion only: the origin's buffers can be reused.
         is_local: bool,
         /// Ticket to complete at the end.
-        told: Told,
+        told: TicketRef,
     },
     /// Records an operation; it is sent when the epoch allows it.
     Record {
         /// The epoch.
-        epoch: Serial,
+        epoch: WindowSequence,
         /// The target.
         target: Rank,
         /// The operation.
-        operation: Operation,
+        operation: RecordedOperation,
         /// Ticket to complete at the end.
-        told: Told,
+        told: TicketRef,
     },
 }
 
@@ -103,7 +103,7 @@ pub enum WindowCall {
     /// Removes the window.
     Remove,
     /// Sets which epochs may overtake others.
-    SetReorder(Reorder),
+    SetReorder(ReorderFlags),
     /// Disables remote access to the window's memory, or enables it again: meanwhile, remote operations are out of
     /// bounds.
     Withdraw(bool),
@@ -125,7 +125,7 @@ pub enum WindowChange {
     /// This memory was detached.
     Detached(Span),
     /// These epochs may overtake others.
-    Reorder(Reorder),
+    Reorder(ReorderFlags),
 }
 
 /// Result of [`OneSidedCalls::check_window`].
@@ -139,11 +139,11 @@ pub struct WindowState {
 
 /// A transfer in packets.
 #[derive(Debug)]
-pub enum Transfer<'a, 'b> {
+pub enum RmaTransfer<'a, 'b> {
     /// Pieces of puts and accumulates, without a reply of their own. Partial packets are held for coalescing.
-    Pieces(&'a mut Pieces),
+    Pieces(&'a mut DataPieces),
     /// A packet with a reply.
-    Question(&'a Question<'b>),
+    Question(&'a TargetRequest<'b>),
 }
 
 fn take_fault(all: &mut OneSided, context: Context) -> bool {
@@ -156,7 +156,7 @@ fn enter<E, R>(
     work: impl FnOnce(&mut OneSided) -> Result<R, WindowError>,
 ) -> Result<R, WindowError>
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
     with_once(env, |adi, kernel| {
         let result = adi.with_one_sided(|all| {
@@ -176,11 +176,11 @@ where
 /// Repeats `attempt`, with progress steps between, until it returns a value; transmits resulting packets. Blocks.
 fn wait<E, R>(
     env: &E,
-    note: CallNote,
+    note: CallInfo,
     mut attempt: impl FnMut(&mut OneSided, &mut dyn Kernel) -> Option<R>,
 ) -> R
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
     block_on(
         env,
@@ -196,12 +196,12 @@ where
 }
 
 /// Operations on windows. `context` identifies the window.
-pub trait OneSidedCalls: Enter {
+pub trait OneSidedCalls: EnterDevice {
     /// Blocks until the condition is true. Returns whether targets have reported faulty operations of this process
     /// since the last call with `takes_fault`.
     fn wait_for_window(
         &self,
-        note: CallNote,
+        note: CallInfo,
         context: Context,
         until: WindowCondition,
         takes_fault: bool,
@@ -232,7 +232,7 @@ pub trait OneSidedCalls: Enter {
     /// Performs a call on an epoch. Returns its sequence number, or that of the flush or operation. Transmits the
     /// packets that it prepares if the network has free injection slots. Does not block. Fails with
     /// [`WindowError::NoWindow`] and [`WindowError::NoRoom`].
-    fn call_epoch(&self, context: Context, call: EpochCall<'_>) -> Result<Serial, WindowError> {
+    fn call_epoch(&self, context: Context, call: EpochCall<'_>) -> Result<WindowSequence, WindowError> {
         enter(self, |all| match call {
             EpochCall::Prepare => all
                 .prepare_epoch(context)
@@ -271,7 +271,7 @@ pub trait OneSidedCalls: Enter {
     fn access_target(
         &self,
         context: Context,
-        epoch: Serial,
+        epoch: WindowSequence,
         target: Rank,
     ) -> Result<bool, WindowError> {
         enter(self, |all| {
@@ -284,13 +284,13 @@ pub trait OneSidedCalls: Enter {
     }
 
     /// Transfers data on a window. Blocks while the packets find no free space.
-    fn transfer(&self, note: CallNote, context: Context, transfer: Transfer<'_, '_>) {
+    fn transfer(&self, note: CallInfo, context: Context, transfer: RmaTransfer<'_, '_>) {
         match transfer {
-            Transfer::Pieces(pieces) => wait(self, note, |all, kernel| {
+            RmaTransfer::Pieces(pieces) => wait(self, note, |all, kernel| {
                 let is_done = all.push_pieces(kernel.memory(), pieces);
                 is_done.then_some(())
             }),
-            Transfer::Question(question) => wait(self, note, |all, kernel| {
+            RmaTransfer::Question(question) => wait(self, note, |all, kernel| {
                 let is_done = all.ask_question(kernel.memory(), context, question);
                 is_done.then_some(())
             }),
@@ -301,9 +301,9 @@ pub trait OneSidedCalls: Enter {
     /// operations of this process, unless `is_local`. Fails with [`WindowError::NoRoom`].
     fn flush_and_wait(
         &self,
-        note: CallNote,
+        note: CallInfo,
         context: Context,
-        (epoch, target): (Serial, Option<Rank>),
+        (epoch, target): (WindowSequence, Option<Rank>),
         is_local: bool,
     ) -> Result<bool, WindowError> {
         let mut until = None;
@@ -315,7 +315,7 @@ pub trait OneSidedCalls: Enter {
                     *until.insert(WindowCondition::Answered(target))
                 }
                 None => match all.flush((context, epoch, target), is_local, None) {
-                    Some(flush) => *until.insert(WindowCondition::Over(Watch::Done(flush))),
+                    Some(flush) => *until.insert(WindowCondition::Over(WindowEvent::Done(flush))),
                     None => return Some(Err(WindowError::NoRoom)),
                 },
             };
@@ -340,7 +340,7 @@ pub trait OneSidedCalls: Enter {
     }
 }
 
-impl<E: Enter + ?Sized> OneSidedCalls for E {}
+impl<E: EnterDevice + ?Sized> OneSidedCalls for E {}
 
 fn change(adi: &mut Adi, context: Context, call: WindowCall) -> Result<WindowChange, WindowError> {
     if let WindowCall::Prepare(Some(made)) = call {

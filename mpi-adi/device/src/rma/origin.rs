@@ -3,32 +3,32 @@
 
 use core::hash::{Hash, Hasher};
 
-use msg_layer::handler::{ANSWER_BYTES, Malformed};
-use msg_layer::header::{Place, SHORT_BYTES};
+use msg_layer::handler::{ANSWER_BYTES, MalformedPacket};
+use msg_layer::header::{TargetOffset, SHORT_BYTES};
 
 use crate::envelope::{Context, Rank};
 use crate::memory::{Span, UserMemory};
-use crate::parts::Leaving;
-use crate::rma::epochs::{Rules, Serial};
-use crate::rma::wire::{HEAD_BYTES, Head, Kind, Said};
-use crate::rma::{Flags, OneSided, Request, SLOTS, Window};
+use crate::extensions::OutgoingPacket;
+use crate::rma::epochs::{EpochRules, WindowSequence};
+use crate::rma::wire::{HEAD_BYTES, RequestHead, PacketKind, ReplyKind};
+use crate::rma::{PeerFlags, OneSided, RmaRequest, SLOTS, Window};
 
 /// An outgoing packet.
 #[derive(Clone, Hash, Debug)]
-pub(super) struct Packet {
+pub(super) struct RmaPacket {
     pub dest: Rank,
     pub argument: u16,
     pub len: u8,
     pub bytes: [u8; SHORT_BYTES],
 }
 
-impl Packet {
+impl RmaPacket {
     /// Creates a packet with these bytes.
     ///
     /// # Panics
     /// When they exceed a packet.
-    pub fn new(dest: Rank, argument: u16, bytes: &[u8]) -> Packet {
-        let mut packet = Packet {
+    pub fn new(dest: Rank, argument: u16, bytes: &[u8]) -> RmaPacket {
+        let mut packet = RmaPacket {
             dest,
             argument,
             len: bytes.len() as u8,
@@ -41,7 +41,7 @@ impl Packet {
 
 /// Purpose of an outstanding reply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Awaited {
+pub enum ReplyPurpose {
     /// A result of this length in bytes. When longer than a reply, at most a packet's, and the call waits for it.
     Result(u32),
     /// Data of a get from this displacement of the target's window; the slot sends the request itself.
@@ -57,11 +57,11 @@ pub enum Awaited {
 
 /// A request to a target.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct TargetRequest<'a> {
     /// The target.
     pub target: Rank,
     /// Purpose of its reply.
-    pub awaited: Awaited,
+    pub awaited: ReplyPurpose,
     /// The result buffer: a span, and an offset in it.
     pub into: (Span, usize),
     /// The packet: its head and body, except for the operands.
@@ -72,8 +72,8 @@ pub struct Question<'a> {
 
 /// A slot for an outstanding reply.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Slot {
-    awaited: Option<Awaited>,
+pub(super) struct ReplySlot {
+    awaited: Option<ReplyPurpose>,
     generation: u8,
     is_to_ask: bool,
     window: Context,
@@ -86,11 +86,11 @@ pub(super) struct Slot {
     /// Sequence number among awaited replies.
     number: u64,
     /// The deferred operation that it belongs to, or 0.
-    operation: Serial,
+    operation: WindowSequence,
 }
 
 /// Omits its generation and number.
-impl Hash for Slot {
+impl Hash for ReplySlot {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.awaited, self.is_to_ask, self.window, self.target).hash(state);
         (self.span, self.offset, self.come, self.operation != 0).hash(state);
@@ -101,8 +101,8 @@ impl Hash for Slot {
 const INDEX_BITS: u32 = SLOTS.trailing_zeros();
 const _: () = assert!(SLOTS.is_power_of_two());
 
-impl Slot {
-    pub(super) const FREE: Slot = Slot {
+impl ReplySlot {
+    pub(super) const FREE: ReplySlot = ReplySlot {
         awaited: None,
         generation: 0,
         is_to_ask: false,
@@ -123,12 +123,12 @@ impl Slot {
 impl Window {
     pub(super) fn touch(&mut self, target: Rank) {
         if let Some(flags) = self.flags(target) {
-            flags.set(Flags::TOUCHED, true);
+            flags.set(PeerFlags::TOUCHED, true);
         }
     }
 }
 
-impl<R: Rules> OneSided<R> {
+impl<R: EpochRules> OneSided<R> {
     /// Allocates a slot for a reply of `target`, with its result to `offset` of `span`; returns its ID. `None`: no free
     /// slot.
     ///
@@ -137,7 +137,7 @@ impl<R: Rules> OneSided<R> {
     pub fn await_answer(
         &mut self,
         of: (Context, Rank),
-        awaited: Awaited,
+        awaited: ReplyPurpose,
         into: (Span, usize),
     ) -> Option<u16> {
         self.await_for(0, of, awaited, into)
@@ -146,9 +146,9 @@ impl<R: Rules> OneSided<R> {
     /// Allocates a slot for a reply, for a deferred operation.
     pub(super) fn await_for(
         &mut self,
-        operation: Serial,
+        operation: WindowSequence,
         (window, target): (Context, Rank),
-        awaited: Awaited,
+        awaited: ReplyPurpose,
         (span, offset): (Span, usize),
     ) -> Option<u16> {
         let index = self
@@ -157,9 +157,9 @@ impl<R: Rules> OneSided<R> {
             .iter()
             .position(|slot| slot.awaited.is_none())?;
         self.outbox.is_held = false;
-        let is_to_ask = matches!(awaited, Awaited::Data { .. }) && target != self.here;
+        let is_to_ask = matches!(awaited, ReplyPurpose::Data { .. }) && target != self.here;
         // Only a flush reports whether it was in bounds of a window whose extent is unknown here.
-        let has_place = matches!(awaited, Awaited::Data { .. } | Awaited::Result(_));
+        let has_place = matches!(awaited, ReplyPurpose::Data { .. } | ReplyPurpose::Result(_));
         if has_place
             && target != self.here
             && let Some(window) = self.window(window)
@@ -168,7 +168,7 @@ impl<R: Rules> OneSided<R> {
             window.touch(target);
         }
         let slot = &mut self.questions.slots[index];
-        *slot = Slot {
+        *slot = ReplySlot {
             awaited: Some(awaited),
             generation: slot.generation.wrapping_add(1),
             is_to_ask,
@@ -194,14 +194,14 @@ impl<R: Rules> OneSided<R> {
     }
 
     /// Returns the slot with this ID, which waits for a reply of `target`.
-    fn slot(&self, name: u16, target: Rank) -> Result<(usize, Awaited), Malformed> {
+    fn slot(&self, name: u16, target: Rank) -> Result<(usize, ReplyPurpose), MalformedPacket> {
         let index = Self::index_of(name);
         let slot = &self.questions.slots[index];
         match slot.awaited {
             Some(awaited) if self.name(index) == name && slot.target == target => {
                 Ok((index, awaited))
             }
-            _ => Err(Malformed),
+            _ => Err(MalformedPacket),
         }
     }
 
@@ -225,8 +225,8 @@ impl<R: Rules> OneSided<R> {
     }
 
     /// Returns whether replies for this deferred operation are outstanding.
-    pub(super) fn awaits_for(&self, window: Context, operation: Serial) -> bool {
-        let is_for = |slot: &Slot| {
+    pub(super) fn awaits_for(&self, window: Context, operation: WindowSequence) -> bool {
+        let is_for = |slot: &ReplySlot| {
             slot.awaited.is_some() && slot.window == window && slot.operation == operation
         };
         self.questions.slots.iter().any(is_for)
@@ -234,7 +234,7 @@ impl<R: Rules> OneSided<R> {
 
     /// Frees the slot of an arrived reply.
     fn free(&mut self, index: usize, is_refused: bool) {
-        let Slot {
+        let ReplySlot {
             window,
             operation,
             awaited,
@@ -246,7 +246,7 @@ impl<R: Rules> OneSided<R> {
             .is_some_and(|window| !window.epochs.is_empty());
         if operation == 0 {
             self.questions.is_refused |= is_refused;
-        } else if let Some(Awaited::Result(len)) = awaited {
+        } else if let Some(ReplyPurpose::Result(len)) = awaited {
             let len = if is_refused { 0 } else { len as usize };
             self.answered(window, operation, len);
         }
@@ -260,11 +260,11 @@ impl<R: Rules> OneSided<R> {
         &mut self,
         memory: &mut dyn UserMemory,
         window: Context,
-        question: &Question<'_>,
+        question: &TargetRequest<'_>,
     ) -> bool {
         let target = question.target;
         // The slot emits the request packet itself.
-        let is_data = matches!(question.awaited, Awaited::Data { .. });
+        let is_data = matches!(question.awaited, ReplyPurpose::Data { .. });
         if target != self.here && !is_data && self.outbox.ring.is_full() {
             return false;
         }
@@ -275,7 +275,7 @@ impl<R: Rules> OneSided<R> {
         if is_data && target != self.here {
             return true;
         }
-        let mut packet = Packet::new(target, name, question.packet);
+        let mut packet = RmaPacket::new(target, name, question.packet);
         for &(from, offset, bytes) in question.operands {
             let len = usize::from(packet.len);
             memory.read(from, offset, &mut packet.bytes[len..][..bytes]);
@@ -299,14 +299,14 @@ impl<R: Rules> OneSided<R> {
     /// # Panics
     /// When it exceeds a packet.
     pub fn push(&mut self, (window, target): (Context, Rank), name: u16, bytes: &[u8]) -> bool {
-        let packet = Packet::new(target, name, bytes);
+        let packet = RmaPacket::new(target, name, bytes);
         if self.outbox.ring.push_back(packet).is_err() {
             return false;
         }
         self.outbox.is_held = false;
         // Packets with a reply require no flush.
         let is_silent = bytes.first().is_some_and(|kind| {
-            [Kind::Put, Kind::Accumulate]
+            [PacketKind::Put, PacketKind::Accumulate]
                 .map(|kind| kind as u8)
                 .contains(kind)
         });
@@ -319,14 +319,14 @@ impl<R: Rules> OneSided<R> {
     /// Performs a request of this process to itself.
     ///
     /// # Errors
-    /// [`Malformed`]: like a request from another process.
+    /// [`MalformedPacket`]: like a request from another process.
     pub fn act_here(
         &mut self,
         memory: &mut dyn UserMemory,
         name: u16,
         bytes: &[u8],
-    ) -> Result<(), Malformed> {
-        let request = |argument, bytes| Request {
+    ) -> Result<(), MalformedPacket> {
+        let request = |argument, bytes| RmaRequest {
             source: self.here,
             argument,
             place: None,
@@ -334,7 +334,7 @@ impl<R: Rules> OneSided<R> {
         };
         let (asked, here) = (request(name, bytes), self.here);
         if let Some(answer) = self.serve(memory, asked)? {
-            let answer = Request {
+            let answer = RmaRequest {
                 source: here,
                 argument: answer.argument,
                 place: None,
@@ -343,11 +343,11 @@ impl<R: Rules> OneSided<R> {
             self.hear_answer(memory, answer)?;
         }
         // No flush is sent to this process.
-        let window = Head::parse(bytes).and_then(|(head, _)| self.window(head.window));
+        let window = RequestHead::parse(bytes).and_then(|(head, _)| self.window(head.window));
         if let Some(window) = window
-            && window.has(here, Flags::FAULT)
+            && window.has(here, PeerFlags::FAULT)
         {
-            window.clear(here, Flags::FAULT);
+            window.clear(here, PeerFlags::FAULT);
             window.is_faulty = true;
         }
         Ok(())
@@ -358,11 +358,11 @@ impl<R: Rules> OneSided<R> {
         core::mem::take(&mut self.questions.is_refused)
     }
 
-    pub(super) fn next_of_ring(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
+    pub(super) fn next_of_ring(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
         let packet = self.outbox.ring.front()?;
         let len = packet.len as usize;
         out[..len].copy_from_slice(&packet.bytes[..len]);
-        let leaving = Leaving {
+        let leaving = OutgoingPacket {
             dest: packet.dest,
             argument: packet.argument,
             place: None,
@@ -375,7 +375,7 @@ impl<R: Rules> OneSided<R> {
     }
 
     /// Emits the request of a get that has not been sent, or was rejected.
-    pub(super) fn next_asked(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
+    pub(super) fn next_asked(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
         if self.questions.to_ask == 0 {
             return None;
         }
@@ -388,20 +388,20 @@ impl<R: Rules> OneSided<R> {
     }
 
     /// Emits the request of the get with this ID, which has not been sent.
-    pub(super) fn ask_now(&mut self, name: u16, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
+    pub(super) fn ask_now(&mut self, name: u16, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
         self.ask(Self::index_of(name), out)
     }
 
-    fn ask(&mut self, index: usize, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
+    fn ask(&mut self, index: usize, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
         self.questions.to_ask -= 1;
         let name = self.name(index);
         let slot = &mut self.questions.slots[index];
         slot.is_to_ask = false;
-        let Some(Awaited::Data { place, len }) = slot.awaited else {
+        let Some(ReplyPurpose::Data { place, len }) = slot.awaited else {
             return None;
         };
         let (dest, window) = (slot.target, slot.window);
-        Some(Leaving {
+        Some(OutgoingPacket {
             dest,
             argument: name,
             place: None,
@@ -413,8 +413,8 @@ impl<R: Rules> OneSided<R> {
     pub(super) fn take_answer(
         &mut self,
         memory: &mut dyn UserMemory,
-        answer: Request<'_>,
-    ) -> Result<(), Malformed> {
+        answer: RmaRequest<'_>,
+    ) -> Result<(), MalformedPacket> {
         self.hear_answer(memory, answer)?;
         if self.is_due {
             self.go_on_here(memory);
@@ -426,37 +426,37 @@ impl<R: Rules> OneSided<R> {
     fn hear_answer(
         &mut self,
         memory: &mut dyn UserMemory,
-        answer: Request<'_>,
-    ) -> Result<(), Malformed> {
-        let (said, name) = Said::of(answer.argument);
+        answer: RmaRequest<'_>,
+    ) -> Result<(), MalformedPacket> {
+        let (said, name) = ReplyKind::of(answer.argument);
         let (index, awaited) = self.slot(name, answer.source)?;
         let bytes = answer
             .bytes
             .first_chunk::<ANSWER_BYTES>()
-            .ok_or(Malformed)?;
+            .ok_or(MalformedPacket)?;
         let slot = &mut self.questions.slots[index];
         match (said, awaited) {
-            (Said::Refused, Awaited::Data { .. }) if slot.come == 0 && !slot.is_to_ask => {
+            (ReplyKind::Rejected, ReplyPurpose::Data { .. }) if slot.come == 0 && !slot.is_to_ask => {
                 slot.is_to_ask = true;
                 self.questions.to_ask += 1;
                 return Ok(());
             }
-            (Said::Refused, Awaited::Result(_)) => {
+            (ReplyKind::Rejected, ReplyPurpose::Result(_)) => {
                 self.free(index, true);
                 return Ok(());
             }
-            (Said::Result, Awaited::Result(len) | Awaited::Data { len, .. }) => {
+            (ReplyKind::Result, ReplyPurpose::Result(len) | ReplyPurpose::Data { len, .. }) => {
                 // A get that is out of bounds receives no other reply.
                 let len = (len as usize).min(ANSWER_BYTES);
                 memory.write(slot.span, slot.offset, &bytes[..len]);
             }
-            (Said::Result, Awaited::Done) => {
+            (ReplyKind::Result, ReplyPurpose::Done) => {
                 let (window, fault) = (slot.window, bytes[0] != 0);
                 if let Some(window) = self.window(window) {
                     window.is_faulty |= fault;
                 }
             }
-            _ => return Err(Malformed),
+            _ => return Err(MalformedPacket),
         }
         self.free(index, false);
         Ok(())
@@ -467,19 +467,19 @@ impl<R: Rules> OneSided<R> {
         &mut self,
         memory: &mut dyn UserMemory,
         source: Rank,
-        place: Place,
+        place: TargetOffset,
         bytes: &[u8],
-    ) -> Result<(), Malformed> {
-        let name = u16::try_from(place.target).map_err(|_| Malformed)?;
+    ) -> Result<(), MalformedPacket> {
+        let name = u16::try_from(place.target).map_err(|_| MalformedPacket)?;
         let (index, awaited) = self.slot(name, source)?;
-        let (Awaited::Data { len, .. } | Awaited::Result(len)) = awaited else {
-            return Err(Malformed);
+        let (ReplyPurpose::Data { len, .. } | ReplyPurpose::Result(len)) = awaited else {
+            return Err(MalformedPacket);
         };
         let slot = &mut self.questions.slots[index];
         // The channel keeps the order.
-        let more = u32::try_from(bytes.len()).map_err(|_| Malformed)?;
+        let more = u32::try_from(bytes.len()).map_err(|_| MalformedPacket)?;
         if place.offset != slot.come || more > len - slot.come {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         }
         memory.write(slot.span, slot.offset + slot.come as usize, bytes);
         slot.come += more;
@@ -492,7 +492,7 @@ impl<R: Rules> OneSided<R> {
 
 /// Writes the request of a get; returns its length.
 pub fn get_request(out: &mut [u8], window: Context, place: u64, len: u32) -> usize {
-    Head::new(Kind::Get, window).emit(out);
+    RequestHead::new(PacketKind::Get, window).emit(out);
     out[HEAD_BYTES..][..8].copy_from_slice(&place.to_le_bytes());
     out[HEAD_BYTES + 8..][..4].copy_from_slice(&len.to_le_bytes());
     HEAD_BYTES + 12

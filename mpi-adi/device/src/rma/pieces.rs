@@ -16,19 +16,19 @@ use msg_layer::header::SHORT_BYTES;
 
 use crate::envelope::Rank;
 use crate::memory::{Span, UserMemory};
-use crate::parts::Due;
+use crate::extensions::PendingPackets;
 use crate::rma::OneSided;
-use crate::rma::epochs::Rules;
-use crate::rma::origin::Packet;
-use crate::rma::wire::{HEAD_BYTES, Head, MOST_BYTES, PIECE_BYTES, emit_piece};
+use crate::rma::epochs::EpochRules;
+use crate::rma::origin::RmaPacket;
+use crate::rma::wire::{HEAD_BYTES, RequestHead, MOST_BYTES, PIECE_BYTES, emit_piece};
 
 /// Data on its way to a target.
 #[derive(Clone, Copy, Debug)]
-pub struct Pieces {
+pub struct DataPieces {
     /// The target.
     pub target: Rank,
     /// Head of the packets: that of a put or an accumulate.
-    pub head: Head,
+    pub head: RequestHead,
     /// Bytes that must not be split, from 1 to [`MOST_BYTES`].
     pub unit: usize,
     /// The source buffer.
@@ -41,7 +41,7 @@ pub struct Pieces {
     pub place: u64,
 }
 
-impl Pieces {
+impl DataPieces {
     /// Advances past the first `bytes`, which have been copied.
     fn advance(&mut self, bytes: usize) {
         self.place += bytes as u64;
@@ -57,7 +57,7 @@ impl Pieces {
     }
 
     /// Appends the next piece to a packet; returns its bytes, 0 when the packet is full.
-    fn add_to(&mut self, packet: &mut Packet, memory: &dyn UserMemory) -> usize {
+    fn add_to(&mut self, packet: &mut RmaPacket, memory: &dyn UserMemory) -> usize {
         let len = usize::from(packet.len);
         let bytes = self.next_bytes(len);
         if bytes > 0 {
@@ -70,10 +70,10 @@ impl Pieces {
     }
 }
 
-impl<R: Rules> OneSided<R> {
+impl<R: EpochRules> OneSided<R> {
     /// Copies the pieces into packets: the held packet of the same kind first, then new ones. Returns false when the
     /// ring buffer fills up: the caller retries later. Applies pieces for this process itself immediately.
-    pub fn push_pieces(&mut self, memory: &mut dyn UserMemory, pieces: &mut Pieces) -> bool {
+    pub fn push_pieces(&mut self, memory: &mut dyn UserMemory, pieces: &mut DataPieces) -> bool {
         let mut head = [0; HEAD_BYTES];
         pieces.head.emit(&mut head);
         if pieces.target == self.here {
@@ -92,7 +92,7 @@ impl<R: Rules> OneSided<R> {
             self.outbox.is_held = false;
         }
         while pieces.len > 0 {
-            let mut packet = Packet::new(pieces.target, 0, &head);
+            let mut packet = RmaPacket::new(pieces.target, 0, &head);
             if self.outbox.ring.is_full() {
                 return false;
             }
@@ -111,11 +111,11 @@ impl<R: Rules> OneSided<R> {
     fn act_on_pieces(
         &mut self,
         memory: &mut dyn UserMemory,
-        pieces: &mut Pieces,
+        pieces: &mut DataPieces,
         head: &[u8; HEAD_BYTES],
     ) {
         while pieces.len > 0 {
-            let mut packet = Packet::new(pieces.target, 0, head);
+            let mut packet = RmaPacket::new(pieces.target, 0, head);
             pieces.add_to(&mut packet, memory);
             // Cannot fail: the packet has been checked.
             let _ = self.act_here(memory, 0, &packet.bytes[..usize::from(packet.len)]);
@@ -124,16 +124,16 @@ impl<R: Rules> OneSided<R> {
 
     /// Returns the state of pending packets.
     #[inline]
-    pub(crate) fn due(&self) -> Due {
+    pub(crate) fn due(&self) -> PendingPackets {
         if !self.has_to_send() {
-            Due::Nothing
+            PendingPackets::None
         } else if self.outbox.is_held
             && self.outbox.ring.len() == 1
             && !self.has_more_than_packets()
         {
-            Due::Held
+            PendingPackets::Coalescing
         } else {
-            Due::Now
+            PendingPackets::Now
         }
     }
 }

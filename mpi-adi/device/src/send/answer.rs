@@ -3,25 +3,25 @@
 
 use crate::adi::Adi;
 use crate::envelope::Rank;
-use crate::names::{RequestId, Slot};
-use crate::protocol::{Reply, Rules, Step, on_answer};
-use crate::request::{CANCELLED, EAGER, PendingSend, QUEUE, RequestPool, SendState, Withdrawal};
+use crate::ids::{RequestId, Slot};
+use crate::protocol::{RtsReply, ProtocolRules, ReplyAction, on_answer};
+use crate::request::{CANCELLED, EAGER, PendingSend, QUEUE, RequestPool, SendState, CancelState};
 use crate::send::Sender;
 use crate::send::bcopy::BcopyState;
-use crate::send::pending::Answered;
+use crate::send::pending::RtsOutcome;
 use crate::stats::Count;
-use crate::wire::Fields;
-use msg_layer::{Arrival, Malformed, Transfer};
+use crate::wire::ReplyFields;
+use msg_layer::{ReceivedPacket, MalformedPacket, MessageTransfer};
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Returns the pending or held send that a reply from `source` identifies; malformed when it identifies none.
     pub(crate) fn answered(
         &self,
-        arrival: &Arrival<'_>,
-    ) -> Result<(Rank, Slot, Fields), Malformed> {
-        let fields = Fields::parse(arrival.bytes).ok_or(Malformed)?;
+        arrival: &ReceivedPacket<'_>,
+    ) -> Result<(Rank, Slot, ReplyFields), MalformedPacket> {
+        let fields = ReplyFields::parse(arrival.bytes).ok_or(MalformedPacket)?;
         let source = Rank::new(arrival.rank);
-        let slot = self.named_by(source, fields.request).ok_or(Malformed)?;
+        let slot = self.named_by(source, fields.request).ok_or(MalformedPacket)?;
         Ok((source, slot, fields))
     }
 
@@ -54,49 +54,49 @@ impl<R: Rules> Adi<R> {
 
     pub(crate) fn take_reply(
         &mut self,
-        arrival: &Arrival<'_>,
-        reply: Reply,
-    ) -> Result<(), Malformed> {
+        arrival: &ReceivedPacket<'_>,
+        reply: RtsReply,
+    ) -> Result<(), MalformedPacket> {
         if self.take_reply_to_bcopy(arrival, reply) {
             return Ok(());
         }
         let (dest, slot, fields) = self.answered(arrival)?;
-        if reply == Reply::Cts {
+        if reply == RtsReply::Cts {
             self.stats.cts_received += 1;
         }
         self.take_those_before(dest, slot, fields.before)?;
         let send = self.requests.listed(slot);
         match (send.pending().copied(), send.withdrawal()) {
             (Some(pending), _) => {
-                let step = on_answer(pending.offer, reply).ok_or(Malformed)?;
+                let step = on_answer(pending.offer, reply).ok_or(MalformedPacket)?;
                 self.leave_queue(dest, slot, step, &fields);
                 self.do_step(slot, pending, step, &fields);
             }
-            (_, Some(withdrawal)) if reply == Reply::Cts => {
-                if let Withdrawal::Unasked | Withdrawal::Refused = withdrawal {
+            (_, Some(withdrawal)) if reply == RtsReply::Cts => {
+                if let CancelState::Unrequested | CancelState::Rejected = withdrawal {
                     // A receive matched it before CANCEL was sent to the receiver.
                     self.sender.cancels.remove(&mut self.requests, slot);
                     self.set_cancels_due();
                 }
                 self.begin_transfer(slot, &fields);
             }
-            _ => return Err(Malformed),
+            _ => return Err(MalformedPacket),
         }
         Ok(())
     }
 
     /// Handles a reply to a bcopy; returns true when that completes it. Otherwise the bcopies to its destination have
     /// entered the pending send queue, where the reply is handled.
-    pub(crate) fn take_reply_to_bcopy(&mut self, arrival: &Arrival<'_>, reply: Reply) -> bool {
+    pub(crate) fn take_reply_to_bcopy(&mut self, arrival: &ReceivedPacket<'_>, reply: RtsReply) -> bool {
         let dest = Rank::new(arrival.rank);
-        if let Some(fields) = Fields::parse(arrival.bytes)
+        if let Some(fields) = ReplyFields::parse(arrival.bytes)
             && let Some(bcopy) = self.sender.bcopies.find(RequestId(fields.request), dest)
             && !matches!(
                 self.sender.bcopies.at(bcopy).state,
                 BcopyState::Queued { .. }
             )
         {
-            let taken = reply == Reply::Cts && fields.is(Fields::COMPLETE);
+            let taken = reply == RtsReply::Cts && fields.is(ReplyFields::COMPLETE);
             if taken && self.bcopy_taken(dest, fields.request, fields.before) {
                 return true;
             }
@@ -111,26 +111,26 @@ impl<R: Rules> Adi<R> {
         dest: Rank,
         slot: Slot,
         count: u8,
-    ) -> Result<(), Malformed> {
+    ) -> Result<(), MalformedPacket> {
         if count == 0 {
             return Ok(());
         }
         let is_offered = self.requests.listed(slot).is_offered_to(dest);
         let before = self.requests.prev_in::<QUEUE>(slot);
-        let before = before.filter(|_| is_offered).ok_or(Malformed)?;
+        let before = before.filter(|_| is_offered).ok_or(MalformedPacket)?;
         if self.all_taken(dest, before, count.into()) {
             Ok(())
         } else {
-            Err(Malformed)
+            Err(MalformedPacket)
         }
     }
 
     /// Updates the queue with the reply to the pending send in `slot`: dequeues it, or reinserts it.
-    pub(crate) fn leave_queue(&mut self, dest: Rank, slot: Slot, step: Step, fields: &Fields) {
+    pub(crate) fn leave_queue(&mut self, dest: Rank, slot: Slot, step: ReplyAction, fields: &ReplyFields) {
         let answered = match step {
-            Step::Send | Step::Hold => Answered::Taken,
-            Step::Stay if fields.is(Fields::STALE) => Answered::Stale,
-            Step::Stay => Answered::Refused,
+            ReplyAction::Send | ReplyAction::AwaitCts => RtsOutcome::Accepted,
+            ReplyAction::RemainQueued if fields.is(ReplyFields::STALE) => RtsOutcome::Stale,
+            ReplyAction::RemainQueued => RtsOutcome::Rejected,
         };
         let rules = self.rules();
         self.sender.pending.answered(
@@ -138,7 +138,7 @@ impl<R: Rules> Adi<R> {
             dest,
             slot,
             answered,
-            fields.is(Fields::SCARCE),
+            fields.is(ReplyFields::SCARCE),
             rules,
         );
     }
@@ -148,11 +148,11 @@ impl<R: Rules> Adi<R> {
         &mut self,
         slot: Slot,
         pending: PendingSend,
-        step: Step,
-        fields: &Fields,
+        step: ReplyAction,
+        fields: &ReplyFields,
     ) {
         let streams = self.sender.stream.is_some_and(|stream| stream.slot == slot);
-        if step == Step::Send && fields.is(Fields::STREAM) && pending.is(EAGER) {
+        if step == ReplyAction::Send && fields.is(ReplyFields::STREAM) && pending.is(EAGER) {
             if streams {
                 self.requests.set_send_state(slot, SendState::Streaming)
             } else {
@@ -166,11 +166,11 @@ impl<R: Rules> Adi<R> {
         }
         match step {
             // It cannot be cancelled any more.
-            Step::Send => return self.begin_transfer(slot, fields),
-            Step::Hold => self
+            ReplyAction::Send => return self.begin_transfer(slot, fields),
+            ReplyAction::AwaitCts => self
                 .requests
-                .set_send_state(slot, SendState::Held(Withdrawal::None)),
-            Step::Stay => {}
+                .set_send_state(slot, SendState::Held(CancelState::None)),
+            ReplyAction::RemainQueued => {}
         }
         if pending.is(CANCELLED)
             && let Some(take_back) = self.extras.parts.take_back()
@@ -208,28 +208,28 @@ impl<R: Rules> Adi<R> {
         dest: Rank,
         request: u32,
         count: u16,
-    ) -> Result<(), Malformed> {
-        let before = u8::try_from(count.saturating_sub(1)).map_err(|_| Malformed)?;
+    ) -> Result<(), MalformedPacket> {
+        let before = u8::try_from(count.saturating_sub(1)).map_err(|_| MalformedPacket)?;
         if self.bcopy_taken(dest, request, before) {
             return Ok(());
         }
-        let slot = self.named_by(dest, request).ok_or(Malformed)?;
+        let slot = self.named_by(dest, request).ok_or(MalformedPacket)?;
         if self.all_taken(dest, slot, count.into()) {
             Ok(())
         } else {
-            Err(Malformed)
+            Err(MalformedPacket)
         }
     }
 
     // One copy in the image: for replies, and for self-sends.
     #[inline(never)]
-    pub(crate) fn begin_transfer(&mut self, slot: Slot, fields: &Fields) {
+    pub(crate) fn begin_transfer(&mut self, slot: Slot, fields: &ReplyFields) {
         if fields.wanted == 0 {
             self.finish_send(slot, false);
         } else {
             // A receiver cannot want more than the message's length; a larger value is clamped.
             let end = fields.wanted.min(self.requests.listed(slot).length());
-            let state = SendState::Sending(Transfer {
+            let state = SendState::Sending(MessageTransfer {
                 target: fields.target,
                 offset: 0,
                 end,

@@ -28,21 +28,21 @@
 use core::hash::{Hash, Hasher};
 
 use crate::envelope::{Context, Rank, Tag};
-use crate::few::sort_few;
+use crate::insertion_sort::insertion_sort;
 use crate::memory::Span;
-use crate::names::{
-    BcopyId, Generation, GenerationBits, REQUEST_GENERATION_BITS, RequestId, Serial, Slot,
+use crate::ids::{
+    BcopyId, Generation, GenerationBits, REQUEST_GENERATION_BITS, RequestId, SequenceNumber, Slot,
 };
 
 /// One bit per bcopy.
 #[cfg(not(feature = "micro"))]
-type Bits = u32;
+type BcopyBits = u32;
 /// One bit per bcopy: a small device has few, of 72 bytes each.
 #[cfg(feature = "micro")]
-type Bits = u8;
+type BcopyBits = u8;
 
 /// Maximum number of bcopies in flight.
-pub const BCOPIES: usize = Bits::BITS as usize;
+pub const BCOPIES: usize = BcopyBits::BITS as usize;
 /// Maximum size in bytes of a bcopy.
 pub const BCOPY_BYTES: usize = 32;
 
@@ -89,7 +89,7 @@ pub struct Bcopy {
     /// Reuse count of the index, for its ID.
     generation: Generation,
     /// Sequence number among bcopies.
-    order: Serial,
+    order: SequenceNumber,
     /// The bcopy before it to the same destination. A later one may have reused that index.
     before: u8,
     /// The next one to transmit.
@@ -98,17 +98,17 @@ pub struct Bcopy {
 
 /// All bcopies of a process.
 #[derive(Clone, Debug)]
-pub struct Bcopies {
+pub struct BcopyPool {
     bcopies: [Bcopy; BCOPIES],
     bytes: [[u8; BCOPY_BYTES]; BCOPIES],
     /// One bit for each bcopy in use.
-    used: Bits,
+    used: BcopyBits,
     /// Start of the search for a free index, so that an ID is reused as late as possible; [`BCOPIES`] means index 0.
     turn: u8,
     /// The bcopy started last.
     last: u8,
     /// Bcopies started so far.
-    started: Serial,
+    started: SequenceNumber,
     first_unsent: u8,
     last_unsent: u8,
     /// Bcopies still to be transmitted.
@@ -118,9 +118,9 @@ pub struct Bcopies {
 
 const _: () = assert!(BCOPY_BYTES <= u8::MAX as usize);
 
-impl Bcopies {
+impl BcopyPool {
     /// Creates the set without bcopies.
-    pub const fn new() -> Bcopies {
+    pub const fn new() -> BcopyPool {
         const FREE: Bcopy = Bcopy {
             dest: Rank::new(0),
             tag: 0,
@@ -132,7 +132,7 @@ impl Bcopies {
             before: NO_BCOPY,
             next: NO_BCOPY,
         };
-        Bcopies {
+        BcopyPool {
             bcopies: [FREE; BCOPIES],
             bytes: [[0; BCOPY_BYTES]; BCOPIES],
             used: 0,
@@ -166,7 +166,7 @@ impl Bcopies {
     /// Returns whether all bcopies are in use.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.used == Bits::MAX
+        self.used == BcopyBits::MAX
     }
 
     fn is_used(&self, at: u8) -> bool {
@@ -176,7 +176,7 @@ impl Bcopies {
     /// Starts a bcopy of the message in `span`, at most [`BCOPY_BYTES`] long, whose request is in `slot`.
     ///
     /// # Panics
-    /// When [`Bcopies::is_full`].
+    /// When [`BcopyPool::is_full`].
     #[inline]
     pub fn start(&mut self, dest: Rank, tag: Tag, context: Context, slot: Slot, span: Span) {
         let state = BcopyState::Unsent { slot, span };
@@ -186,7 +186,7 @@ impl Bcopies {
     /// Starts a bcopy of `length` bytes, at most [`BCOPY_BYTES`], without a request; returns the buffer for its data.
     ///
     /// # Panics
-    /// When [`Bcopies::is_full`].
+    /// When [`BcopyPool::is_full`].
     #[inline]
     pub fn start_copied(
         &mut self,
@@ -257,7 +257,7 @@ impl Bcopies {
     pub fn to(&self, dest: Rank) -> heapless::Vec<BcopyId, BCOPIES> {
         let mut all: heapless::Vec<BcopyId, BCOPIES> =
             self.in_use().filter(|id| self.is_to(id.0, dest)).collect();
-        sort_few(&mut all, |id| self.at(*id).order);
+        insertion_sort(&mut all, |id| self.at(*id).order);
         all
     }
 
@@ -347,7 +347,7 @@ impl Bcopies {
     #[must_use]
     pub fn taken(&mut self, id: BcopyId, count: u8) -> bool {
         let dest = self.at(id).dest;
-        let mut taken: Bits = 0;
+        let mut taken: BcopyBits = 0;
         let mut at = id.0;
         let mut order = self.started;
         for _ in 0..=count {
@@ -411,14 +411,14 @@ impl Bcopies {
     }
 }
 
-impl Default for Bcopies {
+impl Default for BcopyPool {
     fn default() -> Self {
-        Bcopies::new()
+        BcopyPool::new()
     }
 }
 
 /// Hashes the messages in the order of their start, not of their indices. Those in a queue are hashed with it.
-impl Hash for Bcopies {
+impl Hash for BcopyPool {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let mut all: heapless::Vec<BcopyId, BCOPIES> = self.in_use().collect();
         all.sort_unstable_by_key(|id| self.at(*id).order);
@@ -441,7 +441,7 @@ impl Hash for Bcopies {
 mod tests {
     use super::*;
 
-    fn start(bcopies: &mut Bcopies, dest: u32, tag: Tag) -> BcopyId {
+    fn start(bcopies: &mut BcopyPool, dest: u32, tag: Tag) -> BcopyId {
         let dest = Rank::new(dest);
         bcopies.start(
             dest,
@@ -453,7 +453,7 @@ mod tests {
         *bcopies.to(dest).last().expect("just started")
     }
 
-    fn leave(bcopies: &mut Bcopies) -> BcopyId {
+    fn leave(bcopies: &mut BcopyPool) -> BcopyId {
         let id = bcopies.next_unsent().expect("one to leave");
         bcopies.leave(|span, out| out.fill(span.address() as u8));
         id
@@ -461,10 +461,10 @@ mod tests {
 
     #[test]
     fn copies_to_one_place_are_gathered_while_they_are_few() {
-        let copy = |bcopies: &mut Bcopies, dest: u32| {
+        let copy = |bcopies: &mut BcopyPool, dest: u32| {
             bcopies.start_copied(Rank::new(dest), 1, 0, 1);
         };
-        let mut bcopies = Bcopies::new();
+        let mut bcopies = BcopyPool::new();
         assert_eq!(bcopies.gathered_for(), None);
         for _ in 1..GATHERED {
             copy(&mut bcopies, 3);
@@ -478,11 +478,11 @@ mod tests {
         copy(&mut bcopies, 3);
         assert_eq!(bcopies.gathered_for(), None, "enough");
 
-        let mut bcopies = Bcopies::new();
+        let mut bcopies = BcopyPool::new();
         copy(&mut bcopies, 3);
         copy(&mut bcopies, 4);
         assert_eq!(bcopies.gathered_for(), None, "to two places");
-        let mut bcopies = Bcopies::new();
+        let mut bcopies = BcopyPool::new();
         copy(&mut bcopies, 3);
         start(&mut bcopies, 3, 1);
         assert_eq!(
@@ -494,7 +494,7 @@ mod tests {
 
     #[test]
     fn they_leave_in_order_and_what_has_left_is_kept() {
-        let mut bcopies = Bcopies::new();
+        let mut bcopies = BcopyPool::new();
         let ids = [(1, 10), (2, 20), (1, 11)].map(|(dest, tag)| start(&mut bcopies, dest, tag));
         for (id, byte) in ids.into_iter().zip([10, 20, 11]) {
             assert_eq!(leave(&mut bcopies), id);
@@ -506,7 +506,7 @@ mod tests {
 
     #[test]
     fn an_answer_covers_those_before_it_to_the_same_destination() {
-        let mut bcopies = Bcopies::new();
+        let mut bcopies = BcopyPool::new();
         let ids = [1, 2, 1, 1].map(|dest| start(&mut bcopies, dest, 5));
         assert!(!bcopies.taken(ids[0], 0), "it has not left");
         for _ in 0..4 {
@@ -534,7 +534,7 @@ mod tests {
     #[test]
     fn one_that_is_freed_before_it_leaves_does_not_leave() {
         for gone in 0..3 {
-            let mut bcopies = Bcopies::new();
+            let mut bcopies = BcopyPool::new();
             let mut ids = vec![0, 0, 0]
                 .into_iter()
                 .map(|dest| start(&mut bcopies, dest, 1))
@@ -550,7 +550,7 @@ mod tests {
 
     #[test]
     fn a_copy_leaves_in_its_turn_or_enters_the_queue_with_its_data() {
-        let mut bcopies = Bcopies::new();
+        let mut bcopies = BcopyPool::new();
         let first = start(&mut bcopies, 1, 10);
         bcopies.start_copied(Rank::new(1), 11, 0, 2).fill(7);
         bcopies.start_copied(Rank::new(1), 12, 0, 1).fill(8);
@@ -567,7 +567,7 @@ mod tests {
     /// Reuses an ID as late as possible.
     #[test]
     fn places_are_used_in_turn() {
-        let mut bcopies = Bcopies::new();
+        let mut bcopies = BcopyPool::new();
         for turn in 0..2 * BCOPIES {
             let id = start(&mut bcopies, 0, 1);
             assert_eq!(usize::from(id.0), turn % BCOPIES);
@@ -578,7 +578,7 @@ mod tests {
     /// The order to a destination survives any reuse of indices.
     #[test]
     fn places_are_used_again() {
-        let mut bcopies = Bcopies::new();
+        let mut bcopies = BcopyPool::new();
         let (mut there, mut seed) = (Vec::new(), 1_u32);
         for tag in 0..10_000 {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -3,29 +3,29 @@
 
 use crate::adi::Adi;
 use crate::memory::UserMemory;
-use crate::names::Slot;
-use crate::parts::{Due, Leaving, Name, Part, Step};
-use crate::protocol::{Offer, Rules};
-use crate::request::{CANCELLED, Send, SendState, Withdrawal};
+use crate::ids::Slot;
+use crate::extensions::{PendingPackets, OutgoingPacket, ExtensionId, ActiveExtension, TransmitStep};
+use crate::protocol::{RtsState, ProtocolRules};
+use crate::request::{CANCELLED, SendRequest, SendState, CancelState};
 use crate::wire;
 use msg_layer::header::SHORT_BYTES;
-use msg_layer::{Arrival, Class, Malformed, Taken};
+use msg_layer::{ReceivedPacket, TrafficClass, MalformedPacket, HandlerResult};
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Cancels the send in `slot`; returns whether that completes it immediately.
     pub(crate) fn withdraw(&mut self, slot: Slot) -> bool {
-        let Send { dest, state, .. } = self.requests.send(slot);
+        let SendRequest { dest, state, .. } = self.requests.send(slot);
         if state == SendState::Bcopy {
             self.enter_bcopies(dest);
         }
         match self.requests.send(slot).state {
-            SendState::Pending(pending) if pending.offer == Offer::Unanswered => {
+            SendState::Pending(pending) if pending.offer == RtsState::Unanswered => {
                 self.requests.pending_mut(slot).set(CANCELLED, true);
                 self.extras.parts.begin_taking_back(Self::withdraw);
             }
             SendState::Pending(pending) => {
                 // A restart requests rejected messages.
-                let is_known = pending.offer == Offer::Refused || pending.asked().is_some();
+                let is_known = pending.offer == RtsState::Rejected || pending.asked().is_some();
                 let rules = self.rules();
                 self.sender
                     .pending
@@ -36,12 +36,12 @@ impl<R: Rules> Adi<R> {
                 }
                 // A probe at the receiver may have found it, and must not find it any more.
                 self.requests
-                    .set_send_state(slot, SendState::Held(Withdrawal::Refused));
+                    .set_send_state(slot, SendState::Held(CancelState::Rejected));
                 self.push_cancel(slot);
             }
-            SendState::Held(Withdrawal::None) => {
+            SendState::Held(CancelState::None) => {
                 self.requests
-                    .set_send_state(slot, SendState::Held(Withdrawal::Unasked));
+                    .set_send_state(slot, SendState::Held(CancelState::Unrequested));
                 self.push_cancel(slot);
             }
             _ => {}
@@ -52,59 +52,59 @@ impl<R: Rules> Adi<R> {
     /// Queues a CANCEL to the message's receiver.
     fn push_cancel(&mut self, slot: Slot) {
         self.sender.cancels.push(&mut self.requests, slot);
-        let part = Part {
+        let part = ActiveExtension {
             take: Self::take_cancelled,
             next: Self::next_cancel,
         };
-        self.extras.parts.begin(Name::Cancels, part);
+        self.extras.parts.begin(ExtensionId::Cancels, part);
         self.set_cancels_due();
     }
 
     /// Updates the pending state after each change of the list.
     pub(crate) fn set_cancels_due(&mut self) {
         let due = if self.sender.cancels.is_empty() {
-            Due::Nothing
+            PendingPackets::None
         } else {
-            Due::Now
+            PendingPackets::Now
         };
-        self.extras.parts.set_due(Name::Cancels, due);
+        self.extras.parts.set_due(ExtensionId::Cancels, due);
     }
 
     /// Writes the next CANCEL, to the receiver of a cancelled message that it knows.
-    fn next_cancel(&mut self, _: Option<&mut dyn UserMemory>, out: &mut [u8; SHORT_BYTES]) -> Step {
+    fn next_cancel(&mut self, _: Option<&mut dyn UserMemory>, out: &mut [u8; SHORT_BYTES]) -> TransmitStep {
         let Some(slot) = self.sender.cancels.head() else {
-            return Step::Nothing;
+            return TransmitStep::Idle;
         };
         self.sender.cancels.remove(&mut self.requests, slot);
         self.set_cancels_due();
-        let Send { dest, state, .. } = self.requests.send(slot);
-        let refused = state == SendState::Held(Withdrawal::Refused);
+        let SendRequest { dest, state, .. } = self.requests.send(slot);
+        let refused = state == SendState::Held(CancelState::Rejected);
         self.requests
-            .set_send_state(slot, SendState::Held(Withdrawal::Asked));
+            .set_send_state(slot, SendState::Held(CancelState::Requested));
         let [a, b, c, d] = self.requests.id(slot).0.to_le_bytes();
         let cancel: [u8; wire::CANCEL_BYTES] = [a, b, c, d, refused.into()];
         out[..cancel.len()].copy_from_slice(&cancel);
-        let leaving = Leaving {
+        let leaving = OutgoingPacket {
             dest,
             argument: 0,
             place: None,
             len: cancel.len(),
         };
-        Step::Packet(wire::CANCEL, leaving)
+        TransmitStep::Packet(wire::CANCEL, leaving)
     }
 
     fn take_cancelled(
         &mut self,
         _: Option<&mut dyn UserMemory>,
-        class: Class,
-        arrival: &Arrival<'_>,
-    ) -> Taken {
-        if class != Class::Priority {
-            return Err(Malformed);
+        class: TrafficClass,
+        arrival: &ReceivedPacket<'_>,
+    ) -> HandlerResult {
+        if class != TrafficClass::Priority {
+            return Err(MalformedPacket);
         }
         let (_, slot, _) = self.answered(arrival)?;
-        if self.requests.send(slot).state != SendState::Held(Withdrawal::Asked) {
-            return Err(Malformed);
+        if self.requests.send(slot).state != SendState::Held(CancelState::Requested) {
+            return Err(MalformedPacket);
         }
         self.finish_send(slot, true);
         Ok(None)

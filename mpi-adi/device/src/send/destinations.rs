@@ -25,12 +25,12 @@
 
 use core::ops::{Index, IndexMut};
 
-use super::carried_out::{RestartState, WINDOW};
+use super::restart_progress::{RestartState, WINDOW};
 use crate::envelope::Rank;
-use crate::list::{Ends, Links};
-use crate::names::{DestinationId, Horizon, Packed, Serial, Slot};
-use crate::protocol::Rules;
-use crate::request::{Buckets, Chunks, Full, KeyHash};
+use crate::list::{ListEnds, LinkStorage};
+use crate::ids::{DestinationId, Horizon, PackedId, SequenceNumber, Slot};
+use crate::protocol::ProtocolRules;
+use crate::request::{BucketRange, ChunkList, PoolFull, KeyHash};
 use crate::stats::Count;
 
 /// Destinations for which memory is allocated at a time.
@@ -39,17 +39,17 @@ pub const CHUNK_DESTINATIONS: usize = 8;
 const CHUNK_BUCKETS: usize = CHUNK_DESTINATIONS / 2;
 
 /// Heap bytes per destination with pending messages. The list of chunks uses up to two more.
-pub const DESTINATION_BYTES: usize = size_of::<Chunk>() / CHUNK_DESTINATIONS;
+pub const DESTINATION_BYTES: usize = size_of::<DestinationChunk>() / CHUNK_DESTINATIONS;
 
-const _: () = assert!(size_of::<Chunk>() <= CHUNK_DESTINATIONS * 70);
+const _: () = assert!(size_of::<DestinationChunk>() <= CHUNK_DESTINATIONS * 70);
 
 /// Pending send queue of one destination.
 #[derive(Clone, Debug)]
 pub(super) struct Destination {
     pub(super) rank: Rank,
-    pub(super) queue: Ends<Slot>,
+    pub(super) queue: ListEnds<Slot>,
     /// Messages to send RTSs for again.
-    pub(super) offers: Ends<Slot>,
+    pub(super) offers: ListEnds<Slot>,
     /// The first message without an RTS so far; all behind it have none either.
     pub(super) fresh: Option<Slot>,
     /// Last insertion into `offers`: the next one usually follows it.
@@ -57,11 +57,11 @@ pub(super) struct Destination {
     pub(super) unanswered: u32,
     pub(super) refused: u32,
     /// The next message's sequence number.
-    serial: Packed<Serial>,
+    serial: PackedId<SequenceNumber>,
     /// The horizon of the restart executed last.
-    horizon: Packed<Horizon>,
+    horizon: PackedId<Horizon>,
     pub(super) restart: RestartState,
-    flags: Flags,
+    flags: DestinationFlags,
     /// Links in the list of destinations that may send an RTS.
     neighbours: (Option<DestinationId>, Option<DestinationId>),
     /// The next one in its bucket.
@@ -70,7 +70,7 @@ pub(super) struct Destination {
 
 /// Flags of a destination, in one byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Flags(u8);
+struct DestinationFlags(u8);
 
 /// The receiver's last reply reported low memory.
 pub(super) const THROTTLED: u8 = 1 << 0;
@@ -83,16 +83,16 @@ impl Destination {
     pub(super) fn new(rank: Rank) -> Destination {
         Destination {
             rank,
-            queue: Ends::default(),
-            offers: Ends::default(),
+            queue: ListEnds::default(),
+            offers: ListEnds::default(),
             fresh: None,
             finger: None,
             unanswered: 0,
             refused: 0,
-            serial: Packed::new(0),
-            horizon: Packed::new(0),
+            serial: PackedId::new(0),
+            horizon: PackedId::new(0),
             restart: RestartState::Closed,
-            flags: Flags(0),
+            flags: DestinationFlags(0),
             neighbours: (None, None),
             chain: None,
         }
@@ -121,13 +121,13 @@ impl Destination {
     }
 
     /// Returns the sequence number of the next message.
-    pub(super) fn serial(&self) -> Serial {
+    pub(super) fn serial(&self) -> SequenceNumber {
         self.serial.get()
     }
 
     /// Advances the sequence number.
     pub(super) fn count(&mut self) {
-        self.serial = Packed::new(self.serial() + 1);
+        self.serial = PackedId::new(self.serial() + 1);
     }
 
     /// Returns the horizon of the restart executed last.
@@ -136,7 +136,7 @@ impl Destination {
     }
 
     pub(super) fn set_horizon(&mut self, horizon: Horizon) {
-        self.horizon = Packed::new(horizon);
+        self.horizon = PackedId::new(horizon);
     }
 
     /// Returns the next message to send an RTS for: messages with an earlier RTS are first, as in the queue.
@@ -144,7 +144,7 @@ impl Destination {
         self.offers.head().or(self.fresh)
     }
 
-    pub(super) fn is_ready(&self, rules: impl Rules) -> bool {
+    pub(super) fn is_ready(&self, rules: impl ProtocolRules) -> bool {
         match self.restart {
             RestartState::Waiting { .. } => self.unanswered == 0 || !rules.waits(),
             RestartState::Closing => true,
@@ -170,36 +170,36 @@ enum DestinationSlot {
 }
 
 #[derive(Clone, Debug)]
-struct Chunk {
+struct DestinationChunk {
     places: [DestinationSlot; CHUNK_DESTINATIONS],
     buckets: [Option<DestinationId>; CHUNK_BUCKETS],
 }
 
 /// All destinations, in the program's heap: it grows in calls of the program.
 #[derive(Clone, Debug)]
-pub(super) struct Destinations {
-    chunks: Chunks<Chunk>,
-    buckets: Buckets,
+pub(super) struct DestinationTable {
+    chunks: ChunkList<DestinationChunk>,
+    buckets: BucketRange,
     free: Option<DestinationId>,
     /// Links of chains followed past another destination.
     steps: Count,
 }
 
-impl Default for Destinations {
+impl Default for DestinationTable {
     fn default() -> Self {
-        Destinations {
-            chunks: Chunks::default(),
-            buckets: Buckets::new(CHUNK_BUCKETS as u32),
+        DestinationTable {
+            chunks: ChunkList::default(),
+            buckets: BucketRange::new(CHUNK_BUCKETS as u32),
             free: None,
             steps: 0,
         }
     }
 }
 
-impl Destinations {
+impl DestinationTable {
     /// Allocates memory until `count` entries are free.
     #[inline]
-    pub(super) fn reserve(&mut self, count: usize) -> Result<(), Full> {
+    pub(super) fn reserve(&mut self, count: usize) -> Result<(), PoolFull> {
         if self.has_room(count) {
             Ok(())
         } else {
@@ -214,10 +214,10 @@ impl Destinations {
     }
 
     #[cold]
-    fn grow(&mut self, count: usize) -> Result<(), Full> {
+    fn grow(&mut self, count: usize) -> Result<(), PoolFull> {
         while self.places() - self.len() < count {
             let (first, free) = (self.places(), self.free);
-            self.chunks.push(|| Chunk {
+            self.chunks.push(|| DestinationChunk {
                 places: core::array::from_fn(|i| DestinationSlot::Free {
                     next: if i + 1 < CHUNK_DESTINATIONS {
                         Some(DestinationId::new((first + i + 1) as u32))
@@ -345,7 +345,7 @@ impl Destinations {
     }
 }
 
-impl Index<DestinationId> for Destinations {
+impl Index<DestinationId> for DestinationTable {
     type Output = Destination;
 
     fn index(&self, at: DestinationId) -> &Destination {
@@ -358,7 +358,7 @@ impl Index<DestinationId> for Destinations {
     }
 }
 
-impl IndexMut<DestinationId> for Destinations {
+impl IndexMut<DestinationId> for DestinationTable {
     fn index_mut(&mut self, at: DestinationId) -> &mut Destination {
         match self.place_mut(at) {
             DestinationSlot::Taken(destination) => destination,
@@ -369,7 +369,7 @@ impl IndexMut<DestinationId> for Destinations {
     }
 }
 
-impl Links<DestinationId> for Destinations {
+impl LinkStorage<DestinationId> for DestinationTable {
     fn next(&self, at: DestinationId) -> Option<DestinationId> {
         self[at].neighbours.1
     }
@@ -404,7 +404,7 @@ mod tests {
     fn a_destination_is_found_from_when_it_is_inserted_until_it_is_removed() {
         for (seed, values) in [(1, 3), (2, 40), (3, 5000)] {
             let (mut random, hashes) = (Rand32::new(seed), KeyHash::new(seed));
-            let mut destinations = Destinations::default();
+            let mut destinations = DestinationTable::default();
             let mut there: BTreeMap<u32, DestinationId> = BTreeMap::new();
             for step in 0..10_000 {
                 let index = random.rand_range(0..values);
@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     fn places_that_are_reserved_are_free_and_removed_ones_come_again() {
-        let (mut destinations, hashes) = (Destinations::default(), KeyHash::new(1));
+        let (mut destinations, hashes) = (DestinationTable::default(), KeyHash::new(1));
         destinations.reserve(CHUNK_DESTINATIONS + 1).expect("room");
         assert_eq!(destinations.places(), 2 * CHUNK_DESTINATIONS);
         for round in 0..3 {
@@ -458,7 +458,7 @@ mod tests {
     fn regular_ranks_do_not_share_buckets() {
         const RANKS: u32 = 4096;
         for shift in 0..20 {
-            let (mut destinations, hashes) = (Destinations::default(), KeyHash::new(1));
+            let (mut destinations, hashes) = (DestinationTable::default(), KeyHash::new(1));
             let rank = |i: u32| Rank::new(i << shift);
             for i in 0..RANKS {
                 destinations.reserve(1).expect("room");
@@ -478,7 +478,7 @@ mod tests {
     #[test]
     fn what_is_as_good_as_new_stays_where_it_is_found() {
         const RANKS: u32 = 500;
-        let (mut destinations, hashes) = (Destinations::default(), KeyHash::new(1));
+        let (mut destinations, hashes) = (DestinationTable::default(), KeyHash::new(1));
         let places: Vec<DestinationId> = (0..RANKS)
             .map(|rank| {
                 destinations.reserve(1).expect("room");

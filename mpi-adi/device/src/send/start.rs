@@ -2,17 +2,17 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::config::{NoMemory, SHARED_ANSWER};
-use crate::envelope::{Pattern, Rank};
+use crate::config::{OutOfMemory, SHARED_ANSWER};
+use crate::envelope::{MatchPattern, Rank};
 use crate::memory::{Span, UserMemory};
-use crate::names::{BcopyId, RequestId, Slot};
-use crate::protocol::{Offer, Rules};
-use crate::request::{Data, Full, KEPT_SLOTS, Mode, PendingSend, Request, Send, SendState};
+use crate::ids::{BcopyId, RequestId, Slot};
+use crate::protocol::{RtsState, ProtocolRules};
+use crate::request::{SendData, PoolFull, RESERVED_SLOTS, SendMode, PendingSend, Request, SendRequest, SendState};
 use crate::send::SendTo;
 use crate::send::bcopy::{BCOPY_BYTES, BcopyState};
-use crate::send::oneself::Here;
+use crate::send::self_send::SelfSend;
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Starts sending the bytes of `span` (below 4 GiB). Never waits for another process: the message enters the
     /// destination's pending send queue, and later steps transmit it. A self-send is matched or recorded immediately
     /// where possible, and may be complete on return. Fails only when the program's heap has no space for the request.
@@ -25,16 +25,16 @@ impl<R: Rules> Adi<R> {
         memory: &mut M,
         to: SendTo,
         span: Span,
-    ) -> Result<RequestId, NoMemory> {
+    ) -> Result<RequestId, OutOfMemory> {
         let length = self.check(&to, span);
         if self.may_match_here(to.dest) {
-            match self.send_here(memory, &to, (span, length), KEPT_SLOTS, false) {
-                Ok(Here::Started(id)) => return Ok(id),
-                Ok(Here::Complete | Here::NoRecord) => {}
-                Err(Full) => return Err(self.no_memory()),
+            match self.send_here(memory, &to, (span, length), RESERVED_SLOTS, false) {
+                Ok(SelfSend::Started(id)) => return Ok(id),
+                Ok(SelfSend::Complete | SelfSend::NoRecord) => {}
+                Err(PoolFull) => return Err(self.no_memory()),
             }
         }
-        self.start_send(to, (span, length), KEPT_SLOTS)
+        self.start_send(to, (span, length), RESERVED_SLOTS)
     }
 
     /// Returns whether a blocking send should wait before it starts: all bcopies are in use, and enough of them are in
@@ -56,7 +56,7 @@ impl<R: Rules> Adi<R> {
     fn can_be_copied(&self, to: &SendTo, span: Span) -> bool {
         self.rules().bcopy()
             && to.dest != self.identity.rank
-            && to.mode == Mode::Standard
+            && to.mode == SendMode::Standard
             && span.len() <= BCOPY_BYTES
             && !self.sender.bcopies.is_full()
     }
@@ -72,14 +72,14 @@ impl<R: Rules> Adi<R> {
         memory: &mut M,
         to: SendTo,
         span: Span,
-    ) -> Result<Option<RequestId>, NoMemory> {
+    ) -> Result<Option<RequestId>, OutOfMemory> {
         let length = self.check(&to, span);
         if self.may_match_here(to.dest) {
             match self.send_here(memory, &to, (span, length), 0, true) {
-                Ok(Here::Complete) => return Ok(None),
-                Ok(Here::Started(id)) => return Ok(Some(id)),
-                Ok(Here::NoRecord) => {}
-                Err(Full) => return Err(self.no_memory()),
+                Ok(SelfSend::Complete) => return Ok(None),
+                Ok(SelfSend::Started(id)) => return Ok(Some(id)),
+                Ok(SelfSend::NoRecord) => {}
+                Err(PoolFull) => return Err(self.no_memory()),
             }
         }
         if self.copy_for_call(memory, &to, span) {
@@ -102,7 +102,7 @@ impl<R: Rules> Adi<R> {
         span: Span,
     ) -> bool {
         // A copy outlives the call: it uses none of the slots reserved for blocking calls.
-        if !self.can_be_copied(to, span) || self.reserve_for_bcopy(KEPT_SLOTS).is_err() {
+        if !self.can_be_copied(to, span) || self.reserve_for_bcopy(RESERVED_SLOTS).is_err() {
             return false;
         }
         let SendTo {
@@ -129,7 +129,7 @@ impl<R: Rules> Adi<R> {
 
     /// Reserves the memory of one message on any path, for [`Adi::send_reserved`] or [`Adi::recv_reserved`], and keeps
     /// `keep` slots free for others. Fails only when the program's heap has no space for it.
-    pub fn reserve_message(&mut self, keep: u32) -> Result<(), NoMemory> {
+    pub fn reserve_message(&mut self, keep: u32) -> Result<(), OutOfMemory> {
         let none = self.no_memory();
         self.reserve_for_recv(keep)?;
         self.sender
@@ -174,8 +174,8 @@ impl<R: Rules> Adi<R> {
         memory: &mut M,
         to: SendTo,
         span: Span,
-    ) -> Result<Option<RequestId>, NoMemory> {
-        if self.has_free(1 + KEPT_SLOTS) || self.may_match_here(to.dest) {
+    ) -> Result<Option<RequestId>, OutOfMemory> {
+        if self.has_free(1 + RESERVED_SLOTS) || self.may_match_here(to.dest) {
             return self.send_reserved(memory, to, span);
         }
         let length = self.check(&to, span);
@@ -193,7 +193,7 @@ impl<R: Rules> Adi<R> {
         memory: &mut M,
         to: SendTo,
         span: Span,
-    ) -> Result<Option<RequestId>, NoMemory> {
+    ) -> Result<Option<RequestId>, OutOfMemory> {
         self.release_reserved(1);
         self.send_within_call(memory, to, span)
     }
@@ -205,16 +205,16 @@ impl<R: Rules> Adi<R> {
     pub fn recv_reserved<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        pattern: Pattern,
+        pattern: MatchPattern,
         span: Span,
-    ) -> Result<RequestId, NoMemory> {
+    ) -> Result<RequestId, OutOfMemory> {
         self.release_reserved(1);
         self.recv_within_call(memory, pattern, span)
     }
 
     #[cold]
-    pub(crate) fn no_memory(&self) -> NoMemory {
-        NoMemory::Requests {
+    pub(crate) fn no_memory(&self) -> OutOfMemory {
+        OutOfMemory::Requests {
             live: self.requests.named(),
         }
     }
@@ -226,12 +226,12 @@ impl<R: Rules> Adi<R> {
         to: SendTo,
         (span, length): (Span, u32),
         keep: u32,
-    ) -> Result<RequestId, NoMemory> {
+    ) -> Result<RequestId, OutOfMemory> {
         let send = to.send(span, length, SendState::Bcopy);
         // Like a copy, it uses its slot after transmission, when a waiting call has returned.
         let can_be_bcopy =
             self.can_be_copied(&to, span) && !self.sender.pending.has(&self.requests, to.dest);
-        if can_be_bcopy && self.reserve_for_bcopy(1 + KEPT_SLOTS).is_ok() {
+        if can_be_bcopy && self.reserve_for_bcopy(1 + RESERVED_SLOTS).is_ok() {
             let Ok(id) = self.requests.insert(Request::Send(send)) else {
                 return Err(self.no_memory());
             };
@@ -246,7 +246,7 @@ impl<R: Rules> Adi<R> {
 
     /// Enqueues a send in the pending send queue of its destination.
     #[inline]
-    fn enqueue(&mut self, dest: Rank, send: Send, keep: u32) -> Result<RequestId, NoMemory> {
+    fn enqueue(&mut self, dest: Rank, send: SendRequest, keep: u32) -> Result<RequestId, OutOfMemory> {
         self.enter_bcopies(dest);
         let rules = self.rules();
         let pushed = self
@@ -263,7 +263,7 @@ impl<R: Rules> Adi<R> {
     /// Reserves the memory that a bcopy requires when it enters the pending send queue: a slot and an entry for its
     /// destination. Leaves `others` slots free.
     #[inline]
-    fn reserve_for_bcopy(&mut self, others: u32) -> Result<(), Full> {
+    fn reserve_for_bcopy(&mut self, others: u32) -> Result<(), PoolFull> {
         self.requests.grow(1 + others)?;
         self.sender.pending.reserve(1 + others as usize)?;
         self.requests.reserve_slots(1);
@@ -292,7 +292,7 @@ impl<R: Rules> Adi<R> {
         for bcopy in self.sender.bcopies.to(dest) {
             let slot = match self.sender.bcopies.at(bcopy).state {
                 BcopyState::Unsent { slot, .. } => {
-                    let unsent = PendingSend::new(Offer::Unsent);
+                    let unsent = PendingSend::new(RtsState::Unsent);
                     self.requests
                         .set_send_state(slot, SendState::Pending(unsent));
                     self.sender.bcopies.free(bcopy);
@@ -300,8 +300,8 @@ impl<R: Rules> Adi<R> {
                 }
                 state => {
                     let offer = match state {
-                        BcopyState::Copied => Offer::Unsent,
-                        _ => Offer::Unanswered,
+                        BcopyState::Copied => RtsState::Unsent,
+                        _ => RtsState::Unanswered,
                     };
                     let slot = self.insert_copied(bcopy, offer);
                     self.sender.bcopies.queued(bcopy, slot);
@@ -316,15 +316,15 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Creates the request of a copied bcopy, which is complete for the program.
-    pub(crate) fn insert_copied(&mut self, bcopy: BcopyId, offer: Offer) -> Slot {
+    pub(crate) fn insert_copied(&mut self, bcopy: BcopyId, offer: RtsState) -> Slot {
         let from = self.sender.bcopies.at(bcopy);
-        let send = Request::Send(Send {
+        let send = Request::Send(SendRequest {
             dest: from.dest,
             tag: from.tag,
             context: from.context,
-            mode: Mode::Standard,
+            mode: SendMode::Standard,
             length: from.length.into(),
-            data: Data::Bcopy(bcopy),
+            data: SendData::Bcopy(bcopy),
             state: SendState::Pending(PendingSend::new(offer)),
         });
         let id = self.requests.insert(send).expect("reserved for it");

@@ -1,8 +1,8 @@
-//! Packet scripts by topic: two or three devices, and a network in which nothing moves without the script ([`rig`]).
+//! Packet scripts by topic: two or three devices, and a network in which nothing moves without the script ([`fixture`]).
 
-mod answers;
-mod asked;
-mod at_hand;
+mod acks;
+mod requested;
+mod self_recv_cache;
 mod barrier;
 mod bcopy;
 mod cancels;
@@ -14,16 +14,16 @@ mod eager;
 mod fast_path;
 mod heap;
 mod hostile;
-mod leaving;
+mod transmit;
 mod matched;
-mod names;
-mod oneself;
+mod ids;
+mod self_send;
 mod order;
 mod polls;
 mod probes;
-mod refused;
+mod rejected;
 mod requests;
 mod restarts;
-mod rig;
-mod several;
+mod fixture;
+mod multi_peer;
 mod unexpected;

@@ -16,7 +16,7 @@ use crate::error::{Error, Limited};
 use crate::lend::writing;
 use crate::process::Env;
 use midplane_device::envelope::Context;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Access to this process's contexts during an agreement. Called outside the device.
 pub trait Holder: Send {
@@ -114,7 +114,7 @@ impl<H: Holder> Agreement<H> {
         self.cells.clear();
         self.cells.extend_from_slice(&proposal);
         // SAFETY: the cells are on the heap, do not move, and are read only after the allreduce is complete.
-        let area = Area::from(unsafe { writing(&mut self.cells) });
+        let area = BufferSlice::from(unsafe { writing(&mut self.cells) });
         let mut allreduce = ThroughRoot::new(self.ranks, (area, area), size_of::<Proposal>());
         self.ahead = allreduce.next();
         self.under_way = Some((allreduce, round));

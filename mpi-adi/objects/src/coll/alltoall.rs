@@ -7,14 +7,14 @@ use crate::coll::schedule::{ALLTOALL, Buffer, Half, Lanes, MOST_LANES, Ranks, Sc
 use crate::coll::segments::{SEGMENT_BYTES, Walk};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Exchanges the parts of all ranks: `part` returns the data for a rank, `place` the buffer for the data from it.
 pub fn alltoall(
     comm: Communicator<'_>,
     function: &'static str,
-    part: &dyn Fn(CommRank) -> Area,
-    place: &dyn Fn(CommRank) -> Area,
+    part: &dyn Fn(CommRank) -> BufferSlice,
+    place: &dyn Fn(CommRank) -> BufferSlice,
 ) -> Result<(), Error> {
     let mut schedule = Pairs::new(Ranks::placed(comm), part, place);
     run_side_by_side(comm, function, &mut schedule, (1, 0), &mut |_, _| ())
@@ -25,7 +25,7 @@ pub fn alltoall(
 pub fn alltoall_in_place(
     comm: Communicator<'_>,
     function: &'static str,
-    place: &dyn Fn(CommRank) -> Area,
+    place: &dyn Fn(CommRank) -> BufferSlice,
 ) -> Result<(), Error> {
     let mut schedule = InPlace::new(Ranks::of(comm), place);
     let sizes = (1, SEGMENT_BYTES);
@@ -67,7 +67,7 @@ fn step(size: u32) -> u32 {
         .unwrap_or(1)
 }
 
-impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
+impl<P: Fn(CommRank) -> BufferSlice, Q: Fn(CommRank) -> BufferSlice> Pairs<P, Q> {
     pub(super) fn new(ranks: Ranks, part: P, place: Q) -> Self {
         Pairs {
             ranks,
@@ -98,7 +98,7 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for Pairs<P, Q> {
+impl<P: Fn(CommRank) -> BufferSlice, Q: Fn(CommRank) -> BufferSlice> Schedule for Pairs<P, Q> {
     fn next(&mut self) -> Option<Step> {
         (0..PAIRS).find_map(|lane| self.next_in(lane))
     }
@@ -139,7 +139,7 @@ pub(super) struct InPlace<P> {
     /// The round after the present partner.
     round: u32,
     peer: CommRank,
-    span: Area,
+    span: BufferSlice,
     walk: Walk,
     stage: Stage,
 }
@@ -157,14 +157,14 @@ const GIVEN: Half = Half::First;
 /// Segment of the received data.
 const TAKEN: Half = Half::Second;
 
-impl<P: Fn(CommRank) -> Area> InPlace<P> {
+impl<P: Fn(CommRank) -> BufferSlice> InPlace<P> {
     pub(super) fn new(ranks: Ranks, place: P) -> Self {
         InPlace {
             ranks,
             place,
             round: 0,
             peer: CommRank(ranks.own),
-            span: Area::EMPTY,
+            span: BufferSlice::EMPTY,
             walk: Walk::new(0, 1),
             stage: Stage::Load,
         }
@@ -179,7 +179,7 @@ impl<P: Fn(CommRank) -> Area> InPlace<P> {
         self.peer = CommRank((self.round + size - own) % size);
         self.round += 1;
         self.span = if self.peer.0 == own {
-            Area::EMPTY
+            BufferSlice::EMPTY
         } else {
             (self.place)(self.peer)
         };
@@ -188,7 +188,7 @@ impl<P: Fn(CommRank) -> Area> InPlace<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area> Schedule for InPlace<P> {
+impl<P: Fn(CommRank) -> BufferSlice> Schedule for InPlace<P> {
     fn next(&mut self) -> Option<Step> {
         let mut part = self.walk.part(self.span);
         while part.is_none() {

@@ -6,7 +6,7 @@ use crate::coll::run::run_alone;
 use crate::coll::schedule::{BARRIER, Buffer, Ranks, Schedule, Step};
 use crate::comm::Communicator;
 use crate::error::Error;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Blocks until every process has called it. A barrier of all processes runs along the lines of the torus if the
 /// network supports it ([`midplane_device::barrier`]); others use dissemination. Returns the errors of both.
@@ -44,7 +44,7 @@ impl Schedule for Dissemination {
             return None;
         }
         self.distance = distance * 2;
-        let nothing = Buffer::User(Area::EMPTY);
+        let nothing = Buffer::User(BufferSlice::EMPTY);
         Some(Step::Exchange {
             tag: BARRIER,
             given: (nothing, ranks.after(distance)),

@@ -9,14 +9,14 @@ use crate::coll::tree;
 use crate::coll::trees::Trees;
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_device::wire::INLINE_BYTES;
 
 /// Copies the root's span to that of every process.
 pub fn bcast(
     comm: Communicator<'_>,
     function: &'static str,
-    span: Area,
+    span: BufferSlice,
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
@@ -37,7 +37,7 @@ pub(super) enum Bcast {
 }
 
 impl Bcast {
-    pub(super) fn new(ranks: Ranks, span: Area, root: CommRank) -> Bcast {
+    pub(super) fn new(ranks: Ranks, span: BufferSlice, root: CommRank) -> Bcast {
         match ranks.grid {
             Some(grid) if span.len() > SHORT_BCAST => {
                 Bcast::Trees(Trees::new(ranks, grid, span, root))
@@ -60,7 +60,7 @@ impl Chosen for Bcast {
 
 /// Binomial tree: receives from the parent, then sends to the children, largest subtree first.
 pub(super) struct Binomial {
-    span: Area,
+    span: BufferSlice,
     root: CommRank,
     size: u32,
     /// Rank relative to the root.
@@ -72,7 +72,7 @@ pub(super) struct Binomial {
 }
 
 impl Binomial {
-    pub(super) fn new(ranks: Ranks, span: Area, root: CommRank) -> Binomial {
+    pub(super) fn new(ranks: Ranks, span: BufferSlice, root: CommRank) -> Binomial {
         let relative = ranks.before(root.0).0;
         Binomial {
             span,

@@ -13,10 +13,10 @@ use crate::coll::run::Combine;
 use crate::coll::run::Elements;
 use crate::comm::Communicator;
 use crate::error::{Class, Error};
-use midplane_device::barrier::call::{Allreduce, Turn};
-use midplane_device::barrier::{Differ, VALUE_BYTES};
+use midplane_device::barrier::call::{BarrierAllreduce, AllreduceProgress};
+use midplane_device::barrier::{BarrierMismatch, VALUE_BYTES};
 use midplane_device::interface::NetworkCollectives;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Runs the barrier of all processes; `is_last` marks the final one. Returns false without effect if the communicator
 /// does not contain all, or if the network does not provide a barrier. All processes get the same result. Fails with
@@ -41,7 +41,7 @@ pub fn barrier(
 pub(super) fn allreduce(
     comm: Communicator<'_>,
     function: &'static str,
-    (data, result): (Area, Area),
+    (data, result): (BufferSlice, BufferSlice),
     elements: Elements,
     combine: &mut Combine<'_>,
 ) -> Option<Result<(), Error>> {
@@ -50,13 +50,13 @@ pub(super) fn allreduce(
     if !(is_short && elements.commute && comm.is_of_all()) {
         return None;
     }
-    let mut call = Allreduce::new(data, result, elements.predefined);
+    let mut call = BarrierAllreduce::new(data, result, elements.predefined);
     loop {
         match comm.env().allreduce(function, &mut call, combine) {
-            Turn::NotOffered => return None,
-            Turn::Combine => call.combine(combine),
-            Turn::Over => return Some(Ok(())),
-            Turn::Differ(differ) => return Some(Err(error_of(differ))),
+            AllreduceProgress::Unsupported => return None,
+            AllreduceProgress::Combine => call.combine(combine),
+            AllreduceProgress::Done => return Some(Ok(())),
+            AllreduceProgress::Mismatch(differ) => return Some(Err(error_of(differ))),
         }
     }
 }
@@ -77,9 +77,9 @@ const LEFT_OUT: Error = Error::Wrong {
 };
 
 /// Returns the error of a collective other than MPI_Finalize.
-fn error_of(differ: Differ) -> Error {
+fn error_of(differ: BarrierMismatch) -> Error {
     match differ {
-        Differ::Last => TOO_MANY,
-        Differ::Values => DIFFER,
+        BarrierMismatch::Last => TOO_MANY,
+        BarrierMismatch::Values => DIFFER,
     }
 }

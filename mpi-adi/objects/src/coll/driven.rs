@@ -20,7 +20,7 @@ use midplane_device::Adi;
 use midplane_device::envelope::{Context, Rank};
 use midplane_device::interface::Device;
 use midplane_device::memory::UserMemory;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// View of a communicator by one of its processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,15 +96,15 @@ pub struct Buffers {
 #[derive(Clone, Copy)]
 struct Areas {
     part: usize,
-    given: Area,
-    taken: Area,
+    given: BufferSlice,
+    taken: BufferSlice,
 }
 
 impl Buffers {
     fn areas(&mut self) -> Areas {
-        fn area(bytes: &mut [u8]) -> Area {
+        fn area(bytes: &mut [u8]) -> BufferSlice {
             if bytes.is_empty() {
-                Area::EMPTY
+                BufferSlice::EMPTY
             } else {
                 unsafe { writing(bytes) }.into()
             }
@@ -120,9 +120,9 @@ impl Buffers {
 
 impl Areas {
     /// Returns a function from a rank to its part in a row of parts.
-    fn parts(self, row: Area) -> impl Fn(CommRank) -> Area + Send + use<> {
+    fn parts(self, row: BufferSlice) -> impl Fn(CommRank) -> BufferSlice + Send + use<> {
         move |rank| match self.part {
-            0 => Area::EMPTY,
+            0 => BufferSlice::EMPTY,
             part => row.part(rank.0 as usize * part, part),
         }
     }
@@ -268,7 +268,7 @@ fn within(
             plans::reduce(comm, areas, element, combine, own, ())
         }
         What::Reduce { root } => {
-            let areas = (given, Area::EMPTY);
+            let areas = (given, BufferSlice::EMPTY);
             plans::reduce(comm, areas, element, combine, CommRank(root), ())
         }
         What::Allreduce => {

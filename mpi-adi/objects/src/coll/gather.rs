@@ -5,15 +5,15 @@ use crate::coll::run::run;
 use crate::coll::schedule::{ALLGATHER, Buffer, GATHER, Ranks, SCATTER, Schedule, Step};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Gathers every process's `data` at the root; `place` returns the buffer for a rank. `data` may be the root's own
 /// buffer.
 pub fn gather(
     comm: Communicator<'_>,
     function: &'static str,
-    data: Area,
-    place: &dyn Fn(CommRank) -> Area,
+    data: BufferSlice,
+    place: &dyn Fn(CommRank) -> BufferSlice,
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
@@ -29,8 +29,8 @@ pub fn gather(
 pub fn scatter(
     comm: Communicator<'_>,
     function: &'static str,
-    part: &dyn Fn(CommRank) -> Area,
-    result: Area,
+    part: &dyn Fn(CommRank) -> BufferSlice,
+    result: BufferSlice,
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
@@ -46,8 +46,8 @@ pub fn scatter(
 pub fn allgather(
     comm: Communicator<'_>,
     function: &'static str,
-    data: Area,
-    place: &dyn Fn(CommRank) -> Area,
+    data: BufferSlice,
+    place: &dyn Fn(CommRank) -> BufferSlice,
 ) -> Result<(), Error> {
     run(comm, function, &mut Ring::new(Ranks::of(comm), data, place))
 }
@@ -57,7 +57,7 @@ pub fn allgather(
 pub fn allgather_in_runs(
     comm: Communicator<'_>,
     function: &'static str,
-    all: Area,
+    all: BufferSlice,
 ) -> Result<(), Error> {
     run(comm, function, &mut Runs::new(Ranks::of(comm), all))
 }
@@ -105,13 +105,13 @@ impl Star {
 /// The root copies its own data, then receives from one rank after the other.
 pub(super) struct Gather<P> {
     star: Star,
-    data: Area,
+    data: BufferSlice,
     place: P,
     is_copied: bool,
 }
 
-impl<P: Fn(CommRank) -> Area> Gather<P> {
-    pub(super) fn new(ranks: Ranks, data: Area, place: P, root: CommRank) -> Self {
+impl<P: Fn(CommRank) -> BufferSlice> Gather<P> {
+    pub(super) fn new(ranks: Ranks, data: BufferSlice, place: P, root: CommRank) -> Self {
         let star = Star::new(ranks, root);
         let is_copied = !star.is_root();
         Gather {
@@ -123,7 +123,7 @@ impl<P: Fn(CommRank) -> Area> Gather<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area> Schedule for Gather<P> {
+impl<P: Fn(CommRank) -> BufferSlice> Schedule for Gather<P> {
     fn next(&mut self) -> Option<Step> {
         if !self.is_copied {
             self.is_copied = true;
@@ -153,12 +153,12 @@ impl<P: Fn(CommRank) -> Area> Schedule for Gather<P> {
 pub(super) struct Scatter<P> {
     star: Star,
     part: P,
-    result: Area,
+    result: BufferSlice,
     is_copied: bool,
 }
 
-impl<P: Fn(CommRank) -> Area> Scatter<P> {
-    pub(super) fn new(ranks: Ranks, part: P, result: Area, root: CommRank) -> Self {
+impl<P: Fn(CommRank) -> BufferSlice> Scatter<P> {
+    pub(super) fn new(ranks: Ranks, part: P, result: BufferSlice, root: CommRank) -> Self {
         let star = Star::new(ranks, root);
         let is_copied = !star.is_root();
         Scatter {
@@ -170,7 +170,7 @@ impl<P: Fn(CommRank) -> Area> Scatter<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area> Schedule for Scatter<P> {
+impl<P: Fn(CommRank) -> BufferSlice> Schedule for Scatter<P> {
     fn next(&mut self) -> Option<Step> {
         let tag = SCATTER;
         if let Some(partner) = self.star.partner() {
@@ -202,13 +202,13 @@ impl<P: Fn(CommRank) -> Area> Schedule for Scatter<P> {
 /// Copies its own data. In round r it sends to the right the block that it received from the left one round before.
 pub(super) struct Ring<P> {
     ranks: Ranks,
-    data: Area,
+    data: BufferSlice,
     place: P,
     round: u32,
 }
 
-impl<P: Fn(CommRank) -> Area> Ring<P> {
-    pub(super) fn new(ranks: Ranks, data: Area, place: P) -> Self {
+impl<P: Fn(CommRank) -> BufferSlice> Ring<P> {
+    pub(super) fn new(ranks: Ranks, data: BufferSlice, place: P) -> Self {
         Ring {
             ranks,
             data,
@@ -218,7 +218,7 @@ impl<P: Fn(CommRank) -> Area> Ring<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area> Schedule for Ring<P> {
+impl<P: Fn(CommRank) -> BufferSlice> Schedule for Ring<P> {
     fn next(&mut self) -> Option<Step> {
         let (ranks, round) = (self.ranks, self.round);
         if round >= ranks.size {
@@ -244,7 +244,7 @@ impl<P: Fn(CommRank) -> Area> Schedule for Ring<P> {
 /// the split is at the same block for sender and receiver.
 pub(super) struct Runs {
     ranks: Ranks,
-    all: Area,
+    all: BufferSlice,
     /// Blocks present at the end of the round.
     held: u32,
     /// Distance of the partners of this round, and the remaining runs.
@@ -262,7 +262,7 @@ struct Run {
 
 impl Run {
     /// Removes and returns the piece before the wrap-around.
-    fn piece(&mut self, all: Area, size: u32) -> Option<Buffer> {
+    fn piece(&mut self, all: BufferSlice, size: u32) -> Option<Buffer> {
         let count = self.count.min(size - self.start);
         if count == 0 {
             return None;
@@ -279,7 +279,7 @@ impl Run {
 
 impl Runs {
     /// All blocks have the same length.
-    pub(super) fn new(ranks: Ranks, all: Area) -> Self {
+    pub(super) fn new(ranks: Ranks, all: BufferSlice) -> Self {
         Runs {
             ranks,
             all,

@@ -23,7 +23,7 @@
 use crate::coll::schedule::{BCAST, Buffer, Half, REDUCE, Ranks, Schedule, Step};
 use crate::comm::CommRank;
 use crate::grid::{At, Grid};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Returns the number of processes on one side of index `place` of a line; on a ring, half of the others.
 fn side(grid: &Grid, dim: usize, place: u16, is_plus: bool) -> u16 {
@@ -55,7 +55,7 @@ fn told_by(place: u16, len: u16) -> (u16, u16) {
 }
 
 pub(super) struct Spread {
-    span: Area,
+    span: BufferSlice,
     grid: Grid,
     own: At,
     /// Parent, the source of the first receive.
@@ -70,7 +70,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    pub(super) fn new(ranks: Ranks, grid: Grid, span: Area, root: CommRank) -> Spread {
+    pub(super) fn new(ranks: Ranks, grid: Grid, span: BufferSlice, root: CommRank) -> Spread {
         let (own, root) = (grid.at(ranks.own), grid.at(root.0));
         let mut spread = Spread {
             span,
@@ -166,8 +166,8 @@ enum Stage {
 pub(super) struct Halves {
     grid: Grid,
     own: At,
-    data: Area,
-    result: Area,
+    data: BufferSlice,
+    result: BufferSlice,
     stage: Stage,
     moves: [Option<Move>; 3],
     /// Segment with this process's partial result.
@@ -175,7 +175,7 @@ pub(super) struct Halves {
 }
 
 impl Halves {
-    pub(super) fn new(ranks: Ranks, grid: Grid, (data, result): (Area, Area)) -> Halves {
+    pub(super) fn new(ranks: Ranks, grid: Grid, (data, result): (BufferSlice, BufferSlice)) -> Halves {
         Halves {
             grid,
             own: grid.at(ranks.own),

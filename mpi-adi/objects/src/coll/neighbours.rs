@@ -5,16 +5,16 @@ use alloc::vec::{IntoIter, Vec};
 
 use crate::coll::schedule::{Buffer, NEIGHBOURS, Schedule, Step};
 use crate::comm::CommRank;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Starts all receives, then all sends. They must run concurrently; in sequence, a ring of processes would deadlock.
 pub(super) struct Neighbours {
-    from: IntoIter<(CommRank, Area)>,
-    to: IntoIter<(CommRank, Area)>,
+    from: IntoIter<(CommRank, BufferSlice)>,
+    to: IntoIter<(CommRank, BufferSlice)>,
 }
 
 impl Neighbours {
-    pub(super) fn new(from: Vec<(CommRank, Area)>, to: Vec<(CommRank, Area)>) -> Neighbours {
+    pub(super) fn new(from: Vec<(CommRank, BufferSlice)>, to: Vec<(CommRank, BufferSlice)>) -> Neighbours {
         let (from, to) = (from.into_iter(), to.into_iter());
         Neighbours { from, to }
     }

@@ -19,11 +19,11 @@ use crate::coll::schedule::{Lanes, Ranks, Schedule, Step};
 use crate::coll::segments::same_length;
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Function from a rank to its bytes.
-pub trait Part: Fn(CommRank) -> Area + Send + 'static {}
-impl<P: Fn(CommRank) -> Area + Send + 'static> Part for P {}
+pub trait Part: Fn(CommRank) -> BufferSlice + Send + 'static {}
+impl<P: Fn(CommRank) -> BufferSlice + Send + 'static> Part for P {}
 
 /// Function that combines elements: `right[i] = left[i] op right[i]`.
 pub trait Combining: FnMut(&[u8], &mut [u8]) + Send + 'static {}
@@ -93,7 +93,7 @@ pub fn barrier(comm: Communicator<'_>) -> Result<Plan, Error> {
 /// Creates the schedule of MPI_Ibcast.
 pub fn bcast(
     comm: Communicator<'_>,
-    span: Area,
+    span: BufferSlice,
     root: CommRank,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
@@ -104,7 +104,7 @@ pub fn bcast(
 /// Creates the schedule of MPI_Igather and MPI_Igatherv.
 pub fn gather(
     comm: Communicator<'_>,
-    data: Area,
+    data: BufferSlice,
     place: impl Part,
     root: CommRank,
     hold: impl Send + 'static,
@@ -117,7 +117,7 @@ pub fn gather(
 pub fn scatter(
     comm: Communicator<'_>,
     part: impl Part,
-    result: Area,
+    result: BufferSlice,
     root: CommRank,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
@@ -132,7 +132,7 @@ pub fn scatter(
 /// Creates the schedule of MPI_Iallgather and MPI_Iallgatherv.
 pub fn allgather(
     comm: Communicator<'_>,
-    data: Area,
+    data: BufferSlice,
     place: impl Part,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
@@ -152,7 +152,7 @@ pub fn alltoall_in_place(comm: Communicator<'_>, place: impl Part) -> Result<Pla
 /// Creates the schedule of MPI_Ireduce.
 pub fn reduce(
     comm: Communicator<'_>,
-    (data, result): (Area, Area),
+    (data, result): (BufferSlice, BufferSlice),
     element: usize,
     combine: impl Combining,
     root: CommRank,
@@ -169,7 +169,7 @@ pub fn reduce(
 /// Creates the schedule of MPI_Iallreduce.
 pub fn allreduce(
     comm: Communicator<'_>,
-    (data, result): (Area, Area),
+    (data, result): (BufferSlice, BufferSlice),
     elements: Elements,
     combine: impl Combining,
     hold: impl Send + 'static,
@@ -183,7 +183,7 @@ pub fn allreduce(
 pub fn reduce_scatter(
     comm: Communicator<'_>,
     part: impl Part,
-    result: Area,
+    result: BufferSlice,
     element: usize,
     combine: impl Combining,
     hold: impl Send + 'static,
@@ -196,7 +196,7 @@ pub fn reduce_scatter(
 /// Creates the schedule of MPI_Iscan and MPI_Iexscan.
 pub fn scan(
     comm: Communicator<'_>,
-    (data, result): (Area, Area),
+    (data, result): (BufferSlice, BufferSlice),
     element: usize,
     combine: impl Combining,
     inclusive: bool,
@@ -210,8 +210,8 @@ pub fn scan(
 /// Sends a message to each rank of `to`, and receives one from each rank of `from`. Messages between the same two ranks
 /// match in list order.
 pub fn neighbours(
-    from: Vec<(CommRank, Area)>,
-    to: Vec<(CommRank, Area)>,
+    from: Vec<(CommRank, BufferSlice)>,
+    to: Vec<(CommRank, BufferSlice)>,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
     let messages = from.len() + to.len();

@@ -16,7 +16,7 @@ use crate::comm::{CommRank, Communicator};
 use crate::datatype::Basic;
 use crate::error::Error;
 use crate::op::Op;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Returns the combining function of a predefined operation. Fails with [`Error::Undefined`].
 pub fn predefined(op: Op, basic: Basic) -> Result<impl FnMut(&[u8], &mut [u8]), Error> {
@@ -33,7 +33,7 @@ pub fn predefined(op: Op, basic: Basic) -> Result<impl FnMut(&[u8], &mut [u8]), 
 /// element is longer than a segment and the heap has no space for two.
 pub fn combine_local(
     comm: Communicator<'_>,
-    (left, right): (Area, Area),
+    (left, right): (BufferSlice, BufferSlice),
     element: usize,
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
@@ -50,7 +50,7 @@ pub fn combine_local(
 
 fn combine_through(
     comm: Communicator<'_>,
-    (left, right): (Area, Area),
+    (left, right): (BufferSlice, BufferSlice),
     element: usize,
     combine: &mut Combine<'_>,
     [a, b]: [&mut [u8]; 2],
@@ -71,7 +71,7 @@ fn combine_through(
 pub fn reduce(
     comm: Communicator<'_>,
     function: &'static str,
-    (data, result): (Area, Area),
+    (data, result): (BufferSlice, BufferSlice),
     element: usize,
     combine: &mut Combine<'_>,
     root: CommRank,
@@ -89,7 +89,7 @@ pub fn reduce(
 pub fn allreduce(
     comm: Communicator<'_>,
     function: &'static str,
-    (data, result): (Area, Area),
+    (data, result): (BufferSlice, BufferSlice),
     elements: Elements,
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
@@ -107,8 +107,8 @@ pub fn allreduce(
 pub fn reduce_scatter(
     comm: Communicator<'_>,
     function: &'static str,
-    part: &dyn Fn(CommRank) -> Area,
-    result: Area,
+    part: &dyn Fn(CommRank) -> BufferSlice,
+    result: BufferSlice,
     element: usize,
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
@@ -125,8 +125,8 @@ pub fn reduce_scatter(
 pub(super) struct Reduce {
     ranks: Ranks,
     root: CommRank,
-    data: Area,
-    result: Area,
+    data: BufferSlice,
+    result: BufferSlice,
     walk: Walk,
     stage: Stage,
 }
@@ -145,7 +145,7 @@ enum Stage {
 impl Reduce {
     pub(super) fn new(
         ranks: Ranks,
-        (data, result): (Area, Area),
+        (data, result): (BufferSlice, BufferSlice),
         element: usize,
         root: CommRank,
     ) -> Reduce {
@@ -255,7 +255,7 @@ pub(super) enum Allreduce {
 impl Allreduce {
     pub(super) fn new(
         ranks: Ranks,
-        areas: (Area, Area),
+        areas: (BufferSlice, BufferSlice),
         Elements { size, commute, .. }: Elements,
     ) -> Allreduce {
         let bytes = areas.0.len();
@@ -288,7 +288,7 @@ pub(super) struct ThroughRoot {
 }
 
 impl ThroughRoot {
-    pub(super) fn new(ranks: Ranks, (data, result): (Area, Area), element: usize) -> ThroughRoot {
+    pub(super) fn new(ranks: Ranks, (data, result): (BufferSlice, BufferSlice), element: usize) -> ThroughRoot {
         let root = CommRank(0);
         ThroughRoot {
             reduce: Reduce::new(ranks, (data, result), element, root),
@@ -310,15 +310,15 @@ impl Schedule for ThroughRoot {
 pub(super) struct ReduceScatter<P> {
     ranks: Ranks,
     part: P,
-    result: Area,
+    result: BufferSlice,
     element: usize,
     reduce: Reduce,
     /// Root of the next reduction.
     next_root: u32,
 }
 
-impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
-    pub(super) fn new(ranks: Ranks, part: P, result: Area, element: usize) -> Self {
+impl<P: Fn(CommRank) -> BufferSlice> ReduceScatter<P> {
+    pub(super) fn new(ranks: Ranks, part: P, result: BufferSlice, element: usize) -> Self {
         let root = CommRank(0);
         let reduce = Reduce::new(ranks, (part(root), result), element, root);
         ReduceScatter {
@@ -332,7 +332,7 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area> Schedule for ReduceScatter<P> {
+impl<P: Fn(CommRank) -> BufferSlice> Schedule for ReduceScatter<P> {
     fn next(&mut self) -> Option<Step> {
         loop {
             if let Some(step) = self.reduce.next() {

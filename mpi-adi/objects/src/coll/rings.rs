@@ -17,7 +17,7 @@ use crate::coll::schedule::{Buffer, Half, LANES, Lanes, Ranks, Schedule, Step};
 use crate::coll::segments::{RING_BYTES, whole};
 use crate::comm::CommRank;
 use crate::grid::{At, Grid};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Maximum number of lanes.
 const MOST: usize = 6;
@@ -66,8 +66,8 @@ struct Lane {
 pub(super) struct Rings {
     grid: Grid,
     own: At,
-    data: Area,
-    result: Area,
+    data: BufferSlice,
+    result: BufferSlice,
     element: usize,
     count: usize,
     lanes: [Lane; MOST],
@@ -75,12 +75,12 @@ pub(super) struct Rings {
 
 /// Messages of a hop, and the location of the received segment.
 struct Hop {
-    given: Area,
+    given: BufferSlice,
     dest: CommRank,
-    taken: Area,
+    taken: BufferSlice,
     source: CommRank,
     /// Operand to combine with it; `None`: the data is received directly in its final location.
-    own: Option<Area>,
+    own: Option<BufferSlice>,
     /// Maximum bytes of a message.
     most: usize,
 }
@@ -89,7 +89,7 @@ impl Rings {
     pub(super) fn new(
         ranks: Ranks,
         grid: Grid,
-        (data, result): (Area, Area),
+        (data, result): (BufferSlice, BufferSlice),
         element: usize,
     ) -> Rings {
         let own = grid.at(ranks.own);
@@ -134,9 +134,9 @@ impl Rings {
         }
     }
 
-    fn bytes(&self, of: Area, run: Run) -> Area {
+    fn bytes(&self, of: BufferSlice, run: Run) -> BufferSlice {
         match run.len {
-            0 => Area::EMPTY,
+            0 => BufferSlice::EMPTY,
             len => of.part(run.from * self.element, len * self.element),
         }
     }
@@ -165,9 +165,9 @@ fn message(longest: usize, element: usize) -> usize {
 }
 
 /// Returns at most `most` bytes of an area from `at` on.
-fn piece(area: Area, at: usize, most: usize) -> Area {
+fn piece(area: BufferSlice, at: usize, most: usize) -> BufferSlice {
     match area.len().saturating_sub(at) {
-        0 => Area::EMPTY,
+        0 => BufferSlice::EMPTY,
         left => area.part(at, left.min(most)),
     }
 }

@@ -6,8 +6,8 @@ use crate::comm::{Communicator, Partners, Status};
 use crate::error::Error;
 use crate::lend::writing;
 use midplane_device::memory::Span;
-use midplane_device::memory::area::TypedSlot;
-use midplane_device::request::Mode;
+use midplane_device::memory::buffer_slice::TypedSlot;
+use midplane_device::request::SendMode;
 
 /// Function that combines elements: `right[i] = left[i] op right[i]`.
 pub type Combine<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
@@ -114,7 +114,7 @@ impl<'s, 'c> Workspace<'s, 'c> {
         let [first, second] = &mut [TypedSlot::EMPTY; 2];
         match step {
             Step::Send { dest, tag, data } => {
-                partners.send_span(function, self.span(data, first), dest, tag, Mode::Standard)
+                partners.send_span(function, self.span(data, first), dest, tag, SendMode::Standard)
             }
             Step::Receive { source, tag, data } => {
                 let span = self.span(data, first);
@@ -143,7 +143,7 @@ impl<'s, 'c> Workspace<'s, 'c> {
             } => {
                 for dest in dests.iter() {
                     let given = self.span(Buffer::User(given), first);
-                    partners.send_span(function, given, dest, tag, Mode::Standard)?;
+                    partners.send_span(function, given, dest, tag, SendMode::Standard)?;
                 }
                 let Some((taken, source)) = taken else {
                     return Ok(());

@@ -38,12 +38,12 @@ use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
 use midplane_device::envelope::Tag;
 use midplane_device::interface::{
-    Cancel, Device, Incoming, Outgoing, RequestMemory, Reserve, TestResult,
+    CancelPhase, Device, IncomingMessage, OutgoingMessage, RequestMemory, ReserveAction, TestResult,
 };
-use midplane_device::kernel::CallNote;
+use midplane_device::kernel::CallInfo;
 use midplane_device::memory::Span;
-use midplane_device::memory::area::{Area, TypedSlot};
-use midplane_device::request::{KEPT_SLOTS, Mode, RequestId, RequestPool};
+use midplane_device::memory::buffer_slice::{BufferSlice, TypedSlot};
+use midplane_device::request::{RESERVED_SLOTS, SendMode, RequestId, RequestPool};
 use midplane_device::wire::INLINE_BYTES;
 
 /// Work of a collective, with all data that belongs to it.
@@ -244,7 +244,7 @@ pub(super) fn run_side_by_side(
         let bytes = sizes.0.max(RING_BYTES.min(sizes.1));
         if let Ok(mut flight) = Flight::new(comm, function, bytes, (lanes, false)) {
             let mut work = Lent { schedule, combine };
-            let note = CallNote::of(function);
+            let note = CallInfo::without_peer(function);
             while !flight.advance(comm, &mut work)? {
                 block_until(comm.env(), note, || flight.is_ready_outside(comm));
             }
@@ -288,7 +288,7 @@ enum Left {
     /// Only the end.
     Nothing,
     /// The rest of a lane's [`Step::Copy`].
-    Copy { lane: usize, from: Area, to: Area },
+    Copy { lane: usize, from: BufferSlice, to: BufferSlice },
     /// This error, to be returned by a call.
     Error(Error),
 }
@@ -352,7 +352,7 @@ impl Flight {
     /// Reserves device memory for `messages` messages, or none.
     fn reserve_all(&mut self, comm: Communicator<'_>, messages: usize) -> Result<(), Error> {
         for _ in 0..messages {
-            if let Err(error) = self.reserve(comm, KEPT_SLOTS) {
+            if let Err(error) = self.reserve(comm, RESERVED_SLOTS) {
                 self.end(comm);
                 return Err(error);
             }
@@ -361,7 +361,7 @@ impl Flight {
     }
 
     fn reserve(&mut self, comm: Communicator<'_>, keep: u32) -> Result<(), Error> {
-        comm.env().reserve(Reserve::Message { keep })?;
+        comm.env().reserve(ReserveAction::Message { keep })?;
         self.reserved += 1;
         Ok(())
     }
@@ -371,7 +371,7 @@ impl Flight {
         let messages = core::mem::take(&mut self.reserved);
         if messages > 0 {
             // It cannot fail.
-            let _ = comm.env().reserve(Reserve::Return { messages });
+            let _ = comm.env().reserve(ReserveAction::Return { messages });
         }
     }
 
@@ -421,7 +421,7 @@ impl Flight {
         let result = result.map_err(|error| work.explained(error));
         if result.is_err() {
             for message in self.messages.drain(..) {
-                comm.env().cancel(self.function, message.id, Cancel::Finish);
+                comm.env().cancel(self.function, message.id, CancelPhase::Finish);
             }
         }
         if !matches!(result, Ok(false)) {
@@ -512,7 +512,7 @@ impl Flight {
         };
         // Only one remainder can be stored.
         let is_next = !matches!(self.left, Left::Copy { lane: of, .. } if of != lane);
-        let is_reserved = comm.env().reserve(Reserve::Check).is_ok();
+        let is_reserved = comm.env().reserve(ReserveAction::Check).is_ok();
         let enough = self.reserved as usize >= self.lanes.messages && is_reserved;
         let may = **steps > 0 && enough && is_next && !work.is_for_calls();
         **steps -= u32::from(may);
@@ -526,7 +526,7 @@ impl Flight {
             && from.len() == to.len()
             && from != to
         {
-            let rest = |area: &Area| area.part(SEGMENT_BYTES, area.len() - SEGMENT_BYTES);
+            let rest = |area: &BufferSlice| area.part(SEGMENT_BYTES, area.len() - SEGMENT_BYTES);
             let (rest_from, rest_to) = (rest(from), rest(to));
             self.left = Left::Copy {
                 lane,
@@ -556,9 +556,9 @@ impl Flight {
         turn.has_moved = true;
         // Reserves the memory that becomes free. If others have used it, the flight reserves available memory later.
         let reserve = if turn.is_call() {
-            Reserve::Message { keep: 0 }
+            ReserveAction::Message { keep: 0 }
         } else {
-            Reserve::FreeMessage
+            ReserveAction::FreeMessage
         };
         let mut result = Ok(true);
         messages.retain(|message| {
@@ -627,13 +627,13 @@ impl Flight {
         let partners = comm.partners().for_collectives();
         // Eager data keeps the order of the RTSs, and so uses one route; rendezvous data uses all routes.
         let mode = match span.len() > INLINE_BYTES {
-            true if self.lanes.cross => Mode::Synchronous,
-            false if followed => Mode::Followed,
-            _ => Mode::Standard,
+            true if self.lanes.cross => SendMode::Synchronous,
+            false if followed => SendMode::StandardDelayedAck,
+            _ => SendMode::Standard,
         };
         let to = partners.send_to(span, dest, tag, mode)?;
         let memory = self.memory(is_call);
-        let outgoing = Outgoing { to, span };
+        let outgoing = OutgoingMessage { to, span };
         let id = comm.env().start_send(self.function, &outgoing, memory)?;
         self.has_begun = true;
         let expected = None;
@@ -642,7 +642,7 @@ impl Flight {
             // The send is complete already.
             None if is_call => self.reserve(comm, 0).unwrap_or_default(),
             None => {
-                self.reserved += u32::from(comm.env().reserve(Reserve::FreeMessage).is_ok());
+                self.reserved += u32::from(comm.env().reserve(ReserveAction::FreeMessage).is_ok());
             }
         }
         Ok(())
@@ -659,7 +659,7 @@ impl Flight {
         let partners = comm.partners().for_collectives();
         let pattern = partners.pattern(Some(source), Some(tag))?;
         let memory = self.memory(is_call);
-        let incoming = Incoming { pattern, span };
+        let incoming = IncomingMessage { pattern, span };
         let id = comm.env().start_receive(self.function, &incoming, memory)?;
         self.has_begun = true;
         let expected = Some(span.len());

@@ -6,14 +6,14 @@ use crate::coll::schedule::{Buffer, Half, Ranks, SCAN, Schedule, Step};
 use crate::coll::segments::{Walk, same_length};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Combines the data of the ranks up to each rank (`inclusive`) or before it, into `result`. It must be as long as
 /// `data`, and may be `data`. The exclusive result of rank 0 is unchanged.
 pub fn scan(
     comm: Communicator<'_>,
     function: &'static str,
-    (data, result): (Area, Area),
+    (data, result): (BufferSlice, BufferSlice),
     element: usize,
     combine: &mut Combine<'_>,
     inclusive: bool,
@@ -32,8 +32,8 @@ const UP_TO: Half = Half::Second;
 /// Passes segments along the chain of the ranks.
 pub(super) struct Scan {
     ranks: Ranks,
-    data: Area,
-    result: Area,
+    data: BufferSlice,
+    result: BufferSlice,
     inclusive: bool,
     walk: Walk,
     stage: Stage,
@@ -52,7 +52,7 @@ enum Stage {
 impl Scan {
     pub(super) fn new(
         ranks: Ranks,
-        (data, result): (Area, Area),
+        (data, result): (BufferSlice, BufferSlice),
         element: usize,
         inclusive: bool,
     ) -> Scan {

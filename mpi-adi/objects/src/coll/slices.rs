@@ -9,7 +9,7 @@ use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::lend::{reading, writing};
 use crate::op::Op;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Returns elements of this size for a predefined operation, all of which commute (section 5.9.2).
 fn commuting(size: usize) -> Elements {
@@ -43,8 +43,8 @@ impl Communicator<'_> {
         // SAFETY: the call finishes all of its requests before it returns and the borrows of the slices end.
         let (send, recv) = unsafe {
             (
-                Area::from(reading(cast_slice(send))),
-                Area::from(writing(cast_slice_mut(recv))),
+                BufferSlice::from(reading(cast_slice(send))),
+                BufferSlice::from(writing(cast_slice_mut(recv))),
             )
         };
         let mut combine = coll::predefined(op, T::BASIC)?;
@@ -60,7 +60,7 @@ impl Communicator<'_> {
     /// Combines the masks of all processes by bitwise AND, in place.
     pub fn and_masks(self, function: &'static str, masks: &mut [u64]) -> Result<(), Error> {
         // SAFETY: the call finishes all of its requests before it returns and the borrow of the slice ends.
-        let masks = Area::from(unsafe { writing(cast_slice_mut(masks)) });
+        let masks = BufferSlice::from(unsafe { writing(cast_slice_mut(masks)) });
         let mut combine = coll::predefined(Op::Band, u64::BASIC)?;
         coll::allreduce(
             self,
@@ -75,7 +75,7 @@ impl Communicator<'_> {
     /// long.
     pub fn share_bytes(self, function: &'static str, all: &mut [u8]) -> Result<(), Error> {
         // SAFETY: the call finishes all of its requests before it returns and the borrow of the slice ends.
-        let all = Area::from(unsafe { writing(all) });
+        let all = BufferSlice::from(unsafe { writing(all) });
         coll::allgather_in_runs(self, function, all)
     }
 
@@ -88,10 +88,10 @@ impl Communicator<'_> {
         (recv, place): (&mut [u8], &dyn Fn(CommRank) -> Range<usize>),
     ) -> Result<(), Error> {
         // SAFETY: the call finishes all of its requests before it returns and the borrows of the slices end.
-        let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
-        let within = |area: Area, bytes: Range<usize>| {
+        let (send, recv) = unsafe { (BufferSlice::from(reading(send)), BufferSlice::from(writing(recv))) };
+        let within = |area: BufferSlice, bytes: Range<usize>| {
             if bytes.is_empty() {
-                Area::EMPTY
+                BufferSlice::EMPTY
             } else {
                 area.part(bytes.start, bytes.end - bytes.start)
             }

@@ -26,7 +26,7 @@ use crate::coll::schedule::{Dests, LANES, Lanes, MOST_LANES, Ranks, Schedule, St
 use crate::coll::segments::RING_BYTES;
 use crate::comm::CommRank;
 use crate::grid::{At, Grid};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_device::wire::INLINE_BYTES;
 
 /// Maximum number of trees.
@@ -51,7 +51,7 @@ struct Tree {
 }
 
 pub(super) struct Trees {
-    span: Area,
+    span: BufferSlice,
     piece: usize,
     /// Lanes of a tree.
     each: usize,
@@ -62,7 +62,7 @@ pub(super) struct Trees {
 }
 
 impl Trees {
-    pub(super) fn new(ranks: Ranks, grid: Grid, span: Area, root: CommRank) -> Trees {
+    pub(super) fn new(ranks: Ranks, grid: Grid, span: BufferSlice, root: CommRank) -> Trees {
         let (own, root) = (grid.at(ranks.own), grid.at(root.0));
         let mut trees = [Tree::default(); TREES];
         let mut count = 0;
@@ -90,7 +90,7 @@ impl Trees {
     }
 
     /// Returns the piece with index `number` of a tree's part.
-    fn piece(&self, tree: usize, number: usize) -> Option<Area> {
+    fn piece(&self, tree: usize, number: usize) -> Option<BufferSlice> {
         let bound = |tree: usize| {
             let (whole, rest) = (self.span.len() / self.count, self.span.len() % self.count);
             whole * tree + rest.min(tree)
@@ -187,7 +187,7 @@ impl Schedule for Trees {
                 let taken = place(number).map(|area| (area, source));
                 let given = match number.checked_sub(1) {
                     Some(before) => (place(before)?, children),
-                    None => (Area::EMPTY, Dests::default()),
+                    None => (BufferSlice::EMPTY, Dests::default()),
                 };
                 if taken.is_none() && given.1.is_empty() {
                     return None;

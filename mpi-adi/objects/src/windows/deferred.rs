@@ -7,9 +7,9 @@ use super::state::{Hold, Home, Kept, Window};
 use super::transport::WindowCondition;
 use crate::error::Error;
 use midplane_device::memory::Span;
-use midplane_device::rma::deferred::Operation;
-use midplane_device::rma::epochs::{Serial, Told, Watch};
-use midplane_device::rma::wire::Head;
+use midplane_device::rma::deferred_ops::RecordedOperation;
+use midplane_device::rma::epochs::{WindowSequence, TicketRef, WindowEvent};
+use midplane_device::rma::wire::RequestHead;
 
 /// Origin operands of an operation to be recorded; [`Span::EMPTY`] if it has none.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ impl<H: Home> Window<'_, H> {
     pub fn sweep(&self) -> Result<(), Error> {
         self.with(|state| {
             let is_over =
-                |kept: &Kept<H::Hold>| self.is(WindowCondition::Over(Watch::Done(kept.operation)));
+                |kept: &Kept<H::Hold>| self.is(WindowCondition::Over(WindowEvent::Done(kept.operation)));
             // No function of the program and no call runs under this lock, because the device does not call back.
             state.kept.retain(|kept| !is_over(kept).unwrap_or(true));
             Ok(())
@@ -39,18 +39,18 @@ impl<H: Home> Window<'_, H> {
     pub fn defer<E: Elements<Hold = H::Hold>>(
         &self,
         place: &TargetBase,
-        (head, operands): (Head, Operands),
+        (head, operands): (RequestHead, Operands),
         (elements, bytes, unit): (&E, usize, usize),
         [first, second, third]: [Option<H::Hold>; 3],
-        told: Told,
-    ) -> Result<Serial, Error> {
+        told: TicketRef,
+    ) -> Result<WindowSequence, Error> {
         self.sweep()?;
         let to = elements.places(place.base as usize, bytes)?;
         self.with(|state| {
             let none = |_| no_room::<Kept<H::Hold>>(1);
             state.kept.try_reserve(1).map_err(none)
         })?;
-        let operation = Operation {
+        let operation = RecordedOperation {
             head,
             from: operands.from,
             compare: operands.compare,

@@ -11,7 +11,7 @@ use crate::op::Op;
 use crate::process::Env;
 use midplane_device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, boxed, boxed_with, runs};
 use midplane_device::rma::calls::{OneSidedCalls, WindowCall, WindowError};
-use midplane_device::rma::{self, OneSided, Peer};
+use midplane_device::rma::{self, OneSided, WindowPeer};
 
 /// A process's part of a window.
 #[derive(Clone, Copy, Debug)]
@@ -82,8 +82,8 @@ pub fn enter_device<R>(
     let mut peers = Vec::new();
     peers
         .try_reserve_exact(size)
-        .map_err(|_| no_room::<Peer>(size))?;
-    peers.resize(size, Peer::default());
+        .map_err(|_| no_room::<WindowPeer>(size))?;
+    peers.resize(size, WindowPeer::default());
     let mut regions = Vec::new();
     if let Some(memory) = memory {
         regions

@@ -7,11 +7,11 @@ use crate::error::{Class, Error};
 use crate::one_sided::{Operation, element_bytes, number_of, only_basic};
 use midplane_device::envelope::Rank;
 use midplane_device::memory::Span;
-use midplane_device::rma::epochs::Serial;
+use midplane_device::rma::epochs::WindowSequence;
 use midplane_device::rma::wire::{
-    HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece_head,
+    HEAD_BYTES, RequestHead, PacketKind, MOST_BYTES, PIECE_BYTES, emit_piece_head,
 };
-use midplane_device::rma::{Awaited, MOST_GET, Pieces, Question, get_request};
+use midplane_device::rma::{ReplyPurpose, MOST_GET, DataPieces, TargetRequest, get_request};
 
 /// Bytes of a result that fits in a reply packet.
 const RESULT_BYTES: usize = 16;
@@ -48,7 +48,7 @@ pub struct TargetBase {
     /// Address at the target, before the datatype applies.
     pub base: i128,
     /// Epoch of the operation.
-    pub epoch: Serial,
+    pub epoch: WindowSequence,
     /// Operations are sent directly; otherwise they are recorded.
     pub is_straight: bool,
 }
@@ -109,7 +109,7 @@ pub fn made_of(
 }
 
 /// Creates the header of a packet about `len` bytes at an address of a target.
-fn packet_about(head: Head, place: u64, len: usize) -> [u8; HEAD_BYTES + PIECE_BYTES] {
+fn packet_about(head: RequestHead, place: u64, len: usize) -> [u8; HEAD_BYTES + PIECE_BYTES] {
     let mut packet = [0; HEAD_BYTES + PIECE_BYTES];
     head.emit(&mut packet);
     emit_piece_head(&mut packet[HEAD_BYTES..], place, len);
@@ -120,7 +120,7 @@ fn packet_about(head: Head, place: u64, len: usize) -> [u8; HEAD_BYTES + PIECE_B
 struct Fetch<'a, H> {
     window: &'a Window<'a, H>,
     place: &'a TargetBase,
-    head: Head,
+    head: RequestHead,
     /// Operand; not read for MPI_NO_OP.
     from: Option<Span>,
     into: Span,
@@ -131,9 +131,9 @@ impl<H: Home> Fetch<'_, H> {
     /// packet, because the target stores it until it is transmitted, if it has the memory.
     fn ask(&self, place: u64, offset: usize, len: usize) {
         let operand = self.from.map(|from| (from, offset, len));
-        let question = Question {
+        let question = TargetRequest {
             target: self.place.rank,
-            awaited: Awaited::Result(len as u32),
+            awaited: ReplyPurpose::Result(len as u32),
             into: (self.into, offset),
             packet: &packet_about(self.head, place, len),
             operands: operand.as_slice(),
@@ -202,11 +202,11 @@ impl<H: Home> Window<'_, H> {
     }
 
     /// Returns the header of packets that combine elements.
-    pub fn combining(&self, kind: Kind, operation: Operation, basic: Basic) -> Head {
-        Head {
+    pub fn combining(&self, kind: PacketKind, operation: Operation, basic: Basic) -> RequestHead {
+        RequestHead {
             operation: operation.number(),
             datatype: number_of(basic),
-            ..Head::new(kind, self.context())
+            ..RequestHead::new(kind, self.context())
         }
     }
 
@@ -214,12 +214,12 @@ impl<H: Home> Window<'_, H> {
     pub fn send(
         &self,
         place: &TargetBase,
-        head: Head,
+        head: RequestHead,
         (from, unit): (Span, usize),
         elements: &impl Elements,
     ) {
         elements.runs(from.len(), |at, offset, len| {
-            self.put(Pieces {
+            self.put(DataPieces {
                 target: place.rank,
                 head,
                 unit,
@@ -245,12 +245,12 @@ impl<H: Home> Window<'_, H> {
                 let bytes = (len - passed).min(MOST_GET as usize);
                 let from = place.at(at) + passed as u64;
                 let mut packet = [0; 32];
-                let awaited = Awaited::Data {
+                let awaited = ReplyPurpose::Data {
                     place: from,
                     len: bytes as u32,
                 };
                 let length = get_request(&mut packet, self.context(), from, bytes as u32);
-                self.ask(&Question {
+                self.ask(&TargetRequest {
                     target: place.rank,
                     awaited,
                     into: (into, done + passed),
@@ -270,7 +270,7 @@ impl<H: Home> Window<'_, H> {
     pub fn fetch(
         &self,
         place: &TargetBase,
-        head: Head,
+        head: RequestHead,
         (from, into): (Option<Span>, Span),
         (elements, bytes, unit): (&impl Elements, usize, usize),
     ) {
@@ -291,11 +291,11 @@ impl<H: Home> Window<'_, H> {
 
     /// Compares and swaps an element of `len` bytes, at most `RESULT_BYTES`, at a target; requests the old value.
     pub fn swap(&self, place: &TargetBase, (new, compare, into): (Span, Span, Span), len: usize) {
-        self.ask(&Question {
+        self.ask(&TargetRequest {
             target: place.rank,
-            awaited: Awaited::Result(len as u32),
+            awaited: ReplyPurpose::Result(len as u32),
             into: (into, 0),
-            packet: &packet_about(Head::new(Kind::Compare, self.context()), place.at(0), len),
+            packet: &packet_about(RequestHead::new(PacketKind::Compare, self.context()), place.at(0), len),
             operands: &[(compare, 0, len), (new, 0, len)],
         });
     }

@@ -7,7 +7,7 @@ use crate::error::{Class, Error};
 use crate::process::Env;
 use midplane_device::envelope::{Context, Rank};
 use midplane_device::memory::Span;
-use midplane_device::rma::epochs::Serial;
+use midplane_device::rma::epochs::WindowSequence;
 
 /// Size in bytes of a process's part of a window, and its displacement unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub struct Extent {
 /// An access epoch opened by the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Opened {
-    pub epoch: Serial,
+    pub epoch: WindowSequence,
     /// Operations are sent directly to their targets: the epoch is open there, and no earlier packet is pending.
     pub is_ready: bool,
     /// The same for the last target only.
@@ -71,7 +71,7 @@ pub trait Hold {
 
 /// Resources of a deferred operation until it is complete.
 pub(super) struct Kept<H> {
-    pub operation: Serial,
+    pub operation: WindowSequence,
     /// Its buffers, and the description of the target's elements.
     pub _holds: [Option<H>; 4],
 }
@@ -85,7 +85,7 @@ pub struct State<H> {
     /// State of the access epoch.
     pub access: Access,
     /// Open exposure epoch (MPI_Win_post).
-    pub exposure: Option<Serial>,
+    pub exposure: Option<WindowSequence>,
     pub(super) kept: Vec<Kept<H>>,
 }
 

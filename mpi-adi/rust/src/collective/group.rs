@@ -7,7 +7,7 @@ use super::operation::{Combines, combining};
 use crate::datatype::lent::{EqualParts, Parts, same_length};
 use crate::request::under_way;
 use crate::topology::{InterCommunicator, Record};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::inter::{self, Role};
 use midplane_objects::coll::{self, Combine, Elements, Plan, plans};
 use midplane_objects::comm::CommRank;
@@ -59,27 +59,27 @@ pub(super) trait Group: Copy {
     fn partners(self) -> usize;
 
     /// Returns the parts for a reduce_scatter whose result contains `bytes` bytes at each process.
-    fn blocks(self, all: Area, bytes: usize, element: usize) -> Result<EqualParts, Error>;
+    fn blocks(self, all: BufferSlice, bytes: usize, element: usize) -> Result<EqualParts, Error>;
 
     fn barrier<M: Mode>(self, mode: M) -> Done<M>;
 
-    fn bcast<M: Mode>(self, mode: M, span: Area, root: Self::Root) -> Done<M>;
+    fn bcast<M: Mode>(self, mode: M, span: BufferSlice, root: Self::Root) -> Done<M>;
 
-    fn gather<M: Mode>(self, mode: M, data: Area, place: impl Parts, root: Self::Root) -> Done<M>;
+    fn gather<M: Mode>(self, mode: M, data: BufferSlice, place: impl Parts, root: Self::Root) -> Done<M>;
 
-    fn scatter<M: Mode>(self, mode: M, part: impl Parts, result: Area, root: Self::Root)
+    fn scatter<M: Mode>(self, mode: M, part: impl Parts, result: BufferSlice, root: Self::Root)
     -> Done<M>;
 
-    fn allgather<M: Mode>(self, mode: M, data: Area, place: impl Parts) -> Done<M>;
+    fn allgather<M: Mode>(self, mode: M, data: BufferSlice, place: impl Parts) -> Done<M>;
 
     fn alltoall<M: Mode>(self, mode: M, part: impl Parts, place: impl Parts) -> Done<M>;
 
     /// Reduces data into the result; the result is used at the root of a communicator only.
-    fn reduce<M: Mode>(self, mode: M, areas: (Area, Area), root: Self::Root) -> Done<M>;
+    fn reduce<M: Mode>(self, mode: M, areas: (BufferSlice, BufferSlice), root: Self::Root) -> Done<M>;
 
-    fn allreduce<M: Mode>(self, mode: M, areas: (Area, Area)) -> Done<M>;
+    fn allreduce<M: Mode>(self, mode: M, areas: (BufferSlice, BufferSlice)) -> Done<M>;
 
-    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: impl Parts) -> Done<M>;
+    fn reduce_scatter<M: Mode>(self, mode: M, result: BufferSlice, part: impl Parts) -> Done<M>;
 }
 
 /// Defines the collectives, one per row: arguments, parts among them, blocking implementation, schedule.
@@ -109,7 +109,7 @@ impl Group for &Rc<Record> {
         self.membership().size as usize
     }
 
-    fn blocks(self, all: Area, bytes: usize, _: usize) -> Result<EqualParts, Error> {
+    fn blocks(self, all: BufferSlice, bytes: usize, _: usize) -> Result<EqualParts, Error> {
         same_length(bytes * self.partners(), all.len())?;
         Ok(EqualParts(all, bytes))
     }
@@ -119,23 +119,23 @@ impl Group for &Rc<Record> {
 
         barrier(self) []
             => coll::barrier(core, function), plans::barrier(core);
-        bcast(self, span: Area, root: CommRank) []
+        bcast(self, span: BufferSlice, root: CommRank) []
             => coll::bcast(core, function, span, root), plans::bcast(core, span, root, ());
-        gather(self, data: Area, place: impl Parts, root: CommRank) [place]
+        gather(self, data: BufferSlice, place: impl Parts, root: CommRank) [place]
             => coll::gather(core, function, data, &place, root), plans::gather(core, data, place, root, ());
-        scatter(self, part: impl Parts, result: Area, root: CommRank) [part]
+        scatter(self, part: impl Parts, result: BufferSlice, root: CommRank) [part]
             => coll::scatter(core, function, &part, result, root), plans::scatter(core, part, result, root, ());
-        allgather(self, data: Area, place: impl Parts) [place]
+        allgather(self, data: BufferSlice, place: impl Parts) [place]
             => coll::allgather(core, function, data, &place), plans::allgather(core, data, place, ());
         alltoall(self, part: impl Parts, place: impl Parts) [part, place]
             => coll::alltoall(core, function, &part, &place), plans::alltoall(core, part, place);
-        reduce(self, areas: (Area, Area), root: CommRank) []
+        reduce(self, areas: (BufferSlice, BufferSlice), root: CommRank) []
             => coll::reduce(core, function, areas, elements.size, combine, root),
             plans::reduce(core, areas, elements.size, combining(combine), root, ());
-        allreduce(self, areas: (Area, Area)) []
+        allreduce(self, areas: (BufferSlice, BufferSlice)) []
             => coll::allreduce(core, function, areas, elements, combine),
             plans::allreduce(core, areas, elements, combining(combine), ());
-        reduce_scatter(self, result: Area, part: impl Parts) [part]
+        reduce_scatter(self, result: BufferSlice, part: impl Parts) [part]
             => coll::reduce_scatter(core, function, &part, result, elements.size, combine),
             plans::reduce_scatter(core, part, result, elements.size, combining(combine), ());
     }
@@ -148,7 +148,7 @@ routes! {
     alltoall_in_place(on: &Rc<Record>, place: impl Parts) [place]
         => coll::alltoall_in_place(core, function, &place), plans::alltoall_in_place(core, place);
     /// Scan, inclusive or exclusive of this process's own data.
-    scan(on: &Rc<Record>, areas: (Area, Area), inclusive: bool) []
+    scan(on: &Rc<Record>, areas: (BufferSlice, BufferSlice), inclusive: bool) []
         => coll::scan(core, function, areas, elements.size, combine, inclusive),
         plans::scan(core, areas, elements.size, combining(combine), inclusive, ());
     /// Exchange with all neighbours: `part` for the destinations, `place` for data from the sources.
@@ -168,7 +168,7 @@ routes! {
     [pub(super) fn], |core, function, elements, combine|;
 
     /// Root's part of a reduce over an intercommunicator.
-    collect(on: &InterCommunicator, result: Area) []
+    collect(on: &InterCommunicator, result: BufferSlice) []
         => core.collect(function, result, elements.size),
         inter::collect(core.sides.halves(), result, elements.size, ());
 }
@@ -180,7 +180,7 @@ impl Group for &InterCommunicator {
         self.remote_size() as usize
     }
 
-    fn blocks(self, all: Area, bytes: usize, element: usize) -> Result<EqualParts, Error> {
+    fn blocks(self, all: BufferSlice, bytes: usize, element: usize) -> Result<EqualParts, Error> {
         let halves = self.core()?.sides.halves();
         same_length(bytes * halves.local_ranks().len(), all.len())?;
         EqualParts::new(all, element, halves.remote_size())
@@ -191,25 +191,25 @@ impl Group for &InterCommunicator {
 
         barrier(self) []
             => core.barrier(function), plans::barrier(core.everyone());
-        bcast(self, span: Area, root: Role) []
+        bcast(self, span: BufferSlice, root: Role) []
             => core.bcast(function, span, root), inter::bcast(core.sides.halves(), span, root, ());
-        gather(self, data: Area, place: impl Parts, root: Role) [place]
+        gather(self, data: BufferSlice, place: impl Parts, root: Role) [place]
             => core.gather(function, data, &place, root),
             inter::gather(core.sides.halves(), data, place, root, ());
-        scatter(self, part: impl Parts, result: Area, root: Role) [part]
+        scatter(self, part: impl Parts, result: BufferSlice, root: Role) [part]
             => core.scatter(function, &part, result, root),
             inter::scatter(core.sides.halves(), part, result, root, ());
-        allgather(self, data: Area, place: impl Parts) [data, place]
+        allgather(self, data: BufferSlice, place: impl Parts) [data, place]
             => core.alltoall(function, &data, &place), inter::alltoall(core.sides.halves(), data, place, ());
         alltoall(self, part: impl Parts, place: impl Parts) [part, place]
             => core.alltoall(function, &part, &place), inter::alltoall(core.sides.halves(), part, place, ());
-        reduce(self, areas: (Area, Area), root: Role) []
+        reduce(self, areas: (BufferSlice, BufferSlice), root: Role) []
             => core.reduce(function, areas.0, elements.size, combine, root),
             inter::reduce(core.sides.halves(), areas, elements.size, combining(combine), root, ());
-        allreduce(self, areas: (Area, Area)) []
+        allreduce(self, areas: (BufferSlice, BufferSlice)) []
             => core.allreduce(function, areas, elements.size, combine),
             inter::allreduce(core.sides.halves(), areas, elements.size, combining(combine), ());
-        reduce_scatter(self, result: Area, part: impl Parts) [part]
+        reduce_scatter(self, result: BufferSlice, part: impl Parts) [part]
             => core.reduce_scatter(function, part, result, elements.size, combine),
             inter::reduce_scatter(core.sides.halves(), part, result, elements.size, combining(combine), ());
     }

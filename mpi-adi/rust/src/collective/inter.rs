@@ -13,7 +13,7 @@ use crate::datatype::{
 };
 use crate::request::{Request, StaticScope};
 use crate::topology::{AsCommunicator, Context, InterCommunicator, Process};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::inter::Role;
 
 fn everyone(both: &InterCommunicator) -> At<'_, &InterCommunicator, ()> {
@@ -146,27 +146,27 @@ impl InterCommunicator {
         /// order in `recvbuf` of this process, the root (MPI_ROOT, MPI-3.1 section 5.5).
         gather_from_remote => gather_root, immediate_gather_root, "MPI_Gather", "MPI_Igather";
         everyone ['a, R: BufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
-        Nothing, equal_mut(recvbuf), NoOperation => on.gather(mode, Area::EMPTY, taken, Role::Root);
+        Nothing, equal_mut(recvbuf), NoOperation => on.gather(mode, BufferSlice::EMPTY, taken, Role::Root);
 
         /// [`gather_from_remote`](Self::gather_from_remote) into parts of different lengths; the remote processes call
         /// [`gather_varcount_into`](Process::gather_varcount_into).
         gather_varcount_from_remote => gather_varcount_root, immediate_gather_varcount_root,
             "MPI_Gatherv", "MPI_Igatherv";
         everyone ['a, R: PartitionedBufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
-        Nothing, listed_mut(recvbuf), NoOperation => on.gather(mode, Area::EMPTY, taken, Role::Root);
+        Nothing, listed_mut(recvbuf), NoOperation => on.gather(mode, BufferSlice::EMPTY, taken, Role::Root);
 
         /// Scatters `sendbuf` of this process, the root, to the remote group, whose processes call
         /// [`scatter_into`](Process::scatter_into) (MPI_ROOT, MPI-3.1 section 5.6).
         scatter_to_remote => scatter_root, immediate_scatter_root, "MPI_Scatter", "MPI_Iscatter";
         everyone ['a, S: Buffer + ?Sized](sendbuf: &'a S) -> S, given;
-        equal(sendbuf), Nothing, NoOperation => on.scatter(mode, given, Area::EMPTY, Role::Root);
+        equal(sendbuf), Nothing, NoOperation => on.scatter(mode, given, BufferSlice::EMPTY, Role::Root);
 
         /// [`scatter_to_remote`](Self::scatter_to_remote) with parts of different lengths; the remote processes call
         /// [`scatter_varcount_into`](Process::scatter_varcount_into).
         scatter_varcount_to_remote => scatter_varcount_root, immediate_scatter_varcount_root,
             "MPI_Scatterv", "MPI_Iscatterv";
         everyone ['a, S: PartitionedBuffer + ?Sized](sendbuf: &'a S) -> S, given;
-        listed(sendbuf), Nothing, NoOperation => on.scatter(mode, given, Area::EMPTY, Role::Root);
+        listed(sendbuf), Nothing, NoOperation => on.scatter(mode, given, BufferSlice::EMPTY, Role::Root);
 
         /// Reduces the data of the remote group, whose processes call [`reduce_into`](Process::reduce_into), element by
         /// element into `recvbuf` of this process, the root (MPI_ROOT, MPI-3.1 section 5.9.1).

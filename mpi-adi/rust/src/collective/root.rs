@@ -11,7 +11,7 @@ use crate::datatype::lent::{
 };
 use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::topology::{AsCommunicator, Communicator, Process, Rank, Record};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::comm::CommRank;
 
 /// Defines the calls of non-root processes; the root is in the same communicator or in the other group.
@@ -28,27 +28,27 @@ macro_rules! of_members {
             /// Sends `sendbuf` to the root (MPI-3.1 section 5.5).
             gather => gather_into, immediate_gather_into, "MPI_Gather", "MPI_Igather";
             $others ['a, S: Buffer + ?Sized](sendbuf: &'a S) -> S, given;
-            whole(sendbuf), Nothing, NoOperation => on.gather(mode, given, Area::EMPTY, root);
+            whole(sendbuf), Nothing, NoOperation => on.gather(mode, given, BufferSlice::EMPTY, root);
 
             /// [`gather`](Self::gather) with a separate count: the length of the root's part for this process.
             gather_varcount => gather_varcount_into, immediate_gather_varcount_into, "MPI_Gatherv", "MPI_Igatherv";
             $others ['a, S: Buffer + ?Sized](sendbuf: &'a S) -> S, given;
-            whole(sendbuf), Nothing, NoOperation => on.gather(mode, given, Area::EMPTY, root);
+            whole(sendbuf), Nothing, NoOperation => on.gather(mode, given, BufferSlice::EMPTY, root);
 
             /// Receives this process's part of the root's buffer (MPI-3.1 section 5.6).
             scatter => scatter_into, immediate_scatter_into, "MPI_Scatter", "MPI_Iscatter";
             $others ['a, R: BufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
-            Nothing, whole_mut(recvbuf), NoOperation => on.scatter(mode, Area::EMPTY, taken, root);
+            Nothing, whole_mut(recvbuf), NoOperation => on.scatter(mode, BufferSlice::EMPTY, taken, root);
 
             /// [`scatter`](Self::scatter) with a separate count: the length of the root's part for this process.
             scatter_varcount => scatter_varcount_into, immediate_scatter_varcount_into, "MPI_Scatterv", "MPI_Iscatterv";
             $others ['a, R: BufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
-            Nothing, whole_mut(recvbuf), NoOperation => on.scatter(mode, Area::EMPTY, taken, root);
+            Nothing, whole_mut(recvbuf), NoOperation => on.scatter(mode, BufferSlice::EMPTY, taken, root);
 
             /// Reduces `sendbuf` of the processes, element by element, at the root (MPI-3.1 section 5.9.1).
             reduce => reduce_into, immediate_reduce_into, "MPI_Reduce", "MPI_Ireduce";
             $others ['a, S: Buffer + ?Sized, O: Operation + 'a](sendbuf: &'a S, op: O) -> S, given;
-            whole(sendbuf), Nothing, by::<'a, O>(op) => on.reduce(mode, (given, Area::EMPTY), root);
+            whole(sendbuf), Nothing, by::<'a, O>(op) => on.reduce(mode, (given, BufferSlice::EMPTY), root);
         }
     };
 }

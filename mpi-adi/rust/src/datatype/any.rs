@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use super::buffer::{Buffer, BufferMut, Settling};
 use super::lent::{Loan, Operand, Side, whole, whole_mut};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::room;
 use midplane_objects::error::Error;
 
@@ -70,13 +70,13 @@ pub(crate) struct Each<'a, P>(pub(crate) &'a [AnyOf<P>]);
 
 impl<P> Side for Each<'_, P> {
     type Buffer = [AnyOf<P>];
-    type Parts = Vec<Area>;
+    type Parts = Vec<BufferSlice>;
 
     fn buffer(&self) -> *const Self::Buffer {
         self.0
     }
 
-    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Vec<Area>), Error> {
+    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Vec<BufferSlice>), Error> {
         if self.0.len() != ranks {
             return Err(Error::argument(
                 "another number of buffers than there are processes to talk to",

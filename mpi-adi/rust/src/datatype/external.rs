@@ -7,7 +7,7 @@ use super::buffer::{Buffer, BufferMut};
 use super::lent::{lend, lend_mut};
 use super::user::{UncommittedDatatype, kind_of};
 use crate::process;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::room;
 use midplane_objects::error::Error;
 use midplane_objects::outside::{Sides, external_bytes, places};
@@ -24,7 +24,7 @@ pub fn pack_external_size<D: UncommittedDatatype>(
 /// Runs `f` with the elements of a buffer and their range at `position` of a packing buffer of `bytes` bytes. Returns
 /// the end of that range.
 fn each<D: UncommittedDatatype>(
-    (datatype, data, count): (D, Area, usize),
+    (datatype, data, count): (D, BufferSlice, usize),
     (bytes, position): (usize, usize),
     f: impl FnOnce(&Sides<'_>, core::ops::Range<usize>),
 ) -> Result<usize, Error> {

@@ -14,8 +14,8 @@ use super::buffer::{AsDatatype, Buffer, BufferMut, Pointer, PointerMut, Settling
 use super::partition::{Partitioned, PartitionedBuffer, PartitionedBufferMut};
 use super::user::{Kind, kind_of};
 use crate::Count;
-use midplane_device::memory::area::Area;
-use midplane_device::memory::{Span, Typed};
+use midplane_device::memory::buffer_slice::BufferSlice;
+use midplane_device::memory::{Span, TypedElements};
 use midplane_objects::comm::CommRank;
 use midplane_objects::datatype::derived::Type;
 use midplane_objects::error::Error;
@@ -61,7 +61,7 @@ impl<'a> Elements<'a> {
             // SAFETY: the caller guarantees it.
             return call(unsafe { self.row() }?);
         };
-        let typed = Typed::new(self.at.cast(), made.extent(), made.layout());
+        let typed = TypedElements::new(self.at.cast(), made.extent(), made.layout());
         // SAFETY: the caller guarantees it; `typed` and the layout exist until `call` has returned.
         call(unsafe { Span::typed(&typed, self.kind.bytes(self.count)?) })
     }
@@ -139,7 +139,7 @@ pub(crate) fn equal<B: Buffer + ?Sized>(buffer: &B) -> impl Side<Buffer = B, Par
 }
 
 /// Borrows a buffer for reading, in its listed parts.
-pub(crate) fn listed<P>(buffer: &P) -> impl Side<Buffer = P, Parts = Vec<Area>>
+pub(crate) fn listed<P>(buffer: &P) -> impl Side<Buffer = P, Parts = Vec<BufferSlice>>
 where
     P: PartitionedBuffer + ?Sized,
 {
@@ -161,7 +161,7 @@ where
 }
 
 /// Borrows a buffer for writing, in its listed parts.
-pub(crate) fn listed_mut<P>(buffer: &mut P) -> impl Side<Buffer = P, Parts = Vec<Area>>
+pub(crate) fn listed_mut<P>(buffer: &mut P) -> impl Side<Buffer = P, Parts = Vec<BufferSlice>>
 where
     P: PartitionedBufferMut + ?Sized,
 {
@@ -238,7 +238,7 @@ impl<'a, B: AsDatatype + ?Sized> Operand<'a> for Lending<'a, B> {
 
 impl<B: AsDatatype + ?Sized> Side for Lending<'_, B> {
     type Buffer = B;
-    type Parts = Area;
+    type Parts = BufferSlice;
 
     fn buffer(&self) -> *const B {
         self.buffer
@@ -248,11 +248,11 @@ impl<B: AsDatatype + ?Sized> Side for Lending<'_, B> {
         Some((self.count, kind_of(&self.datatype)))
     }
 
-    fn lend<R>(self, _: usize, call: impl FnOnce(Area) -> Result<R, Error>) -> Result<R, Error> {
+    fn lend<R>(self, _: usize, call: impl FnOnce(BufferSlice) -> Result<R, Error>) -> Result<R, Error> {
         self.lend_span(|span| call(span.into()))
     }
 
-    unsafe fn loan(self, _: usize) -> Result<(Loan, Area), Error> {
+    unsafe fn loan(self, _: usize) -> Result<(Loan, BufferSlice), Error> {
         // SAFETY: the caller guarantees it.
         let loan = unsafe { self.loan_span() }?;
         let area = loan.span.into();
@@ -262,7 +262,7 @@ impl<B: AsDatatype + ?Sized> Side for Lending<'_, B> {
 
 impl<B: AsDatatype + ?Sized, P: Parts, F> Side for Divided<'_, B, F>
 where
-    F: FnOnce(Area, usize, usize) -> Result<P, Error>,
+    F: FnOnce(BufferSlice, usize, usize) -> Result<P, Error>,
 {
     type Buffer = B;
     type Parts = P;
@@ -294,14 +294,14 @@ pub(crate) struct Nothing;
 
 impl Side for Nothing {
     type Buffer = ();
-    type Parts = Area;
+    type Parts = BufferSlice;
 
     fn buffer(&self) -> *const () {
         &()
     }
 
     unsafe fn loan(self, _: usize) -> Result<(Loan, Self::Parts), Error> {
-        Ok((Loan::EMPTY, Area::EMPTY))
+        Ok((Loan::EMPTY, BufferSlice::EMPTY))
     }
 }
 
@@ -317,29 +317,29 @@ impl<'a> Operand<'a> for Nothing {
 
 /// Division of a buffer among the ranks.
 pub(crate) trait Parts: Sized + Send + 'static {
-    fn of(&self, rank: CommRank) -> Area;
+    fn of(&self, rank: CommRank) -> BufferSlice;
 
-    fn by_rank(self) -> impl Fn(CommRank) -> Area + Send + 'static {
+    fn by_rank(self) -> impl Fn(CommRank) -> BufferSlice + Send + 'static {
         move |rank| self.of(rank)
     }
 }
 
 /// Every rank uses all bytes.
-impl Parts for Area {
-    fn of(&self, _: CommRank) -> Area {
+impl Parts for BufferSlice {
+    fn of(&self, _: CommRank) -> BufferSlice {
         *self
     }
 }
 
 /// Equal parts of this many bytes, in rank order.
-pub(crate) struct EqualParts(pub(crate) Area, pub(crate) usize);
+pub(crate) struct EqualParts(pub(crate) BufferSlice, pub(crate) usize);
 
 impl EqualParts {
     /// Divides elements into equal parts, or returns [`Error::Lengths`] if their number is not a multiple of `ranks`.
-    pub(crate) fn new(whole: Area, element: usize, ranks: usize) -> Result<EqualParts, Error> {
+    pub(crate) fn new(whole: BufferSlice, element: usize, ranks: usize) -> Result<EqualParts, Error> {
         let elements = whole.len() / element.max(1);
         if ranks == 0 {
-            return same_length(0, whole.len()).map(|()| EqualParts(Area::EMPTY, 0));
+            return same_length(0, whole.len()).map(|()| EqualParts(BufferSlice::EMPTY, 0));
         }
         if elements.is_multiple_of(ranks) {
             Ok(EqualParts(whole, whole.len() / ranks))
@@ -353,17 +353,17 @@ impl EqualParts {
 }
 
 impl Parts for EqualParts {
-    fn of(&self, rank: CommRank) -> Area {
+    fn of(&self, rank: CommRank) -> BufferSlice {
         let EqualParts(all, bytes) = *self;
         match bytes {
-            0 => Area::EMPTY,
+            0 => BufferSlice::EMPTY,
             bytes => all.part(rank.0 as usize * bytes, bytes),
         }
     }
 }
 
-impl Parts for Vec<Area> {
-    fn of(&self, rank: CommRank) -> Area {
+impl Parts for Vec<BufferSlice> {
+    fn of(&self, rank: CommRank) -> BufferSlice {
         self[rank.0 as usize]
     }
 }
@@ -400,10 +400,10 @@ const OUTSIDE: Error = Error::argument(
 /// Returns the areas of the parts, each of which must be within the whole.
 fn areas(
     parts: &(impl Partitioned + ?Sized),
-    whole: Area,
+    whole: BufferSlice,
     element: usize,
     ranks: usize,
-) -> Result<Vec<Area>, Error> {
+) -> Result<Vec<BufferSlice>, Error> {
     let (counts, displs) = (parts.counts(), parts.displs());
     if counts.len() != ranks || displs.len() != ranks {
         return Err(OUTSIDE);
@@ -417,7 +417,7 @@ fn areas(
             return Err(OUTSIDE);
         }
         areas.push(match count * element {
-            0 => Area::EMPTY,
+            0 => BufferSlice::EMPTY,
             bytes => whole.part(displ * element, bytes),
         });
     }
@@ -433,7 +433,7 @@ pub(crate) struct Loan {
 }
 
 struct Walked {
-    typed: Typed,
+    typed: TypedElements,
     datatype: Type,
 }
 
@@ -465,11 +465,11 @@ impl Loan {
             });
         };
         let mut walked = Box::new(Walked {
-            typed: Typed::new(core::ptr::null(), 0, made.layout()),
+            typed: TypedElements::new(core::ptr::null(), 0, made.layout()),
             datatype: made.try_clone()?,
         });
         let Walked { typed, datatype } = &mut *walked;
-        *typed = Typed::new(elements.at.cast(), datatype.extent(), datatype.layout());
+        *typed = TypedElements::new(elements.at.cast(), datatype.extent(), datatype.layout());
         // SAFETY: the caller guarantees it; the box keeps the addresses of `typed` and the layout.
         let span = unsafe { Span::typed(&*typed, elements.kind.bytes(elements.count)?) };
         Ok(Loan {

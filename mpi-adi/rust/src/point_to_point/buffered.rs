@@ -7,7 +7,7 @@ use crate::topology::Record;
 use midplane_device::envelope::Tag;
 use midplane_device::interface::Device;
 use midplane_device::memory::Span;
-use midplane_device::request::Mode;
+use midplane_device::request::SendMode;
 use midplane_objects::buffered::BufferUse;
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::Error;
@@ -57,7 +57,7 @@ pub(crate) fn send(
             }
         }
     };
-    let id = partners.start_send(function, span, dest, tag, Mode::Standard)?;
+    let id = partners.start_send(function, span, dest, tag, SendMode::Standard)?;
     room.sent(partners.env, place, id);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! A nonblocking operation, without the types of its buffers.
 
 use alloc::rc::Rc;
-use midplane_device::kernel::CallNote;
+use midplane_device::kernel::CallInfo;
 
 use super::generalized::Open;
 use super::under_way;
@@ -11,8 +11,8 @@ use crate::process::Here;
 use crate::status::Status;
 use crate::topology::Record;
 use crate::window::{self, Watched};
-use midplane_device::interface::{Cancel, Device};
-use midplane_device::request::{Outcome, RequestId};
+use midplane_device::interface::{CancelPhase, Device};
+use midplane_device::request::{RequestOutcome, RequestId};
 use midplane_objects::call::{are_finished, block_on};
 use midplane_objects::comm::{Partners, wait};
 use midplane_objects::error::{Class, Error};
@@ -57,7 +57,7 @@ pub(super) enum Seen {
     Asked(Open),
 }
 
-fn received(partners: Partners<'_>, outcome: Outcome) -> Result<Status, Error> {
+fn received(partners: Partners<'_>, outcome: RequestOutcome) -> Result<Status, Error> {
     if outcome.cancelled {
         Ok(Status::of_send(true))
     } else {
@@ -66,7 +66,7 @@ fn received(partners: Partners<'_>, outcome: Outcome) -> Result<Status, Error> {
 }
 
 /// Returns the outcome of a request without completing it, or `None` if it is in progress.
-fn outcome(env: &dyn Env, id: RequestId) -> Option<Outcome> {
+fn outcome(env: &dyn Env, id: RequestId) -> Option<RequestOutcome> {
     env.inspect(None, id)?.outcome
 }
 
@@ -107,7 +107,7 @@ impl Ticket {
             return true;
         };
         let env = here.or_fatal(function, here.env());
-        env.advance(CallNote::of(function), None);
+        env.advance(CallInfo::without_peer(function), None);
         self.is_done(env)
     }
 
@@ -119,7 +119,7 @@ impl Ticket {
         match &self.what {
             What::Send(_, id) | What::Receive(_, id) => {
                 let env = here.or_fatal(CANCEL, here.env());
-                env.cancel("MPI_Cancel", *id, Cancel::Start);
+                env.cancel("MPI_Cancel", *id, CancelPhase::Start);
             }
             What::Collective(..) | What::OneSided(..) => here.fatal(CANCEL, NOT_ALLOWED),
             What::Generalized(open) => return Some(open.clone()),
@@ -192,7 +192,7 @@ impl Ticket {
             return Some(first);
         };
         let env = here.or_fatal(function, here.env());
-        Some(block_on(env, CallNote::of(function), || {
+        Some(block_on(env, CallInfo::without_peer(function), || {
             let mut done = tickets.clone().filter(|(_, ticket)| ticket.is_done(env));
             done.next().map(|(place, _)| place)
         }))

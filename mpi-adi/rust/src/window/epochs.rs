@@ -12,12 +12,12 @@ use super::target::Target;
 use crate::request::{Request, complete_when};
 use crate::topology::{Group, Rank};
 use midplane_device::envelope;
-use midplane_device::rma::epochs::Serial;
+use midplane_device::rma::epochs::WindowSequence;
 use midplane_objects::error::Error;
 use midplane_objects::group::{are_in, exact};
 
 mod sealed {
-    use super::{Call, Error, Serial, Watched};
+    use super::{Call, Error, WindowSequence, Watched};
 
     /// Kind of an epoch.
     pub trait Kind {
@@ -27,7 +27,7 @@ mod sealed {
         const CLOSE: [&'static str; 2];
 
         /// Returns the event that completes an opening call.
-        fn opened(epoch: Serial) -> Watched {
+        fn opened(epoch: WindowSequence) -> Watched {
             Watched::Opened(epoch)
         }
 
@@ -68,7 +68,7 @@ impl Kind for Fence {
     const OPEN: [&'static str; 2] = ["MPI_Win_fence", "MPI_Win_ifence"];
     const CLOSE: [&'static str; 2] = ["MPI_Win_fence", "MPI_Win_ifence"];
 
-    fn opened(epoch: Serial) -> Watched {
+    fn opened(epoch: WindowSequence) -> Watched {
         Watched::Fenced(epoch)
     }
 
@@ -118,7 +118,7 @@ impl Kind for LockAll {
 pub struct Epoch<'w, K: Kind> {
     record: &'w Rc<Record>,
     kind: K,
-    serial: Serial,
+    serial: WindowSequence,
 }
 
 /// Opens an epoch by `begin`, whose argument specifies a deferred opening. With `blocks`, waits until it is open.
@@ -126,7 +126,7 @@ fn open<'w, K: Kind>(
     record: &'w Rc<Record>,
     kind: K,
     blocks: bool,
-    begin: impl FnOnce(&Call<'_>, bool) -> Result<Serial, Error>,
+    begin: impl FnOnce(&Call<'_>, bool) -> Result<WindowSequence, Error>,
 ) -> Result<Epoch<'w, K>, Error> {
     let function = K::OPEN[usize::from(!blocks)];
     let serial = begin(&record.call(function)?, !blocks)?;

@@ -167,7 +167,7 @@ mod target;
 
 pub use epochs::{Epoch, Epochs, Fence, Lock, LockAll, Passive, Post, Start, ToRanks};
 pub use memory::{AnyWindow, Attached, DynamicWindow, Local, Window};
-pub use midplane_device::rma::epochs::Reorder;
+pub use midplane_device::rma::epochs::ReorderFlags;
 pub(crate) use record::{Record, Watched};
 pub use target::{At, Target, WindowOperation};
 

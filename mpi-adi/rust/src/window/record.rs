@@ -10,7 +10,7 @@ use crate::topology::{Rank, SimpleCommunicator};
 use midplane_device::envelope;
 use midplane_device::memory::Span;
 use midplane_device::rma::calls::OneSidedCalls;
-use midplane_device::rma::epochs::{Serial, Watch};
+use midplane_device::rma::epochs::{WindowSequence, WindowEvent};
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 use midplane_objects::windows::{
@@ -22,15 +22,15 @@ use midplane_objects::windows::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Watched {
     /// The epoch is open.
-    Opened(Serial),
+    Opened(WindowSequence),
     /// The fence epoch is open, and all operations before it are complete.
-    Fenced(Serial),
+    Fenced(WindowSequence),
     /// The epoch is complete.
-    Closed(Serial),
+    Closed(WindowSequence),
     /// The operation is complete, or the local flush.
-    Done(Serial),
+    Done(WindowSequence),
     /// The flush is complete, and its operations had no error.
-    Flushed(Serial),
+    Flushed(WindowSequence),
     /// The window is freed.
     Freed,
     /// The memory that starts at this address is detached.
@@ -39,14 +39,14 @@ pub(crate) enum Watched {
 
 impl Watched {
     /// Returns the condition for the device, and whether the call reports errors that targets detected.
-    fn watch(self) -> Option<(Watch, bool)> {
+    fn watch(self) -> Option<(WindowEvent, bool)> {
         match self {
             Watched::Freed | Watched::Detached(_) => None,
-            Watched::Opened(epoch) => Some((Watch::Opened(epoch), false)),
-            Watched::Fenced(epoch) => Some((Watch::Opened(epoch), true)),
-            Watched::Closed(epoch) => Some((Watch::Closed(epoch), true)),
-            Watched::Done(operation) => Some((Watch::Done(operation), false)),
-            Watched::Flushed(flush) => Some((Watch::Done(flush), true)),
+            Watched::Opened(epoch) => Some((WindowEvent::Opened(epoch), false)),
+            Watched::Fenced(epoch) => Some((WindowEvent::Opened(epoch), true)),
+            Watched::Closed(epoch) => Some((WindowEvent::Closed(epoch), true)),
+            Watched::Done(operation) => Some((WindowEvent::Done(operation), false)),
+            Watched::Flushed(flush) => Some((WindowEvent::Done(flush), true)),
         }
     }
 }
@@ -225,7 +225,7 @@ impl Record {
         let here = call.here();
         call.wait(None, WindowCondition::Idle);
         let epoch = call.lock((here, true), true, None, false)?;
-        call.wait(Some(here), WindowCondition::Over(Watch::Opened(epoch)));
+        call.wait(Some(here), WindowCondition::Over(WindowEvent::Opened(epoch)));
         call.withdraw(true);
         call.wait(None, WindowCondition::Unread(memory));
         Ok(())

@@ -13,7 +13,7 @@ use crate::request::{Request, Scope, Ticket, What, zeroed};
 use crate::{Address, Count};
 use midplane_device::envelope;
 use midplane_device::memory::Span;
-use midplane_device::rma::wire::{Head, Kind};
+use midplane_device::rma::wire::{RequestHead, PacketKind};
 use midplane_objects::datatype::Basic;
 use midplane_objects::error::{Class, Error};
 use midplane_objects::one_sided::{self, element_bytes, is_comparable};
@@ -135,17 +135,17 @@ struct Plan<'d> {
     bytes: usize,
     /// Size of an indivisible element in bytes.
     unit: usize,
-    head: Head,
+    head: RequestHead,
 }
 
 /// Kind of an operation, as a type: a program links only the kinds that it uses.
 struct Does<const KIND: u8>;
 
-const PUT: u8 = Kind::Put as u8;
-const GET: u8 = Kind::Get as u8;
-const ACCUMULATE: u8 = Kind::Accumulate as u8;
-const FETCH: u8 = Kind::Fetch as u8;
-const COMPARE: u8 = Kind::Compare as u8;
+const PUT: u8 = PacketKind::Put as u8;
+const GET: u8 = PacketKind::Get as u8;
+const ACCUMULATE: u8 = PacketKind::Accumulate as u8;
+const FETCH: u8 = PacketKind::Fetch as u8;
+const COMPARE: u8 = PacketKind::Compare as u8;
 
 const REPLACE: one_sided::Operation = one_sided::Operation::Replace;
 const NOTHING: one_sided::Operation = one_sided::Operation::Nothing;
@@ -185,11 +185,11 @@ impl<'e, K> Target<'e, K> {
             _ => (elements.length(count)?, spans.into.len()),
         };
         let (unit, head) = match KIND {
-            PUT => (1, Head::new(Kind::Put, call.context())),
-            GET => (1, Head::new(Kind::Get, call.context())),
+            PUT => (1, RequestHead::new(PacketKind::Put, call.context())),
+            GET => (1, RequestHead::new(PacketKind::Get, call.context())),
             COMPARE => {
                 check_swap(there, here)?;
-                (bytes, Head::new(Kind::Compare, call.context()))
+                (bytes, RequestHead::new(PacketKind::Compare, call.context()))
             }
             _ => {
                 if KIND == ACCUMULATE && operation == NOTHING {
@@ -206,7 +206,7 @@ impl<'e, K> Target<'e, K> {
                     alike(given)?;
                     fits(bytes, spans.from.len())?;
                 }
-                let kind = [Kind::Accumulate, Kind::Fetch][usize::from(KIND == FETCH)];
+                let kind = [PacketKind::Accumulate, PacketKind::Fetch][usize::from(KIND == FETCH)];
                 (element_bytes(basic), call.combining(kind, operation, basic))
             }
         };

@@ -7,8 +7,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use midplane_cluster::random::{Random, Stream};
 use midplane_device::envelope::Rank;
 use midplane_device::rma::OneSided;
-use midplane_device::rma::epochs::{Flaw, Reorder, Rules};
-use msg_layer::header::{Place, SHORT_BYTES};
+use midplane_device::rma::epochs::{BrokenRule, ReorderFlags, EpochRules};
+use msg_layer::header::{TargetOffset, SHORT_BYTES};
 use rustc_hash::FxBuildHasher;
 
 use super::memory::{Flat, WINDOWS};
@@ -18,10 +18,10 @@ use crate::sim::setup::Plenty;
 
 /// The rules, one of which may be broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Broken(pub Option<Flaw>);
+pub struct Broken(pub Option<BrokenRule>);
 
-impl Rules for Broken {
-    fn breaks(self, flaw: Flaw) -> bool {
+impl EpochRules for Broken {
+    fn breaks(self, flaw: BrokenRule) -> bool {
         self.0 == Some(flaw)
     }
 }
@@ -32,9 +32,9 @@ pub struct Case {
     /// Calls of each process.
     pub scripts: Vec<Vec<Call>>,
     /// Permitted reorderings of epochs.
-    pub reorder: Reorder,
+    pub reorder: ReorderFlags,
     /// The broken rule.
-    pub flaw: Option<Flaw>,
+    pub flaw: Option<BrokenRule>,
     /// Required bytes at the end: process, address, bytes.
     pub ends: Vec<(usize, usize, [u8; 2])>,
 }
@@ -240,7 +240,7 @@ impl Node {
     /// Handles a request, and returns its reply.
     fn take(&mut self, from: usize, packet: &Packet) -> Result<Option<Packet>, &'static str> {
         let (argument, place, bytes) = packet;
-        let place = place.map(|(target, offset)| Place { target, offset });
+        let place = place.map(|(target, offset)| TargetOffset { target, offset });
         let request = (Rank::new(from as u32), *argument, place, &bytes[..]);
         self.waits = false;
         let answer = self.all.take(&mut self.memory, request);
@@ -438,7 +438,7 @@ impl Case {
 }
 
 /// Follows one path of a random job, drawn from the seed.
-pub fn walk(windows: &Windows, flaw: Option<Flaw>, seed: u64) -> Found {
+pub fn walk(windows: &Windows, flaw: Option<BrokenRule>, seed: u64) -> Found {
     let mut random = Random::new(seed, Stream::Schedule);
     let case = Case {
         scripts: windows.scripts.clone(),

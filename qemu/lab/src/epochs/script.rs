@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use midplane_device::envelope::{Context, Rank};
 use midplane_device::memory::{Span, UserMemory};
-use midplane_device::rma::deferred::Operation;
-use midplane_device::rma::epochs::{Opening, Reorder, Rules, Serial, Sort, Watch};
-use midplane_device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
-use midplane_device::rma::{NotAttached, OneSided, Peer, Window};
+use midplane_device::rma::deferred_ops::RecordedOperation;
+use midplane_device::rma::epochs::{EpochArgs, ReorderFlags, EpochRules, WindowSequence, EpochKind, WindowEvent};
+use midplane_device::rma::wire::{HEAD_BYTES, RequestHead, PacketKind, MOST_BYTES, PIECE_BYTES, emit_piece};
+use midplane_device::rma::{NotAttached, OneSided, WindowPeer, Window};
 
 use super::memory;
 use crate::sim::Heap;
@@ -26,7 +26,7 @@ pub struct Do {
     /// Target rank.
     pub target: u32,
     /// Kind of operation.
-    pub kind: Kind,
+    pub kind: PacketKind,
     /// Operation of an accumulate.
     pub operation: u8,
     /// Offset in the target's window.
@@ -49,7 +49,7 @@ impl Do {
     /// Creates an operation of an epoch on a target, for `len` bytes at these offsets there and here.
     pub fn new(
         (epoch, target): (usize, u32),
-        kind: Kind,
+        kind: PacketKind,
         (place, from): (usize, usize),
         len: usize,
     ) -> Do {
@@ -73,9 +73,9 @@ impl Do {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Call {
     /// Opens an epoch in a window.
-    Open(usize, Sort, Vec<u32>),
+    Open(usize, EpochKind, Vec<u32>),
     /// Opens an epoch with MPI_MODE_NOCHECK: the program guarantees an open other side, or no other lock.
-    OpenUnchecked(usize, Sort, Vec<u32>),
+    OpenUnchecked(usize, EpochKind, Vec<u32>),
     /// Closes an epoch.
     Close(usize),
     /// An operation.
@@ -113,8 +113,8 @@ pub struct Script {
     calls: Arc<[Call]>,
     at: usize,
     computing: u32,
-    epochs: Vec<(Context, Serial)>,
-    deferred: Vec<(Context, Serial)>,
+    epochs: Vec<(Context, WindowSequence)>,
+    deferred: Vec<(Context, WindowSequence)>,
     /// The last call failed for lack of memory.
     is_short: bool,
 }
@@ -124,16 +124,16 @@ fn context(window: usize) -> Context {
 }
 
 /// Creates `count` windows of process `here` of a job of this `size`.
-pub fn windows<R: Rules>(
+pub fn windows<R: EpochRules>(
     (here, size): (u32, u32),
     count: usize,
     rules: R,
-    reorder: Reorder,
+    reorder: ReorderFlags,
 ) -> OneSided<R> {
     let mut all = OneSided::with_rules(Rank::new(here), memory::combine, memory::walk, rules);
     for number in 0..count {
         assert!(all.prepare());
-        let peers = vec![Peer::default(); size as usize].into_boxed_slice();
+        let peers = vec![WindowPeer::default(); size as usize].into_boxed_slice();
         let members = ((0..size).map(Rank::new), Rank::new(here));
         let is_dynamic = number == memory::DYNAMIC;
         let regions = if is_dynamic {
@@ -150,7 +150,7 @@ pub fn windows<R: Rules>(
 }
 
 /// Checks that nothing is open, deferred or awaited in any window.
-pub fn is_idle<R: Rules>(all: &mut OneSided<R>) -> bool {
+pub fn is_idle<R: EpochRules>(all: &mut OneSided<R>) -> bool {
     let mut windows = (0..memory::ALL_WINDOWS).map(context);
     windows.all(|context| all.is_idle(context) && !all.awaits(context, None))
 }
@@ -185,7 +185,7 @@ impl Script {
 
     /// Makes the next call if possible, with memory from `heap`, and the checks of memory that follow it. Returns false
     /// if it waits, or there is none.
-    pub fn step<R: Rules>(
+    pub fn step<R: EpochRules>(
         &mut self,
         all: &mut OneSided<R>,
         memory: &mut dyn UserMemory,
@@ -202,7 +202,7 @@ impl Script {
         Ok(is_made)
     }
 
-    fn step_once<R: Rules>(
+    fn step_once<R: EpochRules>(
         &mut self,
         all: &mut OneSided<R>,
         memory: &mut dyn UserMemory,
@@ -235,15 +235,15 @@ impl Script {
             }
             Call::WaitOpen(epoch) => {
                 let (context, serial) = self.epochs[*epoch];
-                all.is_over(context, Watch::Opened(serial))
+                all.is_over(context, WindowEvent::Opened(serial))
             }
             Call::WaitClosed(epoch) => {
                 let (context, serial) = self.epochs[*epoch];
-                all.is_over(context, Watch::Closed(serial))
+                all.is_over(context, WindowEvent::Closed(serial))
             }
             Call::WaitDone(number) => {
                 let (context, serial) = self.deferred[*number];
-                all.is_over(context, Watch::Done(serial))
+                all.is_over(context, WindowEvent::Done(serial))
             }
             _ => self.alone(call, all, memory, heap)?,
         };
@@ -254,7 +254,7 @@ impl Script {
     }
 
     /// Makes a call that waits for no other process.
-    fn alone<R: Rules>(
+    fn alone<R: EpochRules>(
         &mut self,
         call: &Call,
         all: &mut OneSided<R>,
@@ -305,15 +305,15 @@ impl Script {
     }
 
     /// Opens an epoch, unless there is no memory for it.
-    fn open<R: Rules>(
+    fn open<R: EpochRules>(
         &mut self,
         context: Context,
-        (sort, members, checks): (Sort, &[u32], bool),
+        (sort, members, checks): (EpochKind, &[u32], bool),
         all: &mut OneSided<R>,
         heap: &dyn Heap,
     ) -> bool {
         let members: Vec<Rank> = members.iter().copied().map(Rank::new).collect();
-        let opening = Opening {
+        let opening = EpochArgs {
             sort,
             members: &members,
             checks,
@@ -327,13 +327,13 @@ impl Script {
     }
 
     /// Records an operation or a flush, unless there was no memory for it.
-    fn note(&mut self, context: Context, deferred: Option<Serial>) -> bool {
+    fn note(&mut self, context: Context, deferred: Option<WindowSequence>) -> bool {
         self.is_short = deferred.is_none();
         self.deferred.extend(deferred.map(|one| (context, one)));
         !self.is_short
     }
 
-    fn perform<R: Rules>(
+    fn perform<R: EpochRules>(
         &mut self,
         what: &Do,
         all: &mut OneSided<R>,
@@ -343,12 +343,12 @@ impl Script {
         let (context, epoch) = self.epochs[what.epoch];
         let target = Rank::new(what.target);
         let mine = |at| memory::here(at, what.len, what.is_strided);
-        let head = Head {
+        let head = RequestHead {
             operation: what.operation,
             datatype: what.unit as u8,
-            ..Head::new(what.kind, context)
+            ..RequestHead::new(what.kind, context)
         };
-        let is_put = matches!(what.kind, Kind::Put | Kind::Accumulate);
+        let is_put = matches!(what.kind, PacketKind::Put | PacketKind::Accumulate);
         let can_leave = |all: &mut OneSided<R>| {
             is_put
                 && !what.is_strided
@@ -371,16 +371,16 @@ impl Script {
             return is_sent;
         }
         let (from, into, compare) = match what.kind {
-            Kind::Put | Kind::Accumulate => (mine(what.from), Span::EMPTY, Span::EMPTY),
-            Kind::Get => (Span::EMPTY, mine(what.from), Span::EMPTY),
-            Kind::Fetch => (mine(what.from), mine(what.other), Span::EMPTY),
+            PacketKind::Put | PacketKind::Accumulate => (mine(what.from), Span::EMPTY, Span::EMPTY),
+            PacketKind::Get => (Span::EMPTY, mine(what.from), Span::EMPTY),
+            PacketKind::Fetch => (mine(what.from), mine(what.other), Span::EMPTY),
             _ => (
                 mine(what.from),
                 mine(what.other + what.len),
                 mine(what.other),
             ),
         };
-        let operation = Operation {
+        let operation = RecordedOperation {
             head,
             from,
             compare,
@@ -388,7 +388,7 @@ impl Script {
             to: memory::there(what.place, what.len, what.is_strided),
             len: what.len,
             unit: match what.kind {
-                Kind::Compare => what.len,
+                PacketKind::Compare => what.len,
                 _ => what.unit,
             },
         };

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{Builder, JoinHandle};
 
 use midplane_cluster::panic;
-use midplane_device::matching::Choice;
+use midplane_device::matching::EngineChoice;
 
 use super::cases::{Row, Surprise};
 use super::search::{Explored, Unfinished};
@@ -51,7 +51,7 @@ impl Background {
     ///
     /// # Errors
     /// When the host cannot create a thread.
-    pub fn begin(rows: Vec<Row>, matching: Choice) -> io::Result<Background> {
+    pub fn begin(rows: Vec<Row>, matching: EngineChoice) -> io::Result<Background> {
         let (sender, events) = mpsc::channel();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
@@ -149,7 +149,7 @@ mod tests {
             cases::one_sender().swap_remove(0),
             cases::without_rule_b().swap_remove(0),
         ];
-        let mut background = Background::begin(rows, Choice::Default).expect("a thread");
+        let mut background = Background::begin(rows, EngineChoice::Default).expect("a thread");
         let mut findings = Vec::new();
         while !background.is_over() {
             findings.extend(background.findings());
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn an_exploration_that_would_take_hours_can_be_ended() {
         let rows = cases::three_senders_of_two_messages();
-        let mut background = Background::begin(rows, Choice::Default).expect("a thread");
+        let mut background = Background::begin(rows, EngineChoice::Default).expect("a thread");
         while background.progress().is_none() {
             assert_eq!(background.findings(), []);
             std::thread::yield_now();

@@ -1,9 +1,9 @@
 //! A case to explore: the programs of a few nodes, their memory, and the broken rules and transport guarantees.
 #![forbid(unsafe_code)]
 
-use midplane_device::envelope::{Envelope, Pattern, Rank, Tag};
-use midplane_device::matching::Choice;
-use midplane_device::request::Mode;
+use midplane_device::envelope::{Envelope, MatchPattern, Rank, Tag};
+use midplane_device::matching::EngineChoice;
+use midplane_device::request::SendMode;
 use net_torus::Shape;
 
 use super::rules::Rules;
@@ -46,7 +46,7 @@ pub struct Case {
     /// Length of each message in bytes, at least 1.
     pub len: usize,
     /// Synchronous or standard sends.
-    pub mode: Mode,
+    pub mode: SendMode,
     /// Index of a message of each sender that is synchronous, independent of the others.
     pub synchronous: Option<usize>,
     /// MPI memory of the receiver in bytes.
@@ -61,7 +61,7 @@ pub struct Case {
     /// Index of the message of sender 1 that is cancelled at any time after its call.
     pub cancel: Option<usize>,
     /// The matching engine of all nodes. The number of states does not depend on it.
-    pub matching: Choice,
+    pub matching: EngineChoice,
     /// The protocol's rules.
     pub rules: Rules,
     /// RTSs of a pair may overtake one another.
@@ -80,14 +80,14 @@ impl Case {
             senders: senders.iter().map(|tags| tags.to_vec()).collect(),
             receiver: receives.iter().copied().map(Call::Receive).collect(),
             len: 1,
-            mode: Mode::Standard,
+            mode: SendMode::Standard,
             synchronous: None,
             mpi_memory,
             sender_memory: SENDER_MEMORY,
             answers: usize::MAX,
             sent_early: false,
             cancel: None,
-            matching: Choice::default(),
+            matching: EngineChoice::default(),
             rules: Rules::SOUND,
             rts_overtake: false,
             answers_overtake: false,
@@ -135,12 +135,12 @@ impl Case {
     }
 
     /// Returns the pattern of a call of the receiver, if it starts a receive.
-    pub fn pattern(&self, call: usize) -> Option<Pattern> {
+    pub fn pattern(&self, call: usize) -> Option<MatchPattern> {
         let (source, tag) = match self.receiver[call] {
             Call::Receive(asked) | Call::ReceiveInstead { asked, .. } | Call::Poll(asked) => asked,
             Call::CancelReceive(_) | Call::SendToItself(_) => return None,
         };
-        Some(Pattern::new(source.map(Rank::new), tag, 0))
+        Some(MatchPattern::new(source.map(Rank::new), tag, 0))
     }
 
     /// Checks whether the receiver polls.

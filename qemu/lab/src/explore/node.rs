@@ -3,15 +3,15 @@
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use midplane_device::envelope::{Envelope, Pattern, Rank, Tag};
+use midplane_device::envelope::{Envelope, MatchPattern, Rank, Tag};
 use midplane_device::memory::{Span, UserMemory};
-use midplane_device::protocol::{Age, Rules as _};
-use midplane_device::request::{Data, Mode, Receive, ReceiveState, Request, RequestId};
+use midplane_device::protocol::{Age, ProtocolRules as _};
+use midplane_device::request::{SendData, SendMode, ReceiveRequest, ReceiveState, Request, RequestId};
 use midplane_device::send::SendTo;
-use midplane_device::wire::{self, Restart, Rts};
-use midplane_device::{Config, Memory};
-use msg_layer::Class;
-use msg_layer::fake::{Fake, Room};
+use midplane_device::wire::{self, RestartRequest, Rts};
+use midplane_device::{DeviceConfig, DeviceMemory};
+use msg_layer::TrafficClass;
+use msg_layer::fake::{FakePort, FifoSpace};
 use msg_layer::header::{Header, SHORT_HEADER};
 
 use super::Device;
@@ -85,18 +85,18 @@ pub struct Injected {
 fn span(request: Request) -> Span {
     match request {
         Request::Send(send) => match send.data {
-            Data::User(span) => span,
-            Data::Bcopy(_) => Span::EMPTY,
+            SendData::User(span) => span,
+            SendData::Bcopy(_) => Span::EMPTY,
         },
         Request::Receive(receive) => receive.span,
     }
 }
 
-fn class(priority: bool) -> Class {
+fn class(priority: bool) -> TrafficClass {
     if priority {
-        Class::Priority
+        TrafficClass::Priority
     } else {
-        Class::Normal
+        TrafficClass::Normal
     }
 }
 
@@ -115,21 +115,21 @@ fn sender_name(priority: bool, packet: &mut [u8]) -> Option<&mut [u8; 4]> {
 }
 
 /// Returns a port for one step: no packet has arrived, and nothing can be injected.
-fn port(case: &Case, rank: u8) -> Fake {
+fn port(case: &Case, rank: u8) -> FakePort {
     let shape = case.shape();
     let here = shape.coord(rank.into()).expect("a rank of the machine");
-    let mut port = Fake::new(shape, here);
-    for class in [Class::Normal, Class::Priority] {
-        port.set_room(class, Room::Packets(0));
+    let mut port = FakePort::new(shape, here);
+    for class in [TrafficClass::Normal, TrafficClass::Priority] {
+        port.set_room(class, FifoSpace::Packets(0));
     }
     port
 }
 
-fn injected(case: &Case, port: &mut Fake) -> Option<Injected> {
+fn injected(case: &Case, port: &mut FakePort) -> Option<Injected> {
     let sent = port.take_sent();
     assert!(sent.len() <= 1, "one packet a step");
     sent.into_iter().next().map(|sent| Injected {
-        priority: sent.class == Class::Priority,
+        priority: sent.class == TrafficClass::Priority,
         dest: case.shape().rank(sent.dest).expect("a node of the machine") as u8,
         packet: sent.body,
     })
@@ -168,9 +168,9 @@ impl Node {
             0 => case.mpi_memory,
             _ => case.sender_memory,
         };
-        let memory = Memory::with_engine(&case.matching.kind(), bytes, case.nodes())
+        let memory = DeviceMemory::with_engine(&case.matching.kind(), bytes, case.nodes())
             .expect("the host's memory");
-        let config = Config {
+        let config = DeviceConfig {
             shape: case.shape(),
             rank: Rank::new(rank.into()),
             request_slots: usize::MAX,
@@ -224,7 +224,7 @@ impl Node {
                 node.take(&mut port, priority, &taken);
             }
             Deed::Inject { priority } => {
-                port.set_room(class(priority), Room::Packets(1));
+                port.set_room(class(priority), FifoSpace::Packets(1));
                 if !node.adi.progress(&mut port, &mut node.bytes) {
                     return None;
                 }
@@ -249,9 +249,9 @@ impl Node {
     }
 
     /// Receives a packet, with space for the reply only.
-    fn take(&mut self, port: &mut Fake, priority: bool, packet: &[u8]) {
+    fn take(&mut self, port: &mut FakePort, priority: bool, packet: &[u8]) {
         port.arrive(class(priority), packet);
-        port.set_room(Class::Priority, Room::Answer);
+        port.set_room(TrafficClass::Priority, FifoSpace::Answer);
         let moved = self.adi.progress(port, &mut self.bytes);
         assert!(
             moved && port.waiting(class(priority)) == 0,
@@ -362,7 +362,7 @@ impl Node {
             tag,
             context: 0,
             mode: if case.synchronous == Some(at) {
-                Mode::Synchronous
+                SendMode::Synchronous
             } else {
                 case.mode
             },
@@ -502,7 +502,7 @@ impl Node {
     fn received(&self, case: &Case) -> Vec<u8> {
         let mut bytes = self.bytes.0.clone();
         if self.rank == 0 {
-            let done: Vec<Option<Pattern>> = (0..bytes.len())
+            let done: Vec<Option<MatchPattern>> = (0..bytes.len())
                 .map(|at| case.pattern(at).filter(|_| self.is_done(at)))
                 .collect();
             let mut rest = &mut bytes[..];
@@ -581,7 +581,7 @@ impl Node {
     /// Checks the message of a receive and its status.
     fn is_as_asked(&self, case: &Case, received: &Received) -> bool {
         let request = self.adi.requests().get(received.id);
-        let Request::Receive(Receive {
+        let Request::Receive(ReceiveRequest {
             state: ReceiveState::Done(said),
             ..
         }) = request.expect("not yet freed")
@@ -597,7 +597,7 @@ impl Node {
 struct Received {
     call: usize,
     id: RequestId,
-    pattern: Pattern,
+    pattern: MatchPattern,
     byte: u8,
     envelope: Envelope,
 }
@@ -629,7 +629,7 @@ pub fn turn_back_horizon(priority: bool, packet: &mut [u8], by: u8) {
     let (header, payload) = Header::parse(packet).expect("a packet of the device");
     let (at, horizon) = match (priority, header.handler) {
         (false, wire::RTS) => (16, Rts::parse(payload).and_then(|(rts, _)| rts.asked)),
-        (true, wire::RESTART) => (4, Restart::parse(payload).map(|restart| restart.horizon)),
+        (true, wire::RESTART) => (4, RestartRequest::parse(payload).map(|restart| restart.horizon)),
         _ => return,
     };
     let Some(horizon) = horizon else { return };

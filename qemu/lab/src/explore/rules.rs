@@ -1,9 +1,9 @@
 //! The protocol's rules as values, so that each can be broken.
 
-use midplane_device::names::{Horizon, REQUEST_GENERATION_BITS};
+use midplane_device::ids::{Horizon, REQUEST_GENERATION_BITS};
 use midplane_device::protocol::{self, Age};
 
-/// Enabled rules of the protocol ([`protocol::Rules`]), and the widths of its numbers.
+/// Enabled rules of the protocol ([`protocol::ProtocolRules`]), and the widths of its numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules {
     /// Rule (a).
@@ -47,7 +47,7 @@ impl Rules {
     };
 }
 
-impl protocol::Rules for Rules {
+impl protocol::ProtocolRules for Rules {
     fn goes_on(self) -> bool {
         self.goes_on
     }

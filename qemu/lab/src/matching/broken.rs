@@ -4,11 +4,11 @@
 use std::hash::{Hash, Hasher};
 
 use midplane_device::Context;
-use midplane_device::envelope::{Envelope, Pattern};
-use midplane_device::matching::{Matching, MatchingEngine, Measures};
-use midplane_device::names::{BlockIndex, Slot};
-use midplane_device::region::{Holding, Record, Region};
-use midplane_device::request::{Receive, ReceiveState, Request, RequestPool};
+use midplane_device::envelope::{Envelope, MatchPattern};
+use midplane_device::matching::{Matching, MatchingEngine, MatchingStats};
+use midplane_device::ids::{BlockIndex, Slot};
+use midplane_device::region::{RecordData, UnexpectedRecord, Region};
+use midplane_device::request::{ReceiveRequest, ReceiveState, Request, RequestPool};
 
 use super::draw::Sequence;
 use super::engines::Engine;
@@ -58,7 +58,7 @@ impl<const FAULT: Fault> Matching for Vectors<FAULT> {
     }
 
     fn post(&mut self, requests: &mut RequestPool, slot: Slot) {
-        let Some(Request::Receive(Receive {
+        let Some(Request::Receive(ReceiveRequest {
             state: ReceiveState::Posted(posted),
             ..
         })) = requests.get(requests.id(slot))
@@ -79,7 +79,7 @@ impl<const FAULT: Fault> Matching for Vectors<FAULT> {
 
     fn arrive(&mut self, _: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
         self.searches += 1;
-        let matches = |p: &&(Slot, Pattern)| p.1.matches(envelope);
+        let matches = |p: &&(Slot, MatchPattern)| p.1.matches(envelope);
         let all = || self.queues.posted.iter().filter(matches);
         let found = match FAULT {
             SECOND_MATCH => all().nth(1).or(all().next()),
@@ -97,7 +97,7 @@ impl<const FAULT: Fault> Matching for Vectors<FAULT> {
         self.queues.record(at, record);
     }
 
-    fn probe(&mut self, _: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+    fn probe(&mut self, _: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
         let mut all = self.queues.unexpected.iter();
         match FAULT {
             LAST_MESSAGE => all.rfind(|kept| pattern.matches(&kept.1.envelope)),
@@ -109,11 +109,11 @@ impl<const FAULT: Fault> Matching for Vectors<FAULT> {
     fn unrecord(&mut self, region: &mut Region, at: BlockIndex) {
         self.queues.unrecord(at);
         if FAULT == SPOILS_RECORDS {
-            region.set_holding(at, Holding::Nothing { sender: 0 });
+            region.set_holding(at, RecordData::None { sender: 0 });
         }
     }
 
-    fn find_record(&mut self, _: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
+    fn find_record(&mut self, _: &Region, is: &dyn Fn(&UnexpectedRecord) -> bool) -> Option<BlockIndex> {
         let mut all = self.queues.unexpected.iter();
         match FAULT {
             FINDS_ANY => all.rfind(|kept| is(&kept.1)),
@@ -134,15 +134,15 @@ impl<const FAULT: Fault> Matching for Vectors<FAULT> {
         }
     }
 
-    fn measures(&self) -> Measures {
+    fn measures(&self) -> MatchingStats {
         let wrong = FAULT == MISCOUNTS && self.opened > 1;
-        Measures {
+        MatchingStats {
             posted: self.queues.posted.len() as u32 + u32::from(wrong),
             peak_posted: self.queues.peak_posted as u32,
             unexpected: self.queues.unexpected.len() as u32,
             peak_unexpected: self.queues.peak_unexpected as u32,
             traversals: self.searches,
-            ..Measures::default()
+            ..MatchingStats::default()
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use midplane_device::matching::{Choice, MatchingEngine, WithEngine};
+use midplane_device::matching::{EngineChoice, MatchingEngine, WithEngine};
 
 use super::draw::Sequence;
 use super::play::{Difference, play};
@@ -14,7 +14,7 @@ use crate::measure::matching::traffic::Traffic;
 
 /// All engines that a user can select.
 pub static ENGINES: LazyLock<Vec<Engine>> = LazyLock::new(|| {
-    let all = Choice::ALL.iter();
+    let all = EngineChoice::ALL.iter();
     all.map(|choice| choice.with(Chosen)).collect()
 });
 

@@ -8,12 +8,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use midplane_cluster::panic;
 use midplane_device::Context;
-use midplane_device::envelope::{Envelope, Pattern, Rank};
+use midplane_device::envelope::{Envelope, MatchPattern, Rank};
 use midplane_device::matching::MatchingEngine;
 use midplane_device::memory::{Span, UserMemory};
-use midplane_device::names::{BlockIndex, Slot};
-use midplane_device::region::{BLOCK_BYTES, Blocks, Holding, Region};
-use midplane_device::request::{Posted, Receive, ReceiveState, Request, RequestId, RequestPool};
+use midplane_device::ids::{BlockIndex, Slot};
+use midplane_device::region::{BLOCK_BYTES, BlockArray, RecordData, Region};
+use midplane_device::request::{PostedReceive, ReceiveRequest, ReceiveState, Request, RequestId, RequestPool};
 use rustc_hash::FxHasher;
 
 use super::draw::Sequence;
@@ -53,7 +53,7 @@ impl UserMemory for Lender {
         self.spare
     }
 
-    fn lend(&mut self, count: u32) -> Option<Blocks> {
+    fn lend(&mut self, count: u32) -> Option<BlockArray> {
         self.asked += 1;
         if self.asked.is_multiple_of(REFUSED) {
             return None;
@@ -62,14 +62,14 @@ impl UserMemory for Lender {
         Some(blocks(count))
     }
 
-    fn take_back(&mut self, loan: Blocks) {
+    fn take_back(&mut self, loan: BlockArray) {
         self.spare += loan.len() as u32;
     }
 }
 
-pub(crate) fn blocks(count: u32) -> Blocks {
-    let words = vec![0; Blocks::map_words(count as usize)];
-    Blocks::new(vec![[0; BLOCK_BYTES]; count as usize].into(), words.into())
+pub(crate) fn blocks(count: u32) -> BlockArray {
+    let words = vec![0; BlockArray::map_words(count as usize)];
+    BlockArray::new(vec![[0; BLOCK_BYTES]; count as usize].into(), words.into())
 }
 
 /// Plays `sequence` with the engine `E` and with the oracle.
@@ -211,17 +211,17 @@ impl<E: MatchingEngine> Both<E> {
     }
 
     /// Starts a receive like the device; does nothing without a free slot.
-    fn receive(&mut self, pattern: Pattern, bound: bool) -> Step {
+    fn receive(&mut self, pattern: MatchPattern, bound: bool) -> Step {
         let grown = self.requests.grow(1);
         if grown.is_err() || self.engine.reserve(self.requests.slots()).is_err() {
             return Ok(());
         }
-        let posted = Posted {
+        let posted = PostedReceive {
             pattern,
             serial: self.posts,
             to_name: false,
         };
-        let request = Request::Receive(Receive {
+        let request = Request::Receive(ReceiveRequest {
             span: Span::EMPTY,
             state: ReceiveState::Posted(posted),
         });
@@ -235,10 +235,10 @@ impl<E: MatchingEngine> Both<E> {
         self.free_slot(id);
         let record = self.region.record(at).expect("a record that was taken");
         match record.holding {
-            Holding::Buffer { received } if bound => {
+            RecordData::Buffer { received } if bound => {
                 // The record's links are no longer used as links.
                 let receive = id;
-                let holding = Holding::Bound { received, receive };
+                let holding = RecordData::Bound { received, receive };
                 self.region.set_holding(at, holding);
                 self.taken.push(at);
             }
@@ -250,7 +250,7 @@ impl<E: MatchingEngine> Both<E> {
     }
 
     /// Removes a record from the queue, and checks that it is unchanged.
-    fn take(&mut self, pattern: &Pattern) -> Result<Option<BlockIndex>, String> {
+    fn take(&mut self, pattern: &MatchPattern) -> Result<Option<BlockIndex>, String> {
         let got = self.engine.take(&mut self.region, pattern);
         let taken = same("take", got, self.oracle.probe(pattern))?;
         if let Some(at) = taken {

@@ -4,13 +4,13 @@
 
 use std::fmt;
 
-use midplane_device::envelope::{Pattern, Rank};
-use midplane_device::matching::Choice;
+use midplane_device::envelope::{MatchPattern, Rank};
+use midplane_device::matching::EngineChoice;
 use midplane_device::memory::{MODEL_KEYS, Span, UserMemory};
-use midplane_device::request::{Mode, RequestId};
+use midplane_device::request::{SendMode, RequestId};
 use midplane_device::send::SendTo;
-use midplane_device::{Adi, Config, Memory};
-use msg_layer::fake::Strict;
+use midplane_device::{Adi, DeviceConfig, DeviceMemory};
+use msg_layer::fake::StrictPort;
 use net_torus::Shape;
 
 use crate::sim::net::{Capacity, Net, Order};
@@ -28,7 +28,7 @@ pub struct Flood {
     /// MPI memory of rank 0 in bytes.
     pub mpi_memory: usize,
     /// Matching engine of all nodes.
-    pub matching: Choice,
+    pub matching: EngineChoice,
 }
 
 /// Work of all devices together.
@@ -203,13 +203,13 @@ impl Flood {
         };
         let kind = self.matching.kind();
         let device = |rank| {
-            let config = Config {
+            let config = DeviceConfig {
                 shape,
                 rank: Rank::new(rank),
                 request_slots: usize::MAX,
             };
             let mpi_memory = if rank == 0 { self.mpi_memory } else { 0 };
-            let memory = Memory::with_engine(&kind, mpi_memory, nodes).expect("the host's memory");
+            let memory = DeviceMemory::with_engine(&kind, mpi_memory, nodes).expect("the host's memory");
             Adi::new(config, memory).expect("a rank of the machine")
         };
         Ok(Run {
@@ -228,7 +228,7 @@ impl Flood {
                     dest: Rank::new(0),
                     tag,
                     context: 0,
-                    mode: Mode::Standard,
+                    mode: SendMode::Standard,
                 };
                 adi.isend(&mut run.words, to, Span::model(key(tag), self.bytes))
                     .expect("the host's memory");
@@ -238,7 +238,7 @@ impl Flood {
 
     /// Receives one message; returns `None` if nothing moves any more.
     fn receive(&self, run: &mut Run, source: u32, tag: i32) -> Option<()> {
-        let pattern = Pattern::new(Some(Rank::new(source)), Some(tag), 0);
+        let pattern = MatchPattern::new(Some(Rank::new(source)), Some(tag), 0);
         let span = Span::model(0, self.bytes);
         let before = run.devices[0].matching().traversals;
         let id = run.devices[0]
@@ -260,7 +260,7 @@ impl Run {
             let mut moved = false;
             for (node, adi) in self.devices.iter_mut().enumerate() {
                 if self.busy[node] || self.net.has_arrived(node) {
-                    let mut face = Strict::new(self.net.face(node, BURST, BURST));
+                    let mut face = StrictPort::new(self.net.face(node, BURST, BURST));
                     self.busy[node] = adi.progress(&mut face, &mut self.words);
                     moved |= self.busy[node];
                 }

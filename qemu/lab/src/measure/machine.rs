@@ -10,9 +10,9 @@ use std::rc::Rc;
 use midplane_cluster::costs::{Costs, INJECT};
 use midplane_cluster::hands::Hands;
 use midplane_device::envelope::Rank;
-use midplane_device::matching::Choice;
+use midplane_device::matching::EngineChoice;
 use midplane_device::memory::{Span, UserMemory};
-use midplane_device::{Adi, Config, Memory};
+use midplane_device::{Adi, DeviceConfig, DeviceMemory};
 use net_torus::chunk::Chunk;
 use net_torus::link::Link;
 use net_torus::router::Sizes;
@@ -164,7 +164,7 @@ impl<'m> SimulatedMachine<'m> {
         let nodes = shape.nodes() as usize;
         let wakes = Wakes::default();
         let wires: Vec<[Rc<RefCell<Wire>>; 6]> = (0..nodes).map(|_| Default::default()).collect();
-        let kind = Choice::List.kind();
+        let kind = EngineChoice::List.kind();
         let node = |(chunks, rank): (&'m mut [Chunk], u32)| {
             let here = shape.coord(rank).expect("a rank of the machine");
             let router = Router::new(shape, here, SIZES, chunks).expect("Blue Gene/L's buffers");
@@ -181,12 +181,12 @@ impl<'m> SimulatedMachine<'m> {
                     wakes: wakes.clone(),
                 })
             });
-            let config = Config {
+            let config = DeviceConfig {
                 shape,
                 rank: Rank::new(rank),
                 request_slots: usize::MAX,
             };
-            let memory = Memory::with_engine(&kind, mpi_memory(rank), nodes)
+            let memory = DeviceMemory::with_engine(&kind, mpi_memory(rank), nodes)
                 .and_then(|memory| memory.with_values(&shape))
                 .expect("the host's memory");
             Node {

@@ -125,7 +125,7 @@ impl Scale {
         let began = *began.lock().unwrap_or_else(|held| held.into_inner());
         let last = reports.iter().filter_map(|report| report.end_ns).max();
         let sum =
-            |of: fn(&midplane_device::Stats) -> u64| reports.iter().map(|r| of(&r.stats)).sum();
+            |of: fn(&midplane_device::DeviceStats) -> u64| reports.iter().map(|r| of(&r.stats)).sum();
         Ok(Scaled {
             ns: match self.program {
                 Program::Killer => reports[0].end_ns.unwrap_or(0),

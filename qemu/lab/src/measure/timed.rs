@@ -1,10 +1,10 @@
 //! The killer benchmark on a simulated machine in virtual time (`machine`), a function of the arguments alone.
 #![forbid(unsafe_code)]
 
-use midplane_device::Stats;
-use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::DeviceStats;
+use midplane_device::envelope::{MatchPattern, Rank};
 use midplane_device::memory::Span;
-use midplane_device::request::{Mode, RequestId};
+use midplane_device::request::{SendMode, RequestId};
 use midplane_device::send::SendTo;
 use net_torus::Shape;
 
@@ -144,7 +144,7 @@ impl Programs for Run<'_> {
                 dest: Rank::new(0),
                 tag,
                 context: 0,
-                mode: Mode::Standard,
+                mode: SendMode::Standard,
             };
             node.adi
                 .isend(&mut node.memory, to, span)
@@ -174,7 +174,7 @@ impl Programs for Run<'_> {
         }
         let (source, tag) = place(progress.begun);
         progress.begun += 1;
-        let pattern = Pattern::new(Some(Rank::new(source)), Some(tag), 0);
+        let pattern = MatchPattern::new(Some(Rank::new(source)), Some(tag), 0);
         let span = node.memory.buffers.receive(killer.bytes);
         let id = node
             .adi
@@ -186,7 +186,7 @@ impl Programs for Run<'_> {
 }
 
 fn measured(node: &Node<'_>, ns: u64) -> Measured {
-    let stats: &Stats = node.adi.stats();
+    let stats: &DeviceStats = node.adi.stats();
     Measured {
         ns,
         busy: node.busy_ns as f64 / ns.max(1) as f64,

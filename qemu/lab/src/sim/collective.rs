@@ -5,8 +5,8 @@ use std::cell::RefCell;
 
 use midplane_device::Adi;
 use midplane_device::envelope::Rank;
-use midplane_device::interface::{Enter, Work};
-use midplane_device::kernel::{AbortReason, CallNote, Kernel};
+use midplane_device::interface::{EnterDevice, Work};
+use midplane_device::kernel::{AbortReason, CallInfo, Kernel};
 use midplane_device::memory::UserMemory;
 use midplane_objects::coll::driven::{Buffers, Driven, Operation};
 use midplane_objects::{Env, Error};
@@ -23,7 +23,7 @@ pub(crate) struct Turn<'a, M>(pub(crate) RefCell<(&'a mut Adi, &'a mut M)>);
 /// Shared by all ranks: the process state serves only communicators that a program creates.
 static PROCESS: midplane_objects::Process = midplane_objects::Process::new();
 
-impl<M: UserMemory> Enter for Turn<'_, M> {
+impl<M: UserMemory> EnterDevice for Turn<'_, M> {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         let (adi, memory) = &mut *self.0.borrow_mut();
         work(adi, &mut Still(*memory));
@@ -56,7 +56,7 @@ impl<M: UserMemory> Kernel for Still<'_, M> {
         0
     }
 
-    fn note(&mut self, _: Option<CallNote>) {}
+    fn note(&mut self, _: Option<CallInfo>) {}
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         panic!("the job ends with {status}: {why:?}")

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_device::envelope::Rank;
-use midplane_device::{Adi, Config, Memory, Stats};
+use midplane_device::{Adi, DeviceConfig, DeviceMemory, DeviceStats};
 use net_torus::{Shape, Sizes};
 
 use super::check::{self, Got, Short, Violation};
@@ -24,7 +24,7 @@ pub struct Report {
     /// Index of each message among its rank's sends, by message.
     pub sent: Vec<u64>,
     /// Device counters, by rank.
-    pub stats: Vec<Stats>,
+    pub stats: Vec<DeviceStats>,
     /// Number of choices made.
     pub steps: u64,
     /// Number of times that an interrupt advanced a collective.
@@ -55,13 +55,13 @@ impl Job<'_> {
 
     fn process<'a>(&'a self, shape: Shape, rank: Rank, heap: &'a dyn Heap) -> Process<'a> {
         let Job { program, setup } = self;
-        let config = Config {
+        let config = DeviceConfig {
             shape,
             rank,
             request_slots: setup.request_slots,
         };
         let peers = shape.nodes() as usize;
-        let memory = Memory::with_engine(&setup.matching.kind(), setup.mpi_memory, peers)
+        let memory = DeviceMemory::with_engine(&setup.matching.kind(), setup.mpi_memory, peers)
             .expect("the host's memory");
         let adi = Adi::new(config, memory);
         let mut adi = adi.expect("a rank of the machine");

@@ -1,8 +1,8 @@
 //! Buffers of the programs of a simulated job, with stricter checks than real memory.
 
-use midplane_device::boxed;
+use midplane_device::try_boxed_slice;
 use midplane_device::memory::{MODEL_KEYS, RawMemory, Span, UserMemory};
-use midplane_device::region::{BLOCK_BYTES, Blocks};
+use midplane_device::region::{BLOCK_BYTES, BlockArray};
 
 use crate::epochs::memory::{Flat, is_here};
 
@@ -215,20 +215,20 @@ impl UserMemory for Buffers {
         self.spare
     }
 
-    fn lend(&mut self, count: u32) -> Option<Blocks> {
+    fn lend(&mut self, count: u32) -> Option<BlockArray> {
         self.asked += 1;
         if count > self.spare || self.asked.is_multiple_of(REFUSED) {
             return None;
         }
         // A self-send requests a loan within the program's call, when the heap may be exhausted.
-        let words = boxed(0, Blocks::map_words(count as usize))?;
-        let blocks = boxed([0; BLOCK_BYTES], count as usize)?;
+        let words = try_boxed_slice(0, BlockArray::map_words(count as usize))?;
+        let blocks = try_boxed_slice([0; BLOCK_BYTES], count as usize)?;
         self.spare -= count;
         self.lent += count;
-        Some(Blocks::new(blocks, words))
+        Some(BlockArray::new(blocks, words))
     }
 
-    fn take_back(&mut self, loan: Blocks) {
+    fn take_back(&mut self, loan: BlockArray) {
         if !loan.is_empty() {
             self.blame("gave back a loan that is in use");
         }

@@ -1,13 +1,13 @@
 //! One rank of a job: its device, its buffers and the state of its program.
 #![forbid(unsafe_code)]
 
-use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::envelope::{MatchPattern, Rank};
 use midplane_device::memory::Span;
-use midplane_device::recv::Probed;
+use midplane_device::recv::ProbedMessage;
 use midplane_device::request::RequestId;
 use midplane_device::rma::epochs;
 use midplane_device::send::SendTo;
-use midplane_device::{Adi, NoMemory};
+use midplane_device::{Adi, OutOfMemory};
 use midplane_objects::Error;
 
 use super::check::{Got, Violation};
@@ -44,7 +44,7 @@ pub(super) struct Process<'a> {
     /// Its calls for windows.
     windows: Script,
     /// Matched probe whose message is not received yet.
-    held: Option<(RequestId, Probed)>,
+    held: Option<(RequestId, ProbedMessage)>,
     /// A cancelled receive without a message that is not complete yet.
     nothing: Option<Live>,
     calls: u64,
@@ -96,7 +96,7 @@ impl<'a> Process<'a> {
         if !calls.is_empty() {
             let (size, windows) = (program.ops.len() as u32, &program.windows);
             let (count, reorder) = (windows.count, windows.reorder);
-            let all = script::windows((here, size), count, epochs::Sound, reorder);
+            let all = script::windows((here, size), count, epochs::AllEpochRules, reorder);
             adi.set_one_sided(Box::new(all));
         }
         Process {
@@ -303,7 +303,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    fn cancel_nothing(&mut self, pattern: Pattern) -> Result<Turn, Violation> {
+    fn cancel_nothing(&mut self, pattern: MatchPattern) -> Result<Turn, Violation> {
         let is_new = self.nothing.is_none();
         let live = match self.nothing {
             Some(live) => live,
@@ -357,16 +357,16 @@ impl<'a> Process<'a> {
     }
 
     /// Records a call's result; returns `None` when the call failed for lack of memory and must be repeated.
-    fn called<T>(&mut self, result: Result<T, NoMemory>) -> Result<Option<T>, Violation> {
+    fn called<T>(&mut self, result: Result<T, OutOfMemory>) -> Result<Option<T>, Violation> {
         let what = match result {
             Ok(value) => return Ok(Some(value)),
             Err(what) => what,
         };
         let live = (self.sends.len() + self.receives.len()) as u32 + self.collectives.messages();
         let is_right = match what {
-            NoMemory::Requests { live: said } => said == live,
-            NoMemory::ProbeRecord => true,
-            NoMemory::Start { .. } => false,
+            OutOfMemory::Requests { live: said } => said == live,
+            OutOfMemory::ProbeRecord => true,
+            OutOfMemory::Start { .. } => false,
         };
         self.short = Some(what.into());
         if is_right {
@@ -424,7 +424,7 @@ impl<'a> Process<'a> {
 
     fn start_receive(
         &mut self,
-        pattern: Pattern,
+        pattern: MatchPattern,
         capacity: usize,
     ) -> Result<Option<Live>, Violation> {
         let span = self.buffers.receive(capacity);
@@ -441,8 +441,8 @@ impl<'a> Process<'a> {
     fn receive(
         &mut self,
         number: u32,
-        pattern: Pattern,
-        probed: Option<Probed>,
+        pattern: MatchPattern,
+        probed: Option<ProbedMessage>,
         records: &mut Records,
     ) -> Result<bool, Violation> {
         let capacity = self.program.receives[number as usize].capacity;
@@ -457,8 +457,8 @@ impl<'a> Process<'a> {
         &mut self,
         number: u32,
         live: Live,
-        pattern: Pattern,
-        probed: Option<Probed>,
+        pattern: MatchPattern,
+        probed: Option<ProbedMessage>,
         records: &mut Records,
     ) {
         self.calls += 1;
@@ -472,7 +472,7 @@ impl<'a> Process<'a> {
         self.receives.push((number, live));
     }
 
-    fn probe(&mut self, pattern: Pattern) -> Result<Option<Probed>, Violation> {
+    fn probe(&mut self, pattern: MatchPattern) -> Result<Option<ProbedMessage>, Violation> {
         self.heap.enter(self.rank);
         let result = self.adi.iprobe(pattern);
         self.heap.leave(self.rank);
@@ -491,7 +491,7 @@ impl<'a> Process<'a> {
         let Some(found) = self.probe(pattern)? else {
             return Ok(false);
         };
-        let exact = Pattern::new(
+        let exact = MatchPattern::new(
             Some(found.envelope.source),
             Some(found.envelope.tag),
             found.envelope.context,

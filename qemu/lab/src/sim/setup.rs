@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_device::envelope::Rank;
-use midplane_device::matching::Choice;
+use midplane_device::matching::EngineChoice;
 
 use super::net::{Capacity, Order};
 
@@ -10,7 +10,7 @@ use super::net::{Capacity, Order};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setup {
     /// The matching engine of all ranks.
-    pub matching: Choice,
+    pub matching: EngineChoice,
     /// MPI memory of each rank in bytes.
     pub mpi_memory: usize,
     /// Maximum number of request slots of each rank.

@@ -4,7 +4,7 @@
 use midplane_cluster::hands::Hands;
 use midplane_cluster::random::Random;
 use midplane_device::Adi;
-use msg_layer::fake::Strict;
+use msg_layer::fake::StrictPort;
 use net_torus::reliable::{self, Reliable};
 use net_torus::sim::{Faults, Faulty, SimLink, wire_torus};
 use net_torus::{Chunk, Router, Shape, Sizes, Torus};
@@ -114,6 +114,6 @@ impl Carrier for Routers<'_> {
             inject,
             packets: 0,
         };
-        adi.progress(&mut Strict::new(hands), memory)
+        adi.progress(&mut StrictPort::new(hands), memory)
     }
 }

@@ -22,20 +22,20 @@ use alloc::vec::Vec;
 
 use super::limits::FEW_BLOCKS;
 use super::table::Bucket;
-use crate::envelope::Pattern;
-use crate::list::Links;
+use crate::envelope::MatchPattern;
+use crate::list::LinkStorage;
 use crate::memory::boxed_with;
 use crate::memory::region::{Block, Region};
-use crate::names::BlockIndex;
-use crate::request::{Buckets, KINDS, KeyHash, pattern_of};
+use crate::ids::BlockIndex;
+use crate::request::{BucketRange, KINDS, KeyHash, pattern_of};
 use crate::work::did;
 
 /// First nodes of two chains: of kinds 0 and 1, or of kinds 2 and 3.
-type Heads = [Bucket; 2];
+type ChainHeads = [Bucket; 2];
 
 /// Buckets per chunk.
 const CHUNK: usize = 16;
-type Chunk = [Heads; CHUNK];
+type BucketChunk = [ChainHeads; CHUNK];
 /// MPI memory blocks per bucket, of kinds 0 and 1, and of kinds 2 and 3: there are fewer sources than tags.
 const BUCKET_BLOCKS: [usize; 2] = [4, 32];
 /// Records per bucket of kinds 0 and 1 above which buckets are added, as loans require.
@@ -48,27 +48,27 @@ const fn chunks(blocks: usize, table: usize) -> usize {
 
 /// Returns the bytes of the buckets for `blocks` blocks, and of the lists of their chunks.
 pub(super) const fn bytes(blocks: usize) -> usize {
-    let of_chunk = size_of::<Chunk>() + size_of::<Box<Chunk>>();
+    let of_chunk = size_of::<BucketChunk>() + size_of::<Box<BucketChunk>>();
     (chunks(blocks, 0) + chunks(blocks, 1)) * of_chunk
 }
 
 /// Buckets for two kinds.
 #[derive(Clone, Debug)]
-struct Table {
+struct BucketTable {
     #[expect(
         clippy::vec_box,
         reason = "where the list grows, chunks stay, so that no entry copies more than their addresses"
     )]
-    heads: Vec<Box<Chunk>>,
-    used: Buckets,
+    heads: Vec<Box<BucketChunk>>,
+    used: BucketRange,
 }
 
-impl Table {
+impl BucketTable {
     /// Creates a table without buckets.
-    fn new() -> Table {
-        Table {
+    fn new() -> BucketTable {
+        BucketTable {
             heads: Vec::new(),
-            used: Buckets::new(CHUNK as u32),
+            used: BucketRange::new(CHUNK as u32),
         }
     }
 
@@ -95,7 +95,7 @@ impl Table {
 
     /// Marks all buckets as in use; all are empty.
     fn use_all(&mut self) {
-        self.used = Buckets::new((self.heads.len().max(1) * CHUNK) as u32);
+        self.used = BucketRange::new((self.heads.len().max(1) * CHUNK) as u32);
     }
 
     /// Returns the chain of this kind and hash.
@@ -119,10 +119,10 @@ impl Table {
 
 /// Hash index of the oldest records.
 #[derive(Clone, Debug)]
-pub(super) struct Deep {
+pub(super) struct DeepIndex {
     /// For kinds 0 and 1, and for kinds 2 and 3. If the MPI memory is too small for arrivals to index records, there
     /// are no buckets until a search requires some.
-    tables: [Table; 2],
+    tables: [BucketTable; 2],
     /// The youngest indexed record; all older ones are indexed, too.
     to: Option<BlockIndex>,
     len: u32,
@@ -130,10 +130,10 @@ pub(super) struct Deep {
     blocks: usize,
 }
 
-impl Deep {
-    pub(super) fn new(blocks: usize) -> Option<Deep> {
-        let mut deep = Deep {
-            tables: [Table::new(), Table::new()],
+impl DeepIndex {
+    pub(super) fn new(blocks: usize) -> Option<DeepIndex> {
+        let mut deep = DeepIndex {
+            tables: [BucketTable::new(), BucketTable::new()],
             to: None,
             len: 0,
             blocks,
@@ -209,14 +209,14 @@ impl Deep {
         }
     }
 
-    /// Indexes the record after the youngest indexed one. [Space](Deep::has_room) must be available.
+    /// Indexes the record after the youngest indexed one. [Space](DeepIndex::has_room) must be available.
     pub(super) fn enter(&mut self, hashes: &KeyHash, region: &mut Region, at: BlockIndex) {
         did(KINDS);
         let Some(node) = region.extend(at) else {
             unreachable!("a block is free")
         };
         for table in 0..2 {
-            let Table { heads, used } = &mut self.tables[table];
+            let BucketTable { heads, used } = &mut self.tables[table];
             if let Some(bucket) = used.add(heads.len() * CHUNK) {
                 self.split(hashes, region, table, bucket);
             }
@@ -280,7 +280,7 @@ impl Deep {
     pub(super) fn find(
         &self,
         region: &Region,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         kind: usize,
         hash: u32,
         hops: &mut u32,
@@ -368,11 +368,11 @@ fn set_first(head: &mut Bucket, first: Option<BlockIndex>) {
     }
 }
 
-/// Searches the chain that begins with `first`, as in [`Deep::find`].
+/// Searches the chain that begins with `first`, as in [`DeepIndex::find`].
 #[inline(never)]
 fn find_from(
     region: &Region,
-    pattern: &Pattern,
+    pattern: &MatchPattern,
     kind: usize,
     mut first: BlockIndex,
     hops: &mut u32,
@@ -395,7 +395,7 @@ fn append(
     mut first: BlockIndex,
     kind: usize,
     node: BlockIndex,
-    pattern: &Pattern,
+    pattern: &MatchPattern,
 ) {
     loop {
         did(1);

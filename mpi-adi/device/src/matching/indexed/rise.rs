@@ -1,12 +1,12 @@
 //! Detector of ascending keys in a queue. Ascending keys are distinct.
 #![forbid(unsafe_code)]
 
-use crate::envelope::{Context, Pattern};
-use crate::list::{Ends, Links};
+use crate::envelope::{Context, MatchPattern};
+use crate::list::{ListEnds, LinkStorage};
 
 /// Keys of the entries since the queue was last empty: context, then source and tag.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rise {
+pub(super) struct SortedRun {
     context: Context,
     /// Maximum key of the context.
     highest: u64,
@@ -14,9 +14,9 @@ pub(super) struct Rise {
     is_broken: bool,
 }
 
-impl Rise {
+impl SortedRun {
     /// State of an empty queue.
-    pub(super) const NEW: Rise = Rise {
+    pub(super) const NEW: SortedRun = SortedRun {
         context: 0,
         highest: NO_SOURCE,
         is_broken: false,
@@ -24,9 +24,9 @@ impl Rise {
 
     /// Creates the state of a queue with this first entry.
     #[inline]
-    pub(super) fn of(pattern: &Pattern) -> Rise {
+    pub(super) fn of(pattern: &MatchPattern) -> SortedRun {
         let (source, tag) = pattern.words();
-        Rise {
+        SortedRun {
             context: pattern.context(),
             highest: u64::from(source) << 32 | u64::from(tag),
             is_broken: source == 0 || (tag as i32) < 0,
@@ -35,7 +35,7 @@ impl Rise {
 
     /// Updates the state for a new entry with this key.
     #[inline]
-    pub(super) fn add(&mut self, pattern: &Pattern) {
+    pub(super) fn add(&mut self, pattern: &MatchPattern) {
         if self.is_broken {
             return;
         }
@@ -62,20 +62,20 @@ const LOOKS: u32 = 32;
 /// Maximum key without a source, whose word is 0.
 const NO_SOURCE: u64 = u32::MAX as u64;
 
-/// A lazily evaluated [`Rise`]. The first query checks each entry of a list once; entries removed before it cost
+/// A lazily evaluated [`SortedRun`]. The first query checks each entry of a list once; entries removed before it cost
 /// nothing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LateRise<I> {
+pub(super) struct LateRun<I> {
     /// The youngest entry of the list that has been checked. All entries before it have been checked, too.
     to: Option<I>,
-    rise: Rise,
+    rise: SortedRun,
 }
 
-impl<I: Copy + PartialEq> LateRise<I> {
+impl<I: Copy + PartialEq> LateRun<I> {
     /// State of an empty queue.
-    pub(super) const NEW: Self = LateRise {
+    pub(super) const NEW: Self = LateRun {
         to: None,
-        rise: Rise::NEW,
+        rise: SortedRun::NEW,
     };
 
     /// Updates the state when `at` is removed from the list, in which it follows `before`.
@@ -94,7 +94,7 @@ impl<I: Copy + PartialEq> LateRise<I> {
         links: &L,
         before: Option<I>,
         at: I,
-        pattern: impl Fn(&L, I) -> Pattern,
+        pattern: impl Fn(&L, I) -> MatchPattern,
     ) {
         if self.to == before && self.rise.holds() {
             self.rise.add(&pattern(links, at));
@@ -105,11 +105,11 @@ impl<I: Copy + PartialEq> LateRise<I> {
     /// Checks whether all keys of the list ascend. New entries are at the end of the list; they are checked now if
     /// `may_look` is set.
     #[inline]
-    pub(super) fn holds<L: Links<I>>(
+    pub(super) fn holds<L: LinkStorage<I>>(
         &mut self,
         links: &L,
-        list: &Ends<I>,
-        pattern: impl Fn(&L, I) -> Pattern,
+        list: &ListEnds<I>,
+        pattern: impl Fn(&L, I) -> MatchPattern,
         may_look: bool,
         hops: &mut u32,
     ) -> bool {
@@ -123,11 +123,11 @@ impl<I: Copy + PartialEq> LateRise<I> {
     }
 
     /// Checks the next [`LOOKS`] entries.
-    fn look<L: Links<I>>(
+    fn look<L: LinkStorage<I>>(
         &mut self,
         links: &L,
-        list: &Ends<I>,
-        pattern: impl Fn(&L, I) -> Pattern,
+        list: &ListEnds<I>,
+        pattern: impl Fn(&L, I) -> MatchPattern,
         hops: &mut u32,
     ) {
         let mut next = match self.to {
@@ -155,9 +155,9 @@ mod tests {
     use crate::envelope::Rank;
 
     /// Entries by index, linked in this order.
-    struct Row(Vec<(Option<usize>, Option<usize>, Pattern)>);
+    struct Row(Vec<(Option<usize>, Option<usize>, MatchPattern)>);
 
-    impl Links<usize> for Row {
+    impl LinkStorage<usize> for Row {
         fn next(&self, at: usize) -> Option<usize> {
             self.0[at].1
         }
@@ -175,18 +175,18 @@ mod tests {
         }
     }
 
-    fn exact(context: Context, source: u32, tag: i32) -> Pattern {
-        Pattern::new(Some(Rank::new(source)), Some(tag), context)
+    fn exact(context: Context, source: u32, tag: i32) -> MatchPattern {
+        MatchPattern::new(Some(Rank::new(source)), Some(tag), context)
     }
 
     /// Returns whether these keys ascend, and the number of entries checked.
-    fn rises(patterns: &[Pattern]) -> (bool, u32) {
+    fn rises(patterns: &[MatchPattern]) -> (bool, u32) {
         let entry = |&pattern| (None, None, pattern);
         let mut row = Row(patterns.iter().map(entry).collect());
-        let mut list = Ends::default();
+        let mut list = ListEnds::default();
         (0..patterns.len()).for_each(|at| list.push(&mut row, at));
         let mut hops = 0;
-        let mut rise = LateRise::NEW;
+        let mut rise = LateRun::NEW;
         let is = rise.holds(&row, &list, |row, at| row.0[at].2, true, &mut hops);
         (is, hops)
     }
@@ -214,9 +214,9 @@ mod tests {
     #[test]
     fn a_wildcard_breaks_a_rise() {
         for pattern in [
-            Pattern::new(None, Some(9), 0),
-            Pattern::new(Some(Rank::new(9)), None, 0),
-            Pattern::new(None, None, 9),
+            MatchPattern::new(None, Some(9), 0),
+            MatchPattern::new(Some(Rank::new(9)), None, 0),
+            MatchPattern::new(None, None, 9),
         ] {
             assert_eq!(rises(&[exact(0, 0, 0), pattern]), (false, 2));
             assert_eq!(rises(&[pattern]), (false, 1));
@@ -228,8 +228,8 @@ mod tests {
     fn an_entry_is_looked_at_once() {
         let keys = [1, 2, 5, 6, 4].map(|tag| (None, None, exact(0, 3, tag)));
         let mut row = Row(keys.to_vec());
-        let (mut list, mut rise) = (Ends::default(), LateRise::NEW);
-        let asked = |rise: &mut LateRise<usize>, row: &Row, list: &Ends<usize>, may_look| {
+        let (mut list, mut rise) = (ListEnds::default(), LateRun::NEW);
+        let asked = |rise: &mut LateRun<usize>, row: &Row, list: &ListEnds<usize>, may_look| {
             let mut hops = 0;
             let is = rise.holds(row, list, |row, at| row.0[at].2, may_look, &mut hops);
             (is, hops)

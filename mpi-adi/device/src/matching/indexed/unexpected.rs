@@ -8,15 +8,15 @@
 
 use alloc::boxed::Box;
 
-use super::deep::Deep;
+use super::deep::DeepIndex;
 use super::limits::{FAR, MOVED_RECORDS, NEAR_RECORDS, SHORT, WILD_ENTRIES, WILD_MOVES};
-use super::rise::LateRise;
+use super::rise::LateRun;
 use super::table::{Bucket, after, bucket, buckets};
-use crate::boxed::boxed;
-use crate::envelope::Pattern;
-use crate::list::{Ends, Links};
+use crate::try_box::try_boxed_slice;
+use crate::envelope::MatchPattern;
+use crate::list::{ListEnds, LinkStorage};
 use crate::memory::region::Region;
-use crate::names::BlockIndex;
+use crate::ids::BlockIndex;
 use crate::request::{KeyHash, kind};
 
 /// Maximum count of chain searches that would not have matched at the head or next to the last match. After that,
@@ -30,7 +30,7 @@ const CAUGHT_UP: u32 = 2;
 
 /// A record found in a chain.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct FoundRecord {
     at: BlockIndex,
     before: BlockIndex,
     bucket: usize,
@@ -39,12 +39,12 @@ struct Found {
 /// Unexpected message queue.
 #[derive(Clone, Debug)]
 pub(super) struct UnexpectedQueue {
-    list: Ends<BlockIndex>,
+    list: ListEnds<BlockIndex>,
     /// The record before the last removed one.
     beside: Option<BlockIndex>,
-    rise: LateRise<BlockIndex>,
+    rise: LateRun<BlockIndex>,
     /// Hash index of the oldest records, for all kinds of patterns.
-    deep: Deep,
+    deep: DeepIndex,
     /// The youngest chained record. All older records that are not in [that index](Self::deep) are chained, too. A
     /// chain is a ring; the bucket contains its last record.
     indexed_to: Option<BlockIndex>,
@@ -53,7 +53,7 @@ pub(super) struct UnexpectedQueue {
     /// Chain searches that would have matched neither at the head nor next to the last match, up to [`MISSES`].
     misses: u8,
     /// Result of the last search, likely to be removed next.
-    found: Option<Found>,
+    found: Option<FoundRecord>,
     /// Maximum records outside the index of the oldest, while the memory has a free block for another one in it.
     far: u32,
     /// Set once a record has been chained or in the index of the oldest.
@@ -62,12 +62,12 @@ pub(super) struct UnexpectedQueue {
 
 impl UnexpectedQueue {
     pub(super) fn new(blocks: usize) -> Option<UnexpectedQueue> {
-        let buckets = boxed(Bucket::EMPTY, buckets(blocks) as usize)?;
+        let buckets = try_boxed_slice(Bucket::EMPTY, buckets(blocks) as usize)?;
         Some(UnexpectedQueue {
-            list: Ends::default(),
+            list: ListEnds::default(),
             beside: None,
-            rise: LateRise::NEW,
-            deep: Deep::new(blocks)?,
+            rise: LateRun::NEW,
+            deep: DeepIndex::new(blocks)?,
             indexed_to: None,
             far: FAR.min((CROWDED * buckets.len() as u32).max(WILD_ENTRIES)),
             buckets,
@@ -87,7 +87,7 @@ impl UnexpectedQueue {
     }
 
     pub(super) fn next(region: &Region, at: BlockIndex) -> Option<BlockIndex> {
-        Links::next(region, at)
+        LinkStorage::next(region, at)
     }
 
     /// Checks whether heap memory is in use for loans.
@@ -100,7 +100,7 @@ impl UnexpectedQueue {
     #[inline]
     pub(super) fn record(&mut self, region: &mut Region, at: BlockIndex, recorded: u32) {
         if recorded == 0 {
-            self.rise = LateRise::NEW;
+            self.rise = LateRun::NEW;
         }
         self.list.push(region, at);
         if recorded - self.deep.len() >= self.far {
@@ -157,7 +157,7 @@ impl UnexpectedQueue {
     pub(super) fn find(
         &mut self,
         region: &mut Region,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         recorded: u32,
     ) -> (Option<BlockIndex>, u32) {
         if self.list.is_empty() && !self.has_index {
@@ -173,7 +173,7 @@ impl UnexpectedQueue {
     fn find_recorded(
         &mut self,
         region: &mut Region,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         recorded: u32,
     ) -> (Option<BlockIndex>, u32) {
         let Some(head) = self.list.head() else {
@@ -208,7 +208,7 @@ impl UnexpectedQueue {
             if is(at) {
                 break;
             }
-            next = Links::next(region, at);
+            next = LinkStorage::next(region, at);
         }
         (next, hops)
     }
@@ -217,7 +217,7 @@ impl UnexpectedQueue {
     fn find_exact(
         &mut self,
         region: &mut Region,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         is_long: bool,
     ) -> (Option<BlockIndex>, u32) {
         let mut hops = 1;
@@ -232,7 +232,7 @@ impl UnexpectedQueue {
     fn find_in_index(
         &mut self,
         region: &mut Region,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         mut hops: u32,
     ) -> (Option<BlockIndex>, u32) {
         let hash = self.hashes.of(pattern);
@@ -247,7 +247,7 @@ impl UnexpectedQueue {
                     region.matches(at, pattern)
                 })
             });
-            if let Some(Found { at, .. }) = self.found {
+            if let Some(FoundRecord { at, .. }) = self.found {
                 if Some(at) == self.list.head() || Some(at) == self.beside.or(self.list.tail()) {
                     self.misses = 0;
                 }
@@ -279,7 +279,7 @@ impl UnexpectedQueue {
     fn find_beside(
         &mut self,
         region: &Region,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         is_long: bool,
         hops: &mut u32,
     ) -> Option<BlockIndex> {
@@ -298,7 +298,7 @@ impl UnexpectedQueue {
         &mut self,
         region: &mut Region,
         first: Option<BlockIndex>,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         near: u32,
     ) -> (Option<BlockIndex>, u32) {
         let moves = if self.buckets.is_empty() {
@@ -315,7 +315,7 @@ impl UnexpectedQueue {
             self.indexed_to = next;
             self.chain(region, at);
             passed += 1;
-            next = Links::next(region, at);
+            next = LinkStorage::next(region, at);
         }
         let mut rest = next;
         while let Some(at) = next {
@@ -331,14 +331,14 @@ impl UnexpectedQueue {
             while let Some(at) = rest.filter(|_| rest != next) {
                 self.indexed_to = rest;
                 self.chain(region, at);
-                rest = Links::next(region, at);
+                rest = LinkStorage::next(region, at);
             }
         }
         (next, passed - passed.min(near) + u32::from(next.is_some()))
     }
 
     /// Returns the first record after the head that matches a pattern with a wildcard, and the hops.
-    fn find_wild(&mut self, region: &mut Region, pattern: &Pattern) -> (Option<BlockIndex>, u32) {
+    fn find_wild(&mut self, region: &mut Region, pattern: &MatchPattern) -> (Option<BlockIndex>, u32) {
         let mut hops = 1;
         let hash = self.hashes.of(pattern);
         let kind = kind(pattern);
@@ -396,7 +396,7 @@ impl UnexpectedQueue {
             let last = self.buckets[bucket].block()?;
             find_in_chain(region, bucket, last, &mut 0, |other| other == at)
         });
-        let Some(Found { before, bucket, .. }) = found else {
+        let Some(FoundRecord { before, bucket, .. }) = found else {
             unreachable!("a record with a place in a chain is in the chain of its bucket")
         };
         if before == at {
@@ -412,7 +412,7 @@ impl UnexpectedQueue {
     }
 }
 
-fn pattern_at(region: &Region, at: BlockIndex) -> Pattern {
+fn pattern_at(region: &Region, at: BlockIndex) -> MatchPattern {
     region.envelope(at).pattern()
 }
 
@@ -423,13 +423,13 @@ fn find_in_chain(
     last: BlockIndex,
     hops: &mut u32,
     is: impl Fn(BlockIndex) -> bool,
-) -> Option<Found> {
+) -> Option<FoundRecord> {
     let mut before = last;
     loop {
         *hops += 1;
         let at = in_chain_after(region, before);
         if is(at) {
-            return Some(Found { at, before, bucket });
+            return Some(FoundRecord { at, before, bucket });
         }
         if at == last {
             return None;

@@ -4,49 +4,49 @@
 use alloc::vec::Vec;
 
 use crate::envelope::Context;
-use crate::list::Ends;
-use crate::matching::engine::NoRoom;
-use crate::names::{BlockIndex, Slot};
+use crate::list::ListEnds;
+use crate::matching::engine::OutOfSpace;
+use crate::ids::{BlockIndex, Slot};
 
 /// Queues of one context: a ContextIdLead of 001 (section 4.3.2).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Lead<R> {
+pub(super) struct ContextRoot<R> {
     pub context: Context,
     /// Receives from any source; without a `root`, all receives.
-    pub posted: Ends<Slot>,
+    pub posted: ListEnds<Slot>,
     /// Records that exceed the capacity of the queues by rank; without a `root`, all records.
-    pub unexpected: Ends<BlockIndex>,
+    pub unexpected: ListEnds<BlockIndex>,
     /// Root of the queues by rank, if any.
     pub root: Option<R>,
 }
 
-impl<R> Lead<R> {
+impl<R> ContextRoot<R> {
     pub fn new(context: Context, root: Option<R>) -> Self {
-        Lead {
+        ContextRoot {
             context,
-            posted: Ends::default(),
-            unexpected: Ends::default(),
+            posted: ListEnds::default(),
+            unexpected: ListEnds::default(),
             root,
         }
     }
 }
 
 /// Index of a lead; `None` for the one of all contexts that are not open.
-pub(super) type LeadAt = Option<usize>;
+pub(super) type ContextIndex = Option<usize>;
 
 /// A lead for each open context, and one for all others.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Leads<R> {
-    pub others: Lead<R>,
-    pub open: Vec<Lead<R>>,
+pub(super) struct ContextRoots<R> {
+    pub others: ContextRoot<R>,
+    pub open: Vec<ContextRoot<R>>,
     /// Result of the last search.
     last: usize,
 }
 
-impl<R> Leads<R> {
+impl<R> ContextRoots<R> {
     pub fn new() -> Self {
-        Leads {
-            others: Lead::new(0, None),
+        ContextRoots {
+            others: ContextRoot::new(0, None),
             open: Vec::new(),
             last: 0,
         }
@@ -55,7 +55,7 @@ impl<R> Leads<R> {
     /// Returns the lead of `context`, and the number of leads checked (001 section 4.4.1: one more for each further
     /// context).
     #[inline]
-    pub fn find(&mut self, context: Context) -> (LeadAt, u32) {
+    pub fn find(&mut self, context: Context) -> (ContextIndex, u32) {
         let at = self.open.iter().position(|lead| lead.context == context);
         match at {
             Some(at) => {
@@ -69,7 +69,7 @@ impl<R> Leads<R> {
     /// Returns the lead of `context`, without a search if the last search was for it, as before an insertion or a
     /// deletion.
     #[inline]
-    pub fn find_again(&mut self, context: Context) -> (LeadAt, u32) {
+    pub fn find_again(&mut self, context: Context) -> (ContextIndex, u32) {
         match self.open.get(self.last) {
             Some(lead) if lead.context == context => (Some(self.last), 0),
             _ => self.find(context),
@@ -77,12 +77,12 @@ impl<R> Leads<R> {
     }
 
     #[inline]
-    pub fn at(&self, at: LeadAt) -> &Lead<R> {
+    pub fn at(&self, at: ContextIndex) -> &ContextRoot<R> {
         at.map_or(&self.others, |at| &self.open[at])
     }
 
     #[inline]
-    pub fn at_mut(&mut self, at: LeadAt) -> &mut Lead<R> {
+    pub fn at_mut(&mut self, at: ContextIndex) -> &mut ContextRoot<R> {
         match at {
             Some(at) => &mut self.open[at],
             None => &mut self.others,
@@ -90,15 +90,15 @@ impl<R> Leads<R> {
     }
 
     /// Allocates space for one more lead.
-    pub fn reserve(&mut self) -> Result<(), NoRoom> {
-        self.open.try_reserve(1).map_err(|_| NoRoom)
+    pub fn reserve(&mut self) -> Result<(), OutOfSpace> {
+        self.open.try_reserve(1).map_err(|_| OutOfSpace)
     }
 
-    pub fn remove(&mut self, at: usize) -> Lead<R> {
+    pub fn remove(&mut self, at: usize) -> ContextRoot<R> {
         self.open.remove(at)
     }
 
-    pub fn all(&self) -> impl Iterator<Item = &Lead<R>> {
+    pub fn all(&self) -> impl Iterator<Item = &ContextRoot<R>> {
         core::iter::once(&self.others).chain(&self.open)
     }
 }

@@ -10,7 +10,7 @@ use crate::coll::schedule::{ALLGATHER, ALLTOALL, Buffer, Schedule, Step};
 use crate::coll::segments::Walk;
 use crate::comm::CommRank;
 use crate::sides::Halves;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// First process of a group, the leader that communicates with the other group's leader.
 const SPEAKER: CommRank = CommRank(0);
@@ -25,7 +25,7 @@ fn with_speaker(halves: Halves) -> Party {
 pub(in crate::coll) struct Allreduce {
     party: Party,
     reduce: Reduce,
-    result: Area,
+    result: BufferSlice,
     /// Position in the result while the leaders exchange it.
     walk: Walk,
     bcast: Bcast,
@@ -34,13 +34,13 @@ pub(in crate::coll) struct Allreduce {
 impl Allreduce {
     pub(in crate::coll) fn new(
         halves: Halves,
-        (data, result): (Area, Area),
+        (data, result): (BufferSlice, BufferSlice),
         element: usize,
     ) -> Self {
         let party = with_speaker(halves);
         let (members, guest) = (party.members(), party.guest_rank());
         Allreduce {
-            reduce: Reduce::new(members, (data, Area::EMPTY), element, guest),
+            reduce: Reduce::new(members, (data, BufferSlice::EMPTY), element, guest),
             result,
             walk: Walk::new(result.len(), element),
             bcast: Bcast::new(members, result, SPEAKER),
@@ -79,12 +79,12 @@ impl Schedule for Allreduce {
 pub(in crate::coll) struct Swap {
     party: Party,
     /// Data that the leader sends and receives.
-    exchange: Option<(Area, Area)>,
+    exchange: Option<(BufferSlice, BufferSlice)>,
     bcast: Bcast,
 }
 
 impl Swap {
-    pub(in crate::coll) fn new(halves: Halves, given: Area, taken: Area) -> Self {
+    pub(in crate::coll) fn new(halves: Halves, given: BufferSlice, taken: BufferSlice) -> Self {
         let party = with_speaker(halves);
         let members = party.members();
         Swap {
@@ -123,7 +123,7 @@ pub(in crate::coll) struct Pairs<P, Q> {
     distance: u32,
 }
 
-impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
+impl<P: Fn(CommRank) -> BufferSlice, Q: Fn(CommRank) -> BufferSlice> Pairs<P, Q> {
     pub(in crate::coll) fn new(halves: Halves, part: P, place: Q) -> Self {
         let (local, remote) = (halves.local_ranks(), halves.remote_ranks());
         Pairs {
@@ -144,7 +144,7 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for Pairs<P, Q> {
+impl<P: Fn(CommRank) -> BufferSlice, Q: Fn(CommRank) -> BufferSlice> Schedule for Pairs<P, Q> {
     fn next(&mut self) -> Option<Step> {
         let tag = ALLTOALL;
         while self.distance < self.places {
@@ -182,8 +182,8 @@ pub(in crate::coll) struct ReduceScatter<P> {
     gives_first: bool,
 }
 
-impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
-    pub(in crate::coll) fn new(halves: Halves, part: P, result: Area, element: usize) -> Self {
+impl<P: Fn(CommRank) -> BufferSlice> ReduceScatter<P> {
+    pub(in crate::coll) fn new(halves: Halves, part: P, result: BufferSlice, element: usize) -> Self {
         let remote = halves.remote_ranks();
         let party = Party::guest(remote.clone(), halves.rank);
         ReduceScatter {
@@ -212,7 +212,7 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
                 return None;
             }
             self.next_guest += 1;
-            let areas = ((self.part)(guest), Area::EMPTY);
+            let areas = ((self.part)(guest), BufferSlice::EMPTY);
             let to = CommRank(self.remote.start + guest.0);
             let party = Party::member(self.local.clone(), to, self.own);
             let reduce = Reduce::new(party.members(), areas, self.element, party.guest_rank());
@@ -227,7 +227,7 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area> Schedule for ReduceScatter<P> {
+impl<P: Fn(CommRank) -> BufferSlice> Schedule for ReduceScatter<P> {
     fn next(&mut self) -> Option<Step> {
         if self.gives_first {
             self.give().or_else(|| self.take())

@@ -14,7 +14,7 @@ use crate::coll::segments::same_length;
 use crate::comm::CommRank;
 use crate::error::Error;
 use crate::sides::Intercommunicator;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 impl Intercommunicator<'_> {
     fn run(self, function: &'static str, schedule: &mut dyn Schedule) -> Result<(), Error> {
@@ -40,7 +40,7 @@ impl Intercommunicator<'_> {
     }
 
     /// Broadcasts the root's span to all processes of the other group.
-    pub fn bcast(self, function: &'static str, span: Area, role: Role) -> Result<(), Error> {
+    pub fn bcast(self, function: &'static str, span: BufferSlice, role: Role) -> Result<(), Error> {
         self.run(function, &mut bcasting(self.sides.halves(), span, role))
     }
 
@@ -48,8 +48,8 @@ impl Intercommunicator<'_> {
     pub fn gather(
         self,
         function: &'static str,
-        data: Area,
-        place: &dyn Fn(CommRank) -> Area,
+        data: BufferSlice,
+        place: &dyn Fn(CommRank) -> BufferSlice,
         role: Role,
     ) -> Result<(), Error> {
         self.run(
@@ -62,8 +62,8 @@ impl Intercommunicator<'_> {
     pub fn scatter(
         self,
         function: &'static str,
-        part: &dyn Fn(CommRank) -> Area,
-        result: Area,
+        part: &dyn Fn(CommRank) -> BufferSlice,
+        result: BufferSlice,
         role: Role,
     ) -> Result<(), Error> {
         self.run(
@@ -76,7 +76,7 @@ impl Intercommunicator<'_> {
     pub fn collect(
         self,
         function: &'static str,
-        result: Area,
+        result: BufferSlice,
         element: usize,
     ) -> Result<(), Error> {
         self.run(
@@ -89,7 +89,7 @@ impl Intercommunicator<'_> {
     pub fn reduce(
         self,
         function: &'static str,
-        data: Area,
+        data: BufferSlice,
         element: usize,
         combine: &mut Combine<'_>,
         role: Role,
@@ -102,7 +102,7 @@ impl Intercommunicator<'_> {
     pub fn allreduce(
         self,
         function: &'static str,
-        (data, result): (Area, Area),
+        (data, result): (BufferSlice, BufferSlice),
         element: usize,
         combine: &mut Combine<'_>,
     ) -> Result<(), Error> {
@@ -115,8 +115,8 @@ impl Intercommunicator<'_> {
     pub fn reduce_scatter(
         self,
         function: &'static str,
-        part: impl Fn(CommRank) -> Area,
-        result: Area,
+        part: impl Fn(CommRank) -> BufferSlice,
+        result: BufferSlice,
         element: usize,
         combine: &mut Combine<'_>,
     ) -> Result<(), Error> {
@@ -131,8 +131,8 @@ impl Intercommunicator<'_> {
     pub fn alltoall(
         self,
         function: &'static str,
-        part: &dyn Fn(CommRank) -> Area,
-        place: &dyn Fn(CommRank) -> Area,
+        part: &dyn Fn(CommRank) -> BufferSlice,
+        place: &dyn Fn(CommRank) -> BufferSlice,
     ) -> Result<(), Error> {
         self.run(function, &mut Pairs::new(self.sides.halves(), part, place))
     }

@@ -40,7 +40,7 @@ use crate::coll::segments::same_length;
 use crate::comm::CommRank;
 use crate::error::{Class, Error};
 use crate::sides::Halves;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 use across::{Allreduce, Pairs, ReduceScatter, Swap};
 use party::{Collect, InParty, Party};
@@ -119,14 +119,14 @@ pub fn nothing(halves: Halves) -> Result<Plan, Error> {
 /// Broadcasts the root's span to all processes of the other group.
 pub fn bcast(
     halves: Halves,
-    span: Area,
+    span: BufferSlice,
     role: Role,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
     plan(halves, bcasting(halves, span, role), hold)
 }
 
-fn bcasting(halves: Halves, span: Area, role: Role) -> Option<InParty<Bcast>> {
+fn bcasting(halves: Halves, span: BufferSlice, role: Role) -> Option<InParty<Bcast>> {
     party(halves, role).map(|party| {
         let bcast = Bcast::new(party.all(), span, party.guest_rank());
         InParty::new(bcast, party)
@@ -136,7 +136,7 @@ fn bcasting(halves: Halves, span: Area, role: Role) -> Option<InParty<Bcast>> {
 /// Gathers the `data` of one group at the root in the other; `place` returns the buffer for a rank.
 pub fn gather(
     halves: Halves,
-    data: Area,
+    data: BufferSlice,
     place: impl Part,
     role: Role,
     hold: impl Send + 'static,
@@ -144,18 +144,18 @@ pub fn gather(
     plan(halves, gathering(halves, data, place, role), hold)
 }
 
-fn gathering<P: Fn(CommRank) -> Area>(
+fn gathering<P: Fn(CommRank) -> BufferSlice>(
     halves: Halves,
-    data: Area,
+    data: BufferSlice,
     place: P,
     role: Role,
-) -> Option<InParty<Gather<impl Fn(CommRank) -> Area + use<P>>>> {
+) -> Option<InParty<Gather<impl Fn(CommRank) -> BufferSlice + use<P>>>> {
     party(halves, role).map(|party| {
         // The root receives nothing from itself.
         let root = party.guest_rank();
         let place = move |rank| {
             if rank == root {
-                Area::EMPTY
+                BufferSlice::EMPTY
             } else {
                 place(rank)
             }
@@ -168,24 +168,24 @@ fn gathering<P: Fn(CommRank) -> Area>(
 pub fn scatter(
     halves: Halves,
     part: impl Part,
-    result: Area,
+    result: BufferSlice,
     role: Role,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
     plan(halves, scattering(halves, part, result, role), hold)
 }
 
-fn scattering<P: Fn(CommRank) -> Area>(
+fn scattering<P: Fn(CommRank) -> BufferSlice>(
     halves: Halves,
     part: P,
-    result: Area,
+    result: BufferSlice,
     role: Role,
-) -> Option<InParty<Scatter<impl Fn(CommRank) -> Area + use<P>>>> {
+) -> Option<InParty<Scatter<impl Fn(CommRank) -> BufferSlice + use<P>>>> {
     party(halves, role).map(|party| {
         let root = party.guest_rank();
         let part = move |rank| {
             if rank == root {
-                Area::EMPTY
+                BufferSlice::EMPTY
             } else {
                 part(rank)
             }
@@ -197,7 +197,7 @@ fn scattering<P: Fn(CommRank) -> Area>(
 /// Combines the `data` of all processes of one group into the `result` of the root in the other.
 pub fn reduce(
     halves: Halves,
-    (data, result): (Area, Area),
+    (data, result): (BufferSlice, BufferSlice),
     element: usize,
     combine: impl Combining,
     role: Role,
@@ -213,7 +213,7 @@ pub fn reduce(
 /// Receives the result of a reduce at the root; it is combined in the other group.
 pub fn collect(
     halves: Halves,
-    result: Area,
+    result: BufferSlice,
     element: usize,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
@@ -221,14 +221,14 @@ pub fn collect(
 }
 
 /// Returns the schedule of [`collect`].
-fn collecting(halves: Halves, result: Area, element: usize) -> Option<InParty<Collect>> {
+fn collecting(halves: Halves, result: BufferSlice, element: usize) -> Option<InParty<Collect>> {
     party(halves, Role::Root).map(|party| InParty::new(Collect::new(result, element), party))
 }
 
 /// Returns the schedule of the sending group in a reduce.
-fn reducing(halves: Halves, data: Area, element: usize, role: Role) -> Option<InParty<Reduce>> {
+fn reducing(halves: Halves, data: BufferSlice, element: usize, role: Role) -> Option<InParty<Reduce>> {
     party(halves, role).map(|party| {
-        let areas = (data, Area::EMPTY);
+        let areas = (data, BufferSlice::EMPTY);
         let reduce = Reduce::new(party.members(), areas, element, party.guest_rank());
         InParty::new(reduce, party)
     })
@@ -237,7 +237,7 @@ fn reducing(halves: Halves, data: Area, element: usize, role: Role) -> Option<In
 /// Combines the `data` of each group into the `result` of all processes of the other; both are equally long.
 pub fn allreduce(
     halves: Halves,
-    areas: (Area, Area),
+    areas: (BufferSlice, BufferSlice),
     element: usize,
     combine: impl Combining,
     hold: impl Send + 'static,
@@ -263,7 +263,7 @@ pub fn alltoall(
 pub fn reduce_scatter(
     halves: Halves,
     part: impl Part,
-    result: Area,
+    result: BufferSlice,
     element: usize,
     combine: impl Combining,
     hold: impl Send + 'static,
@@ -277,9 +277,9 @@ pub struct Counts {
     /// Sum of this group's counts; it must equal that of the other's.
     pub total: usize,
     /// Location of this group's counts.
-    pub given: Area,
+    pub given: BufferSlice,
     /// Location for the other group's counts: the memory of `theirs`.
-    pub taken: Area,
+    pub taken: BufferSlice,
     /// Processes of the remote group.
     pub theirs: Vec<c_int>,
 }
@@ -296,7 +296,7 @@ pub fn reduce_scatter_by_counts<P: Part>(
     halves: Halves,
     counts: Counts,
     parts: impl FnOnce(Vec<c_int>) -> P + Send + 'static,
-    result: Area,
+    result: BufferSlice,
     element: usize,
     combine: impl Combining,
     hold: impl Send + 'static,
@@ -330,7 +330,7 @@ struct ByCounts<F, P, C, H> {
     /// here, because an interrupt handler must not drop it.
     made: Option<(F, Vec<c_int>)>,
     reduce: Option<ReduceScatter<P>>,
-    result: Area,
+    result: BufferSlice,
     element: usize,
     combine: C,
     _hold: H,

@@ -9,7 +9,7 @@ use core::ops::Range;
 use crate::coll::schedule::{Buffer, REDUCE, Ranks, Schedule, Step};
 use crate::coll::segments::Walk;
 use crate::comm::CommRank;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Rank mapping of a group and its guest.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -124,12 +124,12 @@ impl<S: Schedule> Schedule for InParty<S> {
 
 /// The guest's schedule in a reduce of the group: it receives the result from rank 0, segment by segment.
 pub(in crate::coll) struct Collect {
-    result: Area,
+    result: BufferSlice,
     walk: Walk,
 }
 
 impl Collect {
-    pub(in crate::coll) fn new(result: Area, element: usize) -> Collect {
+    pub(in crate::coll) fn new(result: BufferSlice, element: usize) -> Collect {
         Collect {
             result,
             walk: Walk::new(result.len(), element),

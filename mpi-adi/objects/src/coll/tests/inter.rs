@@ -11,7 +11,7 @@ use crate::coll::reduce::Reduce;
 use crate::coll::schedule::{Ranks, Schedule, Step};
 use crate::comm::CommRank;
 use crate::sides::Halves;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Sizes of the groups.
 const GROUPS: [(u32, u32); 6] = [(1, 1), (1, 4), (3, 1), (3, 5), (4, 4), (7, 2)];
@@ -114,7 +114,7 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
             if rank.0 <= end - start {
                 span(RESULT + rank.0 as usize * ELEMENT, ELEMENT)
             } else {
-                Area::EMPTY
+                BufferSlice::EMPTY
             }
         };
         let is_root = |party: &Party| party.all().own == party.guest_rank().0;
@@ -122,7 +122,7 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
             let party = party(halves(first, ranks), root);
             Any(party.map(|party| {
                 let data = if is_root(&party) {
-                    Area::EMPTY
+                    BufferSlice::EMPTY
                 } else {
                     span(DATA, ELEMENT)
                 };
@@ -145,14 +145,14 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
             if rank.0 <= end - start {
                 span(DATA + rank.0 as usize * ELEMENT, ELEMENT)
             } else {
-                Area::EMPTY
+                BufferSlice::EMPTY
             }
         };
         let processes = run(size, fill(size as usize), |ranks| {
             let party = party(halves(first, ranks), root);
             Any(party.map(|party| {
                 let result = if is_root(&party) {
-                    Area::EMPTY
+                    BufferSlice::EMPTY
                 } else {
                     span(RESULT, ELEMENT)
                 };
@@ -183,7 +183,7 @@ fn a_root_gets_what_the_other_groups_data_comes_to() {
                         Any::of(InParty::new(Collect::new(result, ELEMENT), party))
                     }
                     Some(party) => {
-                        let (areas, guest) = ((data, Area::EMPTY), party.guest_rank());
+                        let (areas, guest) = ((data, BufferSlice::EMPTY), party.guest_rank());
                         let reduce = Reduce::new(party.members(), areas, ELEMENT, guest);
                         Any::of(InParty::new(reduce, party))
                     }

@@ -9,7 +9,7 @@ use crate::coll::reduce::{Reduce, ReduceScatter, ThroughRoot};
 use crate::coll::scan::Scan;
 use crate::coll::schedule::{Ranks, Schedule, Step};
 use crate::comm::CommRank;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 const SIZES: core::ops::RangeInclusive<u32> = 1..=9;
 /// Elements: none, one, one segment, one more, and three segments.
@@ -34,7 +34,7 @@ fn every_root(test: impl Fn(u32, usize, CommRank)) {
 }
 
 /// Stores each rank's own elements at `data`.
-fn own(data: Area) -> impl Fn(u32, &mut Process) {
+fn own(data: BufferSlice) -> impl Fn(u32, &mut Process) {
     move |rank, process| {
         let bytes = row(|i| element(rank, i), data.len() / ELEMENT);
         process.at(data).copy_from_slice(&bytes);
@@ -42,7 +42,7 @@ fn own(data: Area) -> impl Fn(u32, &mut Process) {
 }
 
 /// Parts of different lengths with a gap after each: that of rank r is r mod 3 elements shorter.
-fn part(base: usize, elements: usize) -> impl Fn(CommRank) -> Area + Copy {
+fn part(base: usize, elements: usize) -> impl Fn(CommRank) -> BufferSlice + Copy {
     move |rank| {
         let len = elements.saturating_sub(rank.0 as usize % 3);
         span(
@@ -61,7 +61,7 @@ impl Schedule for Nothing {
     }
 }
 
-fn check(process: &mut Process, span: Area, expected: &[u8], what: &str) {
+fn check(process: &mut Process, span: BufferSlice, expected: &[u8], what: &str) {
     assert!(process.at(span) == expected, "{what}");
 }
 
@@ -280,7 +280,7 @@ fn between(from: u32, to: u32, elements: usize) -> Vec<u8> {
 }
 
 /// Returns the span at rank `own` for the data to or from another rank.
-fn with(base: usize, own: u32, elements: usize) -> impl Fn(CommRank) -> Area + Copy {
+fn with(base: usize, own: u32, elements: usize) -> impl Fn(CommRank) -> BufferSlice + Copy {
     move |rank| {
         let len = between(own, rank.0, elements).len();
         span(base + rank.0 as usize * elements * ELEMENT, len)

@@ -18,7 +18,7 @@ use crate::comm::CommRank;
 /// Formats steps, one per line: a span as its first byte + its length, a segment as A or B.
 fn steps(mut schedule: impl Schedule) -> String {
     let span =
-        |span: midplane_device::memory::area::Area| format!("{}+{}", span.address(), span.len());
+        |span: midplane_device::memory::buffer_slice::BufferSlice| format!("{}+{}", span.address(), span.len());
     let half = |half| if half == Half::First { 'A' } else { 'B' };
     let buffer = |buffer| match buffer {
         Buffer::User(user) => span(user),
@@ -57,7 +57,7 @@ fn of(own: u32, size: u32) -> Ranks {
 }
 
 /// Three elements for each rank, from `base` on.
-fn parts(base: usize) -> impl Fn(CommRank) -> midplane_device::memory::area::Area + Copy {
+fn parts(base: usize) -> impl Fn(CommRank) -> midplane_device::memory::buffer_slice::BufferSlice + Copy {
     move |rank| span(base + 9 * rank.0 as usize, 9)
 }
 

@@ -14,7 +14,7 @@ pub use grids::{Distribution, GridDimension, Order, part_of};
 
 use crate::datatype::{Basic, Kind, Number};
 use crate::error::{Error, Limited};
-use midplane_device::memory::layout::{Layout, LayoutError, MOST_LEVELS, Part};
+use midplane_device::memory::layout::{Layout, LayoutError, MOST_LEVELS, LayoutPart};
 
 impl From<LayoutError> for Error {
     fn from(error: LayoutError) -> Error {
@@ -303,7 +303,7 @@ impl Type {
             let extent = block.datatype.extent();
             bounds = bounds.with(of_copies.copies(block.at, block.count, extent)?);
         }
-        let parts = blocks.map(|block| Part {
+        let parts = blocks.map(|block| LayoutPart {
             at: block.at,
             count: block.count,
             layout: &block.datatype.layout,

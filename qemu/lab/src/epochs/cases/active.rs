@@ -1,6 +1,6 @@
 //! Cases with fences, posts and starts (active target).
 
-use midplane_device::rma::wire::Kind;
+use midplane_device::rma::wire::PacketKind;
 
 use super::words::{buffer, fence, finds, has, long_get, operation, post, put, start};
 use crate::epochs::script::Call::{self, Close, WaitClosed, WaitOpen};
@@ -166,7 +166,7 @@ pub(super) fn fences() -> Vec<Vec<Call>> {
             put((0, 1), 0, 0),
             Close(0),
             fence(0),
-            operation(Kind::Get, (1, 1), 0, 1),
+            operation(PacketKind::Get, (1, 1), 0, 1),
             Close(1),
             fence(0),
             Close(2),

@@ -1,6 +1,6 @@
 //! Every pair of consecutive epoch kinds.
 
-use midplane_device::rma::epochs::Reorder;
+use midplane_device::rma::epochs::ReorderFlags;
 
 use super::row::{ANY_ORDER, Finds, IN_ORDER, Row, row};
 use super::words::{self, buffer, fence, lock, lock_all, post, start};
@@ -53,7 +53,7 @@ impl Kinds {
     }
 
     /// Returns the key that permits an epoch of kind `next` to overtake one of this kind.
-    fn key(self, next: Kinds) -> Option<Reorder> {
+    fn key(self, next: Kinds) -> Option<ReorderFlags> {
         let is_alone = |kind| matches!(kind, Kinds::Fence | Kinds::LockAll);
         if is_alone(self) || is_alone(next) {
             return None;

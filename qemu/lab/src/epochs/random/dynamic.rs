@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use midplane_device::rma::wire::Kind;
+use midplane_device::rma::wire::PacketKind;
 
 use super::{Draw, LARGE, large};
 use crate::epochs::memory::{DYNAMIC, address, part};
@@ -120,15 +120,15 @@ impl Draw {
     fn draw_beyond(&mut self, rank: u32, epoch: usize, target: u32) {
         let r = &mut self.random;
         let kinds = [
-            Kind::Put,
-            Kind::Accumulate,
-            Kind::Get,
-            Kind::Fetch,
-            Kind::Compare,
+            PacketKind::Put,
+            PacketKind::Accumulate,
+            PacketKind::Get,
+            PacketKind::Fetch,
+            PacketKind::Compare,
         ];
         let kind = r.pick(&kinds);
         let len = 1 + r.index(match kind {
-            Kind::Fetch | Kind::Compare => MOST_FETCHED,
+            PacketKind::Fetch | PacketKind::Compare => MOST_FETCHED,
             _ => MOST_BEYOND,
         });
         let place = r.index(part(DYNAMIC).len());
@@ -142,7 +142,7 @@ impl Draw {
             return;
         };
         let from = match kind {
-            Kind::Get => result,
+            PacketKind::Get => result,
             _ => large::source(DYNAMIC),
         };
         let what = Do {

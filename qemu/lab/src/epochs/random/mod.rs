@@ -32,7 +32,7 @@ mod unchecked;
 
 use midplane_cluster::random::{Random, Stream};
 use midplane_device::envelope::Rank;
-use midplane_device::rma::epochs::{Reorder, Sort};
+use midplane_device::rma::epochs::{ReorderFlags, EpochKind};
 
 use super::memory::{ALL_WINDOWS, BUFFERS, HELD, LARGE, WINDOWS, part};
 use super::script::Call;
@@ -43,7 +43,7 @@ pub struct Windows {
     /// Calls of each process.
     pub scripts: Vec<Vec<Call>>,
     /// Permitted reorderings of epochs.
-    pub reorder: Reorder,
+    pub reorder: ReorderFlags,
     /// Number of windows.
     pub count: usize,
     /// By window and process: results that depend on the order of arrival.
@@ -76,7 +76,7 @@ const MOST: usize = 12;
 struct Draw {
     random: Random,
     size: u32,
-    reorder: Reorder,
+    reorder: ReorderFlags,
     scripts: Vec<Vec<Call>>,
     opened: Vec<Vec<Opened>>,
     /// By window and process: final contents, and the start of the unused memory.
@@ -133,7 +133,7 @@ fn reach(len: usize, is_strided: bool) -> usize {
 }
 
 impl Draw {
-    fn open(&mut self, rank: u32, window: usize, sort: Sort, members: Vec<u32>) -> usize {
+    fn open(&mut self, rank: u32, window: usize, sort: EpochKind, members: Vec<u32>) -> usize {
         self.scripts[rank as usize].push(Call::Open(window, sort, members));
         let opened = &mut self.opened[rank as usize];
         opened.push(Opened::new(window));
@@ -155,7 +155,7 @@ impl Draw {
     }
 
     /// Opens an epoch, blocking or nonblocking.
-    fn open_or_wait(&mut self, rank: u32, window: usize, sort: Sort, members: Vec<u32>) -> usize {
+    fn open_or_wait(&mut self, rank: u32, window: usize, sort: EpochKind, members: Vec<u32>) -> usize {
         let epoch = self.open(rank, window, sort, members);
         if self.random.chance(0.2) {
             self.scripts[rank as usize].push(Call::WaitOpen(epoch));
@@ -198,9 +198,9 @@ impl Draw {
         }
     }
 
-    fn draw_lock(&mut self) -> (u32, Sort) {
+    fn draw_lock(&mut self) -> (u32, EpochKind) {
         let target = self.random.below(self.size);
-        let sort = Sort::Lock {
+        let sort = EpochKind::Lock {
             target: Rank::new(target),
             is_exclusive: self.random.chance(0.5),
         };
@@ -218,8 +218,8 @@ impl Draw {
                 _ => None,
             });
         match opened.nth(epoch)? {
-            (Sort::Lock { target, .. }, _) => Some(vec![target.index()]),
-            (Sort::Start, members) => Some(members.clone()),
+            (EpochKind::Lock { target, .. }, _) => Some(vec![target.index()]),
+            (EpochKind::Start, members) => Some(members.clone()),
             _ => None,
         }
     }
@@ -228,7 +228,7 @@ impl Draw {
     fn end(&mut self) {
         for window in 0..self.memory.len() {
             for rank in 0..self.size {
-                let epoch = self.open(rank, window, Sort::Fence, Vec::new());
+                let epoch = self.open(rank, window, EpochKind::Fence, Vec::new());
                 self.close(rank, epoch);
             }
         }
@@ -257,7 +257,7 @@ impl Draw {
                     self.wait(rank, epoch);
                 }
             }
-            let epoch = self.open(rank, window, Sort::Fence, Vec::new());
+            let epoch = self.open(rank, window, EpochKind::Fence, Vec::new());
             self.close(rank, epoch);
             self.wait(rank, epoch);
         }
@@ -295,7 +295,7 @@ impl Windows {
     pub fn none() -> Windows {
         Windows {
             scripts: Vec::new(),
-            reorder: Reorder::default(),
+            reorder: ReorderFlags::default(),
             count: 0,
             races: Vec::new(),
         }
@@ -362,7 +362,7 @@ impl Draw {
         let begin = |rank| vec![Call::Write(BUFFERS, own(rank))];
         let empty = |window| vec![(vec![0; part(window).len()], PLACES); size as usize];
         let mut random = Random::new(seed, Stream::Windows);
-        let reorder = Reorder {
+        let reorder = ReorderFlags {
             access_after_access: random.chance(0.5),
             access_after_exposure: random.chance(0.5),
             exposure_after_exposure: random.chance(0.5),

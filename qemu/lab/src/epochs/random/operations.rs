@@ -1,6 +1,6 @@
 //! Operations of an epoch, each with its expected result.
 
-use midplane_device::rma::wire::Kind;
+use midplane_device::rma::wire::PacketKind;
 
 use super::dynamic::name;
 use super::large::{Size, source, sums};
@@ -78,7 +78,7 @@ impl Draw {
             is_strided,
         } = self.draw_size(window);
         let (is_straight, from) = (self.random.chance(0.5), self.draw_from(window));
-        let kind = self.random.pick(&[Kind::Put, Kind::Put, Kind::Accumulate]);
+        let kind = self.random.pick(&[PacketKind::Put, PacketKind::Put, PacketKind::Accumulate]);
         let Some(place) = self.place(window, target, reach(len, is_strided)) else {
             return;
         };
@@ -124,7 +124,7 @@ impl Draw {
         for i in 0..len {
             memory[place + i] = memory[place + i].wrapping_add(byte(rank, from + i));
         }
-        let kind = other.map_or(Kind::Accumulate, |_| Kind::Fetch);
+        let kind = other.map_or(PacketKind::Accumulate, |_| PacketKind::Fetch);
         let what = Do {
             other: other.unwrap_or(0),
             is_straight,
@@ -157,7 +157,7 @@ impl Draw {
                 is_straight: self.random.chance(0.5),
                 ..Do::new(
                     (epoch, target),
-                    Kind::Accumulate,
+                    PacketKind::Accumulate,
                     (name(window, place), source(window) + from),
                     len,
                 )
@@ -167,10 +167,10 @@ impl Draw {
                 0 | 1 => None,
                 2 if !is_strided && len <= 3 => self.draw_compared(rank, &mut what, &before),
                 _ => self.result(rank, window, reach).inspect(|at| {
-                    (what.kind, what.other) = (Kind::Fetch, *at);
+                    (what.kind, what.other) = (PacketKind::Fetch, *at);
                 }),
             };
-            let is_refused = what.kind == Kind::Compare && what.operation == ADD;
+            let is_refused = what.kind == PacketKind::Compare && what.operation == ADD;
             for (there, own) in there.iter_mut().zip(&own).filter(|_| !is_refused) {
                 *there = if what.operation == ADD {
                     there.wrapping_add(*own)
@@ -196,7 +196,7 @@ impl Draw {
         let is_equal = what.operation == REPLACE;
         let compare = there.iter().map(|byte| byte ^ u8::from(!is_equal));
         self.scripts[rank as usize].push(Call::Write(at, compare.collect()));
-        (what.kind, what.other) = (Kind::Compare, at);
+        (what.kind, what.other) = (PacketKind::Compare, at);
         Some(at + what.len)
     }
 
@@ -209,7 +209,7 @@ impl Draw {
         self.scripts[rank as usize].push(Call::Write(at, vec![1]));
         let what = Do {
             other: at + 1,
-            ..Do::new((epoch, target), Kind::Fetch, (TICKET, at), 1)
+            ..Do::new((epoch, target), PacketKind::Fetch, (TICKET, at), 1)
         };
         self.perform(rank, what);
         self.races[race].tickets.push((rank, at + 1));
@@ -226,7 +226,7 @@ impl Draw {
         self.scripts[rank as usize].push(Call::Write(at, vec![0, 0, mark]));
         let what = Do {
             other: at,
-            ..Do::new((epoch, target), Kind::Compare, (CLAIM, at + 2), 1)
+            ..Do::new((epoch, target), PacketKind::Compare, (CLAIM, at + 2), 1)
         };
         self.perform(rank, what);
         self.races[race].claims.push((rank, mark, at + 1));
@@ -267,7 +267,7 @@ impl Draw {
             is_strided: put.is_strided,
             ..Do::new(
                 (epoch, put.target),
-                Kind::Get,
+                PacketKind::Get,
                 (name(put.window, put.place), at),
                 put.len,
             )

@@ -1,7 +1,7 @@
 //! Cases in which a rule or a guarantee is broken, and the violation that must be found.
 #![forbid(unsafe_code)]
 
-use midplane_device::request::Mode;
+use midplane_device::request::SendMode;
 
 use super::{
     NONE, ONE, Row, TWO, age_bits, cancelled_receive, many, reversed, same, to_itself, under,
@@ -142,7 +142,7 @@ pub fn rts_overtake() -> Vec<Row> {
 /// The CTS for a recorded message overtakes the NCTSD (no clear to send, deferred) that reports the record.
 pub fn answers_overtake() -> Vec<Row> {
     let synchronous = Case {
-        mode: Mode::Synchronous,
+        mode: SendMode::Synchronous,
         ..same(3, ONE)
     };
     [

@@ -18,7 +18,7 @@ mod sound;
 use std::fmt;
 
 use midplane_device::envelope::Tag;
-use midplane_device::matching::Choice;
+use midplane_device::matching::EngineChoice;
 
 use super::case::{Asked, Call, Case};
 use super::fair::explore_fairly;
@@ -132,7 +132,7 @@ impl Row {
     }
 
     /// Replaces the matching engine of the row.
-    pub fn with_matching(mut self, matching: Choice) -> Row {
+    pub fn with_matching(mut self, matching: EngineChoice) -> Row {
         self.case.matching = matching;
         self
     }

@@ -1,7 +1,7 @@
 //! Cases in which every property holds, in all orders of steps.
 #![forbid(unsafe_code)]
 
-use midplane_device::request::Mode;
+use midplane_device::request::SendMode;
 
 use super::{
     NO_BCOPY, NONE, ONE, Row, THREE, TWO, age_bits, answers, cancelled_receive, from_one, many,
@@ -193,7 +193,7 @@ pub fn long_and_synchronous() -> Vec<Row> {
     });
     let synchronous = [(ONE, [3_106, 1_266]), (TWO, [1_314, 551])].map(|(memory, count)| {
         let case = Case {
-            mode: Mode::Synchronous,
+            mode: SendMode::Synchronous,
             ..same(3, memory)
         };
         Row::holds(format!("1 x 3 synchronous, {memory} bytes"), case, count)
@@ -292,7 +292,7 @@ pub fn cancelled_sends() -> Vec<Row> {
         for (cancel, (tags, count)) in programs.iter().zip(counts).enumerate() {
             let case = Case {
                 cancel: Some(cancel),
-                mode: Mode::Synchronous,
+                mode: SendMode::Synchronous,
                 ..Case::new(&[tags], &from_one(&[1, 1]), memory)
             };
             let name = format!("1 x 3, {cancel} cancelled, {memory} bytes");

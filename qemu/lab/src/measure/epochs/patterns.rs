@@ -1,6 +1,6 @@
 //! The inefficiency patterns: two or three processes, one of which is late.
 
-use midplane_device::rma::epochs::{Serial, Watch};
+use midplane_device::rma::epochs::{WindowSequence, WindowEvent};
 
 use super::{Calls, Process, run};
 use crate::Failure;
@@ -86,7 +86,7 @@ impl Play {
                 let transferred = process.elapsed();
                 process.close(epoch);
                 let next = process.elapsed();
-                process.wait(Watch::Closed(epoch));
+                process.wait(WindowEvent::Closed(epoch));
                 match pattern {
                     Pattern::EarlyTransfer => transferred,
                     _ => next,
@@ -96,7 +96,7 @@ impl Play {
                 process.compute(self.late);
                 let epoch = process.post(0);
                 process.close(epoch);
-                process.wait(Watch::Closed(epoch));
+                process.wait(WindowEvent::Closed(epoch));
                 0
             }
             _ => 0,
@@ -104,14 +104,14 @@ impl Play {
     }
 
     /// Computes and closes the epoch, in this order if `is_late`; otherwise closes it, computes and waits.
-    fn compute_and_close(&self, process: &Process<'_, '_, '_>, epoch: Serial, is_late: bool) {
+    fn compute_and_close(&self, process: &Process<'_, '_, '_>, epoch: WindowSequence, is_late: bool) {
         if is_late {
             process.compute(self.late);
             process.close(epoch);
         } else {
             process.close(epoch);
             process.compute(self.late);
-            process.wait(Watch::Closed(epoch));
+            process.wait(WindowEvent::Closed(epoch));
         }
     }
 
@@ -132,7 +132,7 @@ impl Play {
                 if pattern == Pattern::EarlyWait {
                     process.compute(self.late);
                 }
-                process.wait(Watch::Closed(epoch));
+                process.wait(WindowEvent::Closed(epoch));
                 process.elapsed()
             }
             _ => 0,
@@ -154,7 +154,7 @@ impl Play {
         if is_origin && !is_late {
             process.compute(self.late);
         }
-        process.wait(Watch::Opened(last));
+        process.wait(WindowEvent::Opened(last));
         process.elapsed()
     }
 
@@ -173,7 +173,7 @@ impl Play {
                 let epoch = process.lock(2);
                 process.put(epoch, 2, self.bytes);
                 process.close(epoch);
-                process.wait(Watch::Closed(epoch));
+                process.wait(WindowEvent::Closed(epoch));
                 process.elapsed() - began
             }
             _ => 0,
@@ -190,7 +190,7 @@ impl Play {
                 epoch
             };
             for epoch in [1, 2].map(access) {
-                process.wait(Watch::Closed(epoch));
+                process.wait(WindowEvent::Closed(epoch));
             }
             return 0;
         }
@@ -199,7 +199,7 @@ impl Play {
         }
         let epoch = process.post(0);
         process.close(epoch);
-        process.wait(Watch::Closed(epoch));
+        process.wait(WindowEvent::Closed(epoch));
         process.elapsed()
     }
 }

@@ -1,7 +1,7 @@
 //! Random transactions: each process adds to random others, each time under a separate lock.
 
 use midplane_cluster::random::{Random, Stream};
-use midplane_device::rma::epochs::Watch;
+use midplane_device::rma::epochs::WindowEvent;
 
 use super::{Calls, Process, run};
 use crate::Failure;
@@ -39,14 +39,14 @@ impl Transactions {
             process.close(epoch);
             epochs.push(epoch);
             if !process.blocks() && number >= self.ahead {
-                process.wait(Watch::Closed(epochs[number - self.ahead]));
+                process.wait(WindowEvent::Closed(epochs[number - self.ahead]));
             }
         }
         if !process.blocks() {
             let rest = self.each.saturating_sub(self.ahead);
             epochs[rest..]
                 .iter()
-                .for_each(|epoch| process.wait(Watch::Closed(*epoch)));
+                .for_each(|epoch| process.wait(WindowEvent::Closed(*epoch)));
         }
         process.elapsed()
     }

@@ -140,7 +140,7 @@ impl Application {
 
 #[cfg(test)]
 mod tests {
-    use midplane_device::matching::Lists;
+    use midplane_device::matching::ListEngine;
 
     use super::super::rig::{Effort, measure};
     use super::*;
@@ -155,7 +155,7 @@ mod tests {
                 steps: 1,
                 most: std::time::Duration::MAX,
             };
-            let measured = measure::<Lists>(&traffic, effort);
+            let measured = measure::<ListEngine>(&traffic, effort);
             let hops = measured.hops * traffic.drain.len() as f64;
             let deep = (hops - f64::from(application.posted)) / f64::from(application.unexpected);
             let ratio = deep / application.search;

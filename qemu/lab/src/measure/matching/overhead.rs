@@ -4,7 +4,7 @@
 use midplane_device::matching::MatchingEngine;
 use midplane_device::memory::{RawMemory, Span};
 use midplane_device::region::Region;
-use midplane_device::request::{MAX_SLOTS, Posted, Receive, ReceiveState, Request, RequestPool};
+use midplane_device::request::{MAX_SLOTS, PostedReceive, ReceiveRequest, ReceiveState, Request, RequestPool};
 
 use super::traffic::Step;
 use crate::matching::blocks;
@@ -69,12 +69,12 @@ fn with_receives<E: MatchingEngine>(
         let Step::Receive(pattern) = Step::receive(Some(source), 0, 0) else {
             unreachable!("a receive")
         };
-        let posted = Posted {
+        let posted = PostedReceive {
             pattern,
             serial: source.into(),
             to_name: false,
         };
-        let request = Request::Receive(Receive {
+        let request = Request::Receive(ReceiveRequest {
             span: Span::EMPTY,
             state: ReceiveState::Posted(posted),
         });

@@ -3,12 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use midplane_device::envelope::{Envelope, Pattern};
+use midplane_device::envelope::{Envelope, MatchPattern};
 use midplane_device::matching::MatchingEngine;
 use midplane_device::memory::{RawMemory, Span};
 use midplane_device::region::Region;
 use midplane_device::request::{
-    MAX_SLOTS, Posted, Receive, ReceiveState, Request, RequestId, RequestPool,
+    MAX_SLOTS, PostedReceive, ReceiveRequest, ReceiveState, Request, RequestId, RequestPool,
 };
 
 use super::traffic::{Step, Traffic};
@@ -111,17 +111,17 @@ impl<E: MatchingEngine> Rig<E> {
         }
     }
 
-    fn receive(&mut self, pattern: &Pattern) {
+    fn receive(&mut self, pattern: &MatchPattern) {
         self.requests.grow(1).expect("room");
         self.engine
             .reserve(self.requests.slots())
             .expect("what has been reserved");
-        let posted = Posted {
+        let posted = PostedReceive {
             pattern: *pattern,
             serial: self.posts,
             to_name: false,
         };
-        let request = Request::Receive(Receive {
+        let request = Request::Receive(ReceiveRequest {
             span: Span::EMPTY,
             state: ReceiveState::Posted(posted),
         });
@@ -302,7 +302,7 @@ pub fn work<E: MatchingEngine>(traffic: &Traffic, rounds: u32) {
 
 #[cfg(test)]
 mod tests {
-    use midplane_device::matching::Lists;
+    use midplane_device::matching::ListEngine;
 
     use super::super::blank::Blank;
     use super::super::search::{Order, Queue, Search};
@@ -330,15 +330,15 @@ mod tests {
     fn a_list_looks_at_one_entry_or_at_all_of_them() {
         for queue in [Queue::Posted, Queue::Unexpected] {
             let forward = search(queue, Order::Forward).traffic();
-            assert_eq!(measure::<Lists>(&forward, ONCE).hops, 1.0);
+            assert_eq!(measure::<ListEngine>(&forward, ONCE).hops, 1.0);
             let reverse = search(queue, Order::Reverse).traffic();
-            let measured = measure::<Lists>(&reverse, ONCE);
+            let measured = measure::<ListEngine>(&reverse, ONCE);
             assert_eq!((measured.hops, measured.part), (200.5, 1.0));
             let short = Effort {
                 most: Duration::ZERO,
                 ..ONCE
             };
-            let sampled = measure::<Lists>(&reverse, short);
+            let sampled = measure::<ListEngine>(&reverse, short);
             assert!(sampled.part < 0.1);
             assert!((sampled.hops - 200.5).abs() < 15.0, "{}", sampled.hops);
         }
@@ -354,13 +354,13 @@ mod tests {
                         any_source,
                         ..search(queue, order)
                     };
-                    let measured = measure::<Lists>(&search.traffic(), ONCE);
+                    let measured = measure::<ListEngine>(&search.traffic(), ONCE);
                     assert!(measured.part == 1.0 && measured.hops >= 1.0);
                 }
             }
         }
         for collective in Collective::ALL {
-            let measured = measure::<Lists>(&collective.traffic(64), ONCE);
+            let measured = measure::<ListEngine>(&collective.traffic(64), ONCE);
             assert_eq!(measured.fill_ns, 0.0, "nothing is filled");
         }
     }
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn what_a_list_takes_is_nothing() {
-        let none = overhead::overhead::<Lists>(4096, 100, &|| 0);
+        let none = overhead::overhead::<ListEngine>(4096, 100, &|| 0);
         assert_eq!((none.records, none.receives), (0, 0));
     }
 }

@@ -1,9 +1,9 @@
 //! Maximum work per call for any queue length: entries checked, moved and indexed, and words allocated from the heap.
 
-use super::{Queues, below};
-use crate::envelope::{Envelope, Pattern, Rank};
-use crate::matching::indexed::{FAR, Indexed, Matching, NEAR};
-use crate::names::RequestId;
+use super::{EngineFixture, below};
+use crate::envelope::{Envelope, MatchPattern, Rank};
+use crate::matching::indexed::{FAR, IndexedEngine, Matching, NEAR};
+use crate::ids::RequestId;
 use crate::work;
 use oorandom::Rand32;
 
@@ -13,14 +13,14 @@ const MOST: u64 = FAR as u64 + 2 * NEAR as u64 * 4 + 512;
 
 /// Queues, and the maximum steps of one call on them.
 struct Watched {
-    queues: Queues<Indexed>,
+    queues: EngineFixture<IndexedEngine>,
     most: u64,
     case: String,
 }
 
 impl Watched {
     fn new(depth: u32, case: String) -> Self {
-        let queues = Queues::new(2 * depth as usize + 100, 7);
+        let queues = EngineFixture::new(2 * depth as usize + 100, 7);
         Watched {
             queues,
             most: 0,
@@ -29,7 +29,7 @@ impl Watched {
     }
 
     /// Runs one call and counts its steps, including the engine's hops.
-    fn call<T>(&mut self, what: impl FnOnce(&mut Queues<Indexed>) -> T) -> T {
+    fn call<T>(&mut self, what: impl FnOnce(&mut EngineFixture<IndexedEngine>) -> T) -> T {
         let before = work::done() + self.queues.engine.measures().traversals;
         let result = what(&mut self.queues);
         let steps = work::done() + self.queues.engine.measures().traversals - before;
@@ -74,8 +74,8 @@ fn key(keys: Keys, at: u32, depth: u32) -> Envelope {
 }
 
 /// Returns a pattern of this kind that matches the message.
-fn asked(envelope: &Envelope, kind: u32) -> Pattern {
-    Pattern::new(
+fn asked(envelope: &Envelope, kind: u32) -> MatchPattern {
+    MatchPattern::new(
         (kind & 1 == 0).then_some(envelope.source),
         (kind & 2 == 0).then_some(envelope.tag),
         envelope.context,
@@ -145,7 +145,7 @@ fn unexpected(depth: u32, keys: Keys) {
         .call(|queues| {
             queues
                 .engine
-                .take(&mut queues.region, &Pattern::new(None, None, 0))
+                .take(&mut queues.region, &MatchPattern::new(None, None, 0))
         })
         .is_some()
     {}

@@ -6,14 +6,14 @@
 //!
 //! | identifier | width | transmitted in | why its reuse is safe |
 //! |---|---|---|---|
-//! | sequence number of a receive ([`Serial`]) | 64 bits | restarts, as their [`Horizon`]; back in RTSs that a restart requested | never reused: at a receive each nanosecond, 584 years |
-//! | sequence number of a send, of a bcopy ([`Serial`]) | 64 bits | not transmitted | as above; compared only within a queue, in which the oldest may stay for ever |
+//! | sequence number of a receive ([`SequenceNumber`]) | 64 bits | restarts, as their [`Horizon`]; back in RTSs that a restart requested | never reused: at a receive each nanosecond, 584 years |
+//! | sequence number of a send, of a bcopy ([`SequenceNumber`]) | 64 bits | not transmitted | as above; compared only within a queue, in which the oldest may stay for ever |
 //! | a send's request | slot, 9 bits of generation | RTS, EAGER, CANCEL; back in replies | the request lives until its reply has arrived, and each RTS has one reply. EAGER and CANCEL may be in flight when it ends: they arrive before the RTS of the next message with the same ID, on the same channel |
 //! | a bcopy (buffered copy) | index, 9 bits of generation | RTS; back in replies, alone or as the last of several | the index is allocated until the reply has arrived that covers it |
 //! | a receive as a target | slot, 9 bits of generation | CTS; back in DATA | the receive cannot complete before all its data has arrived, in any order |
 //! | a record as a target | block, 7 bits of generation | CTS; back in DATA | as above: a record with a buffer is not freed while its data is arriving |
 //! | position of a record in the order of arrival, in engines that require it | 31 bits | not transmitted | renumbered, in order, when the numbers are exhausted |
-//! | a receive in a record ([`Holding::Bound`](crate::memory::region::Holding::Bound)) | slot, 9 bits | not transmitted | the receive waits for the record |
+//! | a receive in a record ([`RecordData::Bound`](crate::memory::region::RecordData::Bound)) | slot, 9 bits | not transmitted | the receive waits for the record |
 //! | an incoming eager message | source and its request | EAGER | removed from the list with its last byte, or never inserted; the channel keeps the order |
 //! | the age | 8 bits | RTS, DONE; restarts | one restart is in flight to a source, and only a packet under an age ends it: two ages of a pair are in use at most ([`protocol`](crate::protocol)) |
 //! | count of shared acknowledgements | 8 bits | replies, RTSs of the other direction | at most [`SHARED_ANSWER`](crate::SHARED_ANSWER), fewer than there are bcopies; it counts back from an ID, along a chain that ends at a message without an RTS |
@@ -31,14 +31,14 @@
 use core::num::NonZeroU32;
 
 /// Sequence number: counted up by one from 0, never reused.
-pub type Serial = u64;
+pub type SequenceNumber = u64;
 
 /// Cut-off sequence number of a restart: the receives that the receiver had started when it created the restart.
-/// Receives with a lower [`Serial`] are older.
+/// Receives with a lower [`SequenceNumber`] are older.
 pub type Horizon = u64;
 
 /// Defines an index type for one array, to avoid confusion of indices. Its `Option` requires no additional memory.
-macro_rules! place {
+macro_rules! index_type {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -60,14 +60,14 @@ macro_rules! place {
     };
 }
 
-pub(crate) use place;
+pub(crate) use index_type;
 
-place! {
+index_type! {
     /// A slot of the request pool.
     Slot
 }
 
-place! {
+index_type! {
     /// A block of the MPI memory; as an identifier, the record that begins there.
     BlockIndex
 }
@@ -92,7 +92,7 @@ impl BlockIndex {
     }
 }
 
-place! {
+index_type! {
     /// A destination with pending messages.
     DestinationId
 }
@@ -162,13 +162,13 @@ impl Generation {
 /// A value aligned to four bytes, to avoid padding between other four-byte fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, packed(4))]
-pub(crate) struct Packed<T: Copy>(T);
+pub(crate) struct PackedId<T: Copy>(T);
 
-impl<T: Copy> Packed<T> {
+impl<T: Copy> PackedId<T> {
     /// Packs the value.
     #[inline]
     pub(crate) const fn new(value: T) -> Self {
-        Packed(value)
+        PackedId(value)
     }
 
     /// Returns the value.

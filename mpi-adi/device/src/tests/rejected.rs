@@ -1,14 +1,14 @@
 //! Rejected messages: the causes of restarts to their source, and their cost.
 
-use super::rig::Seen::{Cts, Data, Ncts, Nctsd, Restart, Rts};
-use super::rig::{Rig, pattern};
-use crate::envelope::{Pattern, Rank};
-use crate::request::Mode;
+use super::fixture::SeenPacket::{Cts, Data, Ncts, Nctsd, Restart, Rts};
+use super::fixture::{DeviceFixture, pattern};
+use crate::envelope::{MatchPattern, Rank};
+use crate::request::SendMode;
 
 #[test]
 fn with_no_memory_at_all_a_posted_receive_restarts_its_source() {
-    let mut rig = Rig::new(2, 0);
-    let send = rig.send(0, 7, 5, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 0);
+    let send = rig.send(0, 7, 5, SendMode::Standard);
     rig.moved(0);
     assert_eq!(rig.moved(1), [Ncts]);
     assert_eq!(rig.moved(0), [], "a refused message waits for restart");
@@ -22,9 +22,9 @@ fn with_no_memory_at_all_a_posted_receive_restarts_its_source() {
 
 #[test]
 fn a_record_that_a_receive_has_matched_restarts_refused_sources() {
-    let mut rig = Rig::new(2, 1);
-    let first = rig.send(0, 1, 50, Mode::Standard);
-    let second = rig.send(0, 2, 50, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 1);
+    let first = rig.send(0, 1, 50, SendMode::Standard);
+    let second = rig.send(0, 2, 50, SendMode::Standard);
     rig.moved(0);
     assert_eq!(rig.moved(1), [Nctsd, Ncts]);
     let (one, _) = rig.post(pattern(1), 50);
@@ -53,9 +53,9 @@ fn a_record_that_a_receive_has_matched_restarts_refused_sources() {
 #[test]
 fn receiving_in_reverse_order_takes_a_bounded_number_of_offers_for_each_message() {
     for messages in [100, 1_000] {
-        let mut rig = Rig::new(2, 4);
+        let mut rig = DeviceFixture::new(2, 4);
         let sends: Vec<_> = (1..=messages)
-            .map(|tag| rig.send(0, tag, 16, Mode::Standard))
+            .map(|tag| rig.send(0, tag, 16, SendMode::Standard))
             .collect();
         rig.settle();
         for tag in (1..=messages).rev() {
@@ -78,14 +78,14 @@ fn receiving_in_reverse_order_takes_a_bounded_number_of_offers_for_each_message(
 /// Sources with many rejected messages, one slot is freed: one RTS, not one per message.
 #[test]
 fn freed_memory_brings_as_many_offers_as_it_has_room_for() {
-    let mut rig = Rig::new(3, 2);
+    let mut rig = DeviceFixture::new(3, 2);
     let sends: Vec<_> = (0..200)
-        .map(|n| (n % 2, rig.send(n as usize % 2, 7, 16, Mode::Standard)))
+        .map(|n| (n % 2, rig.send(n as usize % 2, 7, 16, SendMode::Standard)))
         .collect();
     rig.settle();
     for n in 0..200 {
         let before = rig.adis[0].stats.rts_sent + rig.adis[1].stats.rts_sent;
-        let (receive, _) = rig.post(Pattern::new(Some(Rank::new(n % 2)), None, 0), 16);
+        let (receive, _) = rig.post(MatchPattern::new(Some(Rank::new(n % 2)), None, 0), 16);
         rig.settle();
         assert!(rig.outcome(2, receive).is_some());
         let offers = rig.adis[0].stats.rts_sent + rig.adis[1].stats.rts_sent - before;

@@ -1,19 +1,19 @@
 //! Stub for a table of [`peers`](super::peers) without pages: one array for any number of peers.
 #![forbid(unsafe_code)]
 
-use crate::peer_group::{Ages, Bits};
+use crate::peer_group::{PeerAges, GroupBits};
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Pages;
+pub(super) struct PeerPages;
 
-impl Pages {
+impl PeerPages {
     /// Returns all peers as part of the array.
     pub(super) const fn parts(peers: usize) -> (usize, usize) {
         (peers, 0)
     }
 
-    pub(super) fn allocate(_: usize) -> Option<Pages> {
-        Some(Pages)
+    pub(super) fn allocate(_: usize) -> Option<PeerPages> {
+        Some(PeerPages)
     }
 
     pub(super) const fn bytes(_: usize) -> usize {
@@ -35,19 +35,19 @@ impl Pages {
 
     pub(super) fn fill_stock(&mut self) {}
 
-    pub(super) fn bits(&self, _: usize) -> Option<Bits> {
+    pub(super) fn bits(&self, _: usize) -> Option<GroupBits> {
         None
     }
 
-    pub(super) fn bits_mut(&mut self, _: usize) -> &mut Bits {
+    pub(super) fn bits_mut(&mut self, _: usize) -> &mut GroupBits {
         unreachable!("a peer of the table")
     }
 
-    pub(super) fn ages(&self, _: usize) -> Ages {
+    pub(super) fn ages(&self, _: usize) -> PeerAges {
         unreachable!("a peer of the table")
     }
 
-    pub(super) fn ages_mut(&mut self, _: usize) -> &mut Ages {
+    pub(super) fn ages_mut(&mut self, _: usize) -> &mut PeerAges {
         unreachable!("a peer of the table")
     }
 }

@@ -4,28 +4,28 @@ use std::collections::BTreeSet;
 
 use net_torus::Shape;
 
-use super::rig::{Rig, pattern};
+use super::fixture::{DeviceFixture, pattern};
 use crate::adi::Adi;
-use crate::config::{Config, Memory};
-use crate::envelope::{Envelope, Pattern, Rank};
+use crate::config::{DeviceConfig, DeviceMemory};
+use crate::envelope::{Envelope, MatchPattern, Rank};
 use crate::memory::region::BLOCK_BYTES;
 use crate::memory::{RawMemory, Span};
-use crate::protocol::{Rules, Sound};
-use crate::request::{Mode, RequestId};
+use crate::protocol::{ProtocolRules, AllRules};
+use crate::request::{SendMode, RequestId};
 use crate::send::bcopy::BCOPIES;
 
-const ANY: Pattern = Pattern::new(None, None, 0);
+const ANY: MatchPattern = MatchPattern::new(None, None, 0);
 
 /// A restart requests the second message for a receive that is then cancelled and given up. For any number of reuses of
 /// its slot, the receive that uses the slot on arrival gets the first message.
 #[test]
 fn a_message_asked_for_by_a_receive_that_is_gone_overtakes_nothing() {
     for uses in [0, 1, 2, 127, 255, 511, 1023, 2047] {
-        let mut rig = Rig::new(2, 0);
-        let one = rig.send(0, 1, 50, Mode::Standard);
-        let two = rig.send(0, 2, 50, Mode::Standard);
+        let mut rig = DeviceFixture::new(2, 0);
+        let one = rig.send(0, 1, 50, SendMode::Standard);
+        let two = rig.send(0, 2, 50, SendMode::Standard);
         rig.settle();
-        let second = Pattern::new(None, Some(2), 0);
+        let second = MatchPattern::new(None, Some(2), 0);
         let (gone, _) = rig.post(second, 50);
         // The restart arrives, and its reply stays in flight.
         rig.moved(1);
@@ -56,12 +56,12 @@ fn a_message_asked_for_by_a_receive_that_is_gone_overtakes_nothing() {
 #[test]
 fn a_message_asked_for_by_a_receive_that_another_source_has_taken_overtakes_nothing() {
     for uses in [0, 511, 1023] {
-        let mut rig = Rig::new(3, 0);
+        let mut rig = DeviceFixture::new(3, 0);
         let sends: Vec<RequestId> = [1, 2]
-            .map(|tag| rig.send(0, tag, 50, Mode::Standard))
+            .map(|tag| rig.send(0, tag, 50, SendMode::Standard))
             .into();
         rig.settle();
-        let second = Pattern::new(None, Some(2), 0);
+        let second = MatchPattern::new(None, Some(2), 0);
         let (taken, _) = rig.post(second, 50);
         // Node 0 has the restart; its RTS stays in flight while node 1's message matches the receive.
         rig.moved(2);
@@ -70,7 +70,7 @@ fn a_message_asked_for_by_a_receive_that_another_source_has_taken_overtakes_noth
                 0 => taken,
                 _ => rig.post(second, 50).0,
             };
-            let send = rig.send(1, 2, 50, Mode::Standard);
+            let send = rig.send(1, 2, 50, SendMode::Standard);
             while rig.outcome(2, id).is_none() {
                 rig.moved(1);
                 rig.moved_except(2, 0);
@@ -94,20 +94,20 @@ fn a_message_asked_for_by_a_receive_that_another_source_has_taken_overtakes_noth
 #[derive(Clone, Copy)]
 struct OneBit;
 
-impl Rules for OneBit {
+impl ProtocolRules for OneBit {
     fn name_bits(self) -> u32 {
         1
     }
 }
 
 /// Returns the number of distinct IDs in 256 uses of a receive's slots, a bcopy's indices, and a record's one block.
-fn names_of_256_uses(rules: impl Rules) -> [usize; 3] {
-    let config = Config {
+fn names_of_256_uses(rules: impl ProtocolRules) -> [usize; 3] {
+    let config = DeviceConfig {
         shape: Shape::new([2, 1, 1], [true; 3]).unwrap(),
         rank: Rank::new(0),
         request_slots: 64,
     };
-    let memory = Memory::allocate(BLOCK_BYTES, 2).unwrap();
+    let memory = DeviceMemory::allocate(BLOCK_BYTES, 2).unwrap();
     let mut adi = Adi::with_rules(config, memory, rules).unwrap();
     let mut names = [const { BTreeSet::new() }; 3];
     let peer = Rank::new(1);
@@ -138,5 +138,5 @@ fn names_have_as_many_bits_as_the_rules_say() {
     let slots = names_of_256_uses(OneBit);
     assert_eq!(slots[1..], [2 * BCOPIES, 2]);
     assert!(slots[0] <= 2 * 64);
-    assert_eq!(names_of_256_uses(Sound), [256, 256, 128]);
+    assert_eq!(names_of_256_uses(AllRules), [256, 256, 128]);
 }

@@ -4,7 +4,7 @@
 /// Sorts by key, stable, in quadratic time: the library's sorts require kilobytes of code.
 // One copy for each item type.
 #[inline(never)]
-pub(super) fn sort_few<T: Copy, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
+pub(super) fn insertion_sort<T: Copy, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     for end in 1..items.len() {
         let item = items[end];
         let mut at = end;
@@ -28,7 +28,7 @@ mod tests {
                 (0..len).map(|i| (random.rand_range(0..10), i)).collect();
             let mut sorted = items.clone();
             sorted.sort();
-            sort_few(&mut items, |item| item.0);
+            insertion_sort(&mut items, |item| item.0);
             assert_eq!(items, sorted);
         }
     }

@@ -15,7 +15,7 @@
 //! A message must not overtake an earlier one on the slow path (MPI-3.1 section 3.5). A message in the pending send
 //! queue has been neither matched nor recorded, as far as its sender knows, and is dequeued on the reply. So the fast
 //! path is available only while the queue for this process is empty: then every earlier self-send has a receive or a
-//! record, and its position. [`Rules::guards_own_queue`] states this rule, and the explorer finds an error without it.
+//! record, and its position. [`ProtocolRules::guards_own_queue`] states this rule, and the explorer finds an error without it.
 //! No self-send is a bcopy, so no other check is required.
 //!
 //! # Long messages
@@ -24,23 +24,23 @@
 //! of packets.
 #![forbid(unsafe_code)]
 
-use msg_layer::Transfer;
-use msg_layer::header::Place;
+use msg_layer::MessageTransfer;
+use msg_layer::header::TargetOffset;
 
 use crate::adi::Adi;
 use crate::config::COPY_BYTES;
 use crate::envelope::{Envelope, Rank};
 use crate::matching::Matching;
-use crate::memory::region::Holding;
+use crate::memory::region::RecordData;
 use crate::memory::{COPY_CHUNK, Span, UserMemory};
-use crate::names::{BlockIndex, RequestId, Slot};
-use crate::protocol::{Recorded, Rules};
-use crate::request::{Data, Full, Matched, Mode, Request, SendState, Withdrawal};
+use crate::ids::{BlockIndex, RequestId, Slot};
+use crate::protocol::{RecordedMessage, ProtocolRules};
+use crate::request::{SendData, PoolFull, MatchedMessage, SendMode, Request, SendState, CancelState};
 use crate::send::SendTo;
-use crate::wire::Fields;
+use crate::wire::ReplyFields;
 
 /// Result of a self-send.
-pub(crate) enum Here {
+pub(crate) enum SelfSend {
     /// Complete, without a request.
     Complete,
     /// Started with this request.
@@ -49,7 +49,7 @@ pub(crate) enum Here {
     NoRecord,
 }
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Returns whether `dest` is this process and the fast path is available: no self-send is still on its way to its
     /// receiver.
     #[inline]
@@ -74,7 +74,7 @@ impl<R: Rules> Adi<R> {
             tag: to.tag,
             context: to.context,
         };
-        let matched = Matched {
+        let matched = MatchedMessage {
             envelope,
             length: span.len() as u32,
         };
@@ -96,13 +96,13 @@ impl<R: Rules> Adi<R> {
         (span, length): (Span, u32),
         keep: u32,
         blocks: bool,
-    ) -> Result<Here, Full> {
+    ) -> Result<SelfSend, PoolFull> {
         let envelope = Envelope {
             source: self.identity.rank,
             tag: to.tag,
             context: to.context,
         };
-        let matched = Matched { envelope, length };
+        let matched = MatchedMessage { envelope, length };
         let posted = self.matching.arrive(&mut self.requests, &envelope);
         if blocks
             && length as usize <= COPY_BYTES
@@ -113,7 +113,7 @@ impl<R: Rules> Adi<R> {
             memory.copy(span, target, matched.wanted(target) as usize);
             self.received(receive, matched);
             self.stats.messages_sent += 1;
-            return Ok(Here::Complete);
+            return Ok(SelfSend::Complete);
         }
         self.start_here(memory, to, (span, matched), keep, posted)
     }
@@ -124,18 +124,18 @@ impl<R: Rules> Adi<R> {
         &mut self,
         memory: &mut M,
         to: &SendTo,
-        (span, matched): (Span, Matched),
+        (span, matched): (Span, MatchedMessage),
         keep: u32,
         posted: Option<Slot>,
-    ) -> Result<Here, Full> {
-        let Matched { envelope, length } = matched;
+    ) -> Result<SelfSend, PoolFull> {
+        let MatchedMessage { envelope, length } = matched;
         let holds = posted.is_some_and(|receive| self.requests.holds(receive));
         self.requests.grow(1 + keep)?;
         let send = |state| Request::Send(to.send(span, length, state));
         let done = SendState::Done { cancelled: false };
         let id = match posted {
             Some(receive) if holds => {
-                let held = SendState::Held(Withdrawal::None);
+                let held = SendState::Held(CancelState::None);
                 let id = self.requests.insert(send(held))?;
                 self.hold_back(receive, matched, id.0);
                 id
@@ -147,26 +147,26 @@ impl<R: Rules> Adi<R> {
                 id
             }
             None => {
-                let next = self.requests.next_id().ok_or(Full)?;
-                let is_synchronous = to.mode == Mode::Synchronous;
+                let next = self.requests.next_id().ok_or(PoolFull)?;
+                let is_synchronous = to.mode == SendMode::Synchronous;
                 match self.make_room(memory, &envelope, length, next.0, is_synchronous) {
-                    Recorded::WithBuffer(at) => {
+                    RecordedMessage::WithBuffer(at) => {
                         let id = self.requests.insert(send(done))?;
                         self.record_here(&envelope, at);
                         self.buffer_here(memory, id.slot(), span, length, at);
                         id
                     }
-                    Recorded::Alone(at) => {
+                    RecordedMessage::WithoutBuffer(at) => {
                         self.record_here(&envelope, at);
                         self.requests
-                            .insert(send(SendState::Held(Withdrawal::None)))?
+                            .insert(send(SendState::Held(CancelState::None)))?
                     }
-                    Recorded::Nothing => return Ok(Here::NoRecord),
+                    RecordedMessage::None => return Ok(SelfSend::NoRecord),
                 }
             }
         };
         self.stats.messages_sent += 1;
-        Ok(Here::Started(id))
+        Ok(SelfSend::Started(id))
     }
 
     #[inline]
@@ -200,7 +200,7 @@ impl<R: Rules> Adi<R> {
             self.region.write_buffer(at, offset as u32, part);
         }
         let received = length;
-        self.region.set_holding(at, Holding::Buffer { received });
+        self.region.set_holding(at, RecordData::Buffer { received });
     }
 
     /// Transfers the message in `span` of the send in `slot` to its matched receive.
@@ -211,7 +211,7 @@ impl<R: Rules> Adi<R> {
         slot: Slot,
         span: Span,
         receive: Slot,
-        matched: Matched,
+        matched: MatchedMessage,
     ) {
         let wanted = matched.wanted(self.requests.span(receive));
         if wanted as usize <= COPY_BYTES {
@@ -229,7 +229,7 @@ impl<R: Rules> Adi<R> {
         memory: &mut M,
         span: Span,
         receive: Slot,
-        matched: Matched,
+        matched: MatchedMessage,
     ) {
         let to = self.requests.span(receive);
         memory.copy(span, to, matched.wanted(to) as usize);
@@ -245,7 +245,7 @@ impl<R: Rules> Adi<R> {
         let id = RequestId(sender);
         let send = self.requests.get_send(id)?;
         match (send.state, send.data) {
-            (SendState::Held(Withdrawal::None), Data::User(span)) => Some((id.slot(), span)),
+            (SendState::Held(CancelState::None), SendData::User(span)) => Some((id.slot(), span)),
             _ => None,
         }
     }
@@ -256,11 +256,11 @@ impl<R: Rules> Adi<R> {
         memory: &mut M,
         (send, span): (Slot, Span),
         slot: Slot,
-        matched: Matched,
+        matched: MatchedMessage,
     ) {
         self.hand_over(memory, send, span, slot, matched);
         let state = self.requests.send(send).state;
-        if matches!(state, SendState::Held(Withdrawal::None)) {
+        if matches!(state, SendState::Held(CancelState::None)) {
             self.finish_send(send, false);
         }
     }
@@ -269,15 +269,15 @@ impl<R: Rules> Adi<R> {
     pub(crate) fn copy_on<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        data: Data,
-        transfer: &mut Transfer,
+        data: SendData,
+        transfer: &mut MessageTransfer,
     ) {
         let mut chunk = [0; COPY_CHUNK];
         let end = transfer.end.min(transfer.offset + COPY_BYTES as u32);
         while transfer.offset < end {
             let part = &mut chunk[..((end - transfer.offset) as usize).min(COPY_CHUNK)];
             self.read(memory, data, transfer.offset as usize, part);
-            let place = Place {
+            let place = TargetOffset {
                 target: transfer.target,
                 offset: transfer.offset,
             };
@@ -293,10 +293,10 @@ impl<R: Rules> Adi<R> {
 }
 
 /// Returns the fields of a CTS that wants the complete message.
-fn to_here(target: u32, wanted: u32) -> Fields {
-    Fields {
+fn to_here(target: u32, wanted: u32) -> ReplyFields {
+    ReplyFields {
         target,
         wanted,
-        ..Fields::default()
+        ..ReplyFields::default()
     }
 }

@@ -5,16 +5,16 @@
 //! users receive them. It also reports pending packets, which are transmitted after those of messages.
 #![forbid(unsafe_code)]
 
-use msg_layer::header::{Place, SHORT_BYTES};
-use msg_layer::{Arrival, Class, Taken};
+use msg_layer::header::{TargetOffset, SHORT_BYTES};
+use msg_layer::{ReceivedPacket, TrafficClass, HandlerResult};
 
 use crate::envelope::Rank;
 use crate::memory::UserMemory;
-use crate::names::{RequestId, Slot};
+use crate::ids::{RequestId, Slot};
 
 /// The extensions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Name {
+pub(super) enum ExtensionId {
     /// Cancelled sends.
     Cancels,
     /// One-sided communication.
@@ -28,7 +28,7 @@ const _: () = assert!(2 * PARTS <= u8::BITS as usize);
 /// Handler ID of the first extension's packets.
 const FIRST: u8 = 7;
 
-impl Name {
+impl ExtensionId {
     /// Returns the handler ID of the extension's packets.
     pub const fn handler(self) -> u8 {
         FIRST + self as u8
@@ -36,13 +36,13 @@ impl Name {
 }
 
 /// Packet handler of an extension of device `A`. The memory is the program's, if [all accessible](UserMemory::whole).
-pub(super) type Take<A> = fn(&mut A, Option<&mut dyn UserMemory>, Class, &Arrival<'_>) -> Taken;
+pub(super) type PacketHandler<A> = fn(&mut A, Option<&mut dyn UserMemory>, TrafficClass, &ReceivedPacket<'_>) -> HandlerResult;
 
 /// Writes the extension's next packet.
-pub(super) type Next<A> = fn(&mut A, Option<&mut dyn UserMemory>, &mut [u8; SHORT_BYTES]) -> Step;
+pub(super) type PacketWriter<A> = fn(&mut A, Option<&mut dyn UserMemory>, &mut [u8; SHORT_BYTES]) -> TransmitStep;
 
 /// Cancels the send in this slot, whose reply has arrived.
-pub(super) type TakeBack<A> = fn(&mut A, Slot) -> bool;
+pub(super) type CancelSend<A> = fn(&mut A, Slot) -> bool;
 
 /// Event that a cancelled, still posted receive may wait for.
 #[derive(Clone, Copy, Debug)]
@@ -58,58 +58,58 @@ pub(super) type EndCancelled<A> = fn(&mut A, CancelEvent);
 
 /// Outgoing packet of an extension.
 #[derive(Clone, Copy, Debug)]
-pub struct Leaving {
+pub struct OutgoingPacket {
     pub(crate) dest: Rank,
     pub(crate) argument: u16,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<TargetOffset>,
     pub(crate) len: usize,
 }
 
 /// Pending packets of an extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Due {
+pub(super) enum PendingPackets {
     /// None.
-    Nothing,
+    None,
     /// A packet that is held for coalescing: transmitted with the next regular step, and before a call waits.
-    Held,
+    Coalescing,
     /// A packet to transmit now.
     Now,
 }
 
 /// Result of an extension's turn to transmit.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
+pub(super) enum TransmitStep {
     /// Nothing was pending.
-    Nothing,
+    Idle,
     /// Work without a packet was done.
     Moved,
     /// A packet of this handler.
-    Packet(u8, Leaving),
+    Packet(u8, OutgoingPacket),
 }
 
 /// An extension in use.
 #[derive(Clone, Debug)]
-pub(super) struct Part<A> {
-    pub take: Take<A>,
-    pub next: Next<A>,
+pub(super) struct ActiveExtension<A> {
+    pub take: PacketHandler<A>,
+    pub next: PacketWriter<A>,
 }
 
 /// The extensions in use, and their pending packets.
 #[derive(Clone, Debug)]
-pub(super) struct Parts<A> {
-    in_use: [Option<Part<A>>; PARTS],
+pub(super) struct ActiveExtensions<A> {
+    in_use: [Option<ActiveExtension<A>>; PARTS],
     /// One bit for each extension with packets to transmit. The next higher bits mark packets held for coalescing.
     due: u8,
     /// Set from the first cancelled send without a reply.
-    take_back: Option<TakeBack<A>>,
+    take_back: Option<CancelSend<A>>,
     /// Set while cancelled receives are still posted.
     end_cancelled: Option<EndCancelled<A>>,
 }
 
-impl<A> Parts<A> {
+impl<A> ActiveExtensions<A> {
     /// Creates the set with no extension in use.
     pub const fn new() -> Self {
-        Parts {
+        ActiveExtensions {
             in_use: [const { None }; PARTS],
             due: 0,
             take_back: None,
@@ -118,12 +118,12 @@ impl<A> Parts<A> {
     }
 
     /// Enables cancellation of sends on their replies.
-    pub fn begin_taking_back(&mut self, take_back: TakeBack<A>) {
+    pub fn begin_taking_back(&mut self, take_back: CancelSend<A>) {
         self.take_back = Some(take_back);
     }
 
     /// Returns the function that cancels a send on its reply.
-    pub fn take_back(&self) -> Option<TakeBack<A>> {
+    pub fn take_back(&self) -> Option<CancelSend<A>> {
         self.take_back
     }
 
@@ -139,18 +139,18 @@ impl<A> Parts<A> {
     }
 
     /// Enables an extension.
-    pub fn begin(&mut self, name: Name, part: Part<A>) {
+    pub fn begin(&mut self, name: ExtensionId, part: ActiveExtension<A>) {
         self.in_use[name as usize] = Some(part);
     }
 
     /// Updates the pending state of an extension.
-    pub fn set_due(&mut self, name: Name, due: Due) {
+    pub fn set_due(&mut self, name: ExtensionId, due: PendingPackets) {
         let bit = 1 << name as u8;
         self.due &= !(bit | bit << PARTS);
         self.due |= match due {
-            Due::Nothing => 0,
-            Due::Held => bit << PARTS,
-            Due::Now => bit,
+            PendingPackets::None => 0,
+            PendingPackets::Coalescing => bit << PARTS,
+            PendingPackets::Now => bit,
         };
     }
 
@@ -175,14 +175,14 @@ impl<A> Parts<A> {
     }
 
     /// Returns the transmit function of an extension with a pending packet, held ones included.
-    pub fn next(&self) -> Option<Next<A>> {
+    pub fn next(&self) -> Option<PacketWriter<A>> {
         let due = self.due | self.due >> PARTS;
         let part = self.in_use.get(due.trailing_zeros() as usize)?;
         part.as_ref().map(|part| part.next)
     }
 
     /// Returns the packet handler for this handler ID.
-    pub fn take(&self, handler: u8) -> Option<Take<A>> {
+    pub fn take(&self, handler: u8) -> Option<PacketHandler<A>> {
         let place = handler.checked_sub(FIRST)?;
         let part = self.in_use.get(usize::from(place))?;
         part.as_ref().map(|part| part.take)

@@ -1,20 +1,20 @@
 //! Contents of restarts (listed receives and `room`), and the sender's reaction.
 
-use msg_layer::Class;
+use msg_layer::TrafficClass;
 
-use super::rig::Seen::{Cts, Nctsd, Restart, Rts};
-use super::rig::{Rig, data, pattern};
-use crate::envelope::{Pattern, Rank};
-use crate::request::{Mode, RequestId};
-use crate::wire::{self, Entry, RESTART_ENTRIES, ROOM_FOR_ALL};
+use super::fixture::SeenPacket::{Cts, Nctsd, Restart, Rts};
+use super::fixture::{DeviceFixture, data, pattern};
+use crate::envelope::{MatchPattern, Rank};
+use crate::request::{SendMode, RequestId};
+use crate::wire::{self, RestartEntry, RESTART_ENTRIES, ROOM_FOR_ALL};
 
 /// A receive of any tag from any source, in the context of [`pattern`].
-const ANY: Pattern = Pattern::new(None, None, 0);
+const ANY: MatchPattern = MatchPattern::new(None, None, 0);
 
 /// Sends rejected messages of these tags from node 0, in this order.
-fn refused(rig: &mut Rig, tags: impl IntoIterator<Item = i32>) -> Vec<RequestId> {
+fn refused(rig: &mut DeviceFixture, tags: impl IntoIterator<Item = i32>) -> Vec<RequestId> {
     let sends = tags.into_iter();
-    let sends = sends.map(|tag| rig.send(0, tag, 50, Mode::Standard));
+    let sends = sends.map(|tag| rig.send(0, tag, 50, SendMode::Standard));
     let sends = sends.collect();
     rig.settle();
     sends
@@ -22,14 +22,14 @@ fn refused(rig: &mut Rig, tags: impl IntoIterator<Item = i32>) -> Vec<RequestId>
 
 #[test]
 fn a_restart_names_receives_in_the_order_of_posting() {
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     refused(&mut rig, [1, 2, 1]);
     rig.silence();
     // The first receive gets the first message, so the second one requests the third.
     let (any, _) = rig.post(ANY, 50);
     let (one, _) = rig.post(pattern(1), 50);
     rig.speak();
-    let entry = |tag, exact| Entry::new(0, tag, exact);
+    let entry = |tag, exact| RestartEntry::new(0, tag, exact);
     let [restart] = &rig.restarts(1)[..] else {
         panic!("one restart")
     };
@@ -62,14 +62,14 @@ fn receives_that_one_restart_cannot_all_name_are_asked_for_with_everything() {
         (most + 1, 1),
         (0, most + 1),
     ] {
-        let mut rig = Rig::new(2, 0);
+        let mut rig = DeviceFixture::new(2, 0);
         let sends = refused(&mut rig, 0..3 * most);
         rig.silence();
         let mut receives: Vec<_> = (0..posted)
             .map(|tag| rig.post(pattern(2 * tag), 50).0)
             .collect();
         for tag in 0..wildcards {
-            let wildcards = Pattern::new(None, Some(2 * tag + 1), 0);
+            let wildcards = MatchPattern::new(None, Some(2 * tag + 1), 0);
             receives.push(rig.post(wildcards, 50).0);
         }
         rig.speak();
@@ -108,13 +108,13 @@ fn receives_that_one_restart_cannot_all_name_are_asked_for_with_everything() {
 #[test]
 fn a_restart_names_probes_for_its_source() {
     for probes in [1, RESTART_ENTRIES as i32, RESTART_ENTRIES as i32 + 1] {
-        let mut rig = Rig::new(3, 0);
+        let mut rig = DeviceFixture::new(3, 0);
         refused(&mut rig, [60, 61]);
         rig.silence();
         for tag in 0..probes {
             assert_eq!(rig.adis[2].iprobe(pattern(tag)), Ok(None));
         }
-        let other = Pattern::new(Some(Rank::new(1)), Some(70), 0);
+        let other = MatchPattern::new(Some(Rank::new(1)), Some(70), 0);
         assert_eq!(rig.adis[2].iprobe(other), Ok(None), "not for node 0");
         rig.speak();
         let restarts = rig.restarts(2);
@@ -135,9 +135,9 @@ fn a_restart_names_probes_for_its_source() {
 /// that nothing more is requested than exists.
 #[test]
 fn what_a_restart_has_room_for_is_counted_off_what_stands_refused() {
-    let mut rig = Rig::new(2, 1);
+    let mut rig = DeviceFixture::new(2, 1);
     for tag in 1..=3 {
-        rig.send(0, tag, 300, Mode::Standard);
+        rig.send(0, tag, 300, SendMode::Standard);
     }
     rig.settle();
     for (tag, more) in [(1, true), (2, false)] {
@@ -162,25 +162,25 @@ fn what_a_restart_has_room_for_is_counted_off_what_stands_refused() {
     assert_eq!(rig.moved(1), [], "there is nothing to ask for");
     rig.post(pattern(3), 300);
     rig.settle();
-    rig.send(0, 9, 1, Mode::Standard);
+    rig.send(0, 9, 1, SendMode::Standard);
     rig.settle();
     assert!(rig.adis[0].is_quiet());
 }
 
 #[test]
 fn an_offer_says_whether_another_follows() {
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     refused(&mut rig, [1, 2, 3]);
     rig.silence();
     for tag in [1, 3] {
         rig.post(pattern(tag), 50);
     }
     rig.speak();
-    rig.limit(0, Class::Normal, 0);
+    rig.limit(0, TrafficClass::Normal, 0);
     rig.moved(1);
-    rig.send(0, 4, 50, Mode::Standard);
-    rig.send(0, 5, 50, Mode::Standard);
-    rig.unlimit(0, Class::Normal);
+    rig.send(0, 4, 50, SendMode::Standard);
+    rig.send(0, 5, 50, SendMode::Standard);
+    rig.unlimit(0, TrafficClass::Normal);
     rig.step(0);
     let said: Vec<_> = rig
         .offers(0)
@@ -189,7 +189,7 @@ fn an_offer_says_whether_another_follows() {
         .collect();
     assert_eq!(said, [(1, true), (3, true), (4, true), (5, false)]);
     // The same, with no message behind the repeated ones.
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     refused(&mut rig, [1, 2, 3]);
     rig.silence();
     for tag in [1, 3] {
@@ -208,13 +208,13 @@ fn an_offer_says_whether_another_follows() {
 /// One of three records is freed while three sources wait.
 #[test]
 fn as_many_sources_are_restarted_as_records_come_free() {
-    let mut rig = Rig::new(5, 3);
+    let mut rig = DeviceFixture::new(5, 3);
     for tag in 1..=3 {
-        rig.send(0, tag, 300, Mode::Standard);
+        rig.send(0, tag, 300, SendMode::Standard);
     }
     rig.settle();
     for from in 1..=3 {
-        rig.send(from, 7, 300, Mode::Standard);
+        rig.send(from, 7, 300, SendMode::Standard);
     }
     rig.settle();
     let (receive, _) = rig.post(pattern(1), 300);

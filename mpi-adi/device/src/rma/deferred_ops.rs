@@ -12,10 +12,10 @@ use msg_layer::header::SHORT_BYTES;
 
 use crate::envelope::{Context, Rank};
 use crate::memory::{Span, UserMemory};
-use crate::parts::Leaving;
-use crate::rma::epochs::{Due, Rules, Sent, Serial, Told};
-use crate::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
-use crate::rma::{Awaited, Flags, OneSided, Window, get_request};
+use crate::extensions::OutgoingPacket;
+use crate::rma::epochs::{PendingHead, EpochRules, RmaTxResult, WindowSequence, TicketRef};
+use crate::rma::wire::{HEAD_BYTES, RequestHead, PacketKind, MOST_BYTES, PIECE_BYTES, emit_piece};
+use crate::rma::{ReplyPurpose, PeerFlags, OneSided, Window, get_request};
 
 /// Bytes of a reply's result.
 const RESULT_BYTES: usize = 16;
@@ -24,9 +24,9 @@ pub(super) const GET_BYTES: usize = 1 << 20;
 
 /// A recorded operation.
 #[derive(Clone, Copy, Hash, Debug)]
-pub struct Operation {
+pub struct RecordedOperation {
     /// Kind, operation and elements.
-    pub head: Head,
+    pub head: RequestHead,
     /// The origin's bytes; for a compare, the new element. Empty when there are none.
     pub from: Span,
     /// The element to compare with.
@@ -42,9 +42,9 @@ pub struct Operation {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum DeferredAction {
     Operation {
-        operation: Operation,
+        operation: RecordedOperation,
         /// Bytes that have been sent or requested.
         done: usize,
         /// A result is outstanding, before which nothing more is requested.
@@ -58,50 +58,50 @@ enum What {
         /// Set when all have been flushed: replies with a lower number are outstanding.
         number: Option<u64>,
     },
-    Over,
+    Done,
 }
 
 /// A deferred operation or flush.
 #[derive(Clone, Debug)]
-pub struct Deferred {
-    serial: Serial,
-    pub(super) epoch: Serial,
+pub struct DeferredEntry {
+    serial: WindowSequence,
+    pub(super) epoch: WindowSequence,
     /// Of a flush: `None` means all targets.
     target: Option<Rank>,
-    what: What,
-    told: Told,
+    what: DeferredAction,
+    told: TicketRef,
 }
 
 /// Size of a record in bytes.
-pub const DEFERRED_BYTES: usize = size_of::<Deferred>();
+pub const DEFERRED_BYTES: usize = size_of::<DeferredEntry>();
 
-impl Hash for Deferred {
+impl Hash for DeferredEntry {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.serial, self.epoch, self.target).hash(state);
         match self.what {
-            What::Operation {
+            DeferredAction::Operation {
                 done, is_asking, ..
             } => (done, is_asking).hash(state),
-            What::Flush { from, number, .. } => (from, number.is_some()).hash(state),
-            What::Over => {}
+            DeferredAction::Flush { from, number, .. } => (from, number.is_some()).hash(state),
+            DeferredAction::Done => {}
         }
     }
 }
 
-impl Deferred {
+impl DeferredEntry {
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.what, What::Over)
+        matches!(self.what, DeferredAction::Done)
     }
 
     /// Returns whether it has this sequence number and is incomplete.
-    pub(super) fn waits(&self, serial: Serial) -> bool {
+    pub(super) fn waits(&self, serial: WindowSequence) -> bool {
         self.serial == serial && !self.is_over()
     }
 
     /// Returns whether part of it is still to be sent.
     fn is_to_leave(&self) -> bool {
         match self.what {
-            What::Operation {
+            DeferredAction::Operation {
                 operation,
                 done,
                 is_asking,
@@ -112,7 +112,7 @@ impl Deferred {
 
     /// Records that `bytes` more bytes have been sent, and whether a reply is outstanding for the rest.
     fn note_passed(&mut self, bytes: usize, asks: bool) {
-        if let What::Operation {
+        if let DeferredAction::Operation {
             done, is_asking, ..
         } = &mut self.what
         {
@@ -125,7 +125,7 @@ impl Deferred {
     }
 
     fn end(&mut self, is_faulty: bool) {
-        self.what = What::Over;
+        self.what = DeferredAction::Done;
         if let Some(ticket) = self.told.take() {
             ticket.end(is_faulty);
         }
@@ -134,8 +134,8 @@ impl Deferred {
 
 impl Window {
     /// Returns whether operations of this epoch, for `target` if specified, are still to be sent.
-    pub(super) fn has_deferred(&self, epoch: Serial, target: Option<Rank>) -> bool {
-        let is_so = |deferred: &Deferred| {
+    pub(super) fn has_deferred(&self, epoch: WindowSequence, target: Option<Rank>) -> bool {
+        let is_so = |deferred: &DeferredEntry| {
             deferred.epoch == epoch && deferred.is_for(target) && deferred.is_to_leave()
         };
         self.deferred.iter().any(is_so)
@@ -154,7 +154,7 @@ impl Window {
 }
 
 /// Returns the displacement and length of the first contiguous run of up to `most` bytes.
-fn first_run<R: Rules>(all: &OneSided<R>, span: Span, done: usize, most: usize) -> (u64, usize) {
+fn first_run<R: EpochRules>(all: &OneSided<R>, span: Span, done: usize, most: usize) -> (u64, usize) {
     let mut first = None;
     (all.walk)(span, done, most, &mut |place, _, bytes| {
         first.get_or_insert((place as u64, bytes));
@@ -162,18 +162,18 @@ fn first_run<R: Rules>(all: &OneSided<R>, span: Span, done: usize, most: usize) 
     first.unwrap_or((0, most))
 }
 
-impl<R: Rules> OneSided<R> {
+impl<R: EpochRules> OneSided<R> {
     /// Records an operation of an epoch on `target`, and returns its sequence number. `None`: the heap is full.
     ///
     /// # Panics
     /// When the window does not exist.
     pub fn defer(
         &mut self,
-        (context, epoch, target): (Context, Serial, Rank),
-        operation: Operation,
-        told: Told,
-    ) -> Option<Serial> {
-        let what = What::Operation {
+        (context, epoch, target): (Context, WindowSequence, Rank),
+        operation: RecordedOperation,
+        told: TicketRef,
+    ) -> Option<WindowSequence> {
+        let what = DeferredAction::Operation {
             operation,
             done: 0,
             is_asking: false,
@@ -188,11 +188,11 @@ impl<R: Rules> OneSided<R> {
     /// When the window does not exist.
     pub fn flush(
         &mut self,
-        of: (Context, Serial, Option<Rank>),
+        of: (Context, WindowSequence, Option<Rank>),
         is_local: bool,
-        told: Told,
-    ) -> Option<Serial> {
-        let what = What::Flush {
+        told: TicketRef,
+    ) -> Option<WindowSequence> {
+        let what = DeferredAction::Flush {
             is_local,
             from: 0,
             number: None,
@@ -206,25 +206,25 @@ impl<R: Rules> OneSided<R> {
         self.window(context).is_none_or(|window| {
             let is_touched = match target {
                 _ if is_local => false,
-                Some(target) => window.has(target, Flags::TOUCHED),
-                None => window.next_with(Flags::TOUCHED, 0).is_some(),
+                Some(target) => window.has(target, PeerFlags::TOUCHED),
+                None => window.next_with(PeerFlags::TOUCHED, 0).is_some(),
             };
-            !is_touched && window.deferred.iter().all(Deferred::is_over)
+            !is_touched && window.deferred.iter().all(DeferredEntry::is_over)
         })
     }
 
     fn record(
         &mut self,
-        (context, epoch, target): (Context, Serial, Option<Rank>),
-        what: What,
-        told: Told,
-    ) -> Option<Serial> {
+        (context, epoch, target): (Context, WindowSequence, Option<Rank>),
+        what: DeferredAction,
+        told: TicketRef,
+    ) -> Option<WindowSequence> {
         self.outbox.is_held = false;
         let window = self.window(context).expect("a window");
         window.sweep();
         window.deferred.try_reserve(1).ok()?;
         let serial = window.number();
-        window.deferred.push(Deferred {
+        window.deferred.push(DeferredEntry {
             serial,
             epoch,
             target,
@@ -236,13 +236,13 @@ impl<R: Rules> OneSided<R> {
     }
 
     /// Handles the result of a deferred operation, `len` bytes; 0: rejected, to be requested again.
-    pub(super) fn answered(&mut self, context: Context, serial: Serial, len: usize) {
+    pub(super) fn answered(&mut self, context: Context, serial: WindowSequence, len: usize) {
         let Some(window) = self.window(context) else {
             return;
         };
-        let is_it = |deferred: &&mut Deferred| deferred.serial == serial;
+        let is_it = |deferred: &&mut DeferredEntry| deferred.serial == serial;
         if let Some(deferred) = window.deferred.iter_mut().find(is_it)
-            && let What::Operation {
+            && let DeferredAction::Operation {
                 done, is_asking, ..
             } = &mut deferred.what
         {
@@ -258,27 +258,27 @@ impl<R: Rules> OneSided<R> {
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
         only_here: bool,
-    ) -> Sent {
-        let mut result = Sent::NoRoom;
+    ) -> RmaTxResult {
+        let mut result = RmaTxResult::NoSpace;
         for place in 0..self.windows[at].deferred.len() {
             let sent = match self.windows[at].deferred[place].what {
-                What::Over => continue,
-                What::Operation { .. } => self.go_on((at, place), memory, out, only_here),
-                What::Flush { .. } => self.flush_on((at, place), memory, out, only_here),
+                DeferredAction::Done => continue,
+                DeferredAction::Operation { .. } => self.go_on((at, place), memory, out, only_here),
+                DeferredAction::Flush { .. } => self.flush_on((at, place), memory, out, only_here),
             };
             match sent {
-                Sent::Packet(leaving) => {
-                    result = Sent::Packet(leaving);
+                RmaTxResult::Packet(leaving) => {
+                    result = RmaTxResult::Packet(leaving);
                     break;
                 }
-                Sent::Here => result = Sent::Here,
-                Sent::NoRoom => {}
+                RmaTxResult::Local => result = RmaTxResult::Local,
+                RmaTxResult::NoSpace => {}
             }
         }
         // The blocked flags are valid only within this pass.
         for place in 0..self.windows[at].deferred.len() {
             if let Some(target) = self.windows[at].deferred[place].target {
-                self.windows[at].clear(target, Flags::BLOCKED);
+                self.windows[at].clear(target, PeerFlags::BLOCKED);
             }
         }
         result
@@ -291,21 +291,21 @@ impl<R: Rules> OneSided<R> {
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
         only_here: bool,
-    ) -> Sent {
+    ) -> RmaTxResult {
         let window = &self.windows[at];
         let (context, deferred) = (window.context, &window.deferred[place]);
         let (serial, Some(target)) = (deferred.serial, deferred.target) else {
-            return Sent::NoRoom;
+            return RmaTxResult::NoSpace;
         };
         if !deferred.is_to_leave() {
             if self.awaits_for(context, serial) {
-                return Sent::NoRoom;
+                return RmaTxResult::NoSpace;
             }
             self.windows[at].deferred[place].end(false);
-            return Sent::Here;
+            return RmaTxResult::Local;
         }
         let epoch = window.epoch_at(deferred.epoch);
-        let is_blocked = window.has(target, Flags::BLOCKED) || only_here && target != self.here;
+        let is_blocked = window.has(target, PeerFlags::BLOCKED) || only_here && target != self.here;
         let has_access = |epoch| window.has_access(self.rules, epoch, target);
         let sent = match epoch {
             Some(epoch) if !is_blocked && has_access(epoch) => {
@@ -313,16 +313,16 @@ impl<R: Rules> OneSided<R> {
             }
             Some(epoch) if !is_blocked && self.want(context, epoch, target) => {
                 self.is_due = true;
-                Sent::NoRoom
+                RmaTxResult::NoSpace
             }
-            _ => Sent::NoRoom,
+            _ => RmaTxResult::NoSpace,
         };
         // A self-targeted operation may have advanced partly without a packet.
         let window = &mut self.windows[at];
-        if (matches!(sent, Sent::NoRoom) || window.deferred[place].is_to_leave())
+        if (matches!(sent, RmaTxResult::NoSpace) || window.deferred[place].is_to_leave())
             && let Some(flags) = window.flags(target)
         {
-            flags.set(Flags::BLOCKED, true);
+            flags.set(PeerFlags::BLOCKED, true);
         }
         sent
     }
@@ -334,21 +334,21 @@ impl<R: Rules> OneSided<R> {
         of: (Context, Rank),
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
-    ) -> Sent {
+    ) -> RmaTxResult {
         let serial = self.windows[at].deferred[place].serial;
-        let What::Operation {
+        let DeferredAction::Operation {
             operation,
             done,
             is_asking,
         } = self.windows[at].deferred[place].what
         else {
-            return Sent::NoRoom;
+            return RmaTxResult::NoSpace;
         };
         let mut ends = None;
         let (name, len, passed, asks) = match operation.head.kind {
-            _ if is_asking => return Sent::NoRoom,
-            Kind::Get => return self.issue_get((at, place), of, memory, out),
-            Kind::Put | Kind::Accumulate => {
+            _ if is_asking => return RmaTxResult::NoSpace,
+            PacketKind::Get => return self.issue_get((at, place), of, memory, out),
+            PacketKind::Put | PacketKind::Accumulate => {
                 let (len, passed) = self.emit_pieces(operation, done, memory, out);
                 if done + passed == operation.len {
                     ends = self.ends_with(at, place, of.1);
@@ -358,7 +358,7 @@ impl<R: Rules> OneSided<R> {
                 if name == Some(None) {
                     ends = None;
                 }
-                let head = Head {
+                let head = RequestHead {
                     ends: ends.map(|(_, due)| due.kind),
                     ..operation.head
                 };
@@ -367,9 +367,9 @@ impl<R: Rules> OneSided<R> {
             }
             _ => {
                 let (len, bytes) = self.emit_question(operation, done, memory, out);
-                let (awaited, into) = (Awaited::Result(bytes as u32), (operation.into, done));
+                let (awaited, into) = (ReplyPurpose::Result(bytes as u32), (operation.into, done));
                 let Some(name) = self.await_for(serial, of, awaited, into) else {
-                    return Sent::NoRoom;
+                    return RmaTxResult::NoSpace;
                 };
                 (name, len, 0, true)
             }
@@ -385,9 +385,9 @@ impl<R: Rules> OneSided<R> {
             self.note_sent(at, epoch, due);
         }
         if of.1 == self.here {
-            return Sent::Here;
+            return RmaTxResult::Local;
         }
-        Sent::Packet(Leaving {
+        RmaTxResult::Packet(OutgoingPacket {
             dest: of.1,
             argument: name,
             place: None,
@@ -398,7 +398,7 @@ impl<R: Rules> OneSided<R> {
     /// Emits a packet of a put or an accumulate; returns its length, and the data bytes in it.
     fn emit_pieces(
         &self,
-        operation: Operation,
+        operation: RecordedOperation,
         done: usize,
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
@@ -424,7 +424,7 @@ impl<R: Rules> OneSided<R> {
     /// Emits a packet of a fetch or a compare; returns its length, and the number of bytes requested.
     fn emit_question(
         &self,
-        operation: Operation,
+        operation: RecordedOperation,
         done: usize,
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
@@ -439,7 +439,7 @@ impl<R: Rules> OneSided<R> {
         let (place, bytes) = first_run(self, operation.to, done, most);
         let begin = HEAD_BYTES + PIECE_BYTES;
         let operand = emit_piece(&mut out[HEAD_BYTES..], place, bytes);
-        if operation.head.kind == Kind::Compare {
+        if operation.head.kind == PacketKind::Compare {
             memory.read(operation.compare, 0, operand);
             memory.read(operation.from, 0, &mut out[begin + bytes..][..bytes]);
             return (begin + 2 * bytes, bytes);
@@ -458,24 +458,24 @@ impl<R: Rules> OneSided<R> {
         of: (Context, Rank),
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
-    ) -> Sent {
+    ) -> RmaTxResult {
         let serial = self.windows[at].deferred[place].serial;
-        let What::Operation {
+        let DeferredAction::Operation {
             operation, done, ..
         } = self.windows[at].deferred[place].what
         else {
-            return Sent::NoRoom;
+            return RmaTxResult::NoSpace;
         };
         let most = (operation.len - done).min(GET_BYTES);
         let (from, bytes) = first_run(self, operation.to, done, most);
-        let awaited = Awaited::Data {
+        let awaited = ReplyPurpose::Data {
             place: from,
             len: bytes as u32,
         };
         let Some(name) = self.await_for(serial, of, awaited, (operation.into, done)) else {
-            return Sent::NoRoom;
+            return RmaTxResult::NoSpace;
         };
-        if let What::Operation { done, .. } = &mut self.windows[at].deferred[place].what {
+        if let DeferredAction::Operation { done, .. } = &mut self.windows[at].deferred[place].what {
             *done += bytes;
         }
         if of.1 == self.here {
@@ -483,10 +483,10 @@ impl<R: Rules> OneSided<R> {
             let len = get_request(&mut packet, of.0, from, bytes as u32);
             // As above.
             let _ = self.act_here(memory, name, &packet[..len]);
-            return Sent::Here;
+            return RmaTxResult::Local;
         }
         // Before the flush behind it, which checks whether it was out of bounds.
-        self.ask_now(name, out).map_or(Sent::Here, Sent::Packet)
+        self.ask_now(name, out).map_or(RmaTxResult::Local, RmaTxResult::Packet)
     }
 
     /// Advances a flush: after all earlier operations, it flushes each touched target, and waits for the replies.
@@ -496,50 +496,50 @@ impl<R: Rules> OneSided<R> {
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
         only_here: bool,
-    ) -> Sent {
+    ) -> RmaTxResult {
         let window = &self.windows[at];
         let (context, flush) = (window.context, &window.deferred[place]);
         let target = flush.target;
-        let What::Flush {
+        let DeferredAction::Flush {
             is_local,
             from,
             number,
         } = flush.what
         else {
-            return Sent::NoRoom;
+            return RmaTxResult::NoSpace;
         };
-        let waits_for = |before: &Deferred| {
+        let waits_for = |before: &DeferredEntry| {
             let is_of_it = flush.epoch == 0 || before.epoch == flush.epoch;
             is_of_it && before.is_for(target) && before.is_to_leave()
         };
         if window.deferred[..place].iter().any(waits_for) {
-            return Sent::NoRoom;
+            return RmaTxResult::NoSpace;
         }
         if let Some(number) = number {
             if self.awaits_before(number, context, target) {
-                return Sent::NoRoom;
+                return RmaTxResult::NoSpace;
             }
             let window = &mut self.windows[at];
             let tells = window.deferred[place].told.is_some();
             let is_faulty = tells && core::mem::take(&mut window.is_faulty);
             window.deferred[place].end(is_faulty);
-            return Sent::Here;
+            return RmaTxResult::Local;
         }
         let from = from.max(target.map_or(0, Rank::index));
         let next = window
-            .next_with(Flags::TOUCHED, from)
+            .next_with(PeerFlags::TOUCHED, from)
             .filter(|next| !is_local && target.is_none_or(|target| target == *next));
         let sent = match next {
-            None => Sent::Here,
-            Some(_) if only_here => Sent::NoRoom,
+            None => RmaTxResult::Local,
+            Some(_) if only_here => RmaTxResult::NoSpace,
             Some(next) => {
-                let due = Due::ask(next, Kind::Flush, Awaited::Done);
+                let due = PendingHead::ask(next, PacketKind::Flush, ReplyPurpose::Done);
                 self.send_due(at, due, memory, out)
             }
         };
         let asked = self.questions.asked;
-        if !matches!(sent, Sent::NoRoom)
-            && let What::Flush { from, number, .. } = &mut self.windows[at].deferred[place].what
+        if !matches!(sent, RmaTxResult::NoSpace)
+            && let DeferredAction::Flush { from, number, .. } = &mut self.windows[at].deferred[place].what
         {
             match next {
                 None => *number = Some(asked),

@@ -1,29 +1,29 @@
 //! Areas: subranges of the program's plain or typed buffers, for code that processes a buffer piecewise.
 
-use crate::memory::{Span, Typed, UserMemory};
+use crate::memory::{Span, TypedElements, UserMemory};
 
 /// A range of bytes of a program's buffer. A span alone cannot express an offset in a typed buffer, so the area stores
 /// it separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Area {
+pub struct BufferSlice {
     span: Span,
     /// Offset in the packed stream; 0 unless the span is typed.
     start: isize,
 }
 
-impl From<Span> for Area {
-    fn from(span: Span) -> Area {
-        Area { span, start: 0 }
+impl From<Span> for BufferSlice {
+    fn from(span: Span) -> BufferSlice {
+        BufferSlice { span, start: 0 }
     }
 }
 
 /// Storage for an area's element descriptor while a request uses it.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct TypedSlot(Option<Typed>);
+pub struct TypedSlot(Option<TypedElements>);
 
-impl Area {
+impl BufferSlice {
     /// Empty area.
-    pub const EMPTY: Area = Area {
+    pub const EMPTY: BufferSlice = BufferSlice {
         span: Span::EMPTY,
         start: 0,
     };
@@ -47,7 +47,7 @@ impl Area {
     ///
     /// # Panics
     /// If the range exceeds the area.
-    pub fn part(&self, offset: usize, len: usize) -> Area {
+    pub fn part(&self, offset: usize, len: usize) -> BufferSlice {
         if !self.span.is_typed() {
             return self.span.part(offset, len).into();
         }
@@ -56,13 +56,13 @@ impl Area {
     }
 
     /// Returns an area of `len` bytes at `offset`, which may lie before or after this area.
-    pub fn moved(&self, offset: isize, len: usize) -> Area {
+    pub fn moved(&self, offset: isize, len: usize) -> BufferSlice {
         let address = if self.span.is_typed() {
             self.span.address
         } else {
             self.span.address.wrapping_add_signed(offset)
         };
-        Area {
+        BufferSlice {
             span: Span { address, len },
             start: if self.span.is_typed() {
                 self.start + offset

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use crate::work::did;
 
 /// Allocates `count` copies of `value`; returns `None` when the heap is full.
-pub fn boxed<T: Clone>(value: T, count: usize) -> Option<Box<[T]>> {
+pub fn try_boxed_slice<T: Clone>(value: T, count: usize) -> Option<Box<[T]>> {
     did(count);
     let mut items = Vec::new();
     items.try_reserve_exact(count).ok()?;

@@ -3,19 +3,19 @@
 use net_torus::Shape;
 use oorandom::Rand32;
 
-use super::rig::Rig;
-use crate::envelope::{Context, Pattern, Rank};
-use crate::fast_path::Sent;
-use crate::matching::Choice;
+use super::fixture::DeviceFixture;
+use crate::envelope::{Context, MatchPattern, Rank};
+use crate::fast_path::FastSend;
+use crate::matching::EngineChoice;
 use crate::memory::Span;
-use crate::request::{Mode, Outcome, RequestId, Whole};
+use crate::request::{SendMode, RequestOutcome, RequestId, PlainCompletion};
 use crate::send::{COPY_BYTES, SendTo};
 
 const HERE: Rank = Rank::new(0);
 const TAG: i32 = 7;
 
-fn own(tag: i32) -> Pattern {
-    Pattern::new(Some(HERE), Some(tag), 0)
+fn own(tag: i32) -> MatchPattern {
+    MatchPattern::new(Some(HERE), Some(tag), 0)
 }
 
 fn to(tag: i32, context: Context) -> SendTo {
@@ -23,30 +23,30 @@ fn to(tag: i32, context: Context) -> SendTo {
         dest: HERE,
         tag,
         context,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     }
 }
 
 /// A device that is alone in its job, with or without cached self-receives.
-struct Process {
-    rig: Rig,
+struct LoneProcess {
+    rig: DeviceFixture,
     keeps: bool,
 }
 
-impl Process {
-    fn new(keeps: bool) -> Process {
+impl LoneProcess {
+    fn new(keeps: bool) -> LoneProcess {
         // An engine that counts cached receives, too.
-        let kind = Choice::Default.kind();
+        let kind = EngineChoice::Default.kind();
         let shape = Shape::new([1; 3], [true; 3]).unwrap();
-        let rig = Rig::with_engine(&kind, shape, 64);
-        Process { rig, keeps }
+        let rig = DeviceFixture::with_engine(&kind, shape, 64);
+        LoneProcess { rig, keeps }
     }
 
     fn span(&mut self, byte: u8, len: usize) -> Span {
         self.rig.span(vec![byte; len])
     }
 
-    fn receive(&mut self, pattern: Pattern, len: usize) -> (RequestId, usize) {
+    fn receive(&mut self, pattern: MatchPattern, len: usize) -> (RequestId, usize) {
         let span = self.span(0, len);
         let (adi, memory) = (&mut self.rig.adis[0], &mut self.rig.buffers);
         let kept = match self.keeps {
@@ -60,17 +60,17 @@ impl Process {
         (id, span.address())
     }
 
-    fn send(&mut self, to: &SendTo, byte: u8, len: usize) -> Sent {
+    fn send(&mut self, to: &SendTo, byte: u8, len: usize) -> FastSend {
         let span = self.span(byte, len);
         let (adi, memory) = (&mut self.rig.adis[0], &mut self.rig.buffers);
         if self.keeps && adi.send_to_hand(memory, to, span) {
-            return Sent::Complete;
+            return FastSend::Complete;
         }
         adi.put_away();
         adi.send_fast(memory, to, span)
     }
 
-    fn conclude(&mut self, id: RequestId) -> Option<Whole> {
+    fn conclude(&mut self, id: RequestId) -> Option<PlainCompletion> {
         let adi = &mut self.rig.adis[0];
         if self.keeps
             && let Some(whole) = adi.conclude_at_hand(id)
@@ -82,7 +82,7 @@ impl Process {
     }
 
     /// Tests as calls on the slow path do.
-    fn test(&mut self, id: RequestId) -> Option<Outcome> {
+    fn test(&mut self, id: RequestId) -> Option<RequestOutcome> {
         let adi = &mut self.rig.adis[0];
         adi.put_away();
         adi.test(id)
@@ -94,7 +94,7 @@ impl Process {
         adi.cancel(id)
     }
 
-    fn probe(&mut self, pattern: Pattern) -> Option<u32> {
+    fn probe(&mut self, pattern: MatchPattern) -> Option<u32> {
         let adi = &mut self.rig.adis[0];
         adi.put_away();
         adi.iprobe(pattern).expect("room").map(|found| found.length)
@@ -110,13 +110,13 @@ impl Process {
 
 #[test]
 fn a_message_to_a_receive_at_hand_takes_no_request() {
-    let mut process = Process::new(true);
+    let mut process = LoneProcess::new(true);
     let mut names = Vec::new();
     for len in [8, COPY_BYTES, 1] {
         let (id, key) = process.receive(own(TAG), len);
         assert_eq!(process.rig.adis[0].requests.live(), 0);
         assert_eq!(process.conclude_only(id), None, "nothing has come");
-        assert_eq!(process.send(&to(TAG, 0), 5, len), Sent::Complete);
+        assert_eq!(process.send(&to(TAG, 0), 5, len), FastSend::Complete);
         assert_eq!(process.rig.adis[0].requests.live(), 0);
         let whole = process.conclude_only(id);
         assert_eq!(
@@ -131,9 +131,9 @@ fn a_message_to_a_receive_at_hand_takes_no_request() {
     assert_eq!(process.rig.adis[0].stats.messages_received, 3);
 }
 
-impl Process {
+impl LoneProcess {
     /// Completes only the cached receive.
-    fn conclude_only(&mut self, id: RequestId) -> Option<Whole> {
+    fn conclude_only(&mut self, id: RequestId) -> Option<PlainCompletion> {
         self.rig.adis[0].conclude_at_hand(id)
     }
 }
@@ -145,10 +145,10 @@ fn what_the_receive_at_hand_is_not_for_goes_the_whole_way() {
         (to(TAG, 2), 8),
         (to(TAG, 0), COPY_BYTES + 1),
     ] {
-        let mut process = Process::new(true);
+        let mut process = LoneProcess::new(true);
         let (_, key) = process.receive(own(TAG), len);
         let sent = process.send(&to, 5, len);
-        assert!(matches!(sent, Sent::Started(_)), "{to:?}: {sent:?}");
+        assert!(matches!(sent, FastSend::Started(_)), "{to:?}: {sent:?}");
         assert_eq!(process.rig.adis[0].matching().peak_posted, 1);
         assert!(process.rig.buffers.0[key].contains(&0) || len > COPY_BYTES);
     }
@@ -156,21 +156,21 @@ fn what_the_receive_at_hand_is_not_for_goes_the_whole_way() {
 
 #[test]
 fn nothing_is_at_hand_beside_what_is_posted_recorded_or_probed_for() {
-    let any = Pattern::new(None, Some(TAG), 0);
-    let arrange: [fn(&mut Process, Pattern); 3] = [
+    let any = MatchPattern::new(None, Some(TAG), 0);
+    let arrange: [fn(&mut LoneProcess, MatchPattern); 3] = [
         |process, any| _ = process.receive(any, 8),
         |process, _| _ = process.send(&to(TAG, 0), 3, 8),
         |process, _| _ = process.probe(own(TAG + 1)),
     ];
     for (case, arrange) in arrange.into_iter().enumerate() {
-        let mut process = Process::new(true);
+        let mut process = LoneProcess::new(true);
         arrange(&mut process, any);
         let span = process.span(0, 8);
         let kept = process.rig.adis[0].keep_at_hand(&own(TAG), span);
         assert_eq!(kept, None, "case {case}");
     }
-    for pattern in [any, Pattern::new(Some(HERE), None, 0)] {
-        let mut process = Process::new(true);
+    for pattern in [any, MatchPattern::new(Some(HERE), None, 0)] {
+        let mut process = LoneProcess::new(true);
         let span = process.span(0, 8);
         assert_eq!(process.rig.adis[0].keep_at_hand(&pattern, span), None);
     }
@@ -182,7 +182,7 @@ fn a_process_is_the_same_with_receives_at_hand() {
     let mut handed = 0;
     for seed in 0..3000 {
         let mut random = Rand32::new(seed);
-        let mut both = [Process::new(true), Process::new(false)];
+        let mut both = [LoneProcess::new(true), LoneProcess::new(false)];
         let mut requests: Vec<(RequestId, usize)> = Vec::new();
         for step in 0..12 {
             let tag = TAG + random.rand_range(0..2) as i32;
@@ -190,8 +190,8 @@ fn a_process_is_the_same_with_receives_at_hand() {
             let at = random.rand_range(0..1 + requests.len() as u32) as usize;
             let what = random.rand_range(0..16);
             let pattern = match random.rand_range(0..8) {
-                0 => Pattern::new(None, Some(tag), 0),
-                1 => Pattern::new(Some(HERE), None, 0),
+                0 => MatchPattern::new(None, Some(tag), 0),
+                1 => MatchPattern::new(Some(HERE), None, 0),
                 _ => own(tag),
             };
             let note = format!("seed {seed}, step {step}");
@@ -207,7 +207,7 @@ fn a_process_is_the_same_with_receives_at_hand() {
                         .each_mut()
                         .map(|process| process.send(&to(tag, 0), step as u8, len));
                     assert_eq!(sent[0], sent[1], "{note}");
-                    if let Sent::Started(id) = sent[0] {
+                    if let FastSend::Started(id) = sent[0] {
                         requests.push((id, usize::MAX));
                     }
                 }

@@ -1,24 +1,24 @@
 //! Test fixture: two or three devices, and a network in which nothing moves without the script.
 
-use msg_layer::Class;
-use msg_layer::fake::{Fake, Room, Sent};
+use msg_layer::TrafficClass;
+use msg_layer::fake::{FakePort, FifoSpace, FakeSent};
 use msg_layer::header::{Header, LONG_BYTES};
 use net_torus::Shape;
 
 use crate::adi::Adi;
-use crate::config::{Config, Memory};
-use crate::envelope::{Pattern, Rank};
+use crate::config::{DeviceConfig, DeviceMemory};
+use crate::envelope::{MatchPattern, Rank};
 use crate::matching::EngineKind;
-use crate::memory::region::{BLOCK_BYTES, Blocks};
+use crate::memory::region::{BLOCK_BYTES, BlockArray};
 use crate::memory::{Span, UserMemory};
-use crate::request::Outcome;
-use crate::request::{Mode, RequestId};
+use crate::request::RequestOutcome;
+use crate::request::{SendMode, RequestId};
 use crate::send::SendTo;
-use crate::wire::{self, Fields, Restart, Rts};
+use crate::wire::{self, ReplyFields, RestartRequest, Rts};
 
 /// A packet as observed by a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Seen {
+pub(super) enum SeenPacket {
     Rts { tag: i32, age: u8 },
     Done,
     Cancel,
@@ -30,7 +30,7 @@ pub(super) enum Seen {
     Ncts,
     Restart { age: u8 },
 }
-use Seen::*;
+use SeenPacket::*;
 
 /// Returns offset and length of each packet of a long message of `len` bytes.
 pub(super) fn pieces(len: usize) -> impl Iterator<Item = (u32, usize)> {
@@ -39,13 +39,13 @@ pub(super) fn pieces(len: usize) -> impl Iterator<Item = (u32, usize)> {
 }
 
 /// Returns the data packets of a requested message of `len` bytes.
-pub(super) fn data(len: usize) -> Vec<Seen> {
+pub(super) fn data(len: usize) -> Vec<SeenPacket> {
     let data = |(offset, len)| Data { offset, len };
     pieces(len).map(data).collect()
 }
 
 /// A packet's destination, class and body.
-pub(super) type Packet = (usize, Class, Vec<u8>);
+pub(super) type Packet = (usize, TrafficClass, Vec<u8>);
 
 /// Model memory: a buffer per key, and a number of blocks for loans.
 #[derive(Default)]
@@ -61,41 +61,41 @@ impl UserMemory for Buffers {
     fn spare_blocks(&self) -> u32 {
         self.1
     }
-    fn lend(&mut self, count: u32) -> Option<Blocks> {
+    fn lend(&mut self, count: u32) -> Option<BlockArray> {
         self.1 = self.1.checked_sub(count)?;
-        let blocks = crate::boxed([0; BLOCK_BYTES], count as usize)?;
-        let map = crate::boxed(0, Blocks::map_words(count as usize))?;
-        Some(Blocks::new(blocks, map))
+        let blocks = crate::try_boxed_slice([0; BLOCK_BYTES], count as usize)?;
+        let map = crate::try_boxed_slice(0, BlockArray::map_words(count as usize))?;
+        Some(BlockArray::new(blocks, map))
     }
-    fn take_back(&mut self, loan: Blocks) {
+    fn take_back(&mut self, loan: BlockArray) {
         self.1 += loan.len() as u32;
     }
 }
 
-pub(super) struct Rig {
+pub(super) struct DeviceFixture {
     pub(super) adis: Vec<Adi>,
     /// Each device's view of the network.
-    pub(super) wires: Vec<Fake>,
+    pub(super) wires: Vec<FakePort>,
     pub(super) buffers: Buffers,
 }
 
-pub(super) fn pattern(tag: i32) -> Pattern {
-    Pattern::new(Some(Rank::new(0)), Some(tag), 0)
+pub(super) fn pattern(tag: i32) -> MatchPattern {
+    MatchPattern::new(Some(Rank::new(0)), Some(tag), 0)
 }
 
-impl Rig {
+impl DeviceFixture {
     /// Creates `nodes` devices; the last has `blocks` blocks of MPI memory, the others 64 KiB.
-    pub(super) fn new(nodes: u16, blocks: usize) -> Rig {
-        Rig::of(Shape::new([nodes, 1, 1], [true; 3]).unwrap(), blocks)
+    pub(super) fn new(nodes: u16, blocks: usize) -> DeviceFixture {
+        DeviceFixture::of(Shape::new([nodes, 1, 1], [true; 3]).unwrap(), blocks)
     }
 
     /// Creates the devices on a machine of this shape.
-    pub(super) fn of(shape: Shape, blocks: usize) -> Rig {
-        Rig::with_engine(&EngineKind::STANDARD, shape, blocks)
+    pub(super) fn of(shape: Shape, blocks: usize) -> DeviceFixture {
+        DeviceFixture::with_engine(&EngineKind::STANDARD, shape, blocks)
     }
 
     /// Creates the devices with this matching engine.
-    pub(super) fn with_engine(kind: &EngineKind, shape: Shape, blocks: usize) -> Rig {
+    pub(super) fn with_engine(kind: &EngineKind, shape: Shape, blocks: usize) -> DeviceFixture {
         let nodes = shape.nodes();
         let adi = |rank| {
             let bytes = if rank + 1 == nodes {
@@ -103,9 +103,9 @@ impl Rig {
             } else {
                 1 << 16
             };
-            let memory = Memory::with_engine(kind, bytes, nodes as usize).unwrap();
+            let memory = DeviceMemory::with_engine(kind, bytes, nodes as usize).unwrap();
             let memory = memory.with_values(&shape).unwrap();
-            let config = Config {
+            let config = DeviceConfig {
                 shape,
                 rank: Rank::new(rank),
                 request_slots: 1 << 12,
@@ -114,8 +114,8 @@ impl Rig {
             adi.set_eager_limit(0);
             adi
         };
-        let wires = |rank| Fake::new(shape, shape.coord(rank).expect("a node"));
-        Rig {
+        let wires = |rank| FakePort::new(shape, shape.coord(rank).expect("a node"));
+        DeviceFixture {
             adis: (0..nodes).map(adi).collect(),
             wires: (0..nodes).map(wires).collect(),
             buffers: Buffers::default(),
@@ -123,8 +123,8 @@ impl Rig {
     }
 
     /// Creates devices that send messages up to `limit` bytes eagerly.
-    pub(super) fn eager(nodes: u16, blocks: usize, limit: usize) -> Rig {
-        let mut rig = Rig::new(nodes, blocks);
+    pub(super) fn eager(nodes: u16, blocks: usize, limit: usize) -> DeviceFixture {
+        let mut rig = DeviceFixture::new(nodes, blocks);
         for adi in &mut rig.adis {
             adi.set_eager_limit(limit);
         }
@@ -145,8 +145,8 @@ impl Rig {
 
     fn limit_sender(&mut self, bytes: usize, slots: usize) {
         let shape = self.adis[0].identity.shape;
-        let memory = Memory::allocate(bytes, shape.nodes() as usize).unwrap();
-        let config = Config {
+        let memory = DeviceMemory::allocate(bytes, shape.nodes() as usize).unwrap();
+        let config = DeviceConfig {
             shape,
             rank: Rank::new(0),
             request_slots: slots,
@@ -163,7 +163,7 @@ impl Rig {
     }
 
     /// Sends `len` bytes, each the tag, from node `from` to the last node, and steps.
-    pub(super) fn send(&mut self, from: usize, tag: i32, len: usize, mode: Mode) -> RequestId {
+    pub(super) fn send(&mut self, from: usize, tag: i32, len: usize, mode: SendMode) -> RequestId {
         let dest = self.adis.len() as u32 - 1;
         let to = SendTo {
             dest: Rank::new(dest),
@@ -183,7 +183,7 @@ impl Rig {
     }
 
     /// Posts a receive for `len` bytes at the last node, and steps; returns the request and its buffer's key.
-    pub(super) fn post(&mut self, pattern: Pattern, len: usize) -> (RequestId, usize) {
+    pub(super) fn post(&mut self, pattern: MatchPattern, len: usize) -> (RequestId, usize) {
         self.post_at(self.adis.len() - 1, pattern, len)
     }
 
@@ -191,7 +191,7 @@ impl Rig {
     pub(super) fn post_at(
         &mut self,
         node: usize,
-        pattern: Pattern,
+        pattern: MatchPattern,
         len: usize,
     ) -> (RequestId, usize) {
         let span = self.span(vec![0; len]);
@@ -200,23 +200,23 @@ impl Rig {
         (id.unwrap(), span.address())
     }
 
-    /// Collects receives posted at the last node in one restart until [`Rig::speak`].
+    /// Collects receives posted at the last node in one restart until [`DeviceFixture::speak`].
     pub(super) fn silence(&mut self) {
-        self.limit(self.adis.len() - 1, Class::Priority, 0);
+        self.limit(self.adis.len() - 1, TrafficClass::Priority, 0);
     }
 
     pub(super) fn speak(&mut self) {
-        self.unlimit(self.adis.len() - 1, Class::Priority);
+        self.unlimit(self.adis.len() - 1, TrafficClass::Priority);
         self.step(self.adis.len() - 1);
     }
 
     /// Limits the packets of `class` that node `node` can inject until they are moved.
-    pub(super) fn limit(&mut self, node: usize, class: Class, packets: usize) {
-        self.wires[node].set_room(class, Room::Packets(packets));
+    pub(super) fn limit(&mut self, node: usize, class: TrafficClass, packets: usize) {
+        self.wires[node].set_room(class, FifoSpace::Packets(packets));
     }
 
     /// Removes the limit of node `node` for `class`.
-    pub(super) fn unlimit(&mut self, node: usize, class: Class) {
+    pub(super) fn unlimit(&mut self, node: usize, class: TrafficClass) {
         self.limit(node, class, usize::MAX);
     }
 
@@ -225,11 +225,11 @@ impl Rig {
     }
 
     /// Removes the packets that `from` has injected; returns them, and their observed form.
-    pub(super) fn injected(&mut self, from: usize) -> (Vec<Packet>, Vec<Seen>) {
+    pub(super) fn injected(&mut self, from: usize) -> (Vec<Packet>, Vec<SeenPacket>) {
         let packets = self.wires[from].take_sent();
         let seen = packets.iter().map(look).collect();
         let shape = self.adis[from].identity.shape;
-        let rank = |packet: &Sent| shape.rank(packet.dest).unwrap() as usize;
+        let rank = |packet: &FakeSent| shape.rank(packet.dest).unwrap() as usize;
         let packets = packets.into_iter();
         let packets = packets.map(|packet| (rank(&packet), packet.class, packet.body));
         (packets.collect(), seen)
@@ -241,31 +241,31 @@ impl Rig {
     }
 
     /// Returns the restarts that `node` has injected and that are still to be moved.
-    pub(super) fn restarts(&self, node: usize) -> Vec<Restart> {
+    pub(super) fn restarts(&self, node: usize) -> Vec<RestartRequest> {
         let bytes = self.answers(node, wire::RESTART);
         bytes
-            .map(|bytes| Restart::parse(bytes).expect("a restart"))
+            .map(|bytes| RestartRequest::parse(bytes).expect("a restart"))
             .collect()
     }
 
     /// Returns the replies of one kind that `node` has injected and that are still to be moved.
-    pub(super) fn replies(&self, node: usize, handler: u8) -> Vec<Fields> {
+    pub(super) fn replies(&self, node: usize, handler: u8) -> Vec<ReplyFields> {
         let bytes = self.answers(node, handler);
         bytes
-            .map(|bytes| Fields::parse(bytes).expect("an answer"))
+            .map(|bytes| ReplyFields::parse(bytes).expect("an answer"))
             .collect()
     }
 
     fn answers(&self, node: usize, handler: u8) -> impl Iterator<Item = &[u8]> {
         self.wires[node].sent().iter().filter_map(move |packet| {
             let (header, bytes) = Header::parse(&packet.body).expect("a packet");
-            (packet.class == Class::Priority && header.handler == handler).then_some(bytes)
+            (packet.class == TrafficClass::Priority && header.handler == handler).then_some(bytes)
         })
     }
 
     /// Moves every packet that `from` has injected to its destination, steps the destination, and returns their
     /// observed form.
-    pub(super) fn moved(&mut self, from: usize) -> Vec<Seen> {
+    pub(super) fn moved(&mut self, from: usize) -> Vec<SeenPacket> {
         let (packets, seen) = self.injected(from);
         for (dest, class, body) in packets {
             self.wires[dest].arrive(class, &body);
@@ -289,7 +289,7 @@ impl Rig {
     }
 
     /// Moves every packet that `from` has injected before any destination steps.
-    pub(super) fn moved_together(&mut self, from: usize) -> Vec<Seen> {
+    pub(super) fn moved_together(&mut self, from: usize) -> Vec<SeenPacket> {
         let (packets, seen) = self.injected(from);
         for (dest, class, body) in packets {
             self.wires[dest].arrive(class, &body);
@@ -309,7 +309,7 @@ impl Rig {
         }
     }
 
-    pub(super) fn outcome(&mut self, node: usize, id: RequestId) -> Option<Outcome> {
+    pub(super) fn outcome(&mut self, node: usize, id: RequestId) -> Option<RequestOutcome> {
         self.adis[node].test(id)
     }
 
@@ -332,13 +332,13 @@ impl Rig {
 }
 
 /// Returns the RTS in a packet, if it is one.
-fn offer(packet: &Sent) -> Option<Rts> {
+fn offer(packet: &FakeSent) -> Option<Rts> {
     let (header, bytes) = Header::parse(&packet.body).expect("a packet");
     let merged = match header.argument {
         0 => 0,
         _ => wire::MERGED_BYTES,
     };
-    let is_offer = (packet.class, header.handler) == (Class::Normal, wire::RTS);
+    let is_offer = (packet.class, header.handler) == (TrafficClass::Normal, wire::RTS);
     is_offer.then(|| {
         Rts::parse(&bytes[..bytes.len() - merged])
             .expect("an RTS")
@@ -346,33 +346,33 @@ fn offer(packet: &Sent) -> Option<Rts> {
     })
 }
 
-fn look(packet: &Sent) -> Seen {
+fn look(packet: &FakeSent) -> SeenPacket {
     let (header, bytes) = Header::parse(&packet.body).unwrap();
     if let Some(rts) = offer(packet) {
-        return Seen::Rts {
+        return SeenPacket::Rts {
             tag: rts.tag,
             age: rts.age,
         };
     }
     match (packet.class, header.handler) {
-        (Class::Normal, wire::DONE) => Done,
-        (Class::Normal, wire::CANCEL) => Cancel,
-        (Class::Priority, wire::CANCELLED) => Cancelled,
-        (Class::Normal, wire::DATA) => Data {
+        (TrafficClass::Normal, wire::DONE) => Done,
+        (TrafficClass::Normal, wire::CANCEL) => Cancel,
+        (TrafficClass::Priority, wire::CANCELLED) => Cancelled,
+        (TrafficClass::Normal, wire::DATA) => Data {
             offset: header.place.unwrap().offset,
             len: bytes.len(),
         },
-        (Class::Normal, wire::EAGER) => Eager {
+        (TrafficClass::Normal, wire::EAGER) => Eager {
             offset: header.place.unwrap().offset,
             len: bytes.len(),
         },
-        (Class::Priority, wire::CTS) => Cts {
-            complete: Fields::parse(bytes).unwrap().is(Fields::COMPLETE),
+        (TrafficClass::Priority, wire::CTS) => Cts {
+            complete: ReplyFields::parse(bytes).unwrap().is(ReplyFields::COMPLETE),
         },
-        (Class::Priority, wire::NCTSD) => Nctsd,
-        (Class::Priority, wire::NCTS) => Ncts,
-        (Class::Priority, wire::RESTART) => Seen::Restart {
-            age: Restart::parse(bytes).unwrap().age,
+        (TrafficClass::Priority, wire::NCTSD) => Nctsd,
+        (TrafficClass::Priority, wire::NCTS) => Ncts,
+        (TrafficClass::Priority, wire::RESTART) => SeenPacket::Restart {
+            age: RestartRequest::parse(bytes).unwrap().age,
         },
         other => panic!("{other:?}"),
     }

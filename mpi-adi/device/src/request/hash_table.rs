@@ -31,18 +31,18 @@
 
 use super::any::KEYED;
 use super::pool::RequestPool;
-use super::receive::Posted;
-use super::send::Send;
+use super::receive::PostedReceive;
+use super::send::SendRequest;
 use super::table::{KeyHash, kind};
-use crate::envelope::Pattern;
-use crate::names::{Serial, Slot};
+use crate::envelope::MatchPattern;
+use crate::ids::{SequenceNumber, Slot};
 use crate::work::did;
 
 /// A posted receive found in the table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundReceive {
     pub(crate) slot: Slot,
-    pub(crate) serial: Serial,
+    pub(crate) serial: SequenceNumber,
     bucket: u32,
 }
 
@@ -99,8 +99,8 @@ impl RequestPool {
 
     /// Inserts the posted receive in `slot`. Returns its kind and its serial.
     #[inline]
-    pub(crate) fn enter_posted(&mut self, slot: Slot) -> (usize, Serial) {
-        let Posted {
+    pub(crate) fn enter_posted(&mut self, slot: Slot) -> (usize, SequenceNumber) {
+        let PostedReceive {
             pattern, serial, ..
         } = self.posted(slot);
         self.enter(slot, self.table.hashes.of(&pattern));
@@ -109,14 +109,14 @@ impl RequestPool {
 
     /// Returns the oldest posted receive in the table with this pattern. Each group checked is a hop.
     #[inline]
-    pub(crate) fn find_posted(&self, pattern: &Pattern, hops: &mut u32) -> Option<Found> {
+    pub(crate) fn find_posted(&self, pattern: &MatchPattern, hops: &mut u32) -> Option<FoundReceive> {
         let bucket = self.table.buckets.of(self.table.hashes.of(pattern));
         let mut next = self.bucket(bucket);
         while let Some(slot) = next {
             *hops += 1;
             let entry = self.listed(slot);
             if let Some(serial) = entry.serial_if_posted(pattern) {
-                return Some(Found {
+                return Some(FoundReceive {
                     slot,
                     serial,
                     bucket,
@@ -130,7 +130,7 @@ impl RequestPool {
     /// Removes a receive if it is still the first one in its bucket; returns false otherwise. The first entry of a
     /// bucket belongs to that bucket, even if the search was long ago.
     #[inline]
-    pub(crate) fn withdraw_found(&mut self, found: Found) -> bool {
+    pub(crate) fn withdraw_found(&mut self, found: FoundReceive) -> bool {
         self.withdraw_first(found.slot, found.bucket)
     }
 
@@ -237,14 +237,14 @@ impl RequestPool {
 
     /// Returns the hash of a pattern.
     #[inline]
-    pub(crate) fn hash_of(&self, pattern: &Pattern) -> u32 {
+    pub(crate) fn hash_of(&self, pattern: &MatchPattern) -> u32 {
         self.table.hashes.of(pattern)
     }
 
     /// Returns the key hash of the send in `slot`.
     #[inline]
     pub(crate) fn send_hash(&self, slot: Slot) -> u32 {
-        let Send {
+        let SendRequest {
             dest, context, tag, ..
         } = self.send(slot);
         self.table.hashes.of_send(dest, context, tag)
@@ -260,24 +260,24 @@ mod tests {
     use super::*;
     use crate::envelope::{Context, Envelope, Rank, Tag};
     use crate::memory::Span;
-    use crate::protocol::Offer;
+    use crate::protocol::RtsState;
     use crate::request::{
-        Data, Mode, NEIGHBOURS, PendingSend, Posted, Receive, ReceiveState, Request, SendState,
+        SendData, SendMode, NEIGHBOURS, PendingSend, PostedReceive, ReceiveRequest, ReceiveState, Request, SendState,
         pattern_of,
     };
 
     /// Key of a receive from, or a send to, a process, with this tag and context.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-    struct Key {
+    struct MatchKey {
         sends: bool,
         rank: Rank,
         tag: Tag,
         context: Context,
     }
 
-    impl Key {
-        fn pattern(self) -> Pattern {
-            Pattern::new(Some(self.rank), Some(self.tag), self.context)
+    impl MatchKey {
+        fn pattern(self) -> MatchPattern {
+            MatchPattern::new(Some(self.rank), Some(self.tag), self.context)
         }
 
         fn hash(self, requests: &RequestPool) -> u32 {
@@ -289,18 +289,18 @@ mod tests {
 
         fn request(self) -> Request {
             match self.sends {
-                true => Request::Send(Send {
+                true => Request::Send(SendRequest {
                     dest: self.rank,
                     tag: self.tag,
                     context: self.context,
-                    mode: Mode::Standard,
+                    mode: SendMode::Standard,
                     length: 0,
-                    data: Data::User(Span::EMPTY),
-                    state: SendState::Pending(PendingSend::new(Offer::Refused)),
+                    data: SendData::User(Span::EMPTY),
+                    state: SendState::Pending(PendingSend::new(RtsState::Rejected)),
                 }),
-                false => Request::Receive(Receive {
+                false => Request::Receive(ReceiveRequest {
                     span: Span::EMPTY,
-                    state: ReceiveState::Posted(Posted {
+                    state: ReceiveState::Posted(PostedReceive {
                         pattern: self.pattern(),
                         serial: 0,
                         to_name: false,
@@ -320,7 +320,7 @@ mod tests {
     }
 
     /// Returns the requests with this key in its bucket, in order, and the number of others there.
-    fn found(requests: &RequestPool, key: Key) -> (Vec<Slot>, usize) {
+    fn found(requests: &RequestPool, key: MatchKey) -> (Vec<Slot>, usize) {
         let first = requests.first_of(key.hash(requests));
         let chain = core::iter::successors(first, |&slot| requests.next_in::<KEYED>(slot));
         let (own, others): (Vec<_>, Vec<_>) = chain.partition(|&slot| key.is_of(requests, slot));
@@ -338,7 +338,7 @@ mod tests {
         let sources = [Some(source), None, Some(source), None];
         let tags = [Some(tag), Some(tag), None, None];
         for (at, (source, tag)) in sources.into_iter().zip(tags).enumerate() {
-            let pattern = Pattern::new(source, tag, context);
+            let pattern = MatchPattern::new(source, tag, context);
             assert_eq!(kind(&pattern), at);
             assert_eq!(pattern_of(&envelope, at), pattern);
         }
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn a_posted_receive_is_found_in_a_few_hops() {
         let mut requests = RequestPool::new(1 << 12);
-        let key = |tag| Key {
+        let key = |tag| MatchKey {
             sends: false,
             rank: Rank::new(1),
             tag,
@@ -399,11 +399,11 @@ mod tests {
             let mut random = Rand32::new(seed);
             let mut requests = RequestPool::new(usize::MAX);
             requests.seed(seed);
-            let mut there: BTreeMap<Key, Vec<Slot>> = BTreeMap::new();
+            let mut there: BTreeMap<MatchKey, Vec<Slot>> = BTreeMap::new();
             for step in 0..6000 {
                 // Alternates between growing and shrinking.
                 let grows = random.rand_range(0..8) < if step / 1500 % 2 == 0 { 6 } else { 2 };
-                let key = Key {
+                let key = MatchKey {
                     sends: random.rand_range(0..2) == 0,
                     rank: Rank::new(random.rand_range(0..values)),
                     tag: random.rand_range(0..values) as Tag,
@@ -443,7 +443,7 @@ mod tests {
         let hashes = KeyHash::new(1);
         let equal = (0..1000).filter(|&rank| {
             let rank = Rank::new(rank);
-            let received = hashes.of(&Pattern::new(Some(rank), Some(5), 0));
+            let received = hashes.of(&MatchPattern::new(Some(rank), Some(5), 0));
             received % 256 == hashes.of_send(rank, 0, 5) % 256
         });
         assert!(equal.count() < 50);
@@ -455,7 +455,7 @@ mod tests {
         for shift in 0..14 {
             let mut requests = RequestPool::new(usize::MAX);
             requests.seed(1);
-            let key = |i: u32| Key {
+            let key = |i: u32| MatchKey {
                 sends: i.is_multiple_of(2),
                 rank: Rank::new((i / 64) << shift),
                 tag: ((i % 64) << shift) as Tag,

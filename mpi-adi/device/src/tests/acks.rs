@@ -1,24 +1,24 @@
 //! Replies: shared, piggybacked, invalid, and without a free injection slot.
 
-use msg_layer::Class;
+use msg_layer::TrafficClass;
 
-use super::rig::Seen::{Cts, Rts};
-use super::rig::{Rig, pattern};
-use crate::envelope::{Pattern, Rank};
-use crate::names::Generation;
-use crate::request::{Mode, RequestId};
+use super::fixture::SeenPacket::{Cts, Rts};
+use super::fixture::{DeviceFixture, pattern};
+use crate::envelope::{MatchPattern, Rank};
+use crate::ids::Generation;
+use crate::request::{SendMode, RequestId};
 use crate::send::SendTo;
 use crate::send::bcopy::BCOPIES;
 use crate::wire;
-use crate::wire::Fields;
+use crate::wire::ReplyFields;
 
 #[test]
 fn bcopy_sends_that_come_together_share_an_answer() {
-    let mut rig = Rig::new(2, 8);
+    let mut rig = DeviceFixture::new(2, 8);
     let count = i32::from(crate::SHARED_ANSWER) + 3;
     let receives: Vec<_> = (0..count).map(|tag| rig.post(pattern(tag), 4).0).collect();
     for tag in 0..count {
-        let send = rig.send(0, tag, 4, Mode::Standard);
+        let send = rig.send(0, tag, 4, SendMode::Standard);
         assert!(rig.outcome(0, send).is_some());
     }
     assert_eq!(rig.moved_together(0).len(), count as usize);
@@ -43,9 +43,9 @@ fn bcopy_sends_that_come_together_share_an_answer() {
 
 #[test]
 fn an_answer_goes_with_a_message_the_other_way() {
-    let mut rig = Rig::new(2, 8);
+    let mut rig = DeviceFixture::new(2, 8);
     let (receive, _) = rig.post(pattern(1), 4);
-    let send = rig.send(0, 1, 4, Mode::Standard);
+    let send = rig.send(0, 1, 4, SendMode::Standard);
     rig.adis[0].forget(send);
     let (packets, _) = rig.injected(0);
     let [(_, class, rts)] = &packets[..] else {
@@ -59,7 +59,7 @@ fn an_answer_goes_with_a_message_the_other_way() {
         dest: Rank::new(0),
         tag: 2,
         context: 0,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     };
     let back = rig.adis[1].isend(&mut rig.buffers, to, span).unwrap();
     rig.step(1);
@@ -67,7 +67,7 @@ fn an_answer_goes_with_a_message_the_other_way() {
     assert_eq!(rig.adis[1].stats.cts_merged, 1);
     assert!(rig.adis[0].sender.bcopies.is_empty());
     let landing = rig.span(vec![0; 40]);
-    let pattern = Pattern::new(Some(Rank::new(1)), Some(2), 0);
+    let pattern = MatchPattern::new(Some(Rank::new(1)), Some(2), 0);
     let last = rig.adis[0]
         .irecv(&mut rig.buffers, pattern, landing)
         .unwrap();
@@ -87,30 +87,30 @@ fn wrong_answers_to_bcopy_sends_move_nothing_or_end_them() {
     };
     let mut malformed = 0;
     for round in 0..200 {
-        let mut rig = Rig::new(3, 8);
+        let mut rig = DeviceFixture::new(3, 8);
         for _ in 0..200 {
             let span = rig.span(vec![1; 4]);
             let to = SendTo {
                 dest: Rank::new(1 + random(2)),
                 tag: 1,
                 context: 0,
-                mode: Mode::Standard,
+                mode: SendMode::Standard,
             };
             let id = rig.adis[0].isend(&mut rig.buffers, to, span).unwrap();
             rig.adis[0].forget(id);
-            rig.limit(0, Class::Normal, random(40) as usize);
+            rig.limit(0, TrafficClass::Normal, random(40) as usize);
             rig.step(0);
             rig.wires[0].sent_mut().clear();
-            let fields = Fields {
+            let fields = ReplyFields {
                 request: RequestId::bcopy(
                     random(BCOPIES as u32 + 2),
                     Generation::from_byte(random(3) as u8),
                 )
                 .0,
-                flags: wire::flag_if(random(2) == 0, Fields::COMPLETE)
-                    | wire::flag_if(random(8) == 0, Fields::STALE),
+                flags: wire::flag_if(random(2) == 0, ReplyFields::COMPLETE)
+                    | wire::flag_if(random(8) == 0, ReplyFields::STALE),
                 before: [0, 1, 2, 40][random(4) as usize],
-                ..Fields::default()
+                ..ReplyFields::default()
             };
             let handler = [wire::CTS, wire::CTS, wire::NCTSD, wire::NCTS][random(4) as usize];
             let answer = fields.emit(handler);
@@ -124,7 +124,7 @@ fn wrong_answers_to_bcopy_sends_move_nothing_or_end_them() {
             header
                 .emit(&mut body, answer.bytes.len())
                 .copy_from_slice(&answer.bytes);
-            rig.wires[0].arrive(Class::Priority, &body);
+            rig.wires[0].arrive(TrafficClass::Priority, &body);
             rig.step(0);
         }
         let stats = rig.adis[0].stats;
@@ -136,12 +136,12 @@ fn wrong_answers_to_bcopy_sends_move_nothing_or_end_them() {
 
 #[test]
 fn an_rts_waits_while_there_is_no_room_for_its_answer() {
-    let mut rig = Rig::new(2, 8);
-    rig.limit(1, Class::Priority, 0);
-    let send = rig.send(0, 7, 5, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 8);
+    rig.limit(1, TrafficClass::Priority, 0);
+    let send = rig.send(0, 7, 5, SendMode::Standard);
     rig.moved(0);
     assert_eq!(rig.adis[1].stats.rts_received, 0);
-    rig.unlimit(1, Class::Priority);
+    rig.unlimit(1, TrafficClass::Priority);
     rig.step(1);
     assert_eq!(rig.moved(1), [Cts { complete: true }]);
     assert!(rig.outcome(0, send).is_some());

@@ -3,27 +3,27 @@
 
 use net_torus::{Coord, Shape};
 
-use crate::barrier::state::Barrier;
-use crate::barrier::values::Values;
+use crate::barrier::state::BarrierState;
+use crate::barrier::values::ValueStore;
 
 /// State of the barrier, and its fixed parameters.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
-    pub pairs: Pairs,
-    pub state: Barrier,
+pub(crate) struct BarrierEngine {
+    pub pairs: PairDimensions,
+    pub state: BarrierState,
     /// Values in the barrier's packets.
-    pub values: Values,
+    pub values: ValueStore,
     /// The network supports packets along lines.
     pub has_lines: bool,
 }
 
-impl Part {
+impl BarrierEngine {
     /// Creates the initial state of a process in this machine.
     #[inline]
-    pub fn new(shape: &Shape, here: Coord, values: Values) -> Part {
-        Part {
-            pairs: Pairs::new(shape, here),
-            state: Barrier::NONE,
+    pub fn new(shape: &Shape, here: Coord, values: ValueStore) -> BarrierEngine {
+        BarrierEngine {
+            pairs: PairDimensions::new(shape, here),
+            state: BarrierState::NONE,
             values,
             has_lines: false,
         }
@@ -32,14 +32,14 @@ impl Part {
 
 /// Dimensions of two nodes, as a bit set.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pairs {
+pub(crate) struct PairDimensions {
     all: u8,
     /// Dimensions in which this node is the second one.
     second: u8,
 }
 
-impl Pairs {
-    pub fn new(shape: &Shape, here: Coord) -> Pairs {
+impl PairDimensions {
+    pub fn new(shape: &Shape, here: Coord) -> PairDimensions {
         let (mut all, mut second) = (0, 0);
         for (dimension, extent) in shape.extents().into_iter().enumerate() {
             if extent == 2 {
@@ -47,7 +47,7 @@ impl Pairs {
                 second |= (here.axes()[dimension] & 1) << dimension;
             }
         }
-        Pairs { all, second }
+        PairDimensions { all, second }
     }
 
     pub fn are_in(self, dimension: u8) -> bool {

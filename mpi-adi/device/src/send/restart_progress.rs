@@ -17,7 +17,7 @@ pub(super) enum RestartState {
     /// Received: no RTS is sent before every RTS in flight has its reply.
     Waiting {
         /// `room` of the restart: messages from the head of the queue.
-        room: WireRoom,
+        room: WireSpace,
     },
     /// The requested messages are known; the first RTS, or DONE, closes the restart.
     Closing,
@@ -25,11 +25,11 @@ pub(super) enum RestartState {
 
 /// `room` of a restart as on the wire, in two unaligned bytes, to save space in the destination.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct WireRoom([u8; 2]);
+pub(super) struct WireSpace([u8; 2]);
 
-impl WireRoom {
-    pub(super) fn new(room: u16) -> WireRoom {
-        WireRoom(room.to_ne_bytes())
+impl WireSpace {
+    pub(super) fn new(room: u16) -> WireSpace {
+        WireSpace(room.to_ne_bytes())
     }
 
     /// Returns the number of messages.

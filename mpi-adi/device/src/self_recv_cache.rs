@@ -19,22 +19,22 @@
 
 use crate::adi::Adi;
 use crate::config::COPY_BYTES;
-use crate::envelope::{Envelope, Pattern};
+use crate::envelope::{Envelope, MatchPattern};
 use crate::matching::Matching;
 use crate::memory::{Span, UserMemory};
-use crate::names::RequestId;
-use crate::protocol::Rules;
-use crate::recv::at_hand::{AtHand, State};
-use crate::request::{KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request, Whole};
+use crate::ids::RequestId;
+use crate::protocol::ProtocolRules;
+use crate::recv::cached_self_recv::{CachedSelfRecv, CacheState};
+use crate::request::{RESERVED_SLOTS, MatchedMessage, PostedReceive, ReceiveRequest, ReceiveState, Request, PlainCompletion};
 use crate::send::SendTo;
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Starts a receive as [`Adi::irecv`] does, as the cached receive; returns `None` when it cannot be cached.
     #[inline]
-    pub fn keep_at_hand(&mut self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+    pub fn keep_at_hand(&mut self, pattern: &MatchPattern, span: Span) -> Option<RequestId> {
         let is_own = pattern.source() == Some(self.identity.rank);
         let tag = pattern.tag().filter(|_| is_own)?;
-        if self.receiver.at_hand.state != State::Named && !self.begin_at_hand() {
+        if self.receiver.at_hand.state != CacheState::IdReserved && !self.begin_at_hand() {
             return None;
         }
         if let Some(counts) = self.matching.counts() {
@@ -42,8 +42,8 @@ impl<R: Rules> Adi<R> {
             counts.searched(0);
         }
         let id = self.receiver.at_hand.id;
-        self.receiver.at_hand = AtHand {
-            state: State::Waits,
+        self.receiver.at_hand = CachedSelfRecv {
+            state: CacheState::Waiting,
             tag,
             context: pattern.context(),
             span,
@@ -59,7 +59,7 @@ impl<R: Rules> Adi<R> {
         let is_calm = self.peers.are_all_clear()
             && self.receiver.probes.is_empty()
             && self.may_match_here(self.identity.rank)
-            && self.reserve_for_recv(KEPT_SLOTS).is_ok();
+            && self.reserve_for_recv(RESERVED_SLOTS).is_ok();
         let (Some(counts), Some(id)) = (self.matching.counts(), self.requests.next_id()) else {
             return false;
         };
@@ -70,7 +70,7 @@ impl<R: Rules> Adi<R> {
         counts.unposted();
         self.requests.count_one_more();
         self.receiver.at_hand.id = id;
-        self.receiver.at_hand.state = State::Named;
+        self.receiver.at_hand.state = CacheState::IdReserved;
         true
     }
 
@@ -83,7 +83,7 @@ impl<R: Rules> Adi<R> {
         span: Span,
     ) -> bool {
         let hand = &self.receiver.at_hand;
-        let is_it = hand.state == State::Waits
+        let is_it = hand.state == CacheState::Waiting
             && to.dest == self.identity.rank
             && (to.tag, to.context) == (hand.tag, hand.context)
             && span.len() <= COPY_BYTES;
@@ -92,7 +92,7 @@ impl<R: Rules> Adi<R> {
         }
         let (target, length) = (hand.span, span.len() as u32);
         memory.copy(span, target, span.len().min(target.len()));
-        self.receiver.at_hand.state = State::Arrived(length);
+        self.receiver.at_hand.state = CacheState::Arrived(length);
         if let Some(counts) = self.matching.counts() {
             counts.searched(1);
         }
@@ -103,9 +103,9 @@ impl<R: Rules> Adi<R> {
 
     /// Completes the cached receive as [`Adi::conclude_whole`] does. On `None`, nothing has changed.
     #[inline]
-    pub fn conclude_at_hand(&mut self, id: RequestId) -> Option<Whole> {
+    pub fn conclude_at_hand(&mut self, id: RequestId) -> Option<PlainCompletion> {
         let hand = &self.receiver.at_hand;
-        let State::Arrived(bytes) = hand.state else {
+        let CacheState::Arrived(bytes) = hand.state else {
             return None;
         };
         let is_whole = bytes as usize <= hand.span.len() && !hand.span.is_typed();
@@ -113,12 +113,12 @@ impl<R: Rules> Adi<R> {
             return None;
         }
         let (peer, tag, context) = (self.identity.rank, hand.tag, hand.context);
-        self.receiver.at_hand.state = State::Nothing;
+        self.receiver.at_hand.state = CacheState::Empty;
         if let Some(next) = self.requests.pass_name() {
             self.receiver.at_hand.id = next;
-            self.receiver.at_hand.state = State::Named;
+            self.receiver.at_hand.state = CacheState::IdReserved;
         }
-        Some(Whole {
+        Some(PlainCompletion {
             peer,
             tag,
             bytes,
@@ -129,7 +129,7 @@ impl<R: Rules> Adi<R> {
     /// Evicts the cached receive to a request of the pool. Required before any operation outside of this module.
     #[inline]
     pub fn put_away(&mut self) {
-        if self.receiver.at_hand.state != State::Nothing {
+        if self.receiver.at_hand.state != CacheState::Empty {
             self.put_away_all();
         }
     }
@@ -137,7 +137,7 @@ impl<R: Rules> Adi<R> {
     #[cold]
     #[inline(never)]
     fn put_away_all(&mut self) {
-        let hand = core::mem::replace(&mut self.receiver.at_hand, AtHand::NOTHING);
+        let hand = core::mem::replace(&mut self.receiver.at_hand, CachedSelfRecv::NOTHING);
         let (source, tag, context) = (self.identity.rank, hand.tag, hand.context);
         let envelope = Envelope {
             source,
@@ -145,22 +145,22 @@ impl<R: Rules> Adi<R> {
             context,
         };
         let state = match hand.state {
-            State::Nothing | State::Named => return,
-            State::Waits => ReceiveState::Posted(Posted {
+            CacheState::Empty | CacheState::IdReserved => return,
+            CacheState::Waiting => ReceiveState::Posted(PostedReceive {
                 pattern: envelope.pattern(),
                 serial: self.receiver.posts,
                 to_name: false,
             }),
-            State::Arrived(length) => ReceiveState::Done(Matched { envelope, length }),
+            CacheState::Arrived(length) => ReceiveState::Done(MatchedMessage { envelope, length }),
         };
         let span = hand.span;
         let kept = self
             .requests
-            .insert(Request::Receive(Receive { span, state }));
+            .insert(Request::Receive(ReceiveRequest { span, state }));
         let id = kept.expect("there is room, as nothing has been asked of the device since");
         debug_assert_eq!(id, hand.id);
         self.receiver.posts += 1;
-        if hand.state == State::Waits {
+        if hand.state == CacheState::Waiting {
             self.post(id.slot(), &envelope.pattern());
         }
     }

@@ -2,9 +2,9 @@
 
 use msg_layer::header::Header;
 
-use super::rig::{Rig, pattern};
+use super::fixture::{DeviceFixture, pattern};
 use crate::envelope::Rank;
-use crate::request::Mode;
+use crate::request::SendMode;
 use crate::send::SendTo;
 use crate::wire::{self, INLINE_BYTES};
 
@@ -12,13 +12,13 @@ const TO_LAST: SendTo = SendTo {
     dest: Rank::new(1),
     tag: 1,
     context: 0,
-    mode: Mode::Standard,
+    mode: SendMode::Standard,
 };
 
 #[test]
 fn a_device_has_to_send_what_was_copied_until_it_has_left() {
-    let mut rig = Rig::new(2, 8);
-    let now = |rig: &Rig, held| rig.adis[0].has_to_send_now(|_| held);
+    let mut rig = DeviceFixture::new(2, 8);
+    let now = |rig: &DeviceFixture, held| rig.adis[0].has_to_send_now(|_| held);
     assert!(!rig.adis[0].has_to_send() && !now(&rig, false));
     let span = rig.span(vec![1; 4]);
     let copied = rig.adis[0].send_within_call(&mut rig.buffers, TO_LAST, span);
@@ -33,8 +33,8 @@ fn a_device_has_to_send_what_was_copied_until_it_has_left() {
 
 #[test]
 fn a_device_has_to_send_each_thing_that_is_due() {
-    let mut rig = Rig::new(2, 1);
-    let has = |rig: &Rig, node: usize| {
+    let mut rig = DeviceFixture::new(2, 1);
+    let has = |rig: &DeviceFixture, node: usize| {
         let adi = &rig.adis[node];
         assert_eq!(adi.has_to_send(), adi.has_to_send_now(|_| true));
         adi.has_to_send()
@@ -55,7 +55,7 @@ fn a_device_has_to_send_each_thing_that_is_due() {
     rig.settle();
     assert!(rig.outcome(0, send).is_some() && !has(&rig, 0));
     // CANCEL for a held message.
-    let send = rig.send(0, 1, 300, Mode::Standard);
+    let send = rig.send(0, 1, 300, SendMode::Standard);
     rig.settle();
     rig.adis[0].cancel(send);
     assert!(has(&rig, 0));
@@ -66,7 +66,7 @@ fn a_device_has_to_send_each_thing_that_is_due() {
 /// A long message on a blocked link does not block messages on other links.
 #[test]
 fn transfers_go_on_by_the_ways_that_are_free() {
-    let mut rig = Rig::new(3, 8);
+    let mut rig = DeviceFixture::new(3, 8);
     let to = |dest| SendTo {
         dest: Rank::new(dest),
         ..TO_LAST
@@ -92,11 +92,11 @@ fn transfers_go_on_by_the_ways_that_are_free() {
 
 #[test]
 fn a_device_owes_answers_until_they_leave() {
-    let mut rig = Rig::new(2, 8);
+    let mut rig = DeviceFixture::new(2, 8);
     rig.adis[1].let_answers_wait(true);
     assert!(!rig.adis[1].has_deferred());
     rig.post(pattern(1), 4);
-    rig.send(0, 1, 4, Mode::Standard);
+    rig.send(0, 1, 4, SendMode::Standard);
     rig.moved(0);
     assert!(rig.adis[1].has_deferred() && rig.wires[1].sent().is_empty());
     rig.adis[1].let_answers_wait(false);
@@ -108,15 +108,15 @@ fn a_device_owes_answers_until_they_leave() {
 /// The acknowledgement of a message with a successor waits for the successor's, which covers both.
 #[test]
 fn an_answer_serves_for_a_message_that_was_followed() {
-    let mut rig = Rig::new(2, 8);
+    let mut rig = DeviceFixture::new(2, 8);
     rig.adis[1].let_answers_wait(true);
     // Longer than a bcopy, so the sender waits.
     let len = INLINE_BYTES;
-    let sends = [Mode::Followed, Mode::Standard].map(|mode| {
+    let sends = [SendMode::StandardDelayedAck, SendMode::Standard].map(|mode| {
         rig.post(pattern(1), len);
         let send = rig.send(0, 1, len, mode);
         rig.moved(0);
-        assert_eq!(rig.adis[1].has_deferred(), mode == Mode::Followed);
+        assert_eq!(rig.adis[1].has_deferred(), mode == SendMode::StandardDelayedAck);
         send
     });
     assert_eq!(rig.replies(1, wire::CTS).len(), 1);
@@ -124,7 +124,7 @@ fn an_answer_serves_for_a_message_that_was_followed() {
     assert!(sends.iter().all(|send| rig.outcome(0, *send).is_some()));
     // Alone it waits, until the receiver stops delaying.
     rig.post(pattern(1), len);
-    let alone = rig.send(0, 1, len, Mode::Followed);
+    let alone = rig.send(0, 1, len, SendMode::StandardDelayedAck);
     rig.moved(0);
     assert!(rig.adis[1].has_deferred() && rig.outcome(0, alone).is_none());
     rig.adis[1].let_answers_wait(false);
@@ -136,7 +136,7 @@ fn an_answer_serves_for_a_message_that_was_followed() {
 /// Only rejected sources wait for a restart.
 #[test]
 fn an_answer_waits_though_other_sources_are_refused() {
-    let mut rig = Rig::new(3, 0);
+    let mut rig = DeviceFixture::new(3, 0);
     rig.adis[2].let_answers_wait(true);
     let to_last = |tag| SendTo {
         dest: Rank::new(2),
@@ -155,8 +155,8 @@ fn an_answer_waits_though_other_sources_are_refused() {
 /// A packet on the link is as long as its header states.
 #[test]
 fn a_packet_is_as_long_as_what_is_in_it() {
-    let mut rig = Rig::new(2, 1);
-    let send = rig.send(0, 1, 300, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 1);
+    let send = rig.send(0, 1, 300, SendMode::Standard);
     rig.settle();
     rig.adis[0].cancel(send);
     rig.step(0);

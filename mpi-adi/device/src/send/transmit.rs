@@ -6,21 +6,21 @@ use crate::config::{STEP_PACKETS, TURN_PACKETS, WAYS};
 use crate::envelope::Rank;
 use crate::memory::UserMemory;
 use crate::memory::blocks::BLOCK_BYTES;
-use crate::names::Slot;
-use crate::parts::Step;
-use crate::protocol::Rules;
-use crate::request::{Data, EAGER, PATIENT, SendState};
+use crate::ids::Slot;
+use crate::extensions::TransmitStep;
+use crate::protocol::ProtocolRules;
+use crate::request::{SendData, EAGER, ACK_DEFERRABLE, SendState};
 use crate::send::bcopy::BcopyState;
-use crate::send::pending::{Next, OfferFlags};
-use crate::send::stream::Stream;
+use crate::send::pending::{NextPacket, RtsFlags};
+use crate::send::stream::EagerStream;
 use crate::stats::Count;
-use crate::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, Rts, flag_if};
+use crate::wire::{self, DoneMessage, ReplyFields, INLINE_BYTES, MERGED_BYTES, Rts, flag_if};
 use msg_layer::header::{Header, PRIORITY_BYTES, SHORT_BYTES};
 use msg_layer::tx;
-use msg_layer::{Class, Port, Transfer};
+use msg_layer::{TrafficClass, Port, MessageTransfer};
 use net_torus::coord::Coord;
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Transmits pending priority packets: restarts, and CTSs for receives that matched a record without a buffer.
     /// Returns the number of packets sent.
     #[inline]
@@ -43,14 +43,14 @@ impl<R: Rules> Adi<R> {
         memory: &M,
     ) -> usize {
         let mut sent = 0;
-        while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
+        while sent < STEP_PACKETS && port.can_inject(TrafficClass::Priority) {
             if let Some((source, age)) = self.peers.take_due_restart() {
                 let restart = self.make_restart(memory, source, age);
                 let mut bytes = [0; PRIORITY_BYTES];
                 let bytes = &mut bytes[..restart.bytes()];
                 restart.emit(bytes);
                 let header = self.header(wire::RESTART);
-                self.send_bytes(port, Class::Priority, source, header, bytes);
+                self.send_bytes(port, TrafficClass::Priority, source, header, bytes);
                 self.stats.restarts_sent += 1;
             } else if let Some((dest, fields)) = self.next_due_cts() {
                 self.send_cts(port, dest, &fields);
@@ -67,7 +67,7 @@ impl<R: Rules> Adi<R> {
     pub(crate) fn send_deferred<P: Port>(&mut self, port: &mut P) -> usize {
         let mut sent = 0;
         while !self.receiver.deferred.is_empty()
-            && port.can_inject(Class::Priority)
+            && port.can_inject(TrafficClass::Priority)
             && let Some(deferred) = self.receiver.deferred.pop()
         {
             self.send_cts(port, deferred.source, &deferred.fields());
@@ -77,10 +77,10 @@ impl<R: Rules> Adi<R> {
         sent
     }
 
-    pub(crate) fn send_cts<P: Port>(&self, port: &mut P, dest: Rank, fields: &Fields) {
+    pub(crate) fn send_cts<P: Port>(&self, port: &mut P, dest: Rank, fields: &ReplyFields) {
         let cts = fields.emit(wire::CTS).bytes;
         let header = self.header(wire::CTS);
-        self.send_bytes(port, Class::Priority, dest, header, &cts);
+        self.send_bytes(port, TrafficClass::Priority, dest, header, &cts);
     }
 
     #[inline]
@@ -98,7 +98,7 @@ impl<R: Rules> Adi<R> {
     pub(crate) fn send_now<P: Port>(
         &self,
         port: &mut P,
-        class: Class,
+        class: TrafficClass,
         dest: Rank,
         header: Header,
         bytes: usize,
@@ -119,7 +119,7 @@ impl<R: Rules> Adi<R> {
     pub(crate) fn send_bytes<P: Port>(
         &self,
         port: &mut P,
-        class: Class,
+        class: TrafficClass,
         dest: Rank,
         header: Header,
         bytes: &[u8],
@@ -182,20 +182,20 @@ impl<R: Rules> Adi<R> {
         let mut out = [0; SHORT_BYTES];
         let mut sent = 0;
         while sent < STEP_PACKETS
-            && port.can_inject(Class::Normal)
+            && port.can_inject(TrafficClass::Normal)
             && let Some(next) = self.extras.parts.next()
         {
             match next(self, memory.whole(), &mut out) {
-                Step::Nothing => break,
-                Step::Moved => {}
-                Step::Packet(handler, leaving) => {
+                TransmitStep::Idle => break,
+                TransmitStep::Moved => {}
+                TransmitStep::Packet(handler, leaving) => {
                     let header = Header {
                         argument: leaving.argument,
                         place: leaving.place,
                         ..self.header(handler)
                     };
                     let bytes = &out[..leaving.len];
-                    self.send_bytes(port, Class::Normal, leaving.dest, header, bytes);
+                    self.send_bytes(port, TrafficClass::Normal, leaving.dest, header, bytes);
                 }
             }
             sent += 1;
@@ -311,11 +311,11 @@ impl<R: Rules> Adi<R> {
         port: &mut P,
         memory: &M,
     ) -> bool {
-        if !port.can_inject(Class::Normal) {
+        if !port.can_inject(TrafficClass::Normal) {
             return false;
         }
         if let Some((dest, age)) = self.peers.take_due_done() {
-            self.send_done(port, dest, Done { age, more: false });
+            self.send_done(port, dest, DoneMessage { age, more: false });
             return true;
         }
         if self.sender.bcopies.next_unsent().is_some() {
@@ -325,12 +325,12 @@ impl<R: Rules> Adi<R> {
         let rules = self.rules();
         match self.sender.pending.next(&mut self.requests, rules) {
             None => return false,
-            Some((dest, Next::Offer(slot, flags))) => {
+            Some((dest, NextPacket::Rts(slot, flags))) => {
                 self.offer(port, memory, dest, slot, flags);
             }
-            Some((dest, Next::Done { more })) => {
+            Some((dest, NextPacket::Done { more })) => {
                 let age = self.peers.ages(dest).to;
-                self.send_done(port, dest, Done { age, more });
+                self.send_done(port, dest, DoneMessage { age, more });
             }
         }
         true
@@ -343,7 +343,7 @@ impl<R: Rules> Adi<R> {
         memory: &M,
         dest: Rank,
         slot: Slot,
-        flags: OfferFlags,
+        flags: RtsFlags,
     ) {
         let id = self.requests.id(slot);
         let eager_limit = self.sender.eager_limit;
@@ -366,7 +366,7 @@ impl<R: Rules> Adi<R> {
         };
         let eager = length > INLINE_BYTES && length <= limit;
         self.requests.pending_mut(slot).set(EAGER, eager);
-        let is_patient = matches!(data, Data::Bcopy(_)) || pending.is(PATIENT);
+        let is_patient = matches!(data, SendData::Bcopy(_)) || pending.is(ACK_DEFERRABLE);
         let rts = Rts {
             context,
             tag,
@@ -377,19 +377,19 @@ impl<R: Rules> Adi<R> {
                 | flag_if(!is_standard, Rts::SYNCHRONOUS)
                 | flag_if(length <= INLINE_BYTES, Rts::INLINE)
                 | flag_if(eager, Rts::EAGER)
-                | flag_if(is_patient, Rts::PATIENT),
+                | flag_if(is_patient, Rts::ACK_DEFERRABLE),
             asked: flags.asked,
         };
         let bytes = if rts.is(Rts::INLINE) { length } else { 0 };
         self.send_rts(port, memory, dest, &rts, data, bytes);
         if eager {
-            let transfer = Transfer {
+            let transfer = MessageTransfer {
                 target: id.0,
                 offset: 0,
                 end: length as u32,
                 in_order: true,
             };
-            self.sender.stream = Some(Stream { slot, transfer });
+            self.sender.stream = Some(EagerStream { slot, transfer });
             self.stats.eager_sent += 1;
         }
     }
@@ -418,11 +418,11 @@ impl<R: Rules> Adi<R> {
             request: self.sender.bcopies.name(id).0,
             age: self.peers.ages(bcopy.dest).to,
             // No queue exists: every earlier message was accepted, or is a bcopy, too.
-            flags: Rts::INLINE | Rts::IN_ORDER | Rts::PATIENT,
+            flags: Rts::INLINE | Rts::IN_ORDER | Rts::ACK_DEFERRABLE,
             asked: None,
         };
         let bytes = bcopy.length.into();
-        self.send_rts(port, memory, bcopy.dest, &rts, Data::Bcopy(id), bytes);
+        self.send_rts(port, memory, bcopy.dest, &rts, SendData::Bcopy(id), bytes);
         if let BcopyState::Unsent { slot, .. } = bcopy.state {
             self.finish_send(slot, false);
         }
@@ -437,7 +437,7 @@ impl<R: Rules> Adi<R> {
         memory: &M,
         dest: Rank,
         rts: &Rts,
-        data: Data,
+        data: SendData,
         len: usize,
     ) {
         let mut bytes = rts.bytes() + len;
@@ -453,7 +453,7 @@ impl<R: Rules> Adi<R> {
             self.stats.cts_merged += deferred.count as Count;
         }
         self.stats.rts_sent += 1;
-        self.send_now(port, Class::Normal, dest, header, bytes, |out| {
+        self.send_now(port, TrafficClass::Normal, dest, header, bytes, |out| {
             let (read, merged) = rts.emit(out).split_at_mut(len);
             self.read(memory, data, 0, read);
             if let Some(deferred) = deferred {
@@ -466,15 +466,15 @@ impl<R: Rules> Adi<R> {
     pub(crate) fn read<M: UserMemory + ?Sized>(
         &self,
         memory: &M,
-        data: Data,
+        data: SendData,
         offset: usize,
         out: &mut [u8],
     ) {
         match data {
-            Data::Bcopy(bcopy) => {
+            SendData::Bcopy(bcopy) => {
                 out.copy_from_slice(&self.sender.bcopies.bytes(bcopy)[offset..][..out.len()]);
             }
-            Data::User(span) => memory.read(span, offset, out),
+            SendData::User(span) => memory.read(span, offset, out),
         }
     }
 
@@ -487,22 +487,22 @@ impl<R: Rules> Adi<R> {
         port: &mut P,
         memory: &M,
     ) -> usize {
-        let Some(Stream { slot, mut transfer }) = self.sender.stream else {
+        let Some(EagerStream { slot, mut transfer }) = self.sender.stream else {
             return 0;
         };
         let send = self.requests.listed(slot);
         let (dest, data, is_accepted) = (send.dest(), send.send_data(), send.is_streaming());
         let sent = self.push_packets(port, memory, dest, data, &mut transfer);
-        self.sender.stream = (!transfer.is_out()).then_some(Stream { slot, transfer });
+        self.sender.stream = (!transfer.is_out()).then_some(EagerStream { slot, transfer });
         if transfer.is_out() && is_accepted {
             self.finish_send(slot, false);
         }
         sent
     }
 
-    pub(crate) fn send_done<P: Port>(&mut self, port: &mut P, dest: Rank, done: Done) {
+    pub(crate) fn send_done<P: Port>(&mut self, port: &mut P, dest: Rank, done: DoneMessage) {
         let header = self.header(wire::DONE);
-        self.send_bytes(port, Class::Normal, dest, header, &done.emit());
+        self.send_bytes(port, TrafficClass::Normal, dest, header, &done.emit());
         self.stats.done_sent += 1;
     }
 
@@ -565,8 +565,8 @@ impl<R: Rules> Adi<R> {
         port: &mut P,
         memory: &M,
         dest: Rank,
-        data: Data,
-        transfer: &mut Transfer,
+        data: SendData,
+        transfer: &mut MessageTransfer,
     ) -> usize {
         let handler = if transfer.in_order {
             wire::EAGER

@@ -2,11 +2,11 @@
 #![forbid(unsafe_code)]
 
 use crate::envelope::Rank;
-use crate::wire::Fields;
+use crate::wire::ReplyFields;
 
 /// A delayed acknowledgement for messages of one source received with their data; the sender does not wait for it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct DeferredAck {
+pub(crate) struct DelayedAck {
     pub(crate) source: Rank,
     /// The sender's ID of the last message.
     pub(crate) request: u32,
@@ -14,13 +14,13 @@ pub(crate) struct DeferredAck {
     pub(crate) count: u8,
 }
 
-impl DeferredAck {
-    pub(crate) fn fields(&self) -> Fields {
-        Fields {
+impl DelayedAck {
+    pub(crate) fn fields(&self) -> ReplyFields {
+        ReplyFields {
             request: self.request,
-            flags: Fields::COMPLETE,
+            flags: ReplyFields::COMPLETE,
             before: self.count - 1,
-            ..Fields::default()
+            ..ReplyFields::default()
         }
     }
 }

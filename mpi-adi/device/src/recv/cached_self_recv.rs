@@ -1,14 +1,14 @@
-//! State of the [cached self-receive](crate::at_hand).
+//! State of the [cached self-receive](crate::self_recv_cache).
 #![forbid(unsafe_code)]
 
 use crate::envelope::{Context, Tag};
 use crate::memory::Span;
-use crate::names::RequestId;
+use crate::ids::RequestId;
 
 /// The cached receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct AtHand {
-    pub state: State,
+pub(crate) struct CachedSelfRecv {
+    pub state: CacheState,
     pub tag: Tag,
     pub context: Context,
     pub span: Span,
@@ -17,20 +17,20 @@ pub(crate) struct AtHand {
 
 /// State of the cached receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum State {
+pub(crate) enum CacheState {
     /// None.
-    Nothing,
+    Empty,
     /// None, but the next one's ID is allocated.
-    Named,
+    IdReserved,
     /// Waits for a message that has not been sent.
-    Waits,
+    Waiting,
     /// Contains a message of this length in bytes.
     Arrived(u32),
 }
 
-impl AtHand {
-    pub const NOTHING: AtHand = AtHand {
-        state: State::Nothing,
+impl CachedSelfRecv {
+    pub const NOTHING: CachedSelfRecv = CachedSelfRecv {
+        state: CacheState::Empty,
         tag: 0,
         context: 0,
         span: Span::EMPTY,

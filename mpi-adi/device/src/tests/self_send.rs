@@ -1,40 +1,40 @@
 //! Self-sends: fast path, slow path, and no overtaking between them.
 
-use msg_layer::fake::Fake;
+use msg_layer::fake::FakePort;
 use net_torus::Shape;
 
-use super::rig::{Buffers, Rig};
+use super::fixture::{Buffers, DeviceFixture};
 use crate::adi::Adi;
-use crate::config::{Config, Memory};
-use crate::envelope::{Context, Pattern, Rank};
+use crate::config::{DeviceConfig, DeviceMemory};
+use crate::envelope::{Context, MatchPattern, Rank};
 use crate::memory::Span;
 use crate::memory::region::BLOCK_BYTES;
-use crate::protocol::{Rules, Sound};
-use crate::request::{KEPT_SLOTS, Mode, Outcome, RequestId};
+use crate::protocol::{ProtocolRules, AllRules};
+use crate::request::{RESERVED_SLOTS, SendMode, RequestOutcome, RequestId};
 use crate::send::{COPY_BYTES, SendTo};
 
 const HERE: Rank = Rank::new(0);
 
 /// A device that is alone in its job, and a network that transmits only what a test allows.
-struct Alone<R> {
+struct LoneDevice<R> {
     adi: Adi<R>,
-    wire: Fake,
+    wire: FakePort,
     buffers: Buffers,
     packets: usize,
 }
 
-impl<R: Rules> Alone<R> {
+impl<R: ProtocolRules> LoneDevice<R> {
     fn new(blocks: usize, rules: R) -> Self {
         let shape = Shape::new([1; 3], [true; 3]).unwrap();
-        let config = Config {
+        let config = DeviceConfig {
             shape,
             rank: HERE,
             request_slots: 1 << 12,
         };
-        let memory = Memory::allocate(blocks * BLOCK_BYTES, 1).unwrap();
-        Alone {
+        let memory = DeviceMemory::allocate(blocks * BLOCK_BYTES, 1).unwrap();
+        LoneDevice {
             adi: Adi::with_rules(config, memory, rules).unwrap(),
-            wire: Fake::new(shape, shape.coord(0).unwrap()),
+            wire: FakePort::new(shape, shape.coord(0).unwrap()),
             buffers: Buffers::default(),
             packets: 0,
         }
@@ -47,7 +47,7 @@ impl<R: Rules> Alone<R> {
     }
 
     /// Sends `len` bytes, each `byte`.
-    fn send(&mut self, tag: i32, byte: u8, len: usize, mode: Mode) -> RequestId {
+    fn send(&mut self, tag: i32, byte: u8, len: usize, mode: SendMode) -> RequestId {
         let span = self.span(vec![byte; len]);
         let to = SendTo {
             dest: HERE,
@@ -70,7 +70,7 @@ impl<R: Rules> Alone<R> {
         len: usize,
     ) -> (RequestId, usize) {
         let span = self.span(vec![0; len]);
-        let pattern = Pattern::new(source, tag, context);
+        let pattern = MatchPattern::new(source, tag, context);
         let id = self.adi.irecv(&mut self.buffers, pattern, span).unwrap();
         (id, span.address())
     }
@@ -97,16 +97,16 @@ impl<R: Rules> Alone<R> {
 
 const DONE: Option<bool> = Some(false);
 
-fn is_done(outcome: Option<Outcome>) -> Option<bool> {
+fn is_done(outcome: Option<RequestOutcome>) -> Option<bool> {
     outcome.map(|outcome| outcome.truncated)
 }
 
 #[test]
 fn a_posted_receive_and_a_send_are_complete_when_the_send_returns() {
-    for mode in [Mode::Standard, Mode::Synchronous] {
+    for mode in [SendMode::Standard, SendMode::Synchronous] {
         for len in [0, 8, 300, COPY_BYTES] {
             for (source, tag) in [(Some(HERE), Some(3)), (None, Some(3)), (None, None)] {
-                let mut alone = Alone::new(0, Sound);
+                let mut alone = LoneDevice::new(0, AllRules);
                 let (receive, key) = alone.receive_from(source, tag, 0, len);
                 let send = alone.send(3, 7, len, mode);
                 assert_eq!(is_done(alone.adi.test(send)), DONE);
@@ -124,11 +124,11 @@ fn a_posted_receive_and_a_send_are_complete_when_the_send_returns() {
 
 #[test]
 fn every_message_is_counted_as_sent() {
-    let mut alone = Alone::new(1000, Sound);
-    alone.send(3, 7, 8, Mode::Standard);
+    let mut alone = LoneDevice::new(1000, AllRules);
+    alone.send(3, 7, 8, SendMode::Standard);
     assert_eq!(alone.adi.stats.messages_sent, 1, "recorded");
     alone.receive_from(None, Some(4), 0, 8);
-    alone.send(4, 7, 8, Mode::Standard);
+    alone.send(4, 7, 8, SendMode::Standard);
     assert_eq!(alone.adi.stats.messages_sent, 2, "received");
     alone.receive_from(None, Some(5), 0, 8);
     let span = alone.span(vec![7; 8]);
@@ -136,7 +136,7 @@ fn every_message_is_counted_as_sent() {
         dest: HERE,
         tag: 5,
         context: 0,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     };
     let sent = alone.adi.send_within_call(&mut alone.buffers, to, span);
     assert_eq!(sent, Ok(None), "within the call");
@@ -146,14 +146,14 @@ fn every_message_is_counted_as_sent() {
 #[test]
 fn what_is_sent_first_is_recorded_with_its_data_if_it_may_be_and_there_is_room() {
     for (mode, blocks, len, complete) in [
-        (Mode::Standard, 64, 300, true),
-        (Mode::Standard, 3, 300, false),
-        (Mode::Synchronous, 64, 300, false),
+        (SendMode::Standard, 64, 300, true),
+        (SendMode::Standard, 3, 300, false),
+        (SendMode::Synchronous, 64, 300, false),
     ] {
-        let mut alone = Alone::new(blocks, Sound);
+        let mut alone = LoneDevice::new(blocks, AllRules);
         let send = alone.send(3, 7, len, mode);
         assert_eq!(alone.adi.is_done(send), complete, "{mode:?} {blocks}");
-        let seen = alone.adi.iprobe(Pattern::new(None, None, 0)).unwrap();
+        let seen = alone.adi.iprobe(MatchPattern::new(None, None, 0)).unwrap();
         assert_eq!(seen.expect("it is there").length as usize, len);
         alone.settle();
         assert_eq!(alone.adi.is_done(send), complete);
@@ -172,8 +172,8 @@ fn a_long_message_goes_in_turns_and_without_packets() {
     let len = 3 * COPY_BYTES + 5;
     for room in [len, len + 1, len - 1, COPY_BYTES + 1, COPY_BYTES - 1] {
         for (blocks, send_first) in [(0, false), (1, true), (1 << 12, true)] {
-            let mut alone = Alone::new(blocks, Sound);
-            let send_now = |alone: &mut Alone<Sound>| alone.send(3, 7, len, Mode::Standard);
+            let mut alone = LoneDevice::new(blocks, AllRules);
+            let send_now = |alone: &mut LoneDevice<AllRules>| alone.send(3, 7, len, SendMode::Standard);
             let early = send_first.then(|| send_now(&mut alone));
             let (receive, key) = alone.receive(Some(3), room);
             let send = early.unwrap_or_else(|| send_now(&mut alone));
@@ -196,21 +196,21 @@ fn a_long_message_goes_in_turns_and_without_packets() {
 
 #[test]
 fn a_held_message_can_be_taken_back() {
-    let mut alone = Alone::new(1, Sound);
-    let send = alone.send(3, 7, 8, Mode::Synchronous);
+    let mut alone = LoneDevice::new(1, AllRules);
+    let send = alone.send(3, 7, 8, SendMode::Synchronous);
     alone.adi.cancel(send);
     alone.settle();
     assert!(alone.adi.test(send).expect("ended").cancelled);
     assert_eq!(alone.adi.region().used_bytes(), 0);
     // Too late: a receive has matched it.
-    let send = alone.send(3, 8, 8, Mode::Synchronous);
+    let send = alone.send(3, 8, 8, SendMode::Synchronous);
     let (receive, key) = alone.receive(Some(3), 8);
     alone.adi.cancel(send);
     alone.settle();
     assert!(!alone.adi.test(send).expect("ended").cancelled);
     assert!(alone.adi.test(receive).is_some() && alone.received(key) == 8);
     // A receive is posted during the cancellation.
-    let send = alone.send(3, 9, 8, Mode::Synchronous);
+    let send = alone.send(3, 9, 8, SendMode::Synchronous);
     alone.adi.cancel(send);
     let (receive, key) = alone.receive(Some(3), 8);
     alone.settle();
@@ -220,16 +220,16 @@ fn a_held_message_can_be_taken_back() {
 }
 
 /// With one record, the second message waits in the queue; the third is sent when the record is free.
-fn order_of_three(rules: impl Rules) -> Vec<u8> {
-    let mut alone = Alone::new(1, rules);
-    let first = alone.send(1, 1, 8, Mode::Standard);
-    let second = alone.send(2, 2, 8, Mode::Standard);
+fn order_of_three(rules: impl ProtocolRules) -> Vec<u8> {
+    let mut alone = LoneDevice::new(1, rules);
+    let first = alone.send(1, 1, 8, SendMode::Standard);
+    let second = alone.send(2, 2, 8, SendMode::Standard);
     alone.settle();
     assert!(!alone.adi.is_done(first), "recorded without its data");
     assert!(!alone.adi.is_done(second), "refused");
     let mut keys = vec![alone.receive(Some(1), 8)];
     assert!(alone.adi.is_done(first), "and its record is free");
-    alone.send(2, 3, 8, Mode::Standard);
+    alone.send(2, 3, 8, SendMode::Standard);
     keys.push(alone.receive(Some(2), 8));
     alone.settle();
     keys.push(alone.receive(None, 8));
@@ -241,13 +241,13 @@ fn order_of_three(rules: impl Rules) -> Vec<u8> {
 
 #[test]
 fn the_short_way_does_not_overtake_the_long_one() {
-    assert_eq!(order_of_three(Sound), [1, 2, 3]);
+    assert_eq!(order_of_three(AllRules), [1, 2, 3]);
 }
 
 #[derive(Clone, Copy)]
 struct Overtaking;
 
-impl Rules for Overtaking {
+impl ProtocolRules for Overtaking {
     fn guards_own_queue(self) -> bool {
         false
     }
@@ -264,7 +264,7 @@ fn messages_to_oneself_come_in_order_under_any_memory() {
     let mut random = oorandom::Rand32::new(7);
     for round in 0..400 {
         let blocks = random.rand_range(0..6) as usize;
-        let mut alone = Alone::new(blocks, Sound);
+        let mut alone = LoneDevice::new(blocks, AllRules);
         let mut sent: Vec<(i32, u8)> = Vec::new();
         let mut receives: Vec<(Option<i32>, RequestId, usize)> = Vec::new();
         let mut asked: [usize; 2] = [0; 2];
@@ -273,8 +273,8 @@ fn messages_to_oneself_come_in_order_under_any_memory() {
                 let tag = random.rand_range(0..2) as i32;
                 let len = [1, 8, 40, 300][random.rand_range(0..4) as usize];
                 let mode = match random.rand_range(0..4) {
-                    0 => Mode::Synchronous,
-                    _ => Mode::Standard,
+                    0 => SendMode::Synchronous,
+                    _ => SendMode::Standard,
                 };
                 let id = alone.send(tag, number, len, mode);
                 alone.adi.forget(id);
@@ -297,7 +297,7 @@ fn messages_to_oneself_come_in_order_under_any_memory() {
                 receives.push((Some(tag), id, key));
             }
             for _ in of_tag..asked[tag as usize] {
-                let id = alone.send(tag, 100, 8, Mode::Standard);
+                let id = alone.send(tag, 100, 8, SendMode::Standard);
                 alone.adi.forget(id);
                 sent.push((tag, 100));
             }
@@ -323,20 +323,20 @@ fn messages_to_oneself_come_in_order_under_any_memory() {
 /// Messages of neighbours and self-sends are distinguished, and wildcards match both.
 #[test]
 fn others_messages_and_own_ones_are_told_apart() {
-    let mut rig = Rig::new(2, 64);
+    let mut rig = DeviceFixture::new(2, 64);
     let to = SendTo {
         dest: Rank::new(1),
         tag: 5,
         context: 0,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     };
     rig.send_to(1, to, 4);
-    let (any, key) = rig.post(Pattern::new(None, Some(5), 0), 4);
+    let (any, key) = rig.post(MatchPattern::new(None, Some(5), 0), 4);
     let outcome = rig.adis[1].test(any).expect("complete");
     assert_eq!(outcome.source, Rank::new(1));
     assert_eq!(rig.buffers.0[key], [5; 4]);
     rig.send_to(1, to, 4);
-    let (from_other, _) = rig.post(Pattern::new(Some(Rank::new(0)), Some(5), 0), 4);
+    let (from_other, _) = rig.post(MatchPattern::new(Some(Rank::new(0)), Some(5), 0), 4);
     assert!(rig.adis[1].test(from_other).is_none());
     assert!(rig.wires[1].sent().is_empty());
 }
@@ -345,9 +345,9 @@ fn others_messages_and_own_ones_are_told_apart() {
 /// progress: its data stays with the sender until it is received.
 #[test]
 fn what_a_matched_probe_fetches_may_come_the_short_way() {
-    let mut alone = Alone::new(0, Sound);
-    let any = Pattern::new(None, None, 0);
-    let first = alone.send(3, 7, 8, Mode::Standard);
+    let mut alone = LoneDevice::new(0, AllRules);
+    let any = MatchPattern::new(None, None, 0);
+    let first = alone.send(3, 7, 8, SendMode::Standard);
     alone.settle();
     for _ in 0..2 {
         let found = alone.adi.improbe(&mut alone.buffers, any);
@@ -358,7 +358,7 @@ fn what_a_matched_probe_fetches_may_come_the_short_way() {
     }
     assert!(alone.adi.is_fetching());
     alone.adi.cancel(first);
-    let second = alone.send(3, 8, 8, Mode::Standard);
+    let second = alone.send(3, 8, 8, SendMode::Standard);
     assert!(!alone.adi.is_done(second), "held");
     let found = alone.adi.improbe(&mut alone.buffers, any);
     let (receive, found) = found.expect("room").expect("the second message");
@@ -376,15 +376,15 @@ fn what_a_matched_probe_fetches_may_come_the_short_way() {
 #[test]
 fn a_send_to_oneself_leaves_what_is_kept() {
     const SLOTS: u32 = 64;
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     rig.limit_slots(SLOTS as usize);
     let to = SendTo {
         dest: HERE,
         tag: 1,
         context: 0,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     };
-    let Rig { adis, buffers, .. } = &mut rig;
+    let DeviceFixture { adis, buffers, .. } = &mut rig;
     let started = (0..).take_while(|_| adis[0].isend(buffers, to, Span::EMPTY).is_ok());
-    assert_eq!(started.count() as u32, SLOTS - KEPT_SLOTS);
+    assert_eq!(started.count() as u32, SLOTS - RESERVED_SLOTS);
 }

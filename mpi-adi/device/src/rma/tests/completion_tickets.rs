@@ -9,9 +9,9 @@ const BEYOND: usize = 6;
 #[test]
 fn a_fence_tells_of_what_was_before_it() {
     for origin in [0, 1] {
-        let mut rig = Rig::new(2, 8);
+        let mut rig = RmaFixture::new(2, 8);
         let tickets = [ticket(), ticket()];
-        let epochs = [0, 1].map(|at| rig.begin(at, Sort::Fence, &[], tickets[at]));
+        let epochs = [0, 1].map(|at| rig.begin(at, EpochKind::Fence, &[], tickets[at]));
         assert!(tickets.iter().all(|told| told.ended().is_none()));
         rig.settle();
         assert!(tickets.iter().all(|told| told.ended() == Some(false)));
@@ -20,7 +20,7 @@ fn a_fence_tells_of_what_was_before_it() {
             rig.all[at].close(WINDOW, epochs[at], None);
             ticket()
         });
-        let epochs = [0, 1].map(|at| rig.begin(at, Sort::Fence, &[], closed[at]));
+        let epochs = [0, 1].map(|at| rig.begin(at, EpochKind::Fence, &[], closed[at]));
         rig.settle();
         assert_eq!(put.ended(), Some(false), "it has left");
         assert_eq!(closed[origin].ended(), Some(true));
@@ -30,8 +30,8 @@ fn a_fence_tells_of_what_was_before_it() {
         rig.put((origin, epochs[origin], origin), BEYOND);
         for (at, epoch) in epochs.into_iter().enumerate() {
             rig.all[at].close(WINDOW, epoch, None);
-            let fence = Opening {
-                sort: Sort::Fence,
+            let fence = EpochArgs {
+                sort: EpochKind::Fence,
                 members: &[],
                 checks: true,
             };
@@ -44,7 +44,7 @@ fn a_fence_tells_of_what_was_before_it() {
 
 #[test]
 fn an_epoch_under_a_lock_tells_at_its_end() {
-    let mut rig = Rig::new(2, 8);
+    let mut rig = RmaFixture::new(2, 8);
     let [opened, flushed] = [ticket(), ticket()];
     let epoch = rig.begin(0, lock(1), &[], opened);
     rig.leave(0);
@@ -68,7 +68,7 @@ fn an_epoch_under_a_lock_tells_at_its_end() {
     rig.settle();
     assert_eq!((put.ended(), closed.ended()), (Some(false), Some(true)));
     // The opening of an epoch reports nothing about earlier operations.
-    let own = packet(Kind::Put, 0, BEYOND as u64, &[9; 4]);
+    let own = packet(PacketKind::Put, 0, BEYOND as u64, &[9; 4]);
     let done = rig.all[0].act_here(&mut rig.buffers[0], 0, &own);
     assert!(done.is_ok());
     let opened = ticket();
@@ -86,14 +86,14 @@ fn an_epoch_under_a_lock_tells_at_its_end() {
 
 #[test]
 fn an_exposure_is_open_when_it_is_said_and_complete_when_the_access_is() {
-    let mut rig = Rig::new(2, 8);
+    let mut rig = RmaFixture::new(2, 8);
     let [exposed, accessed] = [ticket(), ticket()];
-    let access = rig.begin(0, Sort::Start, &[rank(1)], accessed);
+    let access = rig.begin(0, EpochKind::Start, &[rank(1)], accessed);
     assert_eq!(accessed.ended(), Some(false), "at once");
     let put = rig.put((0, access, 1), 0);
     rig.settle();
     assert_eq!(put.ended(), None, "nothing is exposed");
-    let exposure = rig.begin(1, Sort::Post, &[rank(0)], exposed);
+    let exposure = rig.begin(1, EpochKind::Post, &[rank(0)], exposed);
     assert_eq!(exposed.ended(), None);
     rig.leave(1);
     assert_eq!(exposed.ended(), Some(false));
@@ -110,12 +110,12 @@ fn an_exposure_is_open_when_it_is_said_and_complete_when_the_access_is() {
 /// Only the target knows the attached memory, so the put's packet does not contain the end of the access epoch.
 #[test]
 fn an_access_to_a_dynamic_window_tells_at_its_end() {
-    let mut rig = Rig::new(2, 8);
+    let mut rig = RmaFixture::new(2, 8);
     for at in 0..2 {
         rig.window(at).exposure.is_dynamic = true;
     }
-    rig.begin(1, Sort::Post, &[rank(0)], ticket());
-    let access = rig.begin(0, Sort::Start, &[rank(1)], ticket());
+    rig.begin(1, EpochKind::Post, &[rank(0)], ticket());
+    let access = rig.begin(0, EpochKind::Start, &[rank(1)], ticket());
     rig.settle();
     rig.put((0, access, 1), BEYOND);
     let closed = rig.end(0, access);

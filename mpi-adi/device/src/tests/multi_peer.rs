@@ -1,11 +1,11 @@
 //! Several sources, destinations and contexts.
 
-use msg_layer::Class;
+use msg_layer::TrafficClass;
 
-use super::rig::Seen::{Data, Nctsd, Restart, Rts};
-use super::rig::{Rig, pattern, pieces};
-use crate::envelope::{Context, Pattern, Rank};
-use crate::request::{Mode, Outcome, RequestId};
+use super::fixture::SeenPacket::{Data, Nctsd, Restart, Rts};
+use super::fixture::{DeviceFixture, pattern, pieces};
+use crate::envelope::{Context, MatchPattern, Rank};
+use crate::request::{SendMode, RequestOutcome, RequestId};
 use crate::send::SendTo;
 
 fn to(dest: u32, tag: i32, context: Context) -> SendTo {
@@ -13,11 +13,11 @@ fn to(dest: u32, tag: i32, context: Context) -> SendTo {
         dest: Rank::new(dest),
         tag,
         context,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     }
 }
 
-const ANYBODY: Pattern = Pattern::new(None, Some(7), 0);
+const ANYBODY: MatchPattern = MatchPattern::new(None, Some(7), 0);
 
 /// All waiting sources are asked, a few at a time, until one has the requested message.
 #[test]
@@ -25,10 +25,10 @@ fn all_who_wait_are_asked_in_turn() {
     const SOURCES: usize = 40;
     for by_probe in [false, true] {
         for has_it in [0, 19, SOURCES - 1] {
-            let mut rig = Rig::new(SOURCES as u16 + 1, 0);
+            let mut rig = DeviceFixture::new(SOURCES as u16 + 1, 0);
             for source in 0..SOURCES {
                 let tag = if source == has_it { 7 } else { 8 };
-                rig.send(source, tag, 50, Mode::Standard);
+                rig.send(source, tag, 50, SendMode::Standard);
             }
             rig.settle();
             if by_probe {
@@ -53,17 +53,17 @@ fn all_who_wait_are_asked_in_turn() {
 /// Destinations are served in round robin, and messages rejected by one block none to another.
 #[test]
 fn offers_to_several_destinations_take_turns() {
-    let mut rig = Rig::new(4, 0);
-    rig.limit(0, Class::Normal, 0);
+    let mut rig = DeviceFixture::new(4, 0);
+    rig.limit(0, TrafficClass::Normal, 0);
     for tag in 0..3 {
         for dest in 1..4 {
             rig.send_to(0, to(dest, tag, 0), 300);
         }
     }
-    rig.unlimit(0, Class::Normal);
+    rig.unlimit(0, TrafficClass::Normal);
     rig.step(0);
     let shape = rig.adis[0].identity.shape;
-    let order = |rig: &Rig| -> Vec<u32> {
+    let order = |rig: &DeviceFixture| -> Vec<u32> {
         let out = rig.wires[0].sent().iter();
         out.map(|sent| shape.rank(sent.dest).unwrap()).collect()
     };
@@ -75,12 +75,12 @@ fn offers_to_several_destinations_take_turns() {
     rig.silence();
     let receives = [2, 0].map(|tag| rig.post(pattern(tag), 300).0);
     rig.speak();
-    rig.limit(0, Class::Normal, 0);
+    rig.limit(0, TrafficClass::Normal, 0);
     for dest in [1, 2] {
         rig.send_to(0, to(dest, 5, 0), 300);
     }
     rig.moved(3);
-    rig.unlimit(0, Class::Normal);
+    rig.unlimit(0, TrafficClass::Normal);
     rig.step(0);
     assert_eq!(order(&rig), [1, 2, 3, 3]);
     rig.settle();
@@ -95,13 +95,13 @@ fn offers_to_several_destinations_take_turns() {
 /// Receives of any tag match only messages of their context, with the same tag or not.
 #[test]
 fn what_is_asked_for_is_of_the_receives_context() {
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     for (tag, context) in [(1, 5), (2, 6), (1, 6), (3, 5), (4, 6), (1, 6)] {
         rig.send_to(0, to(1, tag, context), 50);
     }
     rig.settle();
     rig.silence();
-    let of = |tag, context| Pattern::new(Some(Rank::new(0)), tag, context);
+    let of = |tag, context| MatchPattern::new(Some(Rank::new(0)), tag, context);
     let patterns = [
         of(None, 6),
         of(None, 6),
@@ -126,8 +126,8 @@ fn what_is_asked_for_is_of_the_receives_context() {
 /// Messages of two sources have the same ID: only the cancelled one is discarded.
 #[test]
 fn a_message_taken_back_is_told_from_another_sources() {
-    let mut rig = Rig::new(3, 2);
-    let sends = [0, 1].map(|from| rig.send(from, 1, 300, Mode::Synchronous));
+    let mut rig = DeviceFixture::new(3, 2);
+    let sends = [0, 1].map(|from| rig.send(from, 1, 300, SendMode::Synchronous));
     assert_eq!(rig.offers(0)[0].request, rig.offers(1)[0].request);
     for from in [0, 1] {
         rig.moved(from);
@@ -137,10 +137,10 @@ fn a_message_taken_back_is_told_from_another_sources() {
     rig.step(1);
     rig.settle();
     assert!(rig.outcome(1, sends[1]).is_some_and(|o| o.cancelled));
-    let any = Pattern::new(None, Some(1), 0);
+    let any = MatchPattern::new(None, Some(1), 0);
     let (receive, _) = rig.post(any, 300);
     rig.settle();
-    let expected = Outcome {
+    let expected = RequestOutcome {
         source: Rank::new(0),
         tag: 1,
         bytes: 300,
@@ -159,9 +159,9 @@ fn a_context_is_idle_when_nothing_of_it_is_left() {
     for context in [4, 5] {
         // A bcopy, and a message that is too long.
         for len in [4, 300] {
-            let mut rig = Rig::new(2, 64);
+            let mut rig = DeviceFixture::new(2, 64);
             let idle =
-                |rig: &mut Rig, node: usize| [2, 4, 6].map(|c| rig.adis[node].context_is_idle(c));
+                |rig: &mut DeviceFixture, node: usize| [2, 4, 6].map(|c| rig.adis[node].context_is_idle(c));
             assert_eq!(idle(&mut rig, 0), [true; 3]);
             let send = rig.send_to(0, to(1, 1, context), len);
             assert_eq!(idle(&mut rig, 0), [true, false, true]);
@@ -170,7 +170,7 @@ fn a_context_is_idle_when_nothing_of_it_is_left() {
             rig.settle();
             assert_eq!(idle(&mut rig, 0), [true; 3], "it is the receiver's");
             assert_eq!(idle(&mut rig, 1), [true, false, true]);
-            let pattern = Pattern::new(None, None, context);
+            let pattern = MatchPattern::new(None, None, context);
             let (receive, _) = rig.post(pattern, 300);
             assert!(rig.outcome(1, receive).is_some());
             assert_eq!(idle(&mut rig, 1), [true; 3]);
@@ -180,13 +180,13 @@ fn a_context_is_idle_when_nothing_of_it_is_left() {
 
 #[test]
 fn a_device_knows_who_it_is_and_which_requests_there_are() {
-    let mut rig = Rig::new(3, 1);
+    let mut rig = DeviceFixture::new(3, 1);
     for rank in 0..3 {
         let adi = &rig.adis[rank as usize];
         assert_eq!((adi.rank(), adi.size()), (Rank::new(rank), 3));
         assert_eq!(adi.shape().rank(adi.here()), Some(rank));
     }
-    let send = rig.send(0, 1, 4, Mode::Standard);
+    let send = rig.send(0, 1, 4, SendMode::Standard);
     assert!(rig.adis[0].is_done(send) && rig.adis[0].knows(send));
     assert!(
         rig.adis[0].peek(send).is_some_and(|o| o.tag == 1),
@@ -201,10 +201,10 @@ fn a_device_knows_who_it_is_and_which_requests_there_are() {
 fn a_device_is_quiet_when_it_has_nothing_to_send() {
     // Data: eagerly, and after its CTS.
     for limit in [0, 500] {
-        let mut rig = Rig::eager(2, 0, limit);
+        let mut rig = DeviceFixture::eager(2, 0, limit);
         rig.post(pattern(1), 500);
-        rig.limit(0, Class::Normal, 1);
-        rig.send(0, 1, 500, Mode::Standard);
+        rig.limit(0, TrafficClass::Normal, 1);
+        rig.send(0, 1, 500, SendMode::Standard);
         // The RTS, and all data but the last packet.
         for _ in 0..pieces(500).count() {
             assert!(!rig.adis[0].is_quiet(), "{limit}");
@@ -219,10 +219,10 @@ fn a_device_is_quiet_when_it_has_nothing_to_send() {
         assert!(rig.adis.iter().all(|adi| adi.is_quiet()));
     }
     // The CTS of a receive that has matched a record without a buffer; a CANCEL.
-    let mut rig = Rig::new(2, 1);
-    let send = rig.send(0, 1, 300, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 1);
+    let send = rig.send(0, 1, 300, SendMode::Standard);
     rig.settle();
-    rig.limit(0, Class::Normal, 0);
+    rig.limit(0, TrafficClass::Normal, 0);
     rig.adis[0].cancel(send);
     assert!(!rig.adis[0].is_quiet());
     rig.silence();
@@ -236,16 +236,16 @@ fn a_device_is_quiet_when_it_has_nothing_to_send() {
 #[test]
 fn what_stands_refused_keeps_nobody() {
     for records in [0, 1, 8] {
-        let mut rig = Rig::new(2, records);
-        rig.send(0, 1, 300, Mode::Standard);
-        rig.send(0, 2, 300, Mode::Standard);
+        let mut rig = DeviceFixture::new(2, records);
+        rig.send(0, 1, 300, SendMode::Standard);
+        rig.send(0, 2, 300, SendMode::Standard);
         assert!(!rig.adis[0].may_leave(), "neither has been answered");
         rig.settle();
         assert!(rig.adis.iter().all(|adi| adi.may_leave()), "{records}");
         assert_eq!(rig.adis[0].is_quiet(), records >= 2);
     }
     // A copied message is complete for the program, and still stored in its device.
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     let span = rig.span(vec![1; 4]);
     let copied = rig.adis[0].send_within_call(&mut rig.buffers, to(1, 1, 0), span);
     assert_eq!(copied, Ok(None));
@@ -255,8 +255,8 @@ fn what_stands_refused_keeps_nobody() {
     assert!(rig.adis.iter().all(|adi| adi.may_leave()));
     assert!(!rig.adis[0].is_quiet());
     // With a matching receive, its restart is pending.
-    let mut rig = Rig::new(2, 0);
-    let send = rig.send(0, 1, 300, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 0);
+    let send = rig.send(0, 1, 300, SendMode::Standard);
     rig.settle();
     rig.silence();
     let (receive, _) = rig.post(pattern(1), 300);
