@@ -55,7 +55,7 @@ impl UserMemory for NodeMemory {
     }
 
     #[inline]
-    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+    fn full_access(&mut self) -> Option<&mut dyn UserMemory> {
         Some(self)
     }
 

@@ -359,11 +359,11 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
             // The self-send has been received.
             return sent;
         }
-        if self.carrier.gathers_for != Some(to.dest) || !self.adi.gathers_for(to.dest) {
+        if self.carrier.gathers_for != Some(to.dest) || !self.adi.is_coalescing_dest(to.dest) {
             self.go_on();
         }
         match sent {
-            FastSend::Complete if !P::INTERRUPTS && !self.adi.have_copies_left() => FastSend::Copied,
+            FastSend::Complete if !P::INTERRUPTS && !self.adi.are_copies_sent() => FastSend::Copied,
             sent => sent,
         }
     }
@@ -408,32 +408,32 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     #[inline]
     pub fn fast_wait(&mut self, function: &'static str, id: RequestId) -> Option<PlainCompletion> {
         self.put_away();
-        let whole = self.adi.conclude_whole(id);
+        let whole = self.adi.take_plain_completed(id);
         if whole.is_some() || self.is_limited() {
             return whole;
         }
         self.finish(function, id)
     }
 
-    /// Calls [`Adi::keep_at_hand`] on a board without [interrupts](Platform::INTERRUPTS). This and the next two
+    /// Calls [`Adi::cache_self_recv`] on a board without [interrupts](Platform::INTERRUPTS). This and the next two
     /// functions create no further work.
     #[inline]
     pub fn keep_at_hand(&mut self, incoming: &IncomingMessage) -> Option<RequestId> {
         const { assert!(!P::INTERRUPTS) };
-        self.adi.keep_at_hand(&incoming.pattern, incoming.span)
+        self.adi.cache_self_recv(&incoming.pattern, incoming.span)
     }
 
-    /// Calls [`Adi::send_to_hand`].
+    /// Calls [`Adi::deliver_to_cached`].
     #[inline]
     pub fn send_to_hand(&mut self, outgoing: &OutgoingMessage) -> bool {
         let memory = self.carrier.platform.memory();
-        self.adi.send_to_hand(memory, &outgoing.to, outgoing.span)
+        self.adi.deliver_to_cached(memory, &outgoing.to, outgoing.span)
     }
 
-    /// Calls [`Adi::conclude_at_hand`].
+    /// Calls [`Adi::take_completed_cached`].
     #[inline]
     pub fn conclude_at_hand(&mut self, id: RequestId) -> Option<PlainCompletion> {
-        self.adi.conclude_at_hand(id)
+        self.adi.take_completed_cached(id)
     }
 
     /// Moves a cached self-receive to the device's requests, where all other calls expect it. An interrupt would expect
@@ -441,7 +441,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     #[inline]
     fn put_away(&mut self) {
         if !P::INTERRUPTS {
-            self.adi.put_away();
+            self.adi.evict_cached_recv();
         }
     }
 
@@ -463,7 +463,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// checks only the device's send queue.
     #[inline]
     fn go_on(&mut self) {
-        if self.adi.has_to_send() {
+        if self.adi.has_pending_tx() {
             self.carrier.send_on(&mut self.adi);
         }
     }
@@ -482,8 +482,8 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Returns whether work can continue while the program computes: requests that other nodes advance, delayed
     /// acknowledgements, packets not yet accepted by a link, or an unfinished interrupt hook.
     pub fn is_under_way(&self) -> bool {
-        self.adi.is_under_way()
-            || self.adi.has_deferred()
+        self.adi.has_async_work()
+            || self.adi.has_delayed_acks()
             || self.carrier.torus.has_to_leave()
             || self.carrier.hook != HookResult::Idle
     }
@@ -641,16 +641,16 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         let is_first = self.beats == 0;
         let has_received = self.torus.router().has_received();
         let owes_answers = self.owes_answers(adi, now);
-        if has_received || adi.has_to_send() || owes_answers || is_first {
+        if has_received || adi.has_pending_tx() || owes_answers || is_first {
             // Traffic to one neighbour is no reason to acknowledge another's messages.
-            adi.let_answers_wait(!owes_answers);
+            adi.delay_acks(!owes_answers);
             moved |= adi.progress(&mut self.torus, self.platform.memory());
             if self.platform.lends() {
                 self.platform.report_frees(adi.starves_others());
             }
         }
-        if adi.has_deferred() != self.deferred_ns.is_some() {
-            self.deferred_ns = adi.has_deferred().then_some(now);
+        if adi.has_delayed_acks() != self.deferred_ns.is_some() {
+            self.deferred_ns = adi.has_delayed_acks().then_some(now);
             self.answers_due = false;
         }
         moved |= self.torus.give_frames(now);
@@ -722,7 +722,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
         self.end_call(adi);
         self.gathers_for = if P::INTERRUPTS && self.watch == Watch::Armed && self.torus.holds() {
-            adi.gathered_for()
+            adi.coalescing_dest()
         } else {
             None
         };
@@ -731,13 +731,13 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// Shortened [`Carrier::leave`] after a call that only sends. Links without timeouts neither die nor hold forwarded
     /// frames, no acknowledgement is due, and the statistics are written when the call settles.
     fn give(&mut self, adi: &mut Adi) {
-        adi.leave(&mut self.torus, self.platform.memory());
+        adi.transmit_pending(&mut self.torus, self.platform.memory());
         // Links with timeouts receive no frames here.
         if self.torus.give_frames(0) && self.figures == Figures::Published {
             self.figures = Figures::Old;
         }
         // The acknowledgements may have been piggybacked.
-        self.deferred_ns = self.deferred_ns.filter(|_| adi.has_deferred());
+        self.deferred_ns = self.deferred_ns.filter(|_| adi.has_delayed_acks());
         if self.torus.holds() {
             // The links' interrupts for free space are not enabled yet.
             self.watch = Watch::Open;
@@ -831,13 +831,13 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     #[inline(always)]
     fn is_at_rest(&self, adi: &Adi) -> bool {
         let is_held =
-            |dest| P::INTERRUPTS && self.torus.holds() && self.torus.is_held(adi.place(dest));
+            |dest| P::INTERRUPTS && self.torus.holds() && self.torus.is_held(adi.torus_coord(dest));
         if self.is_due() {
             return false;
         }
         self.torus.is_at_rest()
-            && !adi.has_to_send_now(is_held)
-            && !(adi.has_deferred() && self.owes_answers(adi, self.step_ns()))
+            && !adi.has_urgent_tx(is_held)
+            && !(adi.has_delayed_acks() && self.owes_answers(adi, self.step_ns()))
     }
 
     /// Returns whether a timeout of a link with [timeouts](Link::KEEPS_TIME) has expired. Without a step it would
@@ -850,7 +850,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// Returns whether the device must send acknowledgements: their delay is over or not permitted.
     fn owes_answers(&self, adi: &Adi, now: u64) -> bool {
         let waited = |since| now.saturating_sub(since) >= PUBLISH_NS;
-        adi.has_deferred()
+        adi.has_delayed_acks()
             && (!self.platform.lets_answers_wait()
                 || self.answers_due
                 || self.deferred_ns.is_some_and(waited))
@@ -1024,7 +1024,7 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
         moved
     }
 
-    fn goes_on_alone(&self) -> bool {
+    fn has_async_progress(&self) -> bool {
         P::INTERRUPTS
     }
 
@@ -1058,7 +1058,7 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
 
     /// Records the current call. Most calls end before anyone needs to know them, so the blackboard shows only a call
     /// that sleeps or that is in progress when the statistics are written.
-    fn note(&mut self, call: Option<CallInfo>) {
+    fn record_call(&mut self, call: Option<CallInfo>) {
         self.call = call;
         if self.call_is_up {
             self.call_is_up = false;
@@ -1338,7 +1338,7 @@ mod tests {
         };
         let before = (node.carrier.beats, holds(node));
         assert_eq!(node.fast_send(&OUTGOING), FastSend::Complete);
-        assert!(node.adi.have_copies_left());
+        assert!(node.adi.are_copies_sent());
         assert_eq!((node.carrier.beats, holds(node)), before);
         assert_eq!(node.carrier.watch, Watch::Armed);
         // The receive is posted, and the message is received by an interrupt.
@@ -1368,10 +1368,10 @@ mod tests {
         // The first message reaches the link, and that reports a slow neighbour.
         for waiting in 0..16 {
             assert_eq!(node.fast_send(&OUTGOING), FastSend::Complete);
-            assert_eq!(node.adi.have_copies_left(), waiting == 0, "{waiting}");
+            assert_eq!(node.adi.are_copies_sent(), waiting == 0, "{waiting}");
         }
         node.fast_send(&OUTGOING);
-        assert!(node.adi.have_copies_left(), "worth a frame");
+        assert!(node.adi.are_copies_sent(), "worth a frame");
         // With a limited share of the processor, no call uses the fast path.
         let mut node = nodes([2, 1, 1]).remove(0).limit_interrupts(50);
         assert_eq!(node.fast_send(&OUTGOING), FastSend::Unavailable);
@@ -1635,14 +1635,14 @@ mod tests {
         });
         nodes[1].interrupted();
         assert_eq!(nodes[1].adi.stats().messages_received, 1);
-        assert!(nodes[1].adi.has_deferred());
+        assert!(nodes[1].adi.has_delayed_acks());
         assert_eq!(nodes[1].carrier.platform.wakes.last(), Some(&PUBLISH_NS));
         nodes[1].interrupted();
-        assert!(nodes[1].adi.has_deferred());
+        assert!(nodes[1].adi.has_delayed_acks());
         pass(&mut nodes[1], PUBLISH_NS);
         nodes[1].acknowledge();
         nodes[1].interrupted();
-        assert!(!nodes[1].adi.has_deferred(), "sent");
+        assert!(!nodes[1].adi.has_delayed_acks(), "sent");
         nodes[0].interrupted();
         assert!(nodes[0].adi.is_quiet(), "and taken");
     }
@@ -1654,7 +1654,7 @@ mod tests {
             let posted = nodes[1].fast_start_receive(&ANY);
             nodes[0].fast_send(&OUTGOING);
             let whole = nodes[1].fast_wait("a test", posted.expect("room"));
-            assert!(whole.is_some() && nodes[1].adi.has_deferred());
+            assert!(whole.is_some() && nodes[1].adi.has_delayed_acks());
         };
         let mut nodes = acquainted::<false, false>();
         received(&mut nodes);
@@ -1667,16 +1667,16 @@ mod tests {
             ..OUTGOING
         };
         nodes[1].fast_send(&back);
-        assert!(!nodes[1].adi.has_deferred());
+        assert!(!nodes[1].adi.has_delayed_acks());
         assert_eq!(nodes[1].adi.stats().cts_merged, 1);
         // In a call that waits without receiving anything.
         received(&mut nodes);
         let waits = nodes[1].carrier.platform.waits;
         nodes[1].enter(&mut |adi, kernel| {
             kernel.idle();
-            assert!(adi.has_deferred());
+            assert!(adi.has_delayed_acks());
             kernel.poll(adi);
-            assert!(!adi.has_deferred());
+            assert!(!adi.has_delayed_acks());
             kernel.poll(adi);
             kernel.idle();
         });
@@ -1684,10 +1684,10 @@ mod tests {
         // Or by the progress thread.
         received(&mut nodes);
         nodes[1].interrupted();
-        assert!(nodes[1].adi.has_deferred(), "too early");
+        assert!(nodes[1].adi.has_delayed_acks(), "too early");
         nodes[1].carrier.platform.ticks += PUBLISH_NS / 100;
         nodes[1].interrupted();
-        assert!(!nodes[1].adi.has_deferred());
+        assert!(!nodes[1].adi.has_delayed_acks());
     }
 
     #[test]
@@ -1695,7 +1695,7 @@ mod tests {
         let mut nodes = acquainted::<false, false>();
         let beats = nodes[0].carrier.beats;
         nodes[0].fast_send(&OUTGOING);
-        assert!(nodes[0].adi.have_copies_left());
+        assert!(nodes[0].adi.are_copies_sent());
         assert_eq!(nodes[0].carrier.beats, beats);
         nodes[0].carrier.torus.links_mut()[0]
             .as_mut()
@@ -1730,14 +1730,14 @@ mod tests {
         });
         send(&mut nodes[0], 1);
         nodes[1].interrupted();
-        assert!(nodes[1].adi.has_deferred());
+        assert!(nodes[1].adi.has_delayed_acks());
         send(&mut nodes[1], 2);
-        assert!(nodes[1].adi.has_deferred(), "2 is not told");
+        assert!(nodes[1].adi.has_delayed_acks(), "2 is not told");
         send(&mut nodes[1], 0);
-        assert!(!nodes[1].adi.has_deferred());
+        assert!(!nodes[1].adi.has_delayed_acks());
         assert_eq!(nodes[1].adi.stats().cts_merged, 1);
         nodes[0].interrupted();
-        assert!(!nodes[0].adi.has_to_send());
+        assert!(!nodes[0].adi.has_pending_tx());
         assert_eq!(nodes[0].adi.stats().cts_received, 1);
     }
 
@@ -1761,7 +1761,7 @@ mod tests {
                 let sent = adi.send_within_call(kernel.memory(), to, Span::EMPTY);
                 assert_eq!(sent, Ok(None));
                 kernel.poll(adi);
-                assert!(kernel.goes_on_alone());
+                assert!(kernel.has_async_progress());
             });
             node.adi.stats().rts_sent
         };
@@ -1798,22 +1798,22 @@ mod tests {
         node.carrier.platform.blackboard.begin();
         node.interrupted();
         node.enter(&mut |_, kernel| {
-            kernel.note(Some(NOTE));
-            kernel.note(None);
+            kernel.record_call(Some(NOTE));
+            kernel.record_call(None);
         });
         assert_eq!(call_seen(node), (None, 0), "a short one");
         node.enter(&mut |_, kernel| {
-            kernel.note(Some(NOTE));
+            kernel.record_call(Some(NOTE));
             kernel.idle();
         });
         assert_eq!(call_seen(node), (Some("MPI_Test".into()), 1));
-        node.enter(&mut |_, kernel| kernel.note(None));
+        node.enter(&mut |_, kernel| kernel.record_call(None));
         assert_eq!(call_seen(node), (None, 1));
         // Without sleep, but long.
         node.carrier.figures = Figures::Old;
         pass(node, PUBLISH_NS);
         node.enter(&mut |adi, kernel| {
-            kernel.note(Some(NOTE));
+            kernel.record_call(Some(NOTE));
             kernel.poll(adi);
         });
         assert_eq!(call_seen(node), (Some("MPI_Test".into()), 2));

@@ -197,7 +197,7 @@ fn the_budget_is_taken() {
     ] {
         let shape = Shape::new(extents, [true; 3]).expect("a machine");
         let peers = shape.nodes() as usize;
-        let budget = MemoryBudget::of(mpi_memory, peers).with_values(&shape);
+        let budget = MemoryBudget::for_job(mpi_memory, peers).with_values(&shape);
         let allocate = || {
             let memory = DeviceMemory::allocate(mpi_memory, peers);
             let memory = memory.and_then(|memory| memory.with_values(&shape));

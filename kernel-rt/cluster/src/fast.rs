@@ -20,7 +20,7 @@ impl FastNode<'_, '_, '_> {
         let mut result = None;
         self.0.enter(&mut |adi, kernel| {
             result = Some(work(adi, kernel));
-            if adi.has_to_send() {
+            if adi.has_pending_tx() {
                 kernel.poll(adi);
             }
         });
@@ -37,11 +37,11 @@ impl EnterDevice for FastNode<'_, '_, '_> {
         let mut result = FastSend::Unavailable;
         self.0.enter(&mut |adi, kernel| {
             result = adi.send_fast(kernel.memory(), &to, span);
-            if adi.has_to_send() {
+            if adi.has_pending_tx() {
                 kernel.poll(adi);
             }
             // The process may make no further call, and nothing else transmits for it.
-            if result == FastSend::Complete && !adi.have_copies_left() {
+            if result == FastSend::Complete && !adi.are_copies_sent() {
                 result = FastSend::Copied;
             }
         });

@@ -80,7 +80,7 @@ impl Kernel for NodeKernel<'_, '_, '_> {
             .map_or(0, |carrier| carrier.counted(rank, index))
     }
 
-    fn note(&mut self, call: Option<CallInfo>) {
+    fn record_call(&mut self, call: Option<CallInfo>) {
         self.node.shared.note(self.node.rank, call);
     }
 

@@ -52,7 +52,7 @@ impl UserMemory for Counted {
         RawMemory.copy(from, to, len);
     }
 
-    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+    fn full_access(&mut self) -> Option<&mut dyn UserMemory> {
         Some(self)
     }
 }

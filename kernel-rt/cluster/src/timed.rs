@@ -119,7 +119,7 @@ impl Shared<'_> {
         );
         self.pay(rank, adi, memory, costs);
         // Rejected or unacknowledged messages wait for packets, not for free space.
-        let owes = adi.has_to_send() || adi.has_deferred();
+        let owes = adi.has_pending_tx() || adi.has_delayed_acks();
         self.processors[rank].owes.set(owes);
         moved
     }

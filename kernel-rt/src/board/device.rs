@@ -25,7 +25,7 @@ pub fn boxed_device(
     seed: u64,
 ) -> Result<alloc::boxed::Box<Adi>, NoDevice> {
     let (config, memory) = parts(who, kind)?;
-    let mut adi = Adi::boxed(config, memory).ok_or(no_place(who))?;
+    let mut adi = Adi::new_boxed(config, memory).ok_or(no_place(who))?;
     prepare(&mut adi, who, seed);
     Ok(adi)
 }

@@ -56,6 +56,6 @@ mod of_processes {
     /// returned too, and the check of the parameters detects the difference.
     pub fn chosen(name: Option<&[u8]>) -> EngineChoice {
         let name = name.and_then(|name| core::str::from_utf8(name).ok());
-        name.and_then(EngineChoice::named).unwrap_or_default()
+        name.and_then(EngineChoice::from_name).unwrap_or_default()
     }
 }

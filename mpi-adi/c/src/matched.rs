@@ -129,7 +129,7 @@ unsafe fn start(
     if is_no_proc {
         return Ok(RECEIVED_FROM_PROC_NULL);
     }
-    env.start_receive_taken(function, id, data.span());
+    env.start_receive_matched(function, id, data.span());
     data.keep();
     Ok(handle_of(id))
 }

@@ -133,44 +133,44 @@ impl Adi {
     }
 
     /// Creates the device in the heap, for a small stack. Returns `None` also when the heap is full.
-    pub fn boxed(config: DeviceConfig, memory: DeviceMemory) -> Option<Box<Adi>> {
-        let here = Self::place_of(&config, &memory)?;
-        let mut adi = Self::idle_boxed(config, here, memory)?;
-        adi.begin();
+    pub fn new_boxed(config: DeviceConfig, memory: DeviceMemory) -> Option<Box<Adi>> {
+        let here = Self::coord_of(&config, &memory)?;
+        let mut adi = Self::new_idle_boxed(config, here, memory)?;
+        adi.initialize();
         Some(adi)
     }
 
     // Not inlined, so that its stack frame is released before `begin` runs.
     #[inline(never)]
-    fn idle_boxed(config: DeviceConfig, here: Coord, memory: DeviceMemory) -> Option<Box<Adi>> {
-        boxed_with(|| Self::idle_here(config, here, memory, AllRules))
+    fn new_idle_boxed(config: DeviceConfig, here: Coord, memory: DeviceMemory) -> Option<Box<Adi>> {
+        boxed_with(|| Self::new_idle_inline(config, here, memory, AllRules))
     }
 }
 
 impl<R: ProtocolRules> Adi<R> {
     /// Creates a device that enforces only these protocol rules, for a model checker.
     pub fn with_rules(config: DeviceConfig, memory: DeviceMemory, rules: R) -> Option<Adi<R>> {
-        let here = Self::place_of(&config, &memory)?;
-        let mut adi = Self::idle(config, here, memory, rules);
-        adi.begin();
+        let here = Self::coord_of(&config, &memory)?;
+        let mut adi = Self::new_idle(config, here, memory, rules);
+        adi.initialize();
         Some(adi)
     }
 
-    fn place_of(config: &DeviceConfig, memory: &DeviceMemory) -> Option<Coord> {
+    fn coord_of(config: &DeviceConfig, memory: &DeviceMemory) -> Option<Coord> {
         let here = config.shape.coord(config.rank.index())?;
         let fits = memory.peers.size() == config.shape.nodes() as usize
-            && memory.values.fit(&config.shape);
+            && memory.values.fits(&config.shape);
         fits.then_some(here)
     }
 
     // Not inlined, so that the value is constructed in the caller's slot without intermediate copies.
     #[inline(never)]
-    fn idle(config: DeviceConfig, here: Coord, memory: DeviceMemory, rules: R) -> Self {
-        Self::idle_here(config, here, memory, rules)
+    fn new_idle(config: DeviceConfig, here: Coord, memory: DeviceMemory, rules: R) -> Self {
+        Self::new_idle_inline(config, here, memory, rules)
     }
 
     #[inline(always)]
-    fn idle_here(config: DeviceConfig, here: Coord, memory: DeviceMemory, rules: R) -> Self {
+    fn new_idle_inline(config: DeviceConfig, here: Coord, memory: DeviceMemory, rules: R) -> Self {
         Adi {
             identity: NodeIdentity {
                 shape: config.shape,
@@ -195,10 +195,10 @@ impl<R: ProtocolRules> Adi<R> {
         }
     }
 
-    fn begin(&mut self) {
-        self.requests.narrow_names(self.rules.name_bits());
-        self.sender.bcopies.narrow_names(self.rules.name_bits());
-        self.region.narrow_names(self.rules.name_bits());
+    fn initialize(&mut self) {
+        self.requests.narrow_ids(self.rules.id_bits());
+        self.sender.bcopies.narrow_ids(self.rules.id_bits());
+        self.region.narrow_ids(self.rules.id_bits());
         // Reserves memory for blocking calls. Without it they fail earlier; no other effect.
         let _ = self.requests.grow(RESERVED_SLOTS);
         let _ = self.sender.pending.reserve(RESERVED_SLOTS as usize);
@@ -238,7 +238,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Resets the count of receives to 0 when no receive is posted, and returns the difference. For a model checker,
     /// which knows that only the order of receives and horizons (cut-off sequence numbers) matters.
     #[doc(hidden)]
-    pub fn turn_back_posts(&mut self) -> SequenceNumber {
+    pub fn reset_posts(&mut self) -> SequenceNumber {
         if self.requests.has_any_posted() {
             0
         } else {
@@ -248,16 +248,16 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Reduces the horizons received in restarts by `by`, to no less than 0. For a model checker.
     #[doc(hidden)]
-    pub fn turn_back_horizons(&mut self, by: SequenceNumber) {
-        self.sender.pending.turn_back_horizons(by);
+    pub fn reduce_horizons(&mut self, by: SequenceNumber) {
+        self.sender.pending.reduce_horizons(by);
     }
 
     /// Allocates the heap memory that packet handlers may need, since handlers never allocate
     /// ([`peers`](crate::peers)). Calls of the program use it before each progress step. Also releases packets held for
     /// coalescing; the step transmits them.
     #[inline]
-    pub fn fill_stock(&mut self) {
-        self.peers.fill_stock();
+    pub fn preallocate_pages(&mut self) {
+        self.peers.preallocate_pages();
         self.extras.parts.release();
     }
 
@@ -298,16 +298,16 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Returns whether peers can make progress with this process while it computes: a live request, an unacknowledged
     /// bcopy (buffered copy), or a window exists.
-    pub fn is_under_way(&self) -> bool {
+    pub fn has_async_work(&self) -> bool {
         self.requests.live() > 0
             || !self.sender.bcopies.is_empty()
             || self.extras.one_sided.is_some()
     }
 
     /// Returns whether the condition that `watch` describes in `window` is met.
-    pub fn is_over(&self, window: Context, watch: WindowEvent) -> bool {
+    pub fn has_occurred(&self, window: Context, watch: WindowEvent) -> bool {
         let all = self.extras.one_sided.as_deref();
-        all.is_none_or(|all| all.is_over(window, watch))
+        all.is_none_or(|all| all.has_occurred(window, watch))
     }
 
     #[inline]
@@ -333,7 +333,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Returns this node's coordinates.
-    pub fn here(&self) -> Coord {
+    pub fn own_coord(&self) -> Coord {
         self.identity.here
     }
 
@@ -405,10 +405,10 @@ impl<R: ProtocolRules> Adi<R> {
     /// Returns whether no process waits for this one any more. Valid once all processes have reached MPI_Finalize: a
     /// message that is rejected then has no receive, and never gets one. A program with such messages is erroneous
     /// (MPI-3.1 section 8.7). It terminates where there is memory for them, so it also terminates where there is none.
-    pub fn may_leave(&self) -> bool {
+    pub fn may_exit(&self) -> bool {
         self.has_only_pending()
             && self.sender.bcopies.all_queued()
-            && self.sender.pending.all_refused()
+            && self.sender.pending.are_all_rejected()
     }
 
     /// Returns whether this process has nothing left to send, except messages that wait to be recorded or matched.
@@ -417,37 +417,37 @@ impl<R: ProtocolRules> Adi<R> {
             && self.sender.stream.is_none()
             && self.receiver.cts_due.is_empty()
             && self.receiver.deferred.is_empty()
-            && self.peers.owed() == 0
-            && self.extras.parts.are_idle()
+            && self.peers.pending_count() == 0
+            && self.extras.parts.is_idle()
     }
 
     /// Frees the request if it has completed, and returns its outcome; `None` while it has not completed.
     ///
     /// # Panics
-    /// When `id` identifies no request: the bindings check that first ([`Adi::knows`]).
+    /// When `id` identifies no request: the bindings check that first ([`Adi::has_request`]).
     pub fn test(&mut self, id: RequestId) -> Option<RequestOutcome> {
-        self.requests.conclude(id)
+        self.requests.take_completed(id)
     }
 
     /// Frees the request if it has completed, and returns its outcome with all details. Returns `Some(None)` while it
     /// has not completed, and `None` when `id` identifies no request.
     #[inline]
-    pub fn conclude(&mut self, id: RequestId) -> Option<Option<CompletedRequest>> {
-        self.requests.conclude_named(id)
+    pub fn take_completed(&mut self, id: RequestId) -> Option<Option<CompletedRequest>> {
+        self.requests.take_completed_by_id(id)
     }
 
     /// Frees a request that has completed with an untruncated message into or out of a plain buffer. Returns `None`,
     /// and changes nothing, in all other cases.
     #[inline]
-    pub fn conclude_whole(&mut self, id: RequestId) -> Option<PlainCompletion> {
-        self.requests.conclude_whole(id)
+    pub fn take_plain_completed(&mut self, id: RequestId) -> Option<PlainCompletion> {
+        self.requests.take_plain_completed(id)
     }
 
     /// Returns the outcome of a completed request without freeing it.
     ///
     /// # Panics
     /// See [`Adi::test`].
-    pub fn peek(&self, id: RequestId) -> Option<RequestOutcome> {
+    pub fn completed_outcome(&self, id: RequestId) -> Option<RequestOutcome> {
         self.requests.outcome(id)
     }
 
@@ -456,7 +456,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// # Panics
     /// See [`Adi::test`].
     #[inline]
-    pub fn peek_in_context(&self, id: RequestId) -> Option<(Context, RequestOutcome)> {
+    pub fn outcome_in_context(&self, id: RequestId) -> Option<(Context, RequestOutcome)> {
         self.requests.outcome_in_context(id)
     }
 
@@ -468,13 +468,13 @@ impl<R: ProtocolRules> Adi<R> {
     /// Frees the request, now or on completion, because the program gives it up. Ignores an unknown request.
     #[inline]
     pub fn forget(&mut self, id: RequestId) {
-        self.end_cancel(id);
+        self.finish_cancel(id);
         self.requests.forget(id);
     }
 
     /// Completes, as cancelled, a cancelled receive that waits for replies: the program ignores later messages.
     #[inline]
-    pub fn end_cancel(&mut self, id: RequestId) {
+    pub fn finish_cancel(&mut self, id: RequestId) {
         if let Some(end_cancelled) = self.extras.parts.end_cancelled() {
             end_cancelled(self, CancelEvent::GivenUp(id));
         }
@@ -487,7 +487,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Returns whether the request exists.
     #[inline]
-    pub fn knows(&self, id: RequestId) -> bool {
+    pub fn has_request(&self, id: RequestId) -> bool {
         self.requests.is_done(id).is_some()
     }
 

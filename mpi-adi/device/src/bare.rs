@@ -104,7 +104,7 @@ impl BareDevice {
     /// # Panics
     /// When `id` identifies no request.
     pub fn test(&mut self, id: RequestId) -> Option<RequestOutcome> {
-        self.requests.conclude(id)
+        self.requests.take_completed(id)
     }
 
     /// Performs one bounded progress step, and returns whether anything was done.
@@ -171,7 +171,7 @@ fn on_rts<M: UserMemory + ?Sized>(
     let source = Rank::new(arrival.rank);
     let (rts, data) = Rts::parse(arrival.bytes).ok_or(MalformedPacket)?;
     let envelope = rts.envelope(source);
-    let Some(slot) = bare.matching.arrive(&mut bare.requests, &envelope) else {
+    let Some(slot) = bare.matching.match_incoming(&mut bare.requests, &envelope) else {
         bare.lost += 1;
         return Ok(None);
     };

@@ -24,7 +24,7 @@ pub const DEFAULT_EAGER_LIMIT: usize = 8192;
 /// Maximum eager limit in bytes: an eager message delays the RTSs behind it.
 pub const MAX_EAGER_LIMIT: usize = 64 << 10;
 /// Sources with a delayed acknowledgement at the same time: all neighbours, for a long broadcast.
-pub const DEFERRED_SOURCES: usize = WAYS;
+pub const MAX_DELAYED_ACKS: usize = WAYS;
 /// Maximum number of messages of one source covered by one acknowledgement. Smaller than the number of bcopies, so that
 /// the sender never waits for a delayed acknowledgement.
 pub const SHARED_ANSWER: u8 = bcopy::BCOPIES as u8 / 2;
@@ -87,7 +87,7 @@ pub struct MemoryBudget {
 
 impl MemoryBudget {
     /// Returns the budget of a device with `mpi_memory` bytes of MPI memory in a job of `peers` processes.
-    pub fn of(mpi_memory: usize, peers: usize) -> MemoryBudget {
+    pub fn for_job(mpi_memory: usize, peers: usize) -> MemoryBudget {
         Self::with_engine(&EngineKind::STANDARD, mpi_memory, peers)
     }
 
@@ -98,7 +98,7 @@ impl MemoryBudget {
             region: blocks * BLOCK_BYTES,
             map: BlockArray::map_words(blocks) * size_of::<usize>(),
             peers: PeerTable::bytes(peers),
-            most_peers: PeerTable::most_bytes(peers),
+            most_peers: PeerTable::max_bytes(peers),
             matching: (kind.fixed_bytes)(blocks, peers),
             values: 0,
         }
@@ -111,8 +111,8 @@ impl MemoryBudget {
     }
 
     /// Adds the maximum of [`DeviceMemory::with_values`] over all shapes of `nodes` nodes.
-    pub fn with_values_of(self, nodes: usize) -> MemoryBudget {
-        let values = ValueStore::most_bytes(nodes);
+    pub fn with_max_values(self, nodes: usize) -> MemoryBudget {
+        let values = ValueStore::max_bytes(nodes);
         MemoryBudget { values, ..self }
     }
 
@@ -190,7 +190,7 @@ mod tests {
     fn the_budget_is_what_is_allocated() {
         for (bytes, peers) in [(0, 1), (31, 2), (32, 3), (100, 8), (1 << 20, 1000)] {
             let memory = DeviceMemory::allocate(bytes, peers).expect("room");
-            let budget = MemoryBudget::of(bytes, peers);
+            let budget = MemoryBudget::for_job(bytes, peers);
             assert_eq!(budget.region, memory.reserve.len() * BLOCK_BYTES);
             assert!(budget.region <= bytes && bytes < budget.region + BLOCK_BYTES);
             // Whole machine words, one bit per block.
@@ -224,10 +224,10 @@ mod tests {
         // No more blocks than IDs.
         assert_eq!(MAX_MPI_MEMORY, 256 << 20);
         for more in [0, 1, 1 << 30] {
-            assert_eq!(MemoryBudget::of(MAX_MPI_MEMORY + more, 1).region, 256 << 20);
+            assert_eq!(MemoryBudget::for_job(MAX_MPI_MEMORY + more, 1).region, 256 << 20);
         }
         assert_eq!(
-            MemoryBudget::of(MAX_MPI_MEMORY - 1, 1).region,
+            MemoryBudget::for_job(MAX_MPI_MEMORY - 1, 1).region,
             (256 << 20) - 32
         );
     }

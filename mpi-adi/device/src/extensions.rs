@@ -35,7 +35,7 @@ impl ExtensionId {
     }
 }
 
-/// Packet handler of an extension of device `A`. The memory is the program's, if [all accessible](UserMemory::whole).
+/// Packet handler of an extension of device `A`. The memory is the program's, if [all accessible](UserMemory::full_access).
 pub(super) type PacketHandler<A> = fn(&mut A, Option<&mut dyn UserMemory>, TrafficClass, &ReceivedPacket<'_>) -> HandlerResult;
 
 /// Writes the extension's next packet.
@@ -118,12 +118,12 @@ impl<A> ActiveExtensions<A> {
     }
 
     /// Enables cancellation of sends on their replies.
-    pub fn begin_taking_back(&mut self, take_back: CancelSend<A>) {
+    pub fn enable_cancel_send(&mut self, take_back: CancelSend<A>) {
         self.take_back = Some(take_back);
     }
 
     /// Returns the function that cancels a send on its reply.
-    pub fn take_back(&self) -> Option<CancelSend<A>> {
+    pub fn cancel_send(&self) -> Option<CancelSend<A>> {
         self.take_back
     }
 
@@ -139,12 +139,12 @@ impl<A> ActiveExtensions<A> {
     }
 
     /// Enables an extension.
-    pub fn begin(&mut self, name: ExtensionId, part: ActiveExtension<A>) {
+    pub fn enable(&mut self, name: ExtensionId, part: ActiveExtension<A>) {
         self.in_use[name as usize] = Some(part);
     }
 
     /// Updates the pending state of an extension.
-    pub fn set_due(&mut self, name: ExtensionId, due: PendingPackets) {
+    pub fn set_pending(&mut self, name: ExtensionId, due: PendingPackets) {
         let bit = 1 << name as u8;
         self.due &= !(bit | bit << PARTS);
         self.due |= match due {
@@ -164,25 +164,25 @@ impl<A> ActiveExtensions<A> {
 
     /// Returns whether any extension has a packet to transmit now.
     #[inline]
-    pub fn are_due(&self) -> bool {
+    pub fn has_urgent(&self) -> bool {
         self.due & NOW != 0
     }
 
     /// Returns whether no extension has a pending packet, held ones included.
     #[inline]
-    pub fn are_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.due == 0
     }
 
     /// Returns the transmit function of an extension with a pending packet, held ones included.
-    pub fn next(&self) -> Option<PacketWriter<A>> {
+    pub fn packet_writer(&self) -> Option<PacketWriter<A>> {
         let due = self.due | self.due >> PARTS;
         let part = self.in_use.get(due.trailing_zeros() as usize)?;
         part.as_ref().map(|part| part.next)
     }
 
     /// Returns the packet handler for this handler ID.
-    pub fn take(&self, handler: u8) -> Option<PacketHandler<A>> {
+    pub fn packet_handler(&self, handler: u8) -> Option<PacketHandler<A>> {
         let place = handler.checked_sub(FIRST)?;
         let part = self.in_use.get(usize::from(place))?;
         part.as_ref().map(|part| part.take)

@@ -48,7 +48,7 @@ pub struct IncomingMessage {
 pub enum FastSend {
     /// Completed: the program may reuse its buffer.
     Complete,
-    /// Completed once [all copies have been transmitted](Adi::have_copies_left).
+    /// Completed once [all copies have been transmitted](Adi::are_copies_sent).
     Copied,
     /// Continues as this request.
     Started(RequestId),
@@ -89,10 +89,10 @@ impl<R: ProtocolRules> Adi<R> {
                 FastSend::Unavailable
             };
         }
-        if !self.may_match_here(to.dest) {
+        if !self.may_send_to_self(to.dest) {
             return FastSend::Unavailable;
         }
-        match self.send_here(memory, to, (span, length), RESERVED_SLOTS, true) {
+        match self.send_to_self(memory, to, (span, length), RESERVED_SLOTS, true) {
             Ok(SelfSend::Complete) => FastSend::Complete,
             Ok(SelfSend::Started(id)) => FastSend::Started(id),
             Ok(SelfSend::NoRecord) | Err(_) => FastSend::Unavailable,
@@ -109,9 +109,9 @@ impl<R: ProtocolRules> Adi<R> {
     ) -> Result<(RequestId, bool), OutOfMemory> {
         self.reserve_for_recv(RESERVED_SLOTS)?;
         let found = self.matching.probe(&mut self.region, pattern);
-        let id = self.start_recv_of(memory, pattern, span, found)?;
+        let id = self.start_recv_found(memory, pattern, span, found)?;
         // Otherwise it is posted, and no source waits for a restart.
-        let may_send = found.is_some() || !self.peers.are_all_clear();
+        let may_send = found.is_some() || !self.peers.has_no_rejected();
         Ok((id, may_send))
     }
 
@@ -128,11 +128,11 @@ impl<R: ProtocolRules> Adi<R> {
         }
         let found = self.matching.probe(&mut self.region, pattern);
         if let Some(at) = found
-            && let Some(received) = self.take_whole(memory, at, span)
+            && let Some(received) = self.receive_recorded(memory, at, span)
         {
             return received;
         }
-        match self.start_recv_of(memory, pattern, span, found) {
+        match self.start_recv_found(memory, pattern, span, found) {
             Ok(id) => FastRecv::Started(id),
             Err(_) => FastRecv::Unavailable,
         }
@@ -140,7 +140,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Receives the message recorded at `at`, if its buffer contains all data.
     #[inline]
-    fn take_whole<M: UserMemory + ?Sized>(
+    fn receive_recorded<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         at: BlockIndex,

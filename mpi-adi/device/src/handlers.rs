@@ -22,8 +22,8 @@ impl<R: ProtocolRules, M: UserMemory + ?Sized> LayerContext for HandlerContext<'
     }
 
     fn take_other(&mut self, class: TrafficClass, number: u8, arrival: &ReceivedPacket<'_>) -> Option<HandlerResult> {
-        let take = self.adi.extras.parts.take(number)?;
-        Some(take(self.adi, self.memory.whole(), class, arrival))
+        let take = self.adi.extras.parts.packet_handler(number)?;
+        Some(take(self.adi, self.memory.full_access(), class, arrival))
     }
 }
 
@@ -45,15 +45,15 @@ pub(super) fn on_rts<R: ProtocolRules, M: UserMemory + ?Sized>(
         return Err(MalformedPacket);
     };
     if let Some(request) = merged {
-        adi.take_merged(source, request, arrival.argument)?;
+        adi.handle_merged_cts(source, request, arrival.argument)?;
     }
     adi.stats.rts_received += 1;
     if cfg!(not(feature = "micro"))
-        && let Some(answer) = adi.take_at_once(on.memory, source, &rts, data)
+        && let Some(answer) = adi.receive_rts_fast(on.memory, source, &rts, data)
     {
         return Ok(answer);
     }
-    Ok(adi.take_rts(on.memory, source, &rts, data))
+    Ok(adi.receive_rts(on.memory, source, &rts, data))
 }
 
 pub(super) fn on_data<R: ProtocolRules, M: UserMemory + ?Sized>(
@@ -61,7 +61,7 @@ pub(super) fn on_data<R: ProtocolRules, M: UserMemory + ?Sized>(
     arrival: &ReceivedPacket<'_>,
 ) -> Result<Option<ReplyPacket>, MalformedPacket> {
     let place = arrival.place.ok_or(MalformedPacket)?;
-    on.adi.take_data(on.memory, place, arrival.bytes)?;
+    on.adi.handle_data(on.memory, place, arrival.bytes)?;
     Ok(None)
 }
 
@@ -73,7 +73,7 @@ pub(super) fn on_cancel<R: ProtocolRules, M: UserMemory + ?Sized>(
     let [a, b, c, d, refused] = *cancel.ok_or(MalformedPacket)?;
     let source = Rank::new(arrival.rank);
     let request = u32::from_le_bytes([a, b, c, d]);
-    Ok(on.adi.take_cancel(on.memory, source, request, refused != 0))
+    Ok(on.adi.handle_cancel(on.memory, source, request, refused != 0))
 }
 
 pub(super) fn on_eager<R: ProtocolRules, M: UserMemory + ?Sized>(
@@ -82,7 +82,7 @@ pub(super) fn on_eager<R: ProtocolRules, M: UserMemory + ?Sized>(
 ) -> Result<Option<ReplyPacket>, MalformedPacket> {
     let source = Rank::new(arrival.rank);
     let place = arrival.place.ok_or(MalformedPacket)?;
-    on.adi.take_eager(on.memory, source, place, arrival.bytes)?;
+    on.adi.handle_eager(on.memory, source, place, arrival.bytes)?;
     Ok(None)
 }
 
@@ -92,7 +92,7 @@ pub(super) fn on_done<R: ProtocolRules, M: UserMemory + ?Sized>(
 ) -> Result<Option<ReplyPacket>, MalformedPacket> {
     let source = Rank::new(arrival.rank);
     let done = DoneMessage::parse(arrival.bytes).ok_or(MalformedPacket)?;
-    on.adi.take_done(on.memory, source, done)?;
+    on.adi.handle_done(on.memory, source, done)?;
     Ok(None)
 }
 
@@ -100,7 +100,7 @@ pub(super) fn on_cts<R: ProtocolRules, M: ?Sized>(
     on: &mut HandlerContext<'_, R, M>,
     arrival: &ReceivedPacket<'_>,
 ) -> Result<(), MalformedPacket> {
-    on.adi.take_reply(arrival, RtsReply::Cts)
+    on.adi.handle_reply(arrival, RtsReply::Cts)
 }
 
 pub(super) fn on_nctsd<R: ProtocolRules, M: ?Sized>(
@@ -108,7 +108,7 @@ pub(super) fn on_nctsd<R: ProtocolRules, M: ?Sized>(
     arrival: &ReceivedPacket<'_>,
 ) -> Result<(), MalformedPacket> {
     on.adi.stats.nctsd_received += 1;
-    on.adi.take_reply(arrival, RtsReply::Nctsd)
+    on.adi.handle_reply(arrival, RtsReply::Nctsd)
 }
 
 pub(super) fn on_ncts<R: ProtocolRules, M: ?Sized>(
@@ -116,7 +116,7 @@ pub(super) fn on_ncts<R: ProtocolRules, M: ?Sized>(
     arrival: &ReceivedPacket<'_>,
 ) -> Result<(), MalformedPacket> {
     on.adi.stats.ncts_received += 1;
-    on.adi.take_reply(arrival, RtsReply::Ncts)
+    on.adi.handle_reply(arrival, RtsReply::Ncts)
 }
 
 pub(super) fn on_restart<R: ProtocolRules, M: ?Sized>(
@@ -129,7 +129,7 @@ pub(super) fn on_restart<R: ProtocolRules, M: ?Sized>(
     adi.stats.restarts_received += 1;
     let rules = adi.rules();
     adi.enter_bcopies(source);
-    adi.peers.take_age(source, restart.age);
+    adi.peers.update_age(source, restart.age);
     let is_closed = !adi
         .sender
         .pending
@@ -144,19 +144,19 @@ pub(super) fn on_arrive<R: ProtocolRules, M: ?Sized>(
     on: &mut HandlerContext<'_, R, M>,
     arrival: &ReceivedPacket<'_>,
 ) -> Result<(), MalformedPacket> {
-    on.adi.take_arrival(arrival)
+    on.adi.handle_arrive(arrival)
 }
 
-pub(super) fn on_told<R: ProtocolRules, M: ?Sized>(
+pub(super) fn on_tell<R: ProtocolRules, M: ?Sized>(
     on: &mut HandlerContext<'_, R, M>,
     arrival: &ReceivedPacket<'_>,
 ) -> Result<(), MalformedPacket> {
-    on.adi.take_told(arrival)
+    on.adi.handle_tell(arrival)
 }
 
 pub(super) fn on_release<R: ProtocolRules, M: ?Sized>(
     on: &mut HandlerContext<'_, R, M>,
     arrival: &ReceivedPacket<'_>,
 ) -> Result<(), MalformedPacket> {
-    on.adi.take_release(arrival)
+    on.adi.handle_release(arrival)
 }

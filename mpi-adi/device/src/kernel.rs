@@ -14,7 +14,7 @@ pub trait Kernel {
     fn poll(&mut self, adi: &mut Adi) -> bool;
 
     /// Returns whether the host has asynchronous progress: it transmits pending packets without further calls.
-    fn goes_on_alone(&self) -> bool {
+    fn has_async_progress(&self) -> bool {
         false
     }
 
@@ -56,7 +56,7 @@ pub trait Kernel {
     }
 
     /// Records the current call of the program for hang diagnosis (`None`: in its own code).
-    fn note(&mut self, call: Option<CallInfo>);
+    fn record_call(&mut self, call: Option<CallInfo>);
 
     /// Aborts the job immediately with `status`; `why` specifies the cause. Does not return.
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> !;
@@ -165,7 +165,7 @@ mod tests {
         fn now(&self) -> u64 {
             0
         }
-        fn note(&mut self, _: Option<CallInfo>) {}
+        fn record_call(&mut self, _: Option<CallInfo>) {}
         fn abort(&mut self, _: AbortReason<'_>, _: i32) -> ! {
             unreachable!("there is no job")
         }

@@ -91,7 +91,7 @@ mod work;
 pub use adi::{Adi, HookResult, InterruptHook, ProgressHook};
 pub use try_box::try_boxed_slice;
 pub use config::{
-    MemoryBudget, DeviceConfig, DEFAULT_EAGER_LIMIT, DEFERRED_SOURCES, EAGER_SOURCES, MAX_EAGER_LIMIT,
+    MemoryBudget, DeviceConfig, DEFAULT_EAGER_LIMIT, MAX_DELAYED_ACKS, EAGER_SOURCES, MAX_EAGER_LIMIT,
     MAX_MPI_MEMORY, MIN_MPI_MEMORY, DeviceMemory, OutOfMemory, SHARED_ANSWER, STEP_PACKETS,
 };
 pub use envelope::{Context, Tag};

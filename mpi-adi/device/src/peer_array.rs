@@ -20,7 +20,7 @@ impl PeerPages {
         0
     }
 
-    pub(super) const fn most_bytes(_: usize) -> usize {
+    pub(super) const fn max_bytes(_: usize) -> usize {
         0
     }
 
@@ -33,7 +33,7 @@ impl PeerPages {
         usize::MAX
     }
 
-    pub(super) fn fill_stock(&mut self) {}
+    pub(super) fn preallocate_pages(&mut self) {}
 
     pub(super) fn bits(&self, _: usize) -> Option<GroupBits> {
         None

@@ -55,12 +55,12 @@ impl SourceState {
     }
 
     /// Returns whether it has a restart without a reply.
-    pub(super) fn is_under_way(self) -> bool {
+    pub(super) fn has_restart_in_flight(self) -> bool {
         use SourceState::*;
         matches!(self, RestartQueued | RestartSent | RestartSentStale)
     }
 
-    pub(super) fn of(nibble: u8) -> SourceState {
+    pub(super) fn from_nibble(nibble: u8) -> SourceState {
         Self::ALL[(nibble & STANDING) as usize]
     }
 

@@ -62,11 +62,11 @@ impl PeerPages {
             missing: count as u32,
             stock: heapless::Vec::new(),
         };
-        pages.fill_stock();
-        (pages.stock.len() == Self::stock_of(count)).then_some(pages)
+        pages.preallocate_pages();
+        (pages.stock.len() == Self::preallocated_count(count)).then_some(pages)
     }
 
-    const fn stock_of(missing: usize) -> usize {
+    const fn preallocated_count(missing: usize) -> usize {
         if missing < PREALLOCATED_PAGES {
             missing
         } else {
@@ -76,11 +76,11 @@ impl PeerPages {
 
     /// Returns the bytes of `count` pages, with only the preallocated ones.
     pub(super) const fn bytes(count: usize) -> usize {
-        Self::bytes_with(count, Self::stock_of(count))
+        Self::bytes_with(count, Self::preallocated_count(count))
     }
 
     /// Returns the bytes of `count` pages, all allocated.
-    pub(super) const fn most_bytes(count: usize) -> usize {
+    pub(super) const fn max_bytes(count: usize) -> usize {
         Self::bytes_with(count, count)
     }
 
@@ -94,7 +94,7 @@ impl PeerPages {
         Self::bytes_with(self.all.len(), there)
     }
 
-    /// Returns the number of packets, from any sources, that can be received before [`PeerPages::fill_stock`].
+    /// Returns the number of packets, from any sources, that can be received before [`PeerPages::preallocate_pages`].
     #[inline]
     pub(super) fn packets(&self) -> usize {
         match self.missing {
@@ -105,15 +105,15 @@ impl PeerPages {
 
     /// Preallocates pages for packets, as far as the heap has space.
     #[inline]
-    pub(super) fn fill_stock(&mut self) {
-        if self.stock.len() < Self::stock_of(self.missing as usize) {
-            self.allocate_stock();
+    pub(super) fn preallocate_pages(&mut self) {
+        if self.stock.len() < Self::preallocated_count(self.missing as usize) {
+            self.allocate_pages();
         }
     }
 
     #[cold]
-    fn allocate_stock(&mut self) {
-        while self.stock.len() < Self::stock_of(self.missing as usize)
+    fn allocate_pages(&mut self) {
+        while self.stock.len() < Self::preallocated_count(self.missing as usize)
             && let Some(page) = PeerPage::allocate()
         {
             // Cannot fail: the vector is not full.

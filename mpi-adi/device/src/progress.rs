@@ -23,7 +23,7 @@ impl<R: ProtocolRules, M: UserMemory + ?Sized> HandlerContext<'_, R, M> {
         .request::<{ wire::CANCEL }>(handlers::on_cancel::<R, M>)
         .answer::<{ wire::ARRIVE }>(handlers::on_arrive::<R, M>)
         .answer::<{ wire::RELEASE }>(handlers::on_release::<R, M>)
-        .answer::<{ wire::TELL }>(handlers::on_told::<R, M>);
+        .answer::<{ wire::TELL }>(handlers::on_tell::<R, M>);
 }
 
 impl<R: ProtocolRules> Adi<R> {
@@ -36,7 +36,7 @@ impl<R: ProtocolRules> Adi<R> {
         memory: &mut M,
     ) -> bool {
         // Pending replies first: a flood of RTSs, each answered immediately, must not use up all injection slots.
-        let owed = self.send_due(port, memory);
+        let owed = self.send_priority(port, memory);
         let here = self.identity.here;
         let packets = STEP_PACKETS.min(self.peers.packets());
         let mut context = HandlerContext { adi: self, memory };
@@ -47,14 +47,14 @@ impl<R: ProtocolRules> Adi<R> {
             &mut context,
             packets,
         );
-        let answered = self.send_due(port, memory) + self.send_barrier(port);
-        let sent = self.send_pending(port, memory) + self.send_parts(port, memory);
+        let answered = self.send_priority(port, memory) + self.send_barrier(port);
+        let sent = self.send_pending(port, memory) + self.send_extensions(port, memory);
         // Received packets are likely to be followed by more, or by a packet that can piggyback the acknowledgement.
-        let leave_alone = taken > 0 || !self.has_deferred() || self.receiver.answers_wait;
+        let leave_alone = taken > 0 || !self.has_delayed_acks() || self.receiver.answers_wait;
         let deferred = if leave_alone {
             0
         } else {
-            self.send_deferred(port)
+            self.send_delayed_acks(port)
         };
         let events = owed + taken + answered + deferred + sent;
         self.count_events(events);

@@ -93,12 +93,12 @@ pub type Age = u8;
 /// own sets, disables the rules one by one, and must find an error for each.
 pub trait ProtocolRules: Copy {
     /// Rule (a): the sender repeats the RTS of a message whose earlier RTS was stale, without a request.
-    fn goes_on(self) -> bool {
+    fn repeats_stale(self) -> bool {
         true
     }
 
     /// Rule (b): no RTS is sent under a new age before every RTS under the old one has its reply.
-    fn waits(self) -> bool {
+    fn awaits_replies(self) -> bool {
         true
     }
 
@@ -144,7 +144,7 @@ pub trait ProtocolRules: Copy {
     }
 
     /// Returns the maximum number of generation bits in handles, 0 to 9. Not a rule: no rule may depend on it.
-    fn name_bits(self) -> u32 {
+    fn id_bits(self) -> u32 {
         REQUEST_GENERATION_BITS
     }
 
@@ -239,7 +239,7 @@ pub enum RtsState {
 }
 
 /// Returns whether an RTS may be sent: never again while a reply is outstanding.
-pub fn may_offer(offer: RtsState) -> bool {
+pub fn may_send_rts(offer: RtsState) -> bool {
     match offer {
         RtsState::Unsent | RtsState::Rejected => true,
         RtsState::Unanswered => false,
@@ -319,9 +319,9 @@ mod tests {
 
     #[test]
     fn an_unanswered_rts_is_never_sent_again() {
-        assert!(may_offer(RtsState::Unsent));
-        assert!(may_offer(RtsState::Rejected));
-        assert!(!may_offer(RtsState::Unanswered));
+        assert!(may_send_rts(RtsState::Unsent));
+        assert!(may_send_rts(RtsState::Rejected));
+        assert!(!may_send_rts(RtsState::Unanswered));
     }
 
     #[test]

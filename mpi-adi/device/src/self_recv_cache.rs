@@ -10,7 +10,7 @@
 //! A receive that only this process can send to, and the only one posted, is likely to be followed by that self-send,
 //! and by the call that waits for it. Until any other operation, the cached receive uses no slot of the pool and no
 //! entry of a queue, only the ID of the pool's next request. Before any other operation of the device,
-//! [`Adi::put_away`] evicts it: it creates the request that would have existed from the start. So the conditions
+//! [`Adi::evict_cached_recv`] evicts it: it creates the request that would have existed from the start. So the conditions
 //! checked for the first cached receive still hold for the next one, and are not checked again: no message is recorded,
 //! no self-send waits, no probe is armed, no message is rejected, and the pool has a free slot.
 //!
@@ -31,10 +31,10 @@ use crate::send::SendTo;
 impl<R: ProtocolRules> Adi<R> {
     /// Starts a receive as [`Adi::irecv`] does, as the cached receive; returns `None` when it cannot be cached.
     #[inline]
-    pub fn keep_at_hand(&mut self, pattern: &MatchPattern, span: Span) -> Option<RequestId> {
+    pub fn cache_self_recv(&mut self, pattern: &MatchPattern, span: Span) -> Option<RequestId> {
         let is_own = pattern.source() == Some(self.identity.rank);
         let tag = pattern.tag().filter(|_| is_own)?;
-        if self.receiver.at_hand.state != CacheState::IdReserved && !self.begin_at_hand() {
+        if self.receiver.at_hand.state != CacheState::IdReserved && !self.enable_self_recv_cache() {
             return None;
         }
         if let Some(counts) = self.matching.counts() {
@@ -54,11 +54,11 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Checks whether receives can be cached, and allocates an ID for the first of them.
     #[inline(never)]
-    fn begin_at_hand(&mut self) -> bool {
-        self.put_away();
-        let is_calm = self.peers.are_all_clear()
+    fn enable_self_recv_cache(&mut self) -> bool {
+        self.evict_cached_recv();
+        let is_calm = self.peers.has_no_rejected()
             && self.receiver.probes.is_empty()
-            && self.may_match_here(self.identity.rank)
+            && self.may_send_to_self(self.identity.rank)
             && self.reserve_for_recv(RESERVED_SLOTS).is_ok();
         let (Some(counts), Some(id)) = (self.matching.counts(), self.requests.next_id()) else {
             return false;
@@ -68,7 +68,7 @@ impl<R: ProtocolRules> Adi<R> {
         }
         counts.posted();
         counts.unposted();
-        self.requests.count_one_more();
+        self.requests.bump_live_count();
         self.receiver.at_hand.id = id;
         self.receiver.at_hand.state = CacheState::IdReserved;
         true
@@ -76,7 +76,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Sends `span` to this process into the cached receive, and returns true. On false, nothing has changed.
     #[inline]
-    pub fn send_to_hand<M: UserMemory + ?Sized>(
+    pub fn deliver_to_cached<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         to: &SendTo,
@@ -101,9 +101,9 @@ impl<R: ProtocolRules> Adi<R> {
         true
     }
 
-    /// Completes the cached receive as [`Adi::conclude_whole`] does. On `None`, nothing has changed.
+    /// Completes the cached receive as [`Adi::take_plain_completed`] does. On `None`, nothing has changed.
     #[inline]
-    pub fn conclude_at_hand(&mut self, id: RequestId) -> Option<PlainCompletion> {
+    pub fn take_completed_cached(&mut self, id: RequestId) -> Option<PlainCompletion> {
         let hand = &self.receiver.at_hand;
         let CacheState::Arrived(bytes) = hand.state else {
             return None;
@@ -114,7 +114,7 @@ impl<R: ProtocolRules> Adi<R> {
         }
         let (peer, tag, context) = (self.identity.rank, hand.tag, hand.context);
         self.receiver.at_hand.state = CacheState::Empty;
-        if let Some(next) = self.requests.pass_name() {
+        if let Some(next) = self.requests.next_generation() {
             self.receiver.at_hand.id = next;
             self.receiver.at_hand.state = CacheState::IdReserved;
         }
@@ -128,16 +128,16 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Evicts the cached receive to a request of the pool. Required before any operation outside of this module.
     #[inline]
-    pub fn put_away(&mut self) {
+    pub fn evict_cached_recv(&mut self) {
         if self.receiver.at_hand.state != CacheState::Empty {
-            self.put_away_all();
+            self.evict_cached_recv_now();
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn put_away_all(&mut self) {
-        let hand = core::mem::replace(&mut self.receiver.at_hand, CachedSelfRecv::NOTHING);
+    fn evict_cached_recv_now(&mut self) {
+        let hand = core::mem::replace(&mut self.receiver.at_hand, CachedSelfRecv::EMPTY);
         let (source, tag, context) = (self.identity.rank, hand.tag, hand.context);
         let envelope = Envelope {
             source,

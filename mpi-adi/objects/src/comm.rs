@@ -470,7 +470,7 @@ impl<'e> Partners<'e> {
         blocking: BlockingMode,
     ) -> Result<Option<(RequestId, Status)>, Error> {
         let pattern = self.pattern(source, tag)?;
-        let found = self.env.take(function, pattern, blocking)?;
+        let found = self.env.match_probe(function, pattern, blocking)?;
         Ok(found.map(|(id, found)| (id, self.probed(found))))
     }
 
@@ -485,13 +485,13 @@ impl<'e> Partners<'e> {
 
 /// Returns the world rank and the size of the job.
 fn place(env: &dyn Env) -> (Rank, u32) {
-    let place = env.place();
+    let place = env.identity();
     (place.rank, place.shape.nodes())
 }
 
 /// Returns the shape of the torus.
 pub fn shape(env: &dyn Env) -> Shape {
-    env.place().shape
+    env.identity().shape
 }
 
 /// Blocks until a request of the MPI layer is finished.

@@ -30,7 +30,7 @@ pub fn tick(env: &dyn Env) -> u64 {
 
 /// Returns this node's coordinates on the torus.
 pub fn here(env: &dyn Env) -> Coord {
-    env.place().here
+    env.identity().here
 }
 
 /// Aborts the job immediately with `status`.

@@ -106,7 +106,7 @@ impl Kernel for FakeKernel<'_> {
         0
     }
 
-    fn note(&mut self, _: Option<CallInfo>) {}
+    fn record_call(&mut self, _: Option<CallInfo>) {}
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         panic!("the job ends with {status}: {why:?}")

@@ -66,7 +66,7 @@ impl EngineBytes {
         let (nodes, mpi_memory) = (options.nodes as usize, options.mpi_memory as usize);
         let kind = options.matching.kind();
         EngineBytes {
-            budget: MemoryBudget::with_engine(&kind, mpi_memory, nodes).with_values_of(nodes),
+            budget: MemoryBudget::with_engine(&kind, mpi_memory, nodes).with_max_values(nodes),
             device: size_of::<Adi>(),
             context: (kind.context_bytes)(nodes),
             receive: (kind.receive_bytes)(nodes),

@@ -49,7 +49,7 @@ pub fn processors() -> impl TypedValueParser<Value = usize> {
 pub fn matching() -> impl TypedValueParser<Value = EngineChoice> {
     let names = EngineChoice::ALL.iter().map(|choice| choice.name());
     // The parser accepts known names only.
-    PossibleValuesParser::new(names).map(|name| EngineChoice::named(&name).unwrap_or_default())
+    PossibleValuesParser::new(names).map(|name| EngineChoice::from_name(&name).unwrap_or_default())
 }
 
 /// Parses a number of nodes that can form a machine.

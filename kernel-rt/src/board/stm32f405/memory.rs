@@ -116,7 +116,7 @@ impl Needs {
         Self::with(
             links,
             mpi,
-            MemoryBudget::with_engine(kind, bytes(mpi), nodes).with_values_of(nodes),
+            MemoryBudget::with_engine(kind, bytes(mpi), nodes).with_max_values(nodes),
         )
     }
 

@@ -10,7 +10,7 @@ use crate::memory::buffer_slice::BufferSlice;
 pub type CombineValues<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
 
 /// Checks whether the network supports the barrier. The first progress step of a job determines it.
-pub(crate) fn offers_barrier(adi: &mut Adi, kernel: &mut dyn Kernel) -> bool {
+pub(crate) fn supports_barrier(adi: &mut Adi, kernel: &mut dyn Kernel) -> bool {
     if !adi.has_barrier() {
         kernel.poll(adi);
     }
@@ -77,7 +77,7 @@ impl BarrierAllreduce {
         if !self.has_entered {
             let own = self.values.combined();
             self.data.read(kernel.memory(), own);
-            if !(offers_barrier(adi, kernel) && adi.enter_allreduce(own)) {
+            if !(supports_barrier(adi, kernel) && adi.enter_allreduce(own)) {
                 return Some(AllreduceProgress::Unsupported);
             }
             self.has_entered = true;
@@ -86,7 +86,7 @@ impl BarrierAllreduce {
             match adi.allreduce_step() {
                 AllreduceStep::Wait => return None,
                 AllreduceStep::Differ => {
-                    let differ = adi.barrier_differs().unwrap_or(BarrierMismatch::Values);
+                    let differ = adi.barrier_mismatch().unwrap_or(BarrierMismatch::Values);
                     return Some(AllreduceProgress::Mismatch(differ));
                 }
                 AllreduceStep::Combine(_) if self.is_predefined => {

@@ -50,7 +50,7 @@ impl PairDimensions {
         PairDimensions { all, second }
     }
 
-    pub fn are_in(self, dimension: u8) -> bool {
+    pub fn contains(self, dimension: u8) -> bool {
         self.all >> dimension & 1 != 0
     }
 
@@ -67,7 +67,7 @@ impl PairDimensions {
     }
 
     /// Returns the number of leading dimensions in which the node is not the second of a pair; at most 3.
-    pub fn firsts(self) -> u8 {
+    pub fn leading_firsts(self) -> u8 {
         (self.second | 1 << 3).trailing_zeros() as u8
     }
 }

@@ -99,14 +99,14 @@ impl LinePosition {
 
     /// Returns the maximum of [`LinePosition::expected`] over the nodes of this dimension: from the group, and from the
     /// others.
-    pub(super) fn most(shape: &Shape, dimension: usize) -> [u16; 2] {
+    pub(super) fn max_expected(shape: &Shape, dimension: usize) -> [u16; 2] {
         let extent = shape.extents()[dimension];
         let nodes = group_nodes(extent);
         [nodes - 1, other_groups(extent, nodes)]
     }
 
     /// Returns the index of node `at`, which is in this circle or is this one, in the order of coordinates.
-    fn number(&self, circle: AnnounceScope, at: u16) -> usize {
+    fn node_index(&self, circle: AnnounceScope, at: u16) -> usize {
         let (first, _) = self.group();
         usize::from(match circle {
             AnnounceScope::Group => at - first,
@@ -115,19 +115,19 @@ impl LinePosition {
     }
 
     /// Returns the number of packets of this circle from coordinates below this node's.
-    pub(super) fn lower(&self, circle: AnnounceScope) -> usize {
-        self.number(circle, self.at)
+    pub(super) fn packets_below(&self, circle: AnnounceScope) -> usize {
+        self.node_index(circle, self.at)
     }
 
     /// Returns the index of the packet from node `from` among the received packets of this circle, in the order of
     /// coordinates.
-    pub(super) fn index(&self, circle: AnnounceScope, from: u8) -> usize {
+    pub(super) fn packet_index(&self, circle: AnnounceScope, from: u8) -> usize {
         let from = u16::from(from);
-        self.number(circle, from) - usize::from(from > self.at)
+        self.node_index(circle, from) - usize::from(from > self.at)
     }
 
     /// Checks whether this node receives a packet of this circle from node `from` of the same line.
-    pub(super) fn hears(&self, circle: AnnounceScope, from: u8) -> bool {
+    pub(super) fn receives_from(&self, circle: AnnounceScope, from: u8) -> bool {
         let (first, last) = self.group();
         let from = u16::from(from);
         let is_of_group = (first..=last).contains(&from);
@@ -162,16 +162,16 @@ mod tests {
                                 let rank = shape.rank(at).expect("a node") as usize;
                                 heard[rank] += 1;
                                 let there = LinePosition::new(&shape, at, 1);
-                                assert!(there.hears(circle, here.y));
-                                indices[rank].push(there.index(circle, here.y));
-                                let is_lower = there.index(circle, here.y) < there.lower(circle);
+                                assert!(there.receives_from(circle, here.y));
+                                indices[rank].push(there.packet_index(circle, here.y));
+                                let is_lower = there.packet_index(circle, here.y) < there.packets_below(circle);
                                 assert_eq!(is_lower, here.y < at.y);
                             }
                         }
                     }
                     for ((_, place), heard) in places(&shape).zip(heard) {
                         assert_eq!(heard, place.expected(circle), "{place:?} {circle:?}");
-                        let most = LinePosition::most(&shape, 1);
+                        let most = LinePosition::max_expected(&shape, 1);
                         assert!(heard <= most[usize::from(circle == AnnounceScope::Line)]);
                     }
                     for mut indices in indices {

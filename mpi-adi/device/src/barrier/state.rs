@@ -42,7 +42,7 @@ pub(super) struct OriginPackets {
 
 /// Returns the index of an origin's packets: for pairs by dimension, for lines by the barrier's parity, dimension and
 /// circle.
-fn number(is_odd: bool, origin: PacketOrigin) -> usize {
+fn origin_index(is_odd: bool, origin: PacketOrigin) -> usize {
     match origin {
         PacketOrigin::Pair(dimension) => dimension.into(),
         PacketOrigin::Line(dimension, circle) => {
@@ -57,7 +57,7 @@ pub(crate) struct BarrierState {
     pub(super) stage: BarrierStage,
     /// Parity of the current barrier, or of the last one.
     pub(super) is_odd: bool,
-    /// Packets received, indexed by [`number`]. Another process can be at most one barrier ahead: it cannot complete a
+    /// Packets received, indexed by [`origin_index`]. Another process can be at most one barrier ahead: it cannot complete a
     /// barrier that this process has not entered.
     heard: [OriginPackets; 3 + 2 * 3 * 2],
     /// Combination of this process's value and those received; empty if the barrier carries none.
@@ -84,13 +84,13 @@ impl BarrierState {
     };
 
     /// Returns the packets of this origin received in the barrier of this parity.
-    pub(super) fn heard(&self, is_odd: bool, origin: PacketOrigin) -> OriginPackets {
-        self.heard[number(is_odd, origin)]
+    pub(super) fn received(&self, is_odd: bool, origin: PacketOrigin) -> OriginPackets {
+        self.heard[origin_index(is_odd, origin)]
     }
 
     /// Returns the packets of this origin in the barrier of this parity, for writing.
-    pub(super) fn heard_mut(&mut self, is_odd: bool, origin: PacketOrigin) -> &mut OriginPackets {
-        &mut self.heard[number(is_odd, origin)]
+    pub(super) fn received_mut(&mut self, is_odd: bool, origin: PacketOrigin) -> &mut OriginPackets {
+        &mut self.heard[origin_index(is_odd, origin)]
     }
 
     /// Checks whether there may be a packet to send or to count.

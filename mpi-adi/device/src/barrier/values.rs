@@ -74,7 +74,7 @@ impl ValueStore {
     /// Allocates the slots of a node of this machine from the heap. Returns `None` if the heap is full.
     #[inline(never)]
     pub(crate) fn allocate(shape: &Shape) -> Option<ValueStore> {
-        let (dimensions, count) = places(shape);
+        let (dimensions, count) = slots(shape);
         Some(ValueStore {
             places: Some(try_boxed_slice(ReceivedValue::default(), count)?),
             dimensions,
@@ -87,7 +87,7 @@ impl ValueStore {
     }
 
     /// Returns the maximum heap bytes of the slots in any machine of `nodes` nodes.
-    pub(crate) fn most_bytes(nodes: usize) -> usize {
+    pub(crate) fn max_bytes(nodes: usize) -> usize {
         let extents =
             |nodes: usize| (1..=nodes.min(256)).filter(move |&extent| nodes.is_multiple_of(extent));
         let shapes =
@@ -100,18 +100,18 @@ impl ValueStore {
     }
 
     /// Checks whether the slots are allocated.
-    pub(super) fn are_there(&self) -> bool {
+    pub(super) fn is_allocated(&self) -> bool {
         self.places.is_some()
     }
 
     /// Checks that the slots are either absent or those of this machine.
-    pub(crate) fn fit(&self, shape: &Shape) -> bool {
+    pub(crate) fn fits(&self, shape: &Shape) -> bool {
         let count = self.places.as_ref().map(|places| places.len());
         count.is_none_or(|count| count == Self::count(shape))
     }
 
     fn count(shape: &Shape) -> usize {
-        places(shape).1
+        slots(shape).1
     }
 
     /// Returns the index range of the first `count` slots of this origin.
@@ -133,7 +133,7 @@ impl ValueStore {
     }
 
     /// Stores at most [`VALUE_BYTES`] bytes as the `index`th value of this origin. Returns false if there is no slot.
-    pub(super) fn keep(
+    pub(super) fn store(
         &mut self,
         (is_odd, origin, index): (bool, PacketOrigin, usize),
         bytes: &[u8],
@@ -144,14 +144,14 @@ impl ValueStore {
     }
 
     /// Returns the first `count` values of this origin.
-    pub(super) fn of(&self, from: (bool, PacketOrigin), count: usize) -> &[ReceivedValue] {
+    pub(super) fn values_from(&self, from: (bool, PacketOrigin), count: usize) -> &[ReceivedValue] {
         let range = self.range(from, count);
         let places = self.places.as_deref().unwrap_or_default();
         places.get(range).unwrap_or_default()
     }
 
     /// Returns the first `count` values of this origin, for writing.
-    pub(super) fn of_mut(&mut self, from: (bool, PacketOrigin), count: usize) -> &mut [ReceivedValue] {
+    pub(super) fn values_from_mut(&mut self, from: (bool, PacketOrigin), count: usize) -> &mut [ReceivedValue] {
         let range = self.range(from, count);
         let places = self.places.as_deref_mut().unwrap_or_default();
         places.get_mut(range).unwrap_or_default()
@@ -160,11 +160,11 @@ impl ValueStore {
 
 /// Returns the slots of each dimension (for lines, with both parities) and the total number.
 #[inline(never)]
-fn places(shape: &Shape) -> ([ValueSlots; 3], usize) {
+fn slots(shape: &Shape) -> ([ValueSlots; 3], usize) {
     let mut dimensions = [[0; 3]; 3];
     let mut first = 0;
     for (dimension, places) in dimensions.iter_mut().enumerate() {
-        let [group, line] = LinePosition::most(shape, dimension);
+        let [group, line] = LinePosition::max_expected(shape, dimension);
         *places = [first, group, line];
         first += match shape.extents()[dimension] {
             1 => 0,
@@ -185,14 +185,14 @@ mod tests {
         for extents in [[1, 1, 1], [2, 2, 2], [8, 8, 8], [3, 2, 16], [5, 1, 256]] {
             let shape = Shape::new(extents, [true; 3]).expect("a machine");
             let mut values = ValueStore::allocate(&shape).expect("room");
-            assert!(values.are_there() && values.fit(&shape));
+            assert!(values.is_allocated() && values.fits(&shape));
             let mut places = Vec::new();
             for dimension in 0..3u8 {
                 match extents[usize::from(dimension)] {
                     1 => {}
                     2 => places.push((false, PacketOrigin::Pair(dimension), 0)),
                     _ => {
-                        let most = LinePosition::most(&shape, dimension.into());
+                        let most = LinePosition::max_expected(&shape, dimension.into());
                         let [group, line] = most.map(usize::from);
                         for is_odd in [false, true] {
                             for (circle, most) in [(AnnounceScope::Group, group), (AnnounceScope::Line, line)] {
@@ -205,10 +205,10 @@ mod tests {
             }
             assert_eq!(places.len() * size_of::<ReceivedValue>(), ValueStore::bytes(&shape));
             for (number, &place) in places.iter().enumerate() {
-                assert!(values.keep(place, &number.to_le_bytes()));
+                assert!(values.store(place, &number.to_le_bytes()));
             }
             for (number, &(is_odd, origin, index)) in places.iter().enumerate() {
-                let kept = values.of((is_odd, origin), index + 1);
+                let kept = values.values_from((is_odd, origin), index + 1);
                 assert_eq!(kept[index].bytes(), number.to_le_bytes());
             }
         }
@@ -218,23 +218,23 @@ mod tests {
     fn without_places_none_is_kept() {
         let shape = Shape::new([2, 3, 1], [true; 3]).expect("a machine");
         let mut values = ValueStore::default();
-        assert!(!values.are_there() && values.fit(&shape));
+        assert!(!values.is_allocated() && values.fits(&shape));
         let place = (false, PacketOrigin::Pair(0), 0);
-        assert!(!values.keep(place, &[1]));
-        assert!(values.of((false, PacketOrigin::Pair(0)), 1).is_empty());
+        assert!(!values.store(place, &[1]));
+        assert!(values.values_from((false, PacketOrigin::Pair(0)), 1).is_empty());
         let other = Shape::new([2, 2, 1], [true; 3]).expect("a machine");
-        assert!(!ValueStore::allocate(&other).expect("room").fit(&shape));
+        assert!(!ValueStore::allocate(&other).expect("room").fits(&shape));
     }
 
     #[test]
     fn of_so_many_nodes_the_worst_shape_is_known() {
-        let places = |nodes| ValueStore::most_bytes(nodes) / size_of::<ReceivedValue>();
+        let places = |nodes| ValueStore::max_bytes(nodes) / size_of::<ReceivedValue>();
         // None; a pair; two pairs or a line of two groups of two; a line of four groups of two.
         assert_eq!([1, 2, 4, 8].map(places), [0, 1, 4, 8]);
         assert_eq!(places(257), 0, "no machine");
         for extents in [[8, 8, 8], [2, 256, 1], [16, 16, 2]] {
             let shape = Shape::new(extents, [false; 3]).expect("a machine");
-            assert!(ValueStore::bytes(&shape) <= ValueStore::most_bytes(512));
+            assert!(ValueStore::bytes(&shape) <= ValueStore::max_bytes(512));
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) const FAST_PATH: bool = cfg!(not(feature = "micro"));
 
 /// Enters the device once.
 #[inline]
-pub(crate) fn with<E, R>(env: &E, mut work: impl FnMut(&mut Adi, &mut dyn Kernel) -> R) -> R
+pub(crate) fn with_device<E, R>(env: &E, mut work: impl FnMut(&mut Adi, &mut dyn Kernel) -> R) -> R
 where
     E: EnterDevice + ?Sized,
 {
@@ -30,18 +30,18 @@ where
 
 /// Enters the device once, with work that consumes its captured values.
 #[inline]
-pub(crate) fn with_once<E, R>(env: &E, work: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R) -> R
+pub(crate) fn with_device_once<E, R>(env: &E, work: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R) -> R
 where
     E: EnterDevice + ?Sized,
 {
     let mut work = Some(work);
-    let result = with(env, |adi, kernel| work.take().map(|work| work(adi, kernel)));
+    let result = with_device(env, |adi, kernel| work.take().map(|work| work(adi, kernel)));
     result.expect("Enter::enter runs its work once")
 }
 
 /// Blocks until `attempt` returns a value, with a progress step between attempts. The hook of
 /// [`Device::set_hook`](super::Device::set_hook) runs outside of the device.
-// Only small code is inlined here: the loop is `drive`, and its step exists in one copy.
+// Only small code is inlined here: the loop is `drive_until_some`, and its step exists in one copy.
 #[inline]
 pub(crate) fn block_on<E, R>(
     env: &E,
@@ -60,7 +60,7 @@ where
                 return;
             }
             let note = note(adi);
-            (result, hook) = drive(adi, kernel, note, &mut attempt);
+            (result, hook) = drive_until_some(adi, kernel, note, &mut attempt);
         });
         match result {
             Some(value) => return value,
@@ -102,7 +102,7 @@ where
 /// Performs one progress step within a call, and returns whether anything was done.
 #[inline]
 pub(super) fn poll(adi: &mut Adi, kernel: &mut dyn Kernel) -> bool {
-    adi.fill_stock();
+    adi.preallocate_pages();
     kernel.poll(adi)
 }
 
@@ -127,24 +127,24 @@ fn run_hook(hook: Option<fn()>) {
 
 /// Repeats a progress step and an attempt within a call until the attempt returns a value or a hook is ready.
 #[inline]
-fn drive<R>(
+fn drive_until_some<R>(
     adi: &mut Adi,
     kernel: &mut dyn Kernel,
     note: CallInfo,
     mut attempt: impl FnMut(&mut Adi, &mut dyn Kernel) -> Option<R>,
 ) -> (Option<R>, Option<fn()>) {
-    kernel.note(Some(note));
+    kernel.record_call(Some(note));
     let (mut result, mut hook) = (None, None);
     while result.is_none() && hook.is_none() {
         hook = poll_or_sleep(adi, kernel);
         result = attempt(adi, kernel);
     }
-    kernel.note(None);
+    kernel.record_call(None);
     (result, hook)
 }
 
 /// Waits for a request within a call of `function`, and returns its message if it completes
-/// [plainly](Adi::conclude_whole). Returns `None` when the caller must continue on the slow path: the request completed
+/// [plainly](Adi::take_plain_completed). Returns `None` when the caller must continue on the slow path: the request completed
 /// otherwise or does not exist, or a hook is ready. For hosts, in [`EnterDevice::fast_wait`]. Blocks until then.
 pub fn finish(
     adi: &mut Adi,
@@ -152,55 +152,55 @@ pub fn finish(
     function: &'static str,
     id: RequestId,
 ) -> Option<PlainCompletion> {
-    let conclude = |adi: &mut Adi| match adi.conclude_whole(id) {
+    let conclude = |adi: &mut Adi| match adi.take_plain_completed(id) {
         None if !adi.is_done(id) => None,
         ended => Some(ended),
     };
     if let Some(ended) = conclude(adi) {
         return ended;
     }
-    let note = note_of_request(adi, function, id);
-    drive(adi, kernel, note, |adi, _| conclude(adi)).0.flatten()
+    let note = info_of_request(adi, function, id);
+    drive_until_some(adi, kernel, note, |adi, _| conclude(adi)).0.flatten()
 }
 
 /// Returns the call record of a `function` that waits for this request.
-pub(super) fn note_of_request(adi: &Adi, function: &'static str, id: RequestId) -> CallInfo {
+pub(super) fn info_of_request(adi: &Adi, function: &'static str, id: RequestId) -> CallInfo {
     match adi.requests().pattern(id) {
-        Some(pattern) => note_of_pattern(function, &pattern),
+        Some(pattern) => info_of_pattern(function, &pattern),
         None => CallInfo::without_peer(function),
     }
 }
 
 /// Returns the call record of a `function` that receives such messages.
-pub(super) fn note_of_pattern(function: &'static str, pattern: &MatchPattern) -> CallInfo {
+pub(super) fn info_of_pattern(function: &'static str, pattern: &MatchPattern) -> CallInfo {
     let source = pattern.source();
     CallInfo {
         function,
         peer: Some(source.map_or(ANY_SOURCE_NOTE, |rank| rank.index() as i32)),
-        tag: note_of_tag(pattern.context(), pattern.tag().unwrap_or(ANY_TAG_NOTE)),
+        tag: info_of_tag(pattern.context(), pattern.tag().unwrap_or(ANY_TAG_NOTE)),
     }
 }
 
 /// Returns the call record of a `function` that sends this message.
-pub(super) fn note_of_send(function: &'static str, outgoing: &OutgoingMessage) -> CallInfo {
+pub(super) fn info_of_send(function: &'static str, outgoing: &OutgoingMessage) -> CallInfo {
     CallInfo {
         function,
         peer: Some(outgoing.to.dest.index() as i32),
-        tag: note_of_tag(outgoing.to.context, outgoing.to.tag),
+        tag: info_of_tag(outgoing.to.context, outgoing.to.tag),
     }
 }
 
 /// Omits the tags of collectives, whose contexts are odd: they mean nothing to the program.
-fn note_of_tag(context: Context, tag: i32) -> Option<i32> {
+fn info_of_tag(context: Context, tag: i32) -> Option<i32> {
     context.is_multiple_of(2).then_some(tag)
 }
 
 /// Frees the request if it has completed, and returns its state.
 pub(super) fn test(adi: &mut Adi, id: RequestId) -> TestResult {
-    if FAST_PATH && let Some(whole) = adi.conclude_whole(id) {
+    if FAST_PATH && let Some(whole) = adi.take_plain_completed(id) {
         return TestResult::Complete(RequestCompletion::Plain(whole));
     }
-    match adi.conclude(id) {
+    match adi.take_completed(id) {
         None => TestResult::Unknown,
         Some(None) => TestResult::Pending,
         Some(Some(concluded)) => TestResult::Complete(RequestCompletion::Other(concluded)),
@@ -217,12 +217,12 @@ pub(super) fn start_and_poll<E, R>(
 where
     E: EnterDevice + ?Sized,
 {
-    with(env, |adi, kernel| {
+    with_device(env, |adi, kernel| {
         let result = start(adi, kernel);
-        if adi.has_to_send() {
-            kernel.note(Some(note()));
+        if adi.has_pending_tx() {
+            kernel.record_call(Some(note()));
             poll(adi, kernel);
-            kernel.note(None);
+            kernel.record_call(None);
         }
         result
     })
@@ -237,15 +237,15 @@ pub(super) fn poll_and<E, R>(
 where
     E: EnterDevice + ?Sized,
 {
-    let (result, hook) = with(env, |adi, kernel| {
+    let (result, hook) = with_device(env, |adi, kernel| {
         let Some(function) = function else {
             return (work(adi, kernel), None);
         };
-        kernel.note(Some(CallInfo::without_peer(function)));
+        kernel.record_call(Some(CallInfo::without_peer(function)));
         poll(adi, kernel);
         let hook = adi.ready_hook();
         let result = work(adi, kernel);
-        kernel.note(None);
+        kernel.record_call(None);
         (result, hook)
     });
     if let Some(hook) = hook {

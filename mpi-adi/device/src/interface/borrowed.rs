@@ -56,7 +56,7 @@ impl Kernel for WithoutNetwork<'_> {
         0
     }
 
-    fn note(&mut self, _: Option<CallInfo>) {}
+    fn record_call(&mut self, _: Option<CallInfo>) {}
 
     fn abort(&mut self, _: AbortReason<'_>, _: i32) -> ! {
         unreachable!("interrupts advance collectives, which end no job")

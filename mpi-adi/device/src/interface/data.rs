@@ -46,7 +46,7 @@ pub struct ReceivedMessage {
 impl ReceivedMessage {
     /// Returns the outcome that its request would have.
     pub fn outcome(&self) -> RequestOutcome {
-        RequestOutcome::of(self.whole, self.is_truncated)
+        RequestOutcome::from_plain(self.whole, self.is_truncated)
     }
 }
 
@@ -63,7 +63,7 @@ impl RequestCompletion {
     /// Returns the outcome.
     pub fn outcome(&self) -> RequestOutcome {
         match self {
-            RequestCompletion::Plain(whole) => RequestOutcome::of(*whole, false),
+            RequestCompletion::Plain(whole) => RequestOutcome::from_plain(*whole, false),
             RequestCompletion::Other(concluded) => concluded.outcome,
         }
     }
@@ -103,7 +103,7 @@ pub struct RequestState {
     pub buffer: Span,
     /// Its outcome; `None` before completion.
     pub outcome: Option<RequestOutcome>,
-    /// It is a message of a [matched probe](super::Device::take) that has not been received.
+    /// It is a message of a [matched probe](super::Device::match_probe) that has not been received.
     pub is_taken: bool,
 }
 

@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 use super::blocking::{
-    block_until, block_until_some, note_of_pattern, note_of_request, note_of_send, poll_and,
-    start_and_poll, test, with,
+    block_until, block_until_some, info_of_pattern, info_of_request, info_of_send, poll_and,
+    start_and_poll, test, with_device,
 };
 use super::data::{
     RequestCompletion, IncomingMessage, OutgoingMessage, FastRecv, ReceivedMessage, RequestMemory, FastSend, TestResult,
@@ -28,7 +28,7 @@ where
     E: EnterDevice + ?Sized,
 {
     let OutgoingMessage { to, span } = *outgoing;
-    let note = note_of_send(function, outgoing);
+    let note = info_of_send(function, outgoing);
     let mut started = match sent {
         FastSend::Complete => return Ok(()),
         FastSend::Copied => Some(None),
@@ -41,7 +41,7 @@ where
             None if adi.awaits_copies(&to) => return None,
             None => match adi.send_within_call(kernel.memory(), to, span) {
                 Ok(id) => {
-                    if adi.has_to_send() {
+                    if adi.has_pending_tx() {
                         kernel.poll(adi);
                     }
                     *started.insert(id)
@@ -51,7 +51,7 @@ where
         };
         match id {
             Some(id) => adi.test(id).map(|_| Ok(())),
-            None => (kernel.goes_on_alone() || adi.have_copies_left()).then_some(Ok(())),
+            None => (kernel.has_async_progress() || adi.are_copies_sent()).then_some(Ok(())),
         }
     })
 }
@@ -81,7 +81,7 @@ where
     };
     block_until_some(
         env,
-        &|_| note_of_pattern(function, &pattern),
+        &|_| info_of_pattern(function, &pattern),
         |adi, kernel| {
             let id = match started {
                 Some(id) => id,
@@ -115,7 +115,7 @@ pub(super) fn start_send_rest<E>(
 where
     E: EnterDevice + ?Sized,
 {
-    let note = || note_of_send(function, outgoing);
+    let note = || info_of_send(function, outgoing);
     start_and_poll(env, note, |adi, kernel| {
         adi.isend(kernel.memory(), outgoing.to, outgoing.span)
     })
@@ -137,11 +137,11 @@ where
         RequestMemory::Shared => adi.isend(kernel.memory(), to, span).map(Some),
         RequestMemory::Blocking => adi.send_within_call(kernel.memory(), to, span),
         RequestMemory::Reserved => adi.send_reserved(kernel.memory(), to, span),
-        RequestMemory::ReservedInInterrupt => adi.send_meanwhile(kernel.memory(), to, span),
+        RequestMemory::ReservedInInterrupt => adi.send_outside_call(kernel.memory(), to, span),
     };
     match memory {
-        RequestMemory::ReservedInInterrupt => with(env, start),
-        _ => start_and_poll(env, || note_of_send(function, outgoing), start),
+        RequestMemory::ReservedInInterrupt => with_device(env, start),
+        _ => start_and_poll(env, || info_of_send(function, outgoing), start),
     }
 }
 
@@ -155,7 +155,7 @@ pub(super) fn start_receive_rest<E>(
 where
     E: EnterDevice + ?Sized,
 {
-    let note = || note_of_pattern(function, &incoming.pattern);
+    let note = || info_of_pattern(function, &incoming.pattern);
     start_and_poll(env, note, |adi, kernel| {
         adi.irecv(kernel.memory(), incoming.pattern, incoming.span)
     })
@@ -181,8 +181,8 @@ where
         }
     };
     match memory {
-        RequestMemory::ReservedInInterrupt => with(env, start),
-        _ => start_and_poll(env, || note_of_pattern(function, &pattern), start),
+        RequestMemory::ReservedInInterrupt => with_device(env, start),
+        _ => start_and_poll(env, || info_of_pattern(function, &pattern), start),
     }
 }
 
@@ -194,7 +194,7 @@ where
 {
     block_until_some(
         env,
-        &|adi| note_of_request(adi, function, id),
+        &|adi| info_of_request(adi, function, id),
         |adi, _| match test(adi, id) {
             TestResult::Unknown => Some(None),
             TestResult::Pending => None,

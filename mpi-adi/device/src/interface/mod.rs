@@ -33,12 +33,12 @@ mod enter;
 mod general_path;
 
 pub use blocking::{ANY_SOURCE_NOTE, ANY_TAG_NOTE, finish};
-pub(crate) use blocking::{block_on, with, with_once};
+pub(crate) use blocking::{block_on, with_device, with_device_once};
 pub use borrowed::{BorrowedDevice, run_in_interrupt};
 pub use data::*;
 pub use enter::{EnterDevice, HAS_FAST_PATH, Work};
 
-use blocking::{FAST_PATH, block_until, note_of_pattern, poll, poll_and, start_and_poll, test};
+use blocking::{FAST_PATH, block_until, info_of_pattern, poll, poll_and, start_and_poll, test};
 use general_path::{
     finish_cancel, finish_cancel_of_receive, receive_rest, send_rest, start_cancel,
     start_receive_rest, start_receive_with, start_send_rest, start_send_with, wait_rest,
@@ -46,7 +46,7 @@ use general_path::{
 
 use crate::adi::{Adi, ProgressHook};
 use crate::barrier::BarrierMismatch;
-use crate::barrier::call::{BarrierAllreduce, CombineValues, AllreduceProgress, offers_barrier};
+use crate::barrier::call::{BarrierAllreduce, CombineValues, AllreduceProgress, supports_barrier};
 use crate::config::OutOfMemory;
 use crate::envelope::{Context, MatchPattern};
 use crate::kernel::{AbortReason, CallInfo, HeapUsage, Kernel, MpiError};
@@ -160,7 +160,7 @@ pub trait Device: EnterDevice {
             // Progress first: this probe finds a message that has already arrived, not only the next one.
             return poll_and(self, Some(function), |adi, _| adi.iprobe(pattern));
         }
-        let note = note_of_pattern(function, &pattern);
+        let note = info_of_pattern(function, &pattern);
         block_on(
             self,
             |_| note,
@@ -173,7 +173,7 @@ pub trait Device: EnterDevice {
 
     /// Performs a matched probe (section 3.8.2). Returns the message handle, which is required to receive it, and its
     /// envelope. A nonblocking call may still wait for one reply of a sender. Fails with [`OutOfMemory`].
-    fn take(
+    fn match_probe(
         &self,
         function: &'static str,
         pattern: MatchPattern,
@@ -188,7 +188,7 @@ pub trait Device: EnterDevice {
                 return found;
             }
         }
-        let note = note_of_pattern(function, &pattern);
+        let note = info_of_pattern(function, &pattern);
         block_on(
             self,
             |_| note,
@@ -203,7 +203,7 @@ pub trait Device: EnterDevice {
     ///
     /// # Panics
     /// When the message does not exist.
-    fn start_receive_taken(&self, function: &'static str, id: RequestId, span: Span) {
+    fn start_receive_matched(&self, function: &'static str, id: RequestId, span: Span) {
         start_and_poll(
             self,
             || CallInfo::without_peer(function),
@@ -232,7 +232,7 @@ pub trait Device: EnterDevice {
     /// When there are more than 64.
     fn check_requests(&self, ids: &[RequestId]) -> CompletionSet {
         assert!(ids.len() <= CompletionSet::MAX);
-        with(self, |adi, _| {
+        with_device(self, |adi, _| {
             let mut all = CompletionSet::default();
             for (place, id) in ids.iter().enumerate() {
                 let is_done = adi.requests().is_done(*id);
@@ -248,9 +248,9 @@ pub trait Device: EnterDevice {
     fn inspect(&self, function: Option<&'static str>, id: RequestId) -> Option<RequestState> {
         poll_and(self, function, |adi, _| {
             let (context, buffer) = adi.requests().context_and_buffer(id)?;
-            let taken = adi.held(id);
+            let taken = adi.held_message(id);
             let ended = match taken {
-                None => adi.peek_in_context(id),
+                None => adi.outcome_in_context(id),
                 Some(_) => None,
             };
             Some(RequestState {
@@ -275,10 +275,10 @@ pub trait Device: EnterDevice {
     /// Releases a request (section 3.7.3), completed or not; does nothing when it is unknown. A cancelled receive that
     /// is still posted completes now. Does not block.
     fn release(&self, id: RequestId, release: ReleaseTarget) {
-        with(self, |adi, _| match release {
+        with_device(self, |adi, _| match release {
             ReleaseTarget::Request => adi.forget(id),
             ReleaseTarget::Handle => {
-                adi.end_cancel(id);
+                adi.finish_cancel(id);
                 adi.disown(id);
             }
         });
@@ -288,15 +288,15 @@ pub trait Device: EnterDevice {
     /// does not block. With `since`, the result of the last call, it sleeps if nothing has changed since then. A layer
     /// that waits for a condition calls this function in a loop, and loses no event between its check and the sleep.
     fn advance(&self, note: CallInfo, since: Option<EventCount>) -> EventCount {
-        let (events, hook) = with(self, |adi, kernel| {
-            kernel.note(Some(note));
+        let (events, hook) = with_device(self, |adi, kernel| {
+            kernel.record_call(Some(note));
             let has_moved = poll(adi, kernel);
             let hook = adi.ready_hook();
             let is_quiet = !has_moved && hook.is_none();
             if is_quiet && since == Some(adi.events()) {
                 kernel.idle();
             }
-            kernel.note(None);
+            kernel.record_call(None);
             (adi.events(), hook)
         });
         if let Some(hook) = hook {
@@ -308,7 +308,7 @@ pub trait Device: EnterDevice {
     /// Notifies the host of work that the caller has prepared, such as a collective's state that interrupt handlers may
     /// advance from now on. Does not block.
     fn notify(&self) {
-        with(self, |_, _| ());
+        with_device(self, |_, _| ());
     }
 
     /// Copies the beginning of the program's memory `from` into `out`, which is no longer. Does not block.
@@ -316,7 +316,7 @@ pub trait Device: EnterDevice {
         let mut offset = 0;
         for slice in out.chunks_mut(COPY_SLICE_BYTES) {
             let part = from.part(offset, slice.len());
-            with(self, |_, kernel| part.read(kernel.memory(), &mut *slice));
+            with_device(self, |_, kernel| part.read(kernel.memory(), &mut *slice));
             offset += slice.len();
         }
     }
@@ -326,25 +326,25 @@ pub trait Device: EnterDevice {
         let mut offset = 0;
         for slice in bytes.chunks(COPY_SLICE_BYTES) {
             let part = to.part(offset, slice.len());
-            with(self, |_, kernel| part.write(kernel.memory(), slice));
+            with_device(self, |_, kernel| part.write(kernel.memory(), slice));
             offset += slice.len();
         }
     }
 
     /// Prepares this context and the collectives' context after it for use. Does not block.
     fn open_context(&self, context: Context) {
-        with(self, |adi, _| adi.open_context(context));
+        with_device(self, |adi, _| adi.open_context(context));
     }
 
     /// Checks whether this context and the collectives' context after it are unused by this process
     /// ([`Adi::context_is_idle`]). Searches all requests and unexpected messages; does not block.
     fn is_context_idle(&self, context: Context) -> bool {
-        with(self, |adi, _| adi.context_is_idle(context))
+        with_device(self, |adi, _| adi.context_is_idle(context))
     }
 
     /// Reserves, returns or checks the memory for the request of one message. Does not block. Fails with [`OutOfMemory`].
     fn reserve(&self, reserve: ReserveAction) -> Result<(), OutOfMemory> {
-        with(self, |adi, _| {
+        with_device(self, |adi, _| {
             let is_there = match reserve {
                 ReserveAction::Message { keep } => return adi.reserve_message(keep),
                 ReserveAction::FreeMessage => adi.reserve_free(),
@@ -364,14 +364,14 @@ pub trait Device: EnterDevice {
 
     /// Installs this progress hook in place of the previous one. Does not block.
     fn set_hook(&self, hook: ProgressHook) {
-        with_once(self, |adi, _| adi.set_hook(hook));
+        with_device_once(self, |adi, _| adi.set_hook(hook));
     }
 
     /// Returns the identity of this process. Does not block.
-    fn place(&self) -> ProcessIdentity {
-        with(self, |adi, _| ProcessIdentity {
+    fn identity(&self) -> ProcessIdentity {
+        with_device(self, |adi, _| ProcessIdentity {
             rank: adi.rank(),
-            here: adi.here(),
+            here: adi.own_coord(),
             shape: adi.shape(),
         })
     }
@@ -381,25 +381,25 @@ pub trait Device: EnterDevice {
     fn measure(&self, measure: MeasuredQuantity) -> u64 {
         // Separate calls: a caller of one quantity contains no code for the others.
         match measure {
-            MeasuredQuantity::Now => with(self, |_, kernel| kernel.now()),
-            MeasuredQuantity::Tick => with(self, |_, kernel| kernel.tick()),
-            MeasuredQuantity::Patience => with(self, |_, kernel| kernel.patience()),
-            MeasuredQuantity::Heap => with(self, |_, kernel| heap(kernel).bytes as u64),
-            MeasuredQuantity::HeapUsed => with(self, |_, kernel| heap(kernel).used as u64),
-            MeasuredQuantity::MpiMemory => with(self, |adi, _| adi.region().bytes() as u64),
-            MeasuredQuantity::MpiMemoryUsed => with(self, |adi, _| adi.region().used_bytes() as u64),
-            MeasuredQuantity::EagerLimit => with(self, |adi, _| adi.eager_limit() as u64),
-            MeasuredQuantity::Engine => with(self, |adi, _| {
+            MeasuredQuantity::Now => with_device(self, |_, kernel| kernel.now()),
+            MeasuredQuantity::Tick => with_device(self, |_, kernel| kernel.tick()),
+            MeasuredQuantity::Patience => with_device(self, |_, kernel| kernel.patience()),
+            MeasuredQuantity::Heap => with_device(self, |_, kernel| heap(kernel).bytes as u64),
+            MeasuredQuantity::HeapUsed => with_device(self, |_, kernel| heap(kernel).used as u64),
+            MeasuredQuantity::MpiMemory => with_device(self, |adi, _| adi.region().bytes() as u64),
+            MeasuredQuantity::MpiMemoryUsed => with_device(self, |adi, _| adi.region().used_bytes() as u64),
+            MeasuredQuantity::EagerLimit => with_device(self, |adi, _| adi.eager_limit() as u64),
+            MeasuredQuantity::Engine => with_device(self, |adi, _| {
                 let is_it = |choice: &EngineChoice| choice.name() == adi.engine();
                 EngineChoice::ALL.iter().position(is_it).unwrap_or(0) as u64
             }),
-            MeasuredQuantity::PostedReceives => with(self, |adi, _| adi.matching().posted.into()),
-            MeasuredQuantity::UnexpectedMessages => with(self, |adi, _| adi.matching().unexpected.into()),
-            MeasuredQuantity::Requests => with(self, |adi, _| adi.requests().live().into()),
+            MeasuredQuantity::PostedReceives => with_device(self, |adi, _| adi.matching().posted.into()),
+            MeasuredQuantity::UnexpectedMessages => with_device(self, |adi, _| adi.matching().unexpected.into()),
+            MeasuredQuantity::Requests => with_device(self, |adi, _| adi.requests().live().into()),
             MeasuredQuantity::RequestsIn(context) => {
-                with(self, |adi, _| adi.requests().count_in(context).into())
+                with_device(self, |adi, _| adi.requests().count_in(context).into())
             }
-            MeasuredQuantity::Counter(index) => with(self, |adi, kernel| {
+            MeasuredQuantity::Counter(index) => with_device(self, |adi, kernel| {
                 kernel.count(adi);
                 kernel.counted(index)
             }),
@@ -408,7 +408,7 @@ pub trait Device: EnterDevice {
 
     /// Sets the eager limit in bytes ([`Adi::set_eager_limit`]). Does not block.
     fn set_eager_limit(&self, bytes: usize) {
-        with(self, |adi, _| adi.set_eager_limit(bytes));
+        with_device(self, |adi, _| adi.set_eager_limit(bytes));
     }
 
     /// Aborts the job with `status`. Does not return.
@@ -421,7 +421,7 @@ pub trait Device: EnterDevice {
                 };
                 let error = MpiError {
                     rank: adi.rank().index(),
-                    here: adi.here(),
+                    here: adi.own_coord(),
                     function: error.function,
                     told: error.told,
                     heap: kernel.heap().filter(|_| error.is_about_memory),
@@ -446,7 +446,7 @@ pub trait NetworkCollectives: EnterDevice {
         let mut differs = None;
         block_until(self, &|_| CallInfo::without_peer(function), &mut |adi, kernel| {
             if !has_entered {
-                if !offers_barrier(adi, kernel) {
+                if !supports_barrier(adi, kernel) {
                     return true;
                 }
                 if is_last {
@@ -458,7 +458,7 @@ pub trait NetworkCollectives: EnterDevice {
             }
             let is_over = adi.leave_barrier();
             if is_over {
-                differs = adi.barrier_differs();
+                differs = adi.barrier_mismatch();
             }
             is_over
         });
@@ -468,10 +468,10 @@ pub trait NetworkCollectives: EnterDevice {
         }
     }
 
-    /// Blocks until this process may exit the job ([`Adi::may_leave`]): all its received messages are transmitted.
+    /// Blocks until this process may exit the job ([`Adi::may_exit`]): all its received messages are transmitted.
     fn wait_until_sent(&self, function: &'static str) {
         let note = |_: &Adi| CallInfo::without_peer(function);
-        block_until(self, &note, &mut |adi, _| adi.may_leave());
+        block_until(self, &note, &mut |adi, _| adi.may_exit());
     }
 
     /// Performs an allreduce of all processes in barrier packets. Blocks until completion, or until the program must

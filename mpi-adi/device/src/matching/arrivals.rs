@@ -25,7 +25,7 @@ pub(super) struct ArrivalTicket {
 impl ArrivalTicket {
     /// Reads the ticket of the record at `at`.
     #[inline]
-    pub fn of(region: &Region, at: BlockIndex) -> ArrivalTicket {
+    pub fn from_record(region: &Region, at: BlockIndex) -> ArrivalTicket {
         let word = region.word(at);
         ArrivalTicket {
             number: word >> 1,
@@ -79,13 +79,13 @@ impl SequenceNumbers {
 
     /// Checks whether the numbers are exhausted.
     #[inline]
-    pub fn are_out(&self) -> bool {
+    pub fn is_exhausted(&self) -> bool {
         self.next >= self.limit
     }
 
     /// Returns the next number.
     #[inline]
-    pub fn take(&mut self) -> u32 {
+    pub fn next_number(&mut self) -> u32 {
         let number = self.next;
         self.next += 1;
         number
@@ -113,7 +113,7 @@ pub(super) fn renumber<Q>(
     numbers.restart();
     while let Some(at) = next {
         next = region.next(at);
-        let word = word(queues, region.word(at), numbers.take());
+        let word = word(queues, region.word(at), numbers.next_number());
         region.set_word(at, word);
     }
     // The merge has overwritten each record's forward link, but not its backward link.
@@ -200,7 +200,7 @@ mod tests {
             tag: 0,
             context: 0,
         };
-        let record = |_| region.record_only(&mut RawMemory, envelope, 0, 0).unwrap();
+        let record = |_| region.record_without_buffer(&mut RawMemory, envelope, 0, 0).unwrap();
         let ats = (0..count).map(record).collect();
         (region, ats)
     }
@@ -209,14 +209,14 @@ mod tests {
     fn every_number_fits_its_word() {
         let mut numbers = SequenceNumbers::new(MOST_NUMBERS);
         numbers.next = MOST_NUMBERS - 1;
-        assert!(!numbers.are_out());
-        let last = numbers.take();
-        assert!(numbers.are_out());
+        assert!(!numbers.is_exhausted());
+        let last = numbers.next_number();
+        assert!(numbers.is_exhausted());
         let (mut region, ats) = recorded(2);
         for (number, is_linear) in [(0, false), (0, true), (last, false), (last, true)] {
             let ticket = ArrivalTicket { number, is_linear };
             ticket.put(&mut region, ats[0]);
-            assert_eq!(ArrivalTicket::of(&region, ats[0]), ticket);
+            assert_eq!(ArrivalTicket::from_record(&region, ats[0]), ticket);
         }
         // The kind of queue does not affect the order.
         let (number, is_linear) = (last - 1, true);
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!((lists, numbers.next), (before, 50));
         for (number, &at) in (0..).zip(&ats) {
             let is_linear = number % 3 == 0;
-            assert_eq!(ArrivalTicket::of(&region, at), ArrivalTicket { number, is_linear });
+            assert_eq!(ArrivalTicket::from_record(&region, at), ArrivalTicket { number, is_linear });
         }
         for (list, places) in [(0, vec![0]), (1, vec![1, 2]), (2, vec![]), (3, vec![3])] {
             let members = ats.iter().enumerate();

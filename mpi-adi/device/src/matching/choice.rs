@@ -51,7 +51,7 @@ impl EngineKind {
     });
 
     /// Returns the kind of the heap-allocated engine `E`.
-    pub const fn of<E: MatchingEngine>() -> EngineKind {
+    pub const fn for_engine<E: MatchingEngine>() -> EngineKind {
         EngineKind {
             fixed_bytes: |blocks, peers| E::fixed_bytes(blocks, peers) + size_of::<E>(),
             ..Self::with::<E>(|blocks, peers| {
@@ -150,8 +150,8 @@ impl Matching for SelectedEngine {
 
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
-    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
-        either!(self, arrive(requests, envelope))
+    fn match_incoming(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+        either!(self, match_incoming(requests, envelope))
     }
 
     #[cfg_attr(not(feature = "micro"), inline)]
@@ -217,8 +217,8 @@ impl Matching for SelectedEngine {
 
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
-    fn take(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
-        either!(self, take(region, pattern))
+    fn take_match(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
+        either!(self, take_match(region, pattern))
     }
 }
 
@@ -237,7 +237,7 @@ impl fmt::Display for EngineChoice {
     }
 }
 
-/// Defines the list of engines from lines `EngineChoice SelectedEngine, when it is the standard one;`.
+/// Defines the list of engines from lines `Choice Engine, when it is the standard one;`.
 macro_rules! engines {
     ($($(#[$doc:meta])* $choice:ident $engine:ty, $standard:meta;)*) => {
         /// A matching engine, by name. Code that uses this type links all engines.
@@ -258,7 +258,7 @@ macro_rules! engines {
             }
 
             /// Returns the engine with this user-visible name.
-            pub fn named(name: &str) -> Option<EngineChoice> {
+            pub fn from_name(name: &str) -> Option<EngineChoice> {
                 let is_it = |choice: &&EngineChoice| choice.name() == name;
                 EngineChoice::ALL.iter().find(is_it).copied()
             }
@@ -267,7 +267,7 @@ macro_rules! engines {
             pub const fn kind(self) -> EngineKind {
                 match self {
                     $(EngineChoice::$choice if cfg!($standard) => EngineKind::STANDARD,
-                    EngineChoice::$choice => EngineKind::of::<$engine>(),)*
+                    EngineChoice::$choice => EngineKind::for_engine::<$engine>(),)*
                 }
             }
 
@@ -289,11 +289,11 @@ engines! {
     /// [`FourD`].
     FourD FourD, any();
     /// [`PnpEngine`].
-    PnpEngine PnpEngine, any();
+    Pnp PnpEngine, any();
     /// [`ColEngine`].
-    ColEngine ColEngine, any();
+    Col ColEngine, any();
     /// [`UnifiedEngine`].
-    UnifiedEngine UnifiedEngine, any();
+    Unified UnifiedEngine, any();
     /// [`IndexedEngine`].
     #[default]
     Default IndexedEngine, not(feature = "micro");
@@ -317,12 +317,12 @@ mod tests {
     fn engines_are_known_by_their_names() {
         for &choice in EngineChoice::ALL {
             let name = choice.name();
-            assert_eq!(EngineChoice::named(name), Some(choice));
+            assert_eq!(EngineChoice::from_name(name), Some(choice));
             assert_eq!((choice.with(NameQuery), choice.kind().name), (name, name));
             let engine = (choice.kind().make)(8, 2).expect("room");
             assert_eq!((engine.name(), engine.clone().name()), (name, name));
         }
-        assert_eq!(EngineChoice::named("Fourd"), None);
+        assert_eq!(EngineChoice::from_name("Fourd"), None);
     }
 
     /// Exactly one engine is embedded in the device: that of the build profile.

@@ -55,7 +55,7 @@ use alloc::boxed::Box;
 use core::num::NonZeroU16;
 
 use super::engine::{MessageClass, OPERATIONS};
-use super::queues::{ByKind, QueueElement, SingleQueue, ElementQueues, QueueSearch, most_queues};
+use super::queues::{ByKind, QueueElement, SingleQueue, ElementQueues, QueueSearch, max_queues};
 use super::split::{SplitDesign, SplitEngine};
 use crate::try_box::try_boxed_slice;
 use crate::envelope::{Context, MatchPattern, Rank};
@@ -161,7 +161,7 @@ pub struct CollectiveQueues<I> {
 
 /// Returns the maximum number of levels that `queues` queues can form: each level of a collective has more queues than
 /// the previous one.
-fn most_levels(mut queues: usize) -> usize {
+fn max_levels(mut queues: usize) -> usize {
     let mut levels = 0;
     for size in 1.. {
         let more = (queues / size).min(OPERATIONS.into());
@@ -182,7 +182,7 @@ fn place(operation: u8, context: Context) -> usize {
 /// Returns the collective and the source of an element without wildcards. The collective is `None` for a tag that
 /// belongs to none.
 fn exact(pattern: &MatchPattern) -> Option<(Option<u8>, Rank)> {
-    let MessageClass::Collective { operation } = MessageClass::of(pattern.context(), pattern.tag()) else {
+    let MessageClass::Collective { operation } = MessageClass::from_criteria(pattern.context(), pattern.tag()) else {
         return None;
     };
     pattern.tag()?;
@@ -220,7 +220,7 @@ impl<I: QueueElement> CollectiveQueues<I> {
     }
 
     /// Updates the set for a new element.
-    fn comes(&mut self, operation: u8, context: Context, source: Rank, serial: SequenceNumber) {
+    fn note_arrival(&mut self, operation: u8, context: Context, source: Rank, serial: SequenceNumber) {
         let set = &mut self.sets[place(operation, context)];
         if *set == ParameterSetState::Free {
             *set = ParameterSetState::Profiling(CallProfile {
@@ -285,14 +285,14 @@ impl<I: QueueElement> CollectiveQueues<I> {
 
 impl<I: QueueElement> ElementQueues<I> for CollectiveQueues<I> {
     fn fixed_bytes(peers: usize) -> usize {
-        let queues = most_queues(peers);
+        let queues = max_queues(peers);
         queues * size_of::<ListEnds<I>>()
-            + most_levels(queues) * size_of::<CollectiveLevel>()
+            + max_levels(queues) * size_of::<CollectiveLevel>()
             + usize::from(OPERATIONS) * COMMUNICATORS * size_of::<ParameterSetState>()
     }
 
     fn new(peers: usize) -> Option<Self> {
-        let queues = most_queues(peers);
+        let queues = max_queues(peers);
         let level = CollectiveLevel {
             since: 0,
             first: 0,
@@ -304,7 +304,7 @@ impl<I: QueueElement> ElementQueues<I> for CollectiveQueues<I> {
             profiling: ListEnds::default(),
             dedicated: try_boxed_slice(ListEnds::default(), queues)?,
             used: 0,
-            levels: try_boxed_slice(level, most_levels(queues))?,
+            levels: try_boxed_slice(level, max_levels(queues))?,
             made: 0,
             chains: [None; OPERATIONS as usize],
             sets: try_boxed_slice(ParameterSetState::Free, usize::from(OPERATIONS) * COMMUNICATORS)?,
@@ -314,7 +314,7 @@ impl<I: QueueElement> ElementQueues<I> for CollectiveQueues<I> {
     fn push(&mut self, store: &mut I::Store, at: I) {
         let (pattern, serial) = (I::pattern(store, at), I::serial(store, at));
         if let Some((Some(operation), source)) = exact(&pattern) {
-            self.comes(operation, pattern.context(), source, serial);
+            self.note_arrival(operation, pattern.context(), source, serial);
         }
         self.owner(&pattern, serial).push(store, at);
     }

@@ -95,7 +95,7 @@ pub enum MessageClass {
 impl MessageClass {
     /// Returns the class of a message with this envelope, or of a receive with this pattern.
     #[inline]
-    pub fn of(context: Context, tag: Option<Tag>) -> MessageClass {
+    pub fn from_criteria(context: Context, tag: Option<Tag>) -> MessageClass {
         if context & 1 == 0 {
             return MessageClass::PointToPoint;
         }
@@ -123,10 +123,10 @@ pub struct OutOfSpace;
 ///
 /// | operation | calls |
 /// |---|---|
-/// | start a receive | [`take`](Matching::take), then [`post`](Matching::post) if nothing matched |
-/// | message arrival | [`arrive`](Matching::arrive); then [`unpost`](Matching::unpost), or [`record`](Matching::record) if the message is recorded |
+/// | start a receive | [`take`](Matching::take_match), then [`post`](Matching::post) if nothing matched |
+/// | message arrival | [`arrive`](Matching::match_incoming); then [`unpost`](Matching::unpost), or [`record`](Matching::record) if the message is recorded |
 /// | probe | [`probe`](Matching::probe) |
-/// | matched probe | [`take`](Matching::take) |
+/// | matched probe | [`take`](Matching::take_match) |
 /// | cancel a posted receive | [`unpost`](Matching::unpost) |
 /// | cancel a sent message, regardless of its record | [`find_record`](Matching::find_record), then [`unrecord`](Matching::unrecord) |
 /// | create and free a communicator | [`open`](Matching::open), [`context_is_idle`](Matching::context_is_idle) |
@@ -159,7 +159,7 @@ pub trait Matching: BoxedCopy + fmt::Debug + Send {
     fn unpost(&mut self, requests: &mut RequestPool, slot: Slot);
 
     /// Returns the first posted receive that matches `envelope`. It remains posted.
-    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot>;
+    fn match_incoming(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot>;
 
     /// Returns the posted receive that is compared with every message first. `None` if the engine cannot determine it
     /// in constant time.
@@ -168,7 +168,7 @@ pub trait Matching: BoxedCopy + fmt::Debug + Send {
     }
 
     /// Removes [that receive](Matching::first_posted), which matched a message. `next` was linked after it. Replaces
-    /// the calls [`arrive`](Matching::arrive) and [`unpost`](Matching::unpost).
+    /// the calls [`arrive`](Matching::match_incoming) and [`unpost`](Matching::unpost).
     fn take_first(&mut self, requests: &mut RequestPool, next: Option<Slot>) {
         let _ = (requests, next);
         unreachable!("an engine that knows of no first receive")
@@ -218,7 +218,7 @@ pub trait Matching: BoxedCopy + fmt::Debug + Send {
 
     /// Removes and returns the first recorded message that matches `pattern`.
     #[inline]
-    fn take(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
+    fn take_match(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
         let at = self.probe(region, pattern)?;
         self.unrecord(region, at);
         Some(at)

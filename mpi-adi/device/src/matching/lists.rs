@@ -26,7 +26,7 @@ impl Matching for ListEngine {
     }
 
     #[inline]
-    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+    fn match_incoming(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
         let requests = &*requests;
         let (found, hops) = self.posted.find(requests, |slot| {
             requests.posted(slot).pattern.matches(envelope)

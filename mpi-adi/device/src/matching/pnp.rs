@@ -53,7 +53,7 @@
 use alloc::boxed::Box;
 use core::num::NonZeroU32;
 
-use super::queues::{QueueElement, ElementQueues, QueueSearch, most_queues};
+use super::queues::{QueueElement, ElementQueues, QueueSearch, max_queues};
 use super::split::{SplitDesign, SplitEngine};
 use crate::try_box::try_boxed_slice;
 use crate::envelope::{MatchPattern, Rank};
@@ -230,14 +230,14 @@ impl<I: QueueElement> PartnerQueues<I> {
 
 impl<I: QueueElement> ElementQueues<I> for PartnerQueues<I> {
     fn fixed_bytes(peers: usize) -> usize {
-        let queues = most_queues(peers);
+        let queues = max_queues(peers);
         queues * size_of::<ListEnds<I>>()
             + queues / 2 * size_of::<QueueLevel>()
             + table_places(queues) * size_of::<Option<Partner>>()
     }
 
     fn new(peers: usize) -> Option<Self> {
-        let queues = most_queues(peers);
+        let queues = max_queues(peers);
         let level = QueueLevel {
             since: 0,
             shared: 0,

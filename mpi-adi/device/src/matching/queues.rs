@@ -18,7 +18,7 @@ use crate::request::RequestPool;
 pub(super) const QUEUES_PER_ROOT: usize = 8;
 
 /// Returns the maximum queues of a structure in a job of `peers` processes: k x sqrt(n).
-pub(super) fn most_queues(peers: usize) -> usize {
+pub(super) fn max_queues(peers: usize) -> usize {
     let square = QUEUES_PER_ROOT * QUEUES_PER_ROOT;
     peers.saturating_mul(square).isqrt()
 }
@@ -202,7 +202,7 @@ pub struct ByKind<P, C> {
 }
 
 fn kind(pattern: &MatchPattern) -> MessageClass {
-    MessageClass::of(pattern.context(), pattern.tag())
+    MessageClass::from_criteria(pattern.context(), pattern.tag())
 }
 
 impl<I: QueueElement, P: ElementQueues<I>, C: ElementQueues<I>> ElementQueues<I> for ByKind<P, C> {
@@ -244,7 +244,7 @@ impl<I: QueueElement, P: ElementQueues<I>, C: ElementQueues<I>> ElementQueues<I>
     }
 
     fn forget(&mut self, context: Context) {
-        match MessageClass::of(context, None) {
+        match MessageClass::from_criteria(context, None) {
             MessageClass::PointToPoint => self.point_to_point.forget(context),
             MessageClass::Collective { .. } => self.collective.forget(context),
         }

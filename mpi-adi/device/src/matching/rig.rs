@@ -74,7 +74,7 @@ impl<E: MatchingEngine> MatchingFixture<E> {
 
     /// Starts a receive, which matches or is posted.
     pub(super) fn receive(&mut self, pattern: MatchPattern) -> Result<BlockIndex, Slot> {
-        match self.engine.take(&mut self.region, &pattern) {
+        match self.engine.take_match(&mut self.region, &pattern) {
             Some(at) => {
                 self.region.release(&mut RawMemory, at);
                 Ok(at)
@@ -85,7 +85,7 @@ impl<E: MatchingEngine> MatchingFixture<E> {
 
     /// Handles the arrival of a message. Returns the matching receive.
     pub(super) fn arrive(&mut self, envelope: Envelope) -> Option<Slot> {
-        let slot = self.engine.arrive(&mut self.requests, &envelope)?;
+        let slot = self.engine.match_incoming(&mut self.requests, &envelope)?;
         self.cancel(slot);
         Some(slot)
     }
@@ -95,7 +95,7 @@ impl<E: MatchingEngine> MatchingFixture<E> {
         let sender = self.sends;
         let at = self
             .region
-            .record_only(&mut RawMemory, envelope, 0, sender)?;
+            .record_without_buffer(&mut RawMemory, envelope, 0, sender)?;
         self.sends += 1;
         self.engine.record(&mut self.region, at);
         Some(at)
@@ -114,7 +114,7 @@ impl<E: MatchingEngine> MatchingFixture<E> {
         self.engine.unpost(&mut self.requests, slot);
         let id = self.requests.id(slot);
         self.requests.cancel_receive(slot);
-        self.requests.conclude(id).unwrap();
+        self.requests.take_completed(id).unwrap();
     }
 
     /// Cancels a recorded message for its sender.

@@ -87,7 +87,7 @@ impl<D: SplitDesign> Matching for SplitEngine<D> {
         self.measures.unposted();
     }
 
-    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+    fn match_incoming(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
         let mut search = QueueSearch::new(requests, |slot| {
             requests.posted(slot).pattern.matches(envelope)
         });
@@ -98,10 +98,10 @@ impl<D: SplitDesign> Matching for SplitEngine<D> {
     }
 
     fn record(&mut self, region: &mut Region, at: BlockIndex) {
-        if self.numbers.are_out() {
+        if self.numbers.is_exhausted() {
             self.renumber(region);
         }
-        region.set_word(at, self.numbers.take());
+        region.set_word(at, self.numbers.next_number());
         self.unexpected.push(region, at);
         self.measures.recorded();
     }

@@ -62,7 +62,7 @@ impl BlockArray {
         let start = self.find(hint..len, count);
         let start = start.or_else(|| self.find(0..len.min(hint + count), count))?;
         self.mark(start, count, true);
-        Some(self.took(start, count))
+        Some(self.count_taken(start, count))
     }
 
     /// Returns the start of the first run of `count` free blocks in the range.
@@ -100,7 +100,7 @@ impl BlockArray {
 
     /// Updates the counters for an allocated run and returns its start.
     #[inline]
-    fn took(&mut self, start: u32, count: u32) -> u32 {
+    fn count_taken(&mut self, start: u32, count: u32) -> u32 {
         let end = start + count;
         self.free -= count;
         self.hint = if end as usize == self.blocks.len() {

@@ -220,7 +220,7 @@ pub trait UserMemory {
     }
 
     /// Returns the number of blocks of [`BLOCK_BYTES`](blocks::BLOCK_BYTES) available for a loan; 0 if loans are not
-    /// supported. When it grows other than by [`UserMemory::take_back`], the host environment calls
+    /// supported. When it grows other than by [`UserMemory::return_loan`], the host environment calls
     /// [`Adi::heap_freed`](crate::Adi::heap_freed).
     fn spare_blocks(&self) -> u32 {
         0
@@ -234,12 +234,12 @@ pub trait UserMemory {
 
     /// Returns this memory as a trait object, which one-sided communication requires. Returns `None` if it is not
     /// supported.
-    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+    fn full_access(&mut self) -> Option<&mut dyn UserMemory> {
         None
     }
 
     /// Takes back a loan.
-    fn take_back(&mut self, loan: BlockArray) {
+    fn return_loan(&mut self, loan: BlockArray) {
         drop(loan);
     }
 }
@@ -365,7 +365,7 @@ unsafe fn copy_run(from: *const u8, to: *mut u8, bytes: usize) {
 }
 
 impl UserMemory for RawMemory {
-    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+    fn full_access(&mut self) -> Option<&mut dyn UserMemory> {
         Some(self)
     }
 

@@ -36,7 +36,7 @@ const PLACES: usize = if cfg!(feature = "borrow") {
 /// Maximum blocks of a loan (16 MiB).
 pub const MAX_LOAN_BLOCKS: u32 = (MAX_BLOCKS / MAX_LOANS) as u32;
 /// Minimum size of a further loan, as a divisor of the total borrowed. A smaller loan does not justify a slot.
-const LEAST_GROWTH: u32 = 4;
+const MIN_GROWTH: u32 = 4;
 /// Low watermark, as a divisor of the reserve. Below it, sources are notified and stop sending eagerly (back-pressure).
 pub const LOW_WATERMARK: u32 = 4;
 /// Blocks of the first loan, if it is sufficient and available.
@@ -217,7 +217,7 @@ impl Region {
     }
 
     /// Reduces the generation bits of record IDs, for a model checker.
-    pub(crate) fn narrow_names(&mut self, bits: u32) {
+    pub(crate) fn narrow_ids(&mut self, bits: u32) {
         self.name_bits = GenerationBits::new(bits.min(RECORD_GENERATION_BITS));
     }
 
@@ -314,7 +314,7 @@ impl Region {
             return 0;
         }
         // A few loans must hold all borrowed memory, even if memory becomes free in small pieces.
-        let too_little = spare < self.lent() / LEAST_GROWTH;
+        let too_little = spare < self.lent() / MIN_GROWTH;
         let none = too_little || self.loans.iter().all(Option::is_some);
         if none { 0 } else { spare }
     }
@@ -329,12 +329,12 @@ impl Region {
             Some(start) => BlockIndex::new(start),
             None => self.take_lent_run(memory, count)?,
         };
-        self.took(count);
+        self.count_taken(count);
         Some(run)
     }
 
     #[inline]
-    fn took(&mut self, count: u32) {
+    fn count_taken(&mut self, count: u32) {
         self.used += count;
         self.free -= count;
         self.peak_blocks = self.peak_blocks.max(self.used);
@@ -356,7 +356,7 @@ impl Region {
     }
 
     /// Returns the block index of offset `start` in loan `at`.
-    fn lent_block_name(at: usize, start: u32) -> BlockIndex {
+    fn lent_block_index(at: usize, start: u32) -> BlockIndex {
         BlockIndex::new(MAX_BLOCKS as u32 + at as u32 * MAX_LOAN_BLOCKS + start)
     }
 
@@ -365,7 +365,7 @@ impl Region {
     fn take_run_of_loans(&mut self, count: u32) -> Option<BlockIndex> {
         let lent = self.loans.iter_mut().enumerate();
         let mut lent = lent.filter_map(|(at, loan)| Some((at, loan.as_mut()?)));
-        lent.find_map(|(at, loan)| Some(Self::lent_block_name(at, loan.take_run(count)?)))
+        lent.find_map(|(at, loan)| Some(Self::lent_block_index(at, loan.take_run(count)?)))
     }
 
     /// Borrows up to `spare` blocks and allocates a run of `count` from them, if a loan slot is free.
@@ -396,7 +396,7 @@ impl Region {
         self.free += loan.len() as u32;
         self.loans[at] = Some(loan);
         self.peak_lent = self.peak_lent.max(self.lent());
-        start.map(|start| Self::lent_block_name(at, start))
+        start.map(|start| Self::lent_block_index(at, start))
     }
 
     #[inline]
@@ -419,7 +419,7 @@ impl Region {
             && let Some(loan) = slot.take()
         {
             self.free -= loan.len() as u32;
-            memory.take_back(loan);
+            memory.return_loan(loan);
         }
     }
 
@@ -492,7 +492,7 @@ impl Region {
     /// Allocates a record of a completely received message and copies `data` into its buffer. Returns `None` if the
     /// memory is full.
     #[inline]
-    pub fn record_whole<M: UserMemory + ?Sized>(
+    pub fn record_complete<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         envelope: Envelope,
@@ -505,7 +505,7 @@ impl Region {
     }
 
     /// Allocates a record without a buffer. Returns `None` if the memory is full.
-    pub fn record_only<M: UserMemory + ?Sized>(
+    pub fn record_without_buffer<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         envelope: Envelope,
@@ -538,7 +538,7 @@ impl Region {
         let name_bits = self.name_bits;
         let block = self.block_mut(at);
         let generation = Generation::from_byte(block[field::GENERATION]).next(name_bits);
-        let (kind, word, receive) = held(record.holding);
+        let (kind, word, receive) = encode_data(record.holding);
         let [low, high] = record.envelope.context.to_le_bytes();
         let context = u32::from_le_bytes([low, high, kind, generation.to_byte()]);
         put(block, field::SOURCE, record.envelope.source.index());
@@ -560,7 +560,7 @@ impl Region {
 
     /// Updates the data state of the record at `at`.
     pub fn set_holding(&mut self, at: BlockIndex, holding: RecordData) {
-        write_holding(self.block_mut(at), holding);
+        write_data(self.block_mut(at), holding);
     }
 
     /// Returns the wire ID of the record at `at`.
@@ -622,7 +622,7 @@ impl Region {
             Some(block) => BlockIndex::new(block),
             None => self.take_run_of_loans(1)?,
         };
-        self.took(1);
+        self.count_taken(1);
         self.extended += 1;
         self.set_word(at, EXTENDED | block.index());
         Some(block)
@@ -706,7 +706,7 @@ impl Region {
 
     /// Checks whether the record at `at` matches `pattern`, and returns its successor in the list.
     #[inline]
-    pub(crate) fn look(&self, at: BlockIndex, pattern: &MatchPattern) -> (bool, Option<BlockIndex>) {
+    pub(crate) fn check_match(&self, at: BlockIndex, pattern: &MatchPattern) -> (bool, Option<BlockIndex>) {
         let block = self.block(at);
         let next = BlockIndex::from_word(get(block, field::NEXT));
         (pattern.matches(&envelope(block)), next)
@@ -722,7 +722,7 @@ fn envelope(block: &Block) -> Envelope {
 }
 
 /// Encodes the data state of a record: its kind, a word, and the receive's ID if any.
-fn held(holding: RecordData) -> (u8, u32, Option<u32>) {
+fn encode_data(holding: RecordData) -> (u8, u32, Option<u32>) {
     match holding {
         RecordData::None { sender } => (KIND_NOTHING, sender, None),
         RecordData::Buffer { received } => (KIND_BUFFER, received, None),
@@ -730,8 +730,8 @@ fn held(holding: RecordData) -> (u8, u32, Option<u32>) {
     }
 }
 
-fn write_holding(block: &mut Block, holding: RecordData) {
-    let (kind, word, receive) = held(holding);
+fn write_data(block: &mut Block, holding: RecordData) {
+    let (kind, word, receive) = encode_data(holding);
     block[field::KIND] = kind;
     put(block, field::SENDER_OR_RECEIVED, word);
     if let Some(receive) = receive {
@@ -867,7 +867,7 @@ mod tests {
             self.spare = self.spare.checked_sub(count)?;
             Some(blocks(count as usize))
         }
-        fn take_back(&mut self, loan: BlockArray) {
+        fn return_loan(&mut self, loan: BlockArray) {
             assert!(loan.is_empty());
             self.spare += loan.len() as u32;
         }
@@ -909,7 +909,7 @@ mod tests {
             (None, 0, 0)
         );
         let again = region
-            .record_only(&mut RawMemory, envelope(6), 0, 1)
+            .record_without_buffer(&mut RawMemory, envelope(6), 0, 1)
             .unwrap();
         assert_eq!(
             region.find(id),
@@ -922,7 +922,7 @@ mod tests {
     fn names_that_name_nothing_find_nothing() {
         let mut region = region(2);
         region
-            .record_only(&mut RawMemory, envelope(1), 0, 0)
+            .record_without_buffer(&mut RawMemory, envelope(1), 0, 0)
             .unwrap();
         for target in 0..1 << 16 {
             let id = RecordId(RecordId::FLAG | target << 15 | target & 0xFF);
@@ -1013,7 +1013,7 @@ mod tests {
         let mut lender = LendingMemory { spare: 100 };
         let mut region = region(0);
         let take = |region: &mut Region, lender: &mut LendingMemory| {
-            region.record_only(lender, envelope(1), 0, 0)
+            region.record_without_buffer(lender, envelope(1), 0, 0)
         };
         let records: Vec<BlockIndex> =
             core::iter::from_fn(|| take(&mut region, &mut lender)).collect();
@@ -1038,8 +1038,8 @@ mod tests {
         let mut region = region(1);
         let mut liar = LyingMemory(9);
         assert_eq!(region.free_blocks(&liar), 10);
-        region.record_only(&mut liar, envelope(0), 0, 0).unwrap();
-        assert_eq!(region.record_only(&mut liar, envelope(0), 0, 0), None);
+        region.record_without_buffer(&mut liar, envelope(0), 0, 0).unwrap();
+        assert_eq!(region.record_without_buffer(&mut liar, envelope(0), 0, 0), None);
         assert_eq!(region.free_blocks(&liar), 0);
         assert_eq!(
             region.free_blocks(&LyingMemory(8)),
@@ -1057,7 +1057,7 @@ mod tests {
             assert_eq!(region.bytes(), blocks * BLOCK_BYTES);
             for free in (0..blocks).rev() {
                 region
-                    .record_only(&mut RawMemory, envelope(0), 0, 0)
+                    .record_without_buffer(&mut RawMemory, envelope(0), 0, 0)
                     .unwrap();
                 assert_eq!(region.is_low(&RawMemory), free < blocks / 4, "{free}");
                 assert!(!region.is_low(&LendingMemory { spare: 1 }));
@@ -1087,7 +1087,7 @@ mod tests {
             self.spare -= count;
             Some(blocks(count as usize))
         }
-        fn take_back(&mut self, loan: BlockArray) {
+        fn return_loan(&mut self, loan: BlockArray) {
             self.spare += loan.len() as u32;
         }
     }
@@ -1132,7 +1132,7 @@ mod tests {
         let mut memory = LendingMemory { spare: 128 };
         let mut region = region(0);
         let take = |region: &mut Region, memory: &mut LendingMemory| {
-            region.record_only(memory, envelope(0), 0, 0).is_some()
+            region.record_without_buffer(memory, envelope(0), 0, 0).is_some()
         };
         for _ in 0..128 {
             assert!(take(&mut region, &mut memory));
@@ -1157,11 +1157,11 @@ mod tests {
         let mut region = region(0);
         for _ in 0..MAX_LOANS {
             assert!(region.free_blocks(&memory) > 0);
-            let record = region.record_only(&mut memory, envelope(0), 0, 0);
+            let record = region.record_without_buffer(&mut memory, envelope(0), 0, 0);
             assert!(record.is_some());
         }
         assert_eq!(region.free_blocks(&memory), 0);
-        assert_eq!(region.record_only(&mut memory, envelope(0), 0, 0), None);
+        assert_eq!(region.record_without_buffer(&mut memory, envelope(0), 0, 0), None);
         assert!(region.is_low(&memory) || region.bytes() == 0);
     }
 
@@ -1194,7 +1194,7 @@ mod tests {
             tag: 0x0506_0708,
             context: 0x090A,
         };
-        let at = region.record_only(&mut RawMemory, envelope, 0, 0).unwrap();
+        let at = region.record_without_buffer(&mut RawMemory, envelope, 0, 0).unwrap();
         assert_eq!(region.record(at).unwrap().envelope, envelope);
     }
 

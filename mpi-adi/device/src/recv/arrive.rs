@@ -21,16 +21,16 @@ use msg_layer::ReplyPacket;
 impl<R: ProtocolRules> Adi<R> {
     /// Handles an RTS with inline data on the fast path: receives it into the matching posted receive, or records it
     /// with its data. Requires that no source has rejected messages, so only the first two rows of [`decide`]'s table
-    /// apply. Returns `None` if this fails; otherwise the result of [`Adi::take_rts`].
+    /// apply. Returns `None` if this fails; otherwise the result of [`Adi::receive_rts`].
     #[inline]
-    pub(crate) fn take_at_once<M: UserMemory + ?Sized>(
+    pub(crate) fn receive_rts_fast<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         source: Rank,
         rts: &Rts,
         data: &[u8],
     ) -> Option<Option<ReplyPacket>> {
-        let plain = self.peers.are_all_clear() && rts.is(Rts::INLINE) && !rts.is(Rts::MORE);
+        let plain = self.peers.has_no_rejected() && rts.is(Rts::INLINE) && !rts.is(Rts::MORE);
         if !plain || self.peers.ages(source).from != rts.age {
             return None;
         }
@@ -40,7 +40,7 @@ impl<R: ProtocolRules> Adi<R> {
         };
         match self.finish_first(&matched) {
             Some(span) => memory.write(span, 0, &data[..matched.wanted(span) as usize]),
-            None => self.match_at_once(memory, &matched.envelope, rts, data)?,
+            None => self.match_rts_fast(memory, &matched.envelope, rts, data)?,
         }
         self.stats.cts_sent += 1;
         let fields = ReplyFields {
@@ -53,20 +53,20 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Matches an RTS of the fast path with any posted receive, or records it.
     #[inline]
-    fn match_at_once<M: UserMemory + ?Sized>(
+    fn match_rts_fast<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         envelope: &Envelope,
         rts: &Rts,
         data: &[u8],
     ) -> Option<()> {
-        match self.matching.arrive(&mut self.requests, envelope) {
-            Some(slot) if self.requests.holds(slot) => return None,
+        match self.matching.match_incoming(&mut self.requests, envelope) {
+            Some(slot) if self.requests.is_mprobe(slot) => return None,
             Some(slot) => {
                 self.unpost(slot);
                 self.accept(memory, slot, envelope, rts, data);
             }
-            None => self.record_at_once(memory, envelope, rts, data)?,
+            None => self.record_rts_fast(memory, envelope, rts, data)?,
         }
         self.receiver.probes.taken(envelope);
         Some(())
@@ -74,7 +74,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Records an unmatched message with its inline data; returns `None` when rules or memory prevent it.
     #[inline]
-    fn record_at_once<M: UserMemory + ?Sized>(
+    fn record_rts_fast<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         envelope: &Envelope,
@@ -85,13 +85,13 @@ impl<R: ProtocolRules> Adi<R> {
         if rts.is(Rts::SYNCHRONOUS) || !recordable {
             return None;
         }
-        let at = self.region.record_whole(memory, *envelope, data)?;
+        let at = self.region.record_complete(memory, *envelope, data)?;
         self.matching.record(&mut self.region, at);
         Some(())
     }
 
     /// Decides on an RTS and carries the decision out. Returns `None` when the acknowledgement is delayed.
-    pub(crate) fn take_rts<M: UserMemory + ?Sized>(
+    pub(crate) fn receive_rts<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         source: Rank,
@@ -99,10 +99,10 @@ impl<R: ProtocolRules> Adi<R> {
         data: &[u8],
     ) -> Option<ReplyPacket> {
         let envelope = rts.envelope(source);
-        let standing = self.peers.standing(source);
+        let standing = self.peers.source_state(source);
         let ages_equal = self.peers.ages(source).from == rts.age;
         let posted = if ages_equal {
-            self.matching.arrive(&mut self.requests, &envelope)
+            self.matching.match_incoming(&mut self.requests, &envelope)
         } else {
             None
         };
@@ -117,7 +117,7 @@ impl<R: ProtocolRules> Adi<R> {
         let recordable = rts.is(Rts::IN_ORDER) && !refused_before || !rules.records_in_order();
         let verdict = decide(ages_equal && !early, posted, || {
             if recordable {
-                self.make_room(
+                self.create_record(
                     memory,
                     &envelope,
                     rts.length,
@@ -133,7 +133,7 @@ impl<R: ProtocolRules> Adi<R> {
             flags: flag_if(!ages_equal || early, ReplyFields::STALE),
             ..ReplyFields::default()
         };
-        let (handler, fields) = self.carry_out(memory, &envelope, &verdict, fields, rts, data);
+        let (handler, fields) = self.apply_decision(memory, &envelope, &verdict, fields, rts, data);
         if let RtsDecision::Reject { failed: true } = verdict
             && !posted_since
         {
@@ -142,8 +142,8 @@ impl<R: ProtocolRules> Adi<R> {
             self.receiver.probes.refused(ProbedMessage { envelope, length });
         }
         if ages_equal {
-            self.note_verdict(source, &verdict, rts);
-            self.go_on(memory, source, standing);
+            self.update_source_state(source, &verdict, rts);
+            self.advance_restarts(memory, source, standing);
         }
         self.answer(memory, source, rts, handler, fields)
     }
@@ -151,7 +151,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Carries out the decision on an RTS; returns the handler ID and the fields of the reply.
     // Only one caller.
     #[inline(always)]
-    fn carry_out<M: UserMemory + ?Sized>(
+    fn apply_decision<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         envelope: &Envelope,
@@ -162,12 +162,12 @@ impl<R: ProtocolRules> Adi<R> {
     ) -> (u8, ReplyFields) {
         let source = envelope.source;
         match *verdict {
-            RtsDecision::Receive(slot) if self.requests.holds(slot) => {
+            RtsDecision::Receive(slot) if self.requests.is_mprobe(slot) => {
                 let matched = MatchedMessage {
                     envelope: *envelope,
                     length: rts.length,
                 };
-                self.hold_back(slot, matched, rts.request);
+                self.defer_with_nctsd(slot, matched, rts.request);
                 self.stats.nctsd_sent += 1;
                 (wire::NCTSD, fields)
             }
@@ -180,7 +180,7 @@ impl<R: ProtocolRules> Adi<R> {
             RtsDecision::Buffer(at) => {
                 self.receiver.probes.taken(envelope);
                 self.stats.cts_sent += 1;
-                (wire::CTS, self.buffer(source, at, rts, data))
+                (wire::CTS, self.accept_into_buffer(source, at, rts, data))
             }
             RtsDecision::Record(at) => {
                 self.receiver.probes.taken(envelope);
@@ -196,20 +196,20 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Updates the flow-control state of `source` after this decision on an RTS under the current age.
-    pub(crate) fn note_verdict(
+    pub(crate) fn update_source_state(
         &mut self,
         source: Rank,
         verdict: &RtsDecision<Slot, BlockIndex>,
         rts: &Rts,
     ) {
         match verdict {
-            RtsDecision::Reject { failed: true } => self.peers.refused(source),
+            RtsDecision::Reject { failed: true } => self.peers.note_rejected(source),
             RtsDecision::Reject { failed: false } => {
-                self.peers.accepted(source, true, rts.is(Rts::FOLLOWS))
+                self.peers.note_accepted(source, true, rts.is(Rts::FOLLOWS))
             }
             _ => self
                 .peers
-                .accepted(source, rts.is(Rts::MORE), rts.is(Rts::FOLLOWS)),
+                .note_accepted(source, rts.is(Rts::MORE), rts.is(Rts::FOLLOWS)),
         }
     }
 
@@ -230,7 +230,7 @@ impl<R: ProtocolRules> Adi<R> {
         if rts.is(Rts::INLINE) {
             let span = self.requests.span(slot);
             memory.write(span, 0, &data[..matched.wanted(span) as usize]);
-            self.received(slot, matched);
+            self.complete_receive(slot, matched);
             ReplyFields {
                 request: rts.request,
                 flags: ReplyFields::COMPLETE,
@@ -238,13 +238,13 @@ impl<R: ProtocolRules> Adi<R> {
             }
         } else {
             let fields = self.clear_to_send(slot, matched, rts.request);
-            self.stream(envelope.source, rts, fields)
+            self.accept_stream(envelope.source, rts, fields)
         }
     }
 
     /// Completes the CTS `fields` for a long message: receives its eager data if it is in flight and a list entry is
     /// free.
-    pub(crate) fn stream(&mut self, source: Rank, rts: &Rts, fields: ReplyFields) -> ReplyFields {
+    pub(crate) fn accept_stream(&mut self, source: Rank, rts: &Rts, fields: ReplyFields) -> ReplyFields {
         let eager = EagerReceive {
             source,
             request: rts.request,
@@ -257,7 +257,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Completes the record with a buffer at `at` for an RTS.
-    pub(crate) fn buffer(
+    pub(crate) fn accept_into_buffer(
         &mut self,
         source: Rank,
         at: BlockIndex,
@@ -281,12 +281,12 @@ impl<R: ProtocolRules> Adi<R> {
                 wanted: rts.length,
                 ..ReplyFields::default()
             };
-            self.stream(source, rts, fields)
+            self.accept_stream(source, rts, fields)
         }
     }
 
     /// Creates the best record that memory allows, for a message with the sender's ID `sender`.
-    pub(crate) fn make_room<M: UserMemory + ?Sized>(
+    pub(crate) fn create_record<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         envelope: &Envelope,
@@ -298,7 +298,7 @@ impl<R: ProtocolRules> Adi<R> {
         if !is_synchronous && let Some(at) = region.record_with_buffer(memory, *envelope, length) {
             return RecordedMessage::WithBuffer(at);
         }
-        match region.record_only(memory, *envelope, length, sender) {
+        match region.record_without_buffer(memory, *envelope, length, sender) {
             Some(at) => RecordedMessage::WithoutBuffer(at),
             None => RecordedMessage::None,
         }
@@ -306,13 +306,13 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Dequeues the delayed acknowledgement to `source`, if any, to piggyback it.
     #[inline]
-    pub(crate) fn take_deferred(&mut self, source: Rank) -> Option<DelayedAck> {
-        let at = self.deferred_to(source)?;
+    pub(crate) fn take_delayed_ack(&mut self, source: Rank) -> Option<DelayedAck> {
+        let at = self.delayed_ack_index(source)?;
         Some(self.receiver.deferred.swap_remove(at))
     }
 
     #[inline]
-    fn deferred_to(&self, source: Rank) -> Option<usize> {
+    fn delayed_ack_index(&self, source: Rank) -> Option<usize> {
         let mut all = self.receiver.deferred.iter();
         all.position(|deferred| deferred.source == source)
     }
@@ -328,7 +328,7 @@ impl<R: ProtocolRules> Adi<R> {
         fields: ReplyFields,
     ) -> Option<ReplyPacket> {
         let scarce = self.region.is_low(memory);
-        let earlier = self.deferred_to(source);
+        let earlier = self.delayed_ack_index(source);
         let before = earlier.map_or(0, |at| self.receiver.deferred[at].count);
         let deferred = DelayedAck {
             source,
@@ -340,7 +340,7 @@ impl<R: ProtocolRules> Adi<R> {
             && fields.is(ReplyFields::COMPLETE)
             && !scarce
             && deferred.count < SHARED_ANSWER
-            && (self.peers.are_all_clear() || self.peers.standing(source) == SourceState::Clear);
+            && (self.peers.has_no_rejected() || self.peers.source_state(source) == SourceState::Clear);
         match earlier {
             Some(at) if may_wait => {
                 // The most recently updated one is the last.
@@ -366,7 +366,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Handles CANCEL. Discards a message that was rejected, or that has a record here without a matching receive.
     /// Otherwise its CTS is in flight, and the sender uses that as the reply.
-    pub(crate) fn take_cancel<M: UserMemory + ?Sized>(
+    pub(crate) fn handle_cancel<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         source: Rank,

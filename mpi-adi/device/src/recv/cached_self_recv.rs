@@ -29,7 +29,7 @@ pub(crate) enum CacheState {
 }
 
 impl CachedSelfRecv {
-    pub const NOTHING: CachedSelfRecv = CachedSelfRecv {
+    pub const EMPTY: CachedSelfRecv = CachedSelfRecv {
         state: CacheState::Empty,
         tag: 0,
         context: 0,

@@ -21,7 +21,7 @@ use crate::request::{SlotEntry, NEEDS_LISTING};
 impl<R: ProtocolRules> Adi<R> {
     /// Cancels a receive; ignores a send. Returns whether it is already known to be cancelled.
     pub fn cancel_receive(&mut self, id: RequestId) -> bool {
-        let posted = self.requests.named_entry(id).and_then(SlotEntry::posted);
+        let posted = self.requests.entry_by_id(id).and_then(SlotEntry::posted);
         let Some(posted) = posted else {
             return false;
         };
@@ -35,8 +35,8 @@ impl<R: ProtocolRules> Adi<R> {
     /// Keeps a cancelled receive posted, if a source that it may match has yet to reply.
     fn defers_cancel(&mut self, id: RequestId, pattern: &MatchPattern) -> bool {
         let is_asked_for = match pattern.source() {
-            Some(source) => self.peers.standing(source).is_under_way(),
-            None => self.peers.under_way() > 0,
+            Some(source) => self.peers.source_state(source).has_restart_in_flight(),
+            None => self.peers.in_flight_count() > 0,
         };
         if !is_asked_for || !self.rules().holds_cancelled() {
             return false;
@@ -60,15 +60,15 @@ impl<R: ProtocolRules> Adi<R> {
         let awaited = &mut self.receiver.cancelled.awaited;
         awaited.clear();
         if awaited
-            .try_reserve(self.peers.under_way() as usize)
+            .try_reserve(self.peers.in_flight_count() as usize)
             .is_err()
         {
             return false;
         }
-        let mut next = self.peers.next_under_way(0);
+        let mut next = self.peers.next_in_flight(0);
         while let Some(source) = next {
             awaited.push(source);
-            next = self.peers.next_under_way(source.index() + 1);
+            next = self.peers.next_in_flight(source.index() + 1);
         }
         true
     }
@@ -87,7 +87,7 @@ impl<R: ProtocolRules> Adi<R> {
             mut awaited,
         } = core::mem::take(&mut self.receiver.cancelled);
         if let CancelEvent::Answered(source) = event
-            && !self.peers.standing(source).is_under_way()
+            && !self.peers.source_state(source).has_restart_in_flight()
         {
             awaited.retain(|&awaited| awaited != source);
         }
@@ -107,7 +107,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Returns whether the cancelled receive still waits after this event; `None` when it has matched.
     fn is_waiting(&self, id: RequestId, event: CancelEvent, all_answered: bool) -> Option<bool> {
-        let posted = self.requests.named_entry(id)?.posted()?;
+        let posted = self.requests.entry_by_id(id)?.posted()?;
         if !self.requests.is_cancelled(id.slot()) {
             return None;
         }
@@ -116,7 +116,7 @@ impl<R: ProtocolRules> Adi<R> {
             (CancelEvent::Answered(_), None) => all_answered,
             // The answered restart listed this receive, unless another restart is in flight.
             (CancelEvent::Answered(source), Some(of)) => {
-                source == of && !(posted.to_name && self.peers.standing(source).is_under_way())
+                source == of && !(posted.to_name && self.peers.source_state(source).has_restart_in_flight())
             }
         };
         Some(!is_over)

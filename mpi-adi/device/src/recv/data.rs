@@ -14,7 +14,7 @@ use msg_layer::{Reassembly, MalformedPacket};
 impl<R: ProtocolRules> Adi<R> {
     /// Handles an eager data packet. Drops it if its message is not being received: the sender knows, and sends it
     /// again.
-    pub(crate) fn take_eager<M: UserMemory + ?Sized>(
+    pub(crate) fn handle_eager<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         source: Rank,
@@ -37,7 +37,7 @@ impl<R: ProtocolRules> Adi<R> {
                 self.region.record(index).ok_or(MalformedPacket)?.length
             }
             None => {
-                let receive = self.requests.named_entry(RequestId(target));
+                let receive = self.requests.entry_by_id(RequestId(target));
                 receive.and_then(SlotEntry::wanted).ok_or(MalformedPacket)?
             }
         };
@@ -45,26 +45,26 @@ impl<R: ProtocolRules> Adi<R> {
         let room = total.saturating_sub(place.offset) as usize;
         let bytes = &bytes[..bytes.len().min(room)];
         let place = TargetOffset { target, ..place };
-        if self.take_data(memory, place, bytes)? {
+        if self.handle_data(memory, place, bytes)? {
             self.receiver.coming.swap_remove(at);
         }
         Ok(())
     }
 
     /// Handles a packet of a long message; returns whether it completes the message. Malformed without a target.
-    pub(crate) fn take_data<M: UserMemory + ?Sized>(
+    pub(crate) fn handle_data<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         place: TargetOffset,
         bytes: &[u8],
     ) -> Result<bool, MalformedPacket> {
         match RecordId::from_target(place.target) {
-            Some(id) => self.take_data_of_record(memory, id, place, bytes),
-            None => self.take_data_of_receive(memory, place, bytes),
+            Some(id) => self.handle_record_data(memory, id, place, bytes),
+            None => self.handle_receive_data(memory, place, bytes),
         }
     }
 
-    pub(crate) fn take_data_of_record<M: UserMemory + ?Sized>(
+    pub(crate) fn handle_record_data<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         id: RecordId,
@@ -93,7 +93,7 @@ impl<R: ProtocolRules> Adi<R> {
                     envelope: record.envelope,
                     length: record.length,
                 };
-                self.unload(memory, receive.slot(), matched, at);
+                self.copy_buffered(memory, receive.slot(), matched, at);
             }
             Some(receive) => {
                 let bound = RecordData::Bound { received, receive };
@@ -104,18 +104,18 @@ impl<R: ProtocolRules> Adi<R> {
         Ok(whole)
     }
 
-    pub(crate) fn take_data_of_receive<M: UserMemory + ?Sized>(
+    pub(crate) fn handle_receive_data<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         place: TargetOffset,
         bytes: &[u8],
     ) -> Result<bool, MalformedPacket> {
         let id = RequestId(place.target);
-        let landed = self.requests.land(id, place.offset, bytes.len());
+        let landed = self.requests.begin_receive(id, place.offset, bytes.len());
         let (span, whole) = landed.ok_or(MalformedPacket)?;
         memory.write(span, place.offset as usize, bytes);
         if let Some(matched) = whole {
-            self.received(id.slot(), matched);
+            self.complete_receive(id.slot(), matched);
         }
         Ok(whole.is_some())
     }

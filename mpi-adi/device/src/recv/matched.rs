@@ -51,7 +51,7 @@ impl<R: ProtocolRules> Adi<R> {
                 return Ok(None);
             }
             self.receiver.fetching = None;
-            if let Some(found) = self.held(id) {
+            if let Some(found) = self.held_message(id) {
                 return Ok(Some((id, found)));
             }
             // Its sender has cancelled it.
@@ -84,7 +84,7 @@ impl<R: ProtocolRules> Adi<R> {
             if is_free {
                 self.release(memory, at);
             }
-            return Ok(self.held(id).map(|found| (id, found)));
+            return Ok(self.held_message(id).map(|found| (id, found)));
         }
         if let Some(noted) = self.receiver.probes.noted(&pattern) {
             let exact = noted.envelope.pattern();
@@ -109,7 +109,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Returns the message of a matched probe with this handle that has not been received yet.
-    pub fn held(&self, id: RequestId) -> Option<ProbedMessage> {
+    pub fn held_message(&self, id: RequestId) -> Option<ProbedMessage> {
         let MatchedMessage { envelope, length } = self.requests.get_receive(id)?.held()?;
         Some(ProbedMessage { envelope, length })
     }
@@ -117,18 +117,18 @@ impl<R: ProtocolRules> Adi<R> {
     /// Receives the message with this handle into `span`: the handle becomes that of a receive.
     ///
     /// # Panics
-    /// When it is not [held](Adi::held): the bindings check that first.
+    /// When it is not [held](Adi::held_message): the bindings check that first.
     pub fn mrecv<M: UserMemory + ?Sized>(&mut self, memory: &mut M, id: RequestId, span: Span) {
         let slot = id.slot();
         let ReceiveState::Matched(matched, coming) = self.requests.receive(slot).state else {
             unreachable!("a message that is held has matched")
         };
-        self.requests.aim(slot, span);
+        self.requests.set_target_buffer(slot, span);
         match coming {
             RecvData::MprobeBuffered { at } => self.match_record(memory, id, at),
             RecvData::MprobeHeld { sender } => {
-                if let Some(send) = self.held_here(matched.envelope.source, sender) {
-                    return self.take_held(memory, send, slot, matched);
+                if let Some(send) = self.find_held_self_send(matched.envelope.source, sender) {
+                    return self.receive_held(memory, send, slot, matched);
                 }
                 let due = RecvData::CtsPending { sender };
                 self.requests
@@ -145,7 +145,7 @@ impl<R: ProtocolRules> Adi<R> {
         let id = self
             .requests
             .insert(Request::Receive(ReceiveRequest { span, state }))?;
-        self.requests.hold(id.slot());
+        self.requests.mark_mprobe(id.slot());
         Ok(id)
     }
 
@@ -157,7 +157,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Handles the match of the posted, holding receive in `slot` with a message that its sender keeps; `sender` is its
     /// ID there.
-    pub(crate) fn hold_back(&mut self, slot: Slot, matched: MatchedMessage, sender: u32) {
+    pub(crate) fn defer_with_nctsd(&mut self, slot: Slot, matched: MatchedMessage, sender: u32) {
         self.unpost(slot);
         self.receiver.probes.taken(&matched.envelope);
         let stopped = RecvData::MprobeHeld { sender };

@@ -22,7 +22,7 @@ mod restart;
 
 pub use probe::ProbedMessage;
 
-use crate::config::{DEFERRED_SOURCES, EAGER_SOURCES};
+use crate::config::{MAX_DELAYED_ACKS, EAGER_SOURCES};
 use crate::list::List;
 use crate::ids::{RequestId, SequenceNumber, Slot};
 use crate::recv::cached_self_recv::CachedSelfRecv;
@@ -36,7 +36,7 @@ use crate::recv::probe::ArmedProbes;
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Receiver {
-    /// See [`Adi::let_answers_wait`](crate::Adi::let_answers_wait).
+    /// See [`Adi::delay_acks`](crate::Adi::delay_acks).
     pub answers_wait: bool,
     /// Receives whose CTS is pending.
     pub cts_due: List<Slot>,
@@ -55,7 +55,7 @@ pub(super) struct Receiver {
     /// Messages whose eager data is arriving.
     pub coming: heapless::Vec<EagerReceive, EAGER_SOURCES>,
     /// Delayed acknowledgements.
-    pub deferred: heapless::Vec<DelayedAck, DEFERRED_SOURCES>,
+    pub deferred: heapless::Vec<DelayedAck, MAX_DELAYED_ACKS>,
 }
 
 impl Receiver {
@@ -72,7 +72,7 @@ impl Receiver {
             cancelled: CancelledReceives::default(),
             probes: ArmedProbes::default(),
             fetching: None,
-            at_hand: CachedSelfRecv::NOTHING,
+            at_hand: CachedSelfRecv::EMPTY,
         }
     }
 }

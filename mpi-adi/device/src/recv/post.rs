@@ -54,7 +54,7 @@ impl<R: ProtocolRules> Adi<R> {
     ) -> Result<RequestId, OutOfMemory> {
         self.reserve_for_recv(keep)?;
         let found = self.matching.probe(&mut self.region, &pattern);
-        self.start_recv_of(memory, &pattern, span, found)
+        self.start_recv_found(memory, &pattern, span, found)
     }
 
     /// Allocates memory for one receive in the heap, and `keep` additional slots for others.
@@ -72,7 +72,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Starts a receive that has reserved memory and a search result.
     #[cfg_attr(feature = "micro", inline)]
     #[cfg_attr(not(feature = "micro"), inline(always))]
-    pub(crate) fn start_recv_of<M: UserMemory + ?Sized>(
+    pub(crate) fn start_recv_found<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         pattern: &MatchPattern,
@@ -116,18 +116,18 @@ impl<R: ProtocolRules> Adi<R> {
     #[inline]
     pub(crate) fn post(&mut self, slot: Slot, pattern: &MatchPattern) {
         self.matching.post(&mut self.requests, slot);
-        if self.peers.are_all_clear() {
+        if self.peers.has_no_rejected() {
             return;
         }
         let rules = self.rules();
-        if self.peers.posted(pattern.source(), rules) {
+        if self.peers.note_posted(pattern.source(), rules) {
             let list = if pattern.source().is_some() {
                 &mut self.receiver.exact_to_name
             } else {
                 &mut self.receiver.wildcards
             };
             list.push(&mut self.requests.links::<NEEDS_LISTING>(), slot);
-            self.requests.set_to_name(slot, true);
+            self.requests.set_needs_listing(slot, true);
         }
     }
 
@@ -137,7 +137,7 @@ impl<R: ProtocolRules> Adi<R> {
         self.matching.unpost(&mut self.requests, slot);
         let all_are_named =
             self.receiver.exact_to_name.is_empty() && self.receiver.wildcards.is_empty();
-        if !all_are_named && self.requests.set_to_name(slot, false) {
+        if !all_are_named && self.requests.set_needs_listing(slot, false) {
             let list = if self.requests.posted(slot).pattern.source().is_some() {
                 &mut self.receiver.exact_to_name
             } else {
@@ -165,9 +165,9 @@ impl<R: ProtocolRules> Adi<R> {
         };
         match record.holding {
             RecordData::None { sender } => {
-                if let Some(send) = self.held_here(matched.envelope.source, sender) {
+                if let Some(send) = self.find_held_self_send(matched.envelope.source, sender) {
                     self.release(memory, at);
-                    return self.take_held(memory, send, slot, matched);
+                    return self.receive_held(memory, send, slot, matched);
                 }
                 let due = RecvData::CtsPending { sender };
                 self.requests
@@ -176,7 +176,7 @@ impl<R: ProtocolRules> Adi<R> {
                 self.release(memory, at);
             }
             RecordData::Buffer { received } if received == record.length => {
-                self.unload(memory, slot, matched, at);
+                self.copy_buffered(memory, slot, matched, at);
             }
             RecordData::Buffer { received } => {
                 self.requests
@@ -192,7 +192,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Copies a complete buffered message to its matched receive, and frees its record.
-    pub(crate) fn unload<M: UserMemory + ?Sized>(
+    pub(crate) fn copy_buffered<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         slot: Slot,
@@ -202,7 +202,7 @@ impl<R: ProtocolRules> Adi<R> {
         let span = self.requests.span(slot);
         let bytes = self.region.read_buffer(at, matched.wanted(span));
         memory.write(span, 0, bytes);
-        self.received(slot, matched);
+        self.complete_receive(slot, matched);
         self.release(memory, at);
     }
 
@@ -237,7 +237,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     #[inline]
-    pub(crate) fn received(&mut self, slot: Slot, matched: MatchedMessage) {
+    pub(crate) fn complete_receive(&mut self, slot: Slot, matched: MatchedMessage) {
         self.stats.messages_received += 1;
         self.requests.finish_receive(slot, matched);
     }
@@ -283,7 +283,7 @@ impl<R: ProtocolRules> Adi<R> {
         let arming = self.receiver.probes.arm(pattern);
         if arming.map_err(|_| OutOfMemory::ProbeRecord)? == ArmResult::New {
             let rules = self.rules();
-            self.peers.posted(pattern.source(), rules);
+            self.peers.note_posted(pattern.source(), rules);
         }
         Ok(())
     }
@@ -292,8 +292,8 @@ impl<R: ProtocolRules> Adi<R> {
     /// completes soon, independently of the other process's program; its outcome specifies whether it was cancelled.
     /// Returns whether it is already known to be cancelled.
     pub fn cancel(&mut self, id: RequestId) -> bool {
-        match self.requests.named_entry(id) {
-            Some(entry) if entry.is_send() => self.withdraw(id.slot()),
+        match self.requests.entry_by_id(id) {
+            Some(entry) if entry.is_send() => self.cancel_send(id.slot()),
             _ => self.cancel_receive(id),
         }
     }
@@ -302,7 +302,7 @@ impl<R: ProtocolRules> Adi<R> {
     pub(crate) fn next_due_cts(&mut self) -> Option<(Rank, ReplyFields)> {
         let slot = self.receiver.cts_due.head()?;
         self.receiver.cts_due.remove(&mut self.requests, slot);
-        let Some((matched, sender)) = self.requests.listed(slot).cts_due() else {
+        let Some((matched, sender)) = self.requests.listed(slot).pending_cts() else {
             unreachable!("the list of CTSs that are due names a receive that owes none")
         };
         Some((
@@ -316,7 +316,7 @@ impl<R: ProtocolRules> Adi<R> {
         let target = self.requests.id(slot).0;
         let wanted = matched.wanted(self.requests.span(slot));
         if wanted == 0 {
-            self.received(slot, matched);
+            self.complete_receive(slot, matched);
         } else {
             let landing = RecvData::Receiving(Reassembly::new(wanted));
             self.requests

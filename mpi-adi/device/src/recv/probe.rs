@@ -29,7 +29,7 @@ use crate::envelope::{Envelope, MatchPattern, Rank};
 /// Maximum number of armed probes, if the program's heap has space for them.
 pub const ARMED_PROBES: usize = 1024;
 /// Minimum number of probes turned away before an armed one is evicted.
-pub const LEAST_HOLD: u64 = 16;
+pub const MIN_HOLD: u64 = 16;
 
 /// The program's heap has no space for a single armed probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,7 +83,7 @@ impl Default for ArmedProbes {
         ArmedProbes {
             armed: Vec::new(),
             turned_away: 0,
-            hold: LEAST_HOLD,
+            hold: MIN_HOLD,
             random: 1,
         }
     }
@@ -106,7 +106,7 @@ impl ArmedProbes {
                     .is_some_and(|noted| pattern.matches(&noted.envelope))
         })?;
         armed.until = armed.until.max(turned_away + armed.hold);
-        self.hold = LEAST_HOLD;
+        self.hold = MIN_HOLD;
         armed.noted
     }
 
@@ -329,7 +329,7 @@ mod tests {
             (0..).take_while(|_| probes.arm(pattern(1 << 16)) == Ok(ArmResult::Rejected));
         let turned_away = turned_away.count() as u64;
         assert!(
-            (LEAST_HOLD..2 * LEAST_HOLD).contains(&turned_away),
+            (MIN_HOLD..2 * MIN_HOLD).contains(&turned_away),
             "{turned_away}"
         );
     }
@@ -346,11 +346,11 @@ mod tests {
         assert!(
             holds
                 .iter()
-                .all(|until| (LEAST_HOLD..2 * LEAST_HOLD).contains(until))
+                .all(|until| (MIN_HOLD..2 * MIN_HOLD).contains(until))
         );
         // Every hold time occurs, about as often as chance predicts.
         for half in holds.chunks(ARMED_PROBES / 2) {
-            for hold in LEAST_HOLD..2 * LEAST_HOLD {
+            for hold in MIN_HOLD..2 * MIN_HOLD {
                 let times = half.iter().filter(|&&until| until == hold).count();
                 assert!(
                     (8..80).contains(&times),
@@ -368,6 +368,6 @@ mod tests {
         probes.refused(message(0, 1));
         probes.turned_away = 100;
         assert!(probes.noted(&pattern(1)).is_some());
-        assert_eq!(probes.armed[0].until, 100 + LEAST_HOLD);
+        assert_eq!(probes.armed[0].until, 100 + MIN_HOLD);
     }
 }

@@ -52,7 +52,7 @@ impl<R: ProtocolRules> Adi<R> {
             let next = self.requests.next_in::<NEEDS_LISTING>(slot);
             fits = fits && name(&mut entries, &pattern, is_exact_first);
             if is_exact_first {
-                self.requests.set_to_name(slot, false);
+                self.requests.set_needs_listing(slot, false);
                 self.receiver
                     .exact_to_name
                     .remove(&mut self.requests.links::<NEEDS_LISTING>(), slot);
@@ -94,14 +94,14 @@ impl<R: ProtocolRules> Adi<R> {
     /// Returns whether messages to this process are rejected for lack of memory: a host with a heap loan then reports
     /// free memory by [`Adi::heap_freed`].
     pub fn starves_others(&self) -> bool {
-        self.peers.waiting() > 0
+        self.peers.waiting_count() > 0
     }
 
     /// Handles memory that the program has freed in its heap, which may now be available for a loan: queues restarts to
     /// sources with rejected messages. Does nothing while restarts are in flight; their replies queue the next ones.
     pub fn heap_freed<M: UserMemory + ?Sized>(&mut self, memory: &M) {
         let rules = self.rules();
-        if self.peers.under_way() == 0 {
+        if self.peers.in_flight_count() == 0 {
             self.peers
                 .restart_next(self.region.free_blocks(memory), rules);
         }
@@ -115,50 +115,50 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Handles an event of `source`, previously in state `before`, under the current age: it closes a restart in
     /// flight. Queues restarts to sources that wait for memory or for a posted receive.
-    pub(crate) fn go_on<M: UserMemory + ?Sized>(
+    pub(crate) fn advance_restarts<M: UserMemory + ?Sized>(
         &mut self,
         memory: &M,
         source: Rank,
         before: SourceState,
     ) {
-        if self.peers.are_all_clear() {
+        if self.peers.has_no_rejected() {
             if before != SourceState::Clear {
                 self.end_cancelled(source);
             }
             return;
         }
         let rules = self.rules();
-        if before.is_posted_since() && self.peers.standing(source) != SourceState::Clear {
+        if before.is_posted_since() && self.peers.source_state(source) != SourceState::Clear {
             self.peers.restart(source, rules);
         }
         // A source that was asked for a receive from any source has replied. The next source is asked if the receive is
         // still posted, or a probe still has no note.
-        if self.peers.wildcards_queued() > 0
+        if self.peers.queued_wildcards() > 0
             && (self.has_open_wildcard() || self.receiver.probes.ask_any_source())
         {
             self.peers.restart_wildcards(rules);
         }
-        if self.peers.waiting() > 0 && self.region.free_blocks(memory) > 0 {
+        if self.peers.waiting_count() > 0 && self.region.free_blocks(memory) > 0 {
             self.peers.restart_next(1, rules);
         }
-        if before.is_under_way() {
+        if before.has_restart_in_flight() {
             self.end_cancelled(source);
         }
     }
 
-    pub(crate) fn take_done<M: UserMemory + ?Sized>(
+    pub(crate) fn handle_done<M: UserMemory + ?Sized>(
         &mut self,
         memory: &M,
         source: Rank,
         done: DoneMessage,
     ) -> Result<(), MalformedPacket> {
-        let standing = self.peers.standing(source);
+        let standing = self.peers.source_state(source);
         let open = matches!(standing, SourceState::RestartSent | SourceState::RestartSentStale);
         if !open || self.peers.ages(source).from != done.age {
             return Err(MalformedPacket);
         }
-        self.peers.accepted(source, done.more, false);
-        self.go_on(memory, source, standing);
+        self.peers.note_accepted(source, done.more, false);
+        self.advance_restarts(memory, source, standing);
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use super::any::PoolFull;
 use crate::memory::boxed_with;
 use crate::ids::MAX_SLOTS;
-use crate::work::did;
+use crate::work::count_steps;
 
 /// Number of chunks up to which their list doubles.
 const FEW: usize = 1 << 11;
@@ -44,7 +44,7 @@ impl<C> ChunkList<C> {
     /// Reserves space for [`MOST`] chunks in a full list of [`FEW`] or more, if the heap has it.
     fn make_long(&mut self) {
         let len = self.list.len();
-        did(len / 8);
+        count_steps(len / 8);
         if (FEW..MOST).contains(&len) {
             // On failure, the list grows in smaller steps later.
             _ = self.list.try_reserve_exact(MOST - len);

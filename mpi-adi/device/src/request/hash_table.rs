@@ -36,7 +36,7 @@ use super::send::SendRequest;
 use super::table::{KeyHash, kind};
 use crate::envelope::MatchPattern;
 use crate::ids::{SequenceNumber, Slot};
-use crate::work::did;
+use crate::work::count_steps;
 
 /// A posted receive found in the table.
 #[derive(Clone, Copy, Debug)]
@@ -58,11 +58,11 @@ impl RequestPool {
 
     /// Inserts the request in `slot` as the last one with its key, whose hash is `hash`.
     #[inline]
-    pub(crate) fn enter(&mut self, slot: Slot, hash: u32) {
+    pub(crate) fn insert_entry(&mut self, slot: Slot, hash: u32) {
         if let Some(bucket) = self.table.buckets.add(self.buckets()) {
             self.split(bucket);
         }
-        let bucket = self.table.buckets.of(hash);
+        let bucket = self.table.buckets.bucket_index(hash);
         match self.find_group(bucket, slot) {
             (_, Some(first)) => self.append_to(first, slot),
             (end, None) => {
@@ -81,7 +81,7 @@ impl RequestPool {
         while let Some(first) = group
             && !self.listed(first).has_key_of(self.listed(slot))
         {
-            did(1);
+            count_steps(1);
             before = Some(self.last_of(first));
             group = before.and_then(|last| self.listed(last).next[KEYED]);
         }
@@ -99,18 +99,18 @@ impl RequestPool {
 
     /// Inserts the posted receive in `slot`. Returns its kind and its serial.
     #[inline]
-    pub(crate) fn enter_posted(&mut self, slot: Slot) -> (usize, SequenceNumber) {
+    pub(crate) fn insert_posted(&mut self, slot: Slot) -> (usize, SequenceNumber) {
         let PostedReceive {
             pattern, serial, ..
         } = self.posted(slot);
-        self.enter(slot, self.table.hashes.of(&pattern));
+        self.insert_entry(slot, self.table.hashes.hash_pattern(&pattern));
         (kind(&pattern), serial)
     }
 
     /// Returns the oldest posted receive in the table with this pattern. Each group checked is a hop.
     #[inline]
     pub(crate) fn find_posted(&self, pattern: &MatchPattern, hops: &mut u32) -> Option<FoundReceive> {
-        let bucket = self.table.buckets.of(self.table.hashes.of(pattern));
+        let bucket = self.table.buckets.bucket_index(self.table.hashes.hash_pattern(pattern));
         let mut next = self.bucket(bucket);
         while let Some(slot) = next {
             *hops += 1;
@@ -130,12 +130,12 @@ impl RequestPool {
     /// Removes a receive if it is still the first one in its bucket; returns false otherwise. The first entry of a
     /// bucket belongs to that bucket, even if the search was long ago.
     #[inline]
-    pub(crate) fn withdraw_found(&mut self, found: FoundReceive) -> bool {
-        self.withdraw_first(found.slot, found.bucket)
+    pub(crate) fn remove_found(&mut self, found: FoundReceive) -> bool {
+        self.remove_first(found.slot, found.bucket)
     }
 
     #[inline]
-    fn withdraw_first(&mut self, slot: Slot, bucket: u32) -> bool {
+    fn remove_first(&mut self, slot: Slot, bucket: u32) -> bool {
         if self.bucket(bucket) != Some(slot) {
             return false;
         }
@@ -160,17 +160,17 @@ impl RequestPool {
 
     /// Removes the request in `slot`, whose key has this hash.
     #[inline]
-    pub(crate) fn withdraw(&mut self, slot: Slot, hash: u32) {
-        let bucket = self.table.buckets.of(hash);
+    pub(crate) fn remove_entry(&mut self, slot: Slot, hash: u32) {
+        let bucket = self.table.buckets.bucket_index(hash);
         // A small image uses only the general loop.
-        if cfg!(feature = "micro") || !self.withdraw_first(slot, bucket) {
-            self.withdraw_anywhere(slot, bucket);
+        if cfg!(feature = "micro") || !self.remove_first(slot, bucket) {
+            self.remove_anywhere(slot, bucket);
         }
     }
 
     /// Removes the request from any position in its bucket.
     #[inline(never)]
-    fn withdraw_anywhere(&mut self, slot: Slot, bucket: u32) {
+    fn remove_anywhere(&mut self, slot: Slot, bucket: u32) {
         self.table.buckets.remove();
         let (before, Some(first)) = self.find_group(bucket, slot) else {
             debug_assert!(false, "a request in the table is in a group of its bucket");
@@ -194,7 +194,7 @@ impl RequestPool {
     /// Returns the oldest request in the bucket of this hash.
     #[inline]
     pub(crate) fn first_of(&self, hash: u32) -> Option<Slot> {
-        self.bucket(self.table.buckets.of(hash))
+        self.bucket(self.table.buckets.bucket_index(hash))
     }
 
     /// Returns the last member of the group that begins with `first`; for another member, its predecessor.
@@ -220,10 +220,10 @@ impl RequestPool {
         // Last members of the chains of this bucket and of the other one.
         let mut ends = [None; 2];
         while let Some(first) = next {
-            did(1);
+            count_steps(1);
             let last = self.last_of(first);
             next = self.listed_mut(last).next[KEYED].take();
-            let to = self.table.buckets.of(self.key_hash(first));
+            let to = self.table.buckets.bucket_index(self.key_hash(first));
             let end = ends[usize::from(to != bucket)].replace(last);
             *self.link_mut(to, end) = Some(first);
         }
@@ -238,7 +238,7 @@ impl RequestPool {
     /// Returns the hash of a pattern.
     #[inline]
     pub(crate) fn hash_of(&self, pattern: &MatchPattern) -> u32 {
-        self.table.hashes.of(pattern)
+        self.table.hashes.hash_pattern(pattern)
     }
 
     /// Returns the key hash of the send in `slot`.
@@ -247,7 +247,7 @@ impl RequestPool {
         let SendRequest {
             dest, context, tag, ..
         } = self.send(slot);
-        self.table.hashes.of_send(dest, context, tag)
+        self.table.hashes.hash_send(dest, context, tag)
     }
 }
 
@@ -282,7 +282,7 @@ mod tests {
 
         fn hash(self, requests: &RequestPool) -> u32 {
             match self.sends {
-                true => requests.hashes().of_send(self.rank, self.context, self.tag),
+                true => requests.hashes().hash_send(self.rank, self.context, self.tag),
                 false => requests.hash_of(&self.pattern()),
             }
         }
@@ -349,7 +349,7 @@ mod tests {
         let hashes = KeyHash::new(3);
         for first in [0, 5 * NEIGHBOURS] {
             let sources = first..first + NEIGHBOURS;
-            let of = sources.map(|source| hashes.of_send(Rank::new(source), 1, 2));
+            let of = sources.map(|source| hashes.hash_send(Rank::new(source), 1, 2));
             let of: Vec<u32> = of.collect();
             assert!(
                 of.iter()
@@ -374,7 +374,7 @@ mod tests {
         for tag in 0..2000 {
             requests.grow(1).expect("room");
             let id = requests.insert(key(tag).request()).expect("room");
-            requests.enter_posted(id.slot());
+            requests.insert_posted(id.slot());
         }
         let mut all = 0;
         for tag in 0..2000 {
@@ -413,16 +413,16 @@ mod tests {
                 if grows {
                     requests.grow(1).expect("room");
                     let slot = requests.insert(key.request()).expect("room").slot();
-                    requests.enter(slot, requests.key_hash(slot));
+                    requests.insert_entry(slot, requests.key_hash(slot));
                     of_key.push(slot);
                 } else if !of_key.is_empty() {
                     let slot = of_key.remove(random.rand_range(0..of_key.len() as u32) as usize);
-                    requests.withdraw(slot, key.hash(&requests));
+                    requests.remove_entry(slot, key.hash(&requests));
                     match key.sends {
                         true => _ = requests.finish_send(slot, true),
                         false => requests.cancel_receive(slot),
                     }
-                    assert!(requests.conclude(requests.id(slot)).is_some());
+                    assert!(requests.take_completed(requests.id(slot)).is_some());
                 }
                 let (own, strangers) = found(&requests, key);
                 assert_eq!(&own, of_key, "seed {seed}, step {step}, {key:?}");
@@ -443,8 +443,8 @@ mod tests {
         let hashes = KeyHash::new(1);
         let equal = (0..1000).filter(|&rank| {
             let rank = Rank::new(rank);
-            let received = hashes.of(&MatchPattern::new(Some(rank), Some(5), 0));
-            received % 256 == hashes.of_send(rank, 0, 5) % 256
+            let received = hashes.hash_pattern(&MatchPattern::new(Some(rank), Some(5), 0));
+            received % 256 == hashes.hash_send(rank, 0, 5) % 256
         });
         assert!(equal.count() < 50);
     }
@@ -465,7 +465,7 @@ mod tests {
             for i in 0..KEYS {
                 requests.grow(1).expect("room");
                 let slot = requests.insert(key(i).request()).expect("room").slot();
-                requests.enter(slot, requests.key_hash(slot));
+                requests.insert_entry(slot, requests.key_hash(slot));
             }
             let others: usize = (0..KEYS).map(|i| found(&requests, key(i)).1).sum();
             assert!(others < 3 * KEYS as usize, "{others} by {shift} bits");

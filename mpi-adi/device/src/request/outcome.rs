@@ -45,7 +45,7 @@ pub struct CompletedRequest {
 
 impl RequestOutcome {
     /// Creates the status of a receive with these bytes of its message: all, or as many as fit in the buffer.
-    pub fn of(whole: PlainCompletion, truncated: bool) -> Self {
+    pub fn from_plain(whole: PlainCompletion, truncated: bool) -> Self {
         Self {
             source: whole.peer,
             tag: whole.tag,

@@ -15,7 +15,7 @@ use crate::envelope::{Context, Envelope, MatchPattern, Rank, Tag};
 use crate::list::LinkStorage;
 use crate::memory::Span;
 use crate::ids::{BcopyId, GenerationBits, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot};
-use crate::work::did;
+use crate::work::count_steps;
 
 /// Slots per chunk, the unit of pool growth.
 pub const CHUNK_SLOTS: usize = if cfg!(feature = "micro") { 16 } else { 32 };
@@ -75,7 +75,7 @@ impl RequestPool {
     }
 
     /// Reduces the generation bits of request IDs, for a model checker.
-    pub(crate) fn narrow_names(&mut self, bits: u32) {
+    pub(crate) fn narrow_ids(&mut self, bits: u32) {
         self.name_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
     }
 
@@ -138,7 +138,7 @@ impl RequestPool {
                 return Err(PoolFull);
             }
             let free = self.free;
-            did(CHUNK_SLOTS);
+            count_steps(CHUNK_SLOTS);
             self.chunks.push(|| PoolChunk {
                 entries: core::array::from_fn(|i| {
                     SlotEntry::unused(if i + 1 < CHUNK_SLOTS {
@@ -228,7 +228,7 @@ impl RequestPool {
     /// Returns the hash of the table key of the request in `slot`.
     pub(super) fn key_hash(&self, slot: Slot) -> u32 {
         match self.as_posted(slot) {
-            Some(posted) => self.table.hashes.of(&posted.pattern),
+            Some(posted) => self.table.hashes.hash_pattern(&posted.pattern),
             None => self.send_hash(slot),
         }
     }
@@ -267,7 +267,7 @@ impl RequestPool {
     pub fn insert(&mut self, request: Request) -> Result<RequestId, PoolFull> {
         let slot = self.free.ok_or(PoolFull)?;
         let entry = self.entry_mut(slot).ok_or(PoolFull)?;
-        let next = entry.take(request);
+        let next = entry.fill(request);
         let generation = entry.generation();
         self.free = next;
         self.free_slots -= 1;
@@ -277,16 +277,16 @@ impl RequestPool {
 
     /// Updates [`RequestPool::peak`] as if one more request were live.
     #[inline]
-    pub(crate) fn count_one_more(&mut self) {
+    pub(crate) fn bump_live_count(&mut self) {
         self.fewest_free = self.fewest_free.min(self.free_slots.saturating_sub(1));
     }
 
     /// Advances the generation of the next free slot and returns its new ID.
     #[inline]
-    pub(crate) fn pass_name(&mut self) -> Option<RequestId> {
+    pub(crate) fn next_generation(&mut self) -> Option<RequestId> {
         let (slot, bits) = (self.free?, self.name_bits);
         let entry = self.entry_mut(slot)?;
-        entry.pass_name(bits);
+        entry.next_generation(bits);
         Some(RequestId::new(slot, entry.generation()))
     }
 
@@ -303,14 +303,14 @@ impl RequestPool {
     /// Returns the entry of the request `id`, or `None` if the ID is stale.
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
-    pub(crate) fn named_entry(&self, id: RequestId) -> Option<&SlotEntry> {
+    pub(crate) fn entry_by_id(&self, id: RequestId) -> Option<&SlotEntry> {
         self.entry(id.slot()).filter(|entry| entry.is(id))
     }
 
     /// Returns the entry of the request `id`, for writing, or `None` if the ID is stale.
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
-    fn named_entry_mut(&mut self, id: RequestId) -> Option<&mut SlotEntry> {
+    fn entry_by_id_mut(&mut self, id: RequestId) -> Option<&mut SlotEntry> {
         self.entry_mut(id.slot()).filter(|entry| entry.is(id))
     }
 
@@ -318,32 +318,32 @@ impl RequestPool {
     /// destination and tag. Returns `None` if the ID is stale.
     #[inline]
     pub fn pattern(&self, id: RequestId) -> Option<MatchPattern> {
-        self.named_entry(id).map(SlotEntry::pattern)
+        self.entry_by_id(id).map(SlotEntry::pattern)
     }
 
     /// Returns the request's context and the program's buffer, or `None` if the ID is stale.
     #[inline]
     pub fn context_and_buffer(&self, id: RequestId) -> Option<(Context, Span)> {
-        let entry = self.named_entry(id)?;
+        let entry = self.entry_by_id(id)?;
         Some((entry.context(), entry.buffer()))
     }
 
     /// Returns the request, or `None` if the ID is stale.
     #[inline]
     pub fn get(&self, id: RequestId) -> Option<Request> {
-        self.named_entry(id)?.request()
+        self.entry_by_id(id)?.request()
     }
 
     /// Returns the send, or `None` if the ID is stale.
     #[inline]
     pub fn get_send(&self, id: RequestId) -> Option<SendRequest> {
-        self.named_entry(id)?.send()
+        self.entry_by_id(id)?.send()
     }
 
     /// Returns the receive, or `None` if the ID is stale.
     #[inline]
     pub fn get_receive(&self, id: RequestId) -> Option<ReceiveRequest> {
-        self.named_entry(id)?.receive()
+        self.entry_by_id(id)?.receive()
     }
 
     /// Checks whether a send of this context is neither recorded nor matched by its receiver.
@@ -356,7 +356,7 @@ impl RequestPool {
     /// Marks a request as owned by a language binding, which frees it after completion. The program has no handle of
     /// it.
     pub(crate) fn disown(&mut self, id: RequestId) {
-        if let Some(entry) = self.named_entry_mut(id) {
+        if let Some(entry) = self.entry_by_id_mut(id) {
             entry.disown();
         }
     }
@@ -370,7 +370,7 @@ impl RequestPool {
     /// Checks whether the request has finished. Returns `None` if the ID is stale.
     #[inline]
     pub fn is_done(&self, id: RequestId) -> Option<bool> {
-        self.named_entry(id).map(SlotEntry::is_done)
+        self.entry_by_id(id).map(SlotEntry::is_done)
     }
 
     /// Returns the outcome of the request, if it has finished.
@@ -378,15 +378,15 @@ impl RequestPool {
     /// # Panics
     /// If the ID is stale.
     pub fn outcome(&self, id: RequestId) -> Option<RequestOutcome> {
-        self.named_entry(id).expect("a live request").outcome()
+        self.entry_by_id(id).expect("a live request").outcome()
     }
 
     /// Frees the request if it has finished, and returns its outcome, context and buffer for the language binding.
     /// Returns `Some(None)` if it has not finished, and `None` if the ID is stale.
     #[inline]
-    pub(crate) fn conclude_named(&mut self, id: RequestId) -> Option<Option<CompletedRequest>> {
+    pub(crate) fn take_completed_by_id(&mut self, id: RequestId) -> Option<Option<CompletedRequest>> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
-        let entry = self.named_entry_mut(id)?;
+        let entry = self.entry_by_id_mut(id)?;
         let Some(outcome) = entry.outcome() else {
             return Some(None);
         };
@@ -396,19 +396,19 @@ impl RequestPool {
             outcome,
         };
         entry.free(next, bits);
-        self.freed(slot);
+        self.push_free(slot);
         Some(Some(concluded))
     }
 
-    /// Frees the request if it has finished with a [complete](SlotEntry::whole) message. Otherwise returns `None` and
+    /// Frees the request if it has finished with a [complete](SlotEntry::plain_completion) message. Otherwise returns `None` and
     /// changes nothing.
     #[inline]
-    pub(crate) fn conclude_whole(&mut self, id: RequestId) -> Option<PlainCompletion> {
+    pub(crate) fn take_plain_completed(&mut self, id: RequestId) -> Option<PlainCompletion> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
-        let entry = self.named_entry_mut(id)?;
-        let whole = entry.whole()?;
+        let entry = self.entry_by_id_mut(id)?;
+        let whole = entry.plain_completion()?;
         entry.free(next, bits);
-        self.freed(slot);
+        self.push_free(slot);
         Some(whole)
     }
 
@@ -418,7 +418,7 @@ impl RequestPool {
     /// If the ID is stale.
     #[inline]
     pub(crate) fn outcome_in_context(&self, id: RequestId) -> Option<(Context, RequestOutcome)> {
-        let entry = self.named_entry(id).expect("a live request");
+        let entry = self.entry_by_id(id).expect("a live request");
         Some((entry.context(), entry.outcome()?))
     }
 
@@ -427,26 +427,26 @@ impl RequestPool {
     /// # Panics
     /// If the ID is stale.
     #[inline(always)]
-    pub fn conclude(&mut self, id: RequestId) -> Option<RequestOutcome> {
+    pub fn take_completed(&mut self, id: RequestId) -> Option<RequestOutcome> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
-        let entry = self.named_entry_mut(id).expect("a live request");
+        let entry = self.entry_by_id_mut(id).expect("a live request");
         let outcome = entry.outcome()?;
         entry.free(next, bits);
-        self.freed(slot);
+        self.push_free(slot);
         Some(outcome)
     }
 
     /// Detaches the request from the program: it is freed now, or when it finishes. A stale ID is ignored.
     #[inline]
     pub fn forget(&mut self, id: RequestId) {
-        match self.named_entry(id).map(SlotEntry::outcome) {
+        match self.entry_by_id(id).map(SlotEntry::outcome) {
             Some(Some(_)) => self.free_request(id.slot()),
-            Some(None) => self.give_up(id.slot()),
+            Some(None) => self.free_or_forget(id.slot()),
             None => {}
         }
     }
 
-    fn give_up(&mut self, slot: Slot) {
+    fn free_or_forget(&mut self, slot: Slot) {
         let entry = self.listed_mut(slot);
         let first = entry.forget();
         self.forgotten += u32::from(first);
@@ -457,12 +457,12 @@ impl RequestPool {
         let bits = self.name_bits;
         let entry = self.listed_mut(slot);
         entry.free(next, bits);
-        self.freed(slot);
+        self.push_free(slot);
     }
 
     /// Adds `slot` to the free list; its entry is already free.
     #[inline]
-    fn freed(&mut self, slot: Slot) {
+    fn push_free(&mut self, slot: Slot) {
         self.free = Some(slot);
         self.free_slots += 1;
     }
@@ -490,7 +490,7 @@ impl RequestPool {
     }
 
     /// Completes the posted receive in `slot` with this message on the fast path. Requires a match, and that the
-    /// receive is neither a [matched probe's](RequestPool::holds), nor awaited by a restart, nor cancelled or detached.
+    /// receive is neither a [matched probe's](RequestPool::is_mprobe), nor awaited by a restart, nor cancelled or detached.
     /// Returns its buffer and its successor in the queue. Otherwise returns `None` and changes nothing.
     #[inline]
     pub(crate) fn finish_posted(
@@ -576,11 +576,11 @@ impl RequestPool {
     }
 
     /// Returns the program's buffer of the receive in `slot`, or `None` if the receive is a [matched
-    /// probe's](RequestPool::holds).
+    /// probe's](RequestPool::is_mprobe).
     #[inline]
     pub(crate) fn open_span(&self, slot: Slot) -> Option<Span> {
         let entry = self.listed(slot);
-        if entry.holds() { None } else { entry.span() }
+        if entry.is_mprobe() { None } else { entry.span() }
     }
 
     #[inline]
@@ -593,14 +593,14 @@ impl RequestPool {
     /// Counts received bytes of a long message for the receive `id`. Returns its buffer, and the message once it is
     /// complete. Returns `None` if these bytes are not expected.
     #[inline]
-    pub(crate) fn land(
+    pub(crate) fn begin_receive(
         &mut self,
         id: RequestId,
         offset: u32,
         len: usize,
     ) -> Option<(Span, Option<MatchedMessage>)> {
-        let entry = self.named_entry_mut(id)?;
-        entry.land(offset, len)
+        let entry = self.entry_by_id_mut(id)?;
+        entry.begin_receive(offset, len)
     }
 
     /// Returns the posted receive in `slot`.
@@ -617,24 +617,24 @@ impl RequestPool {
 
     /// Checks whether the receive in `slot` belongs to a matched probe, so that its message waits for a buffer.
     #[inline]
-    pub(crate) fn holds(&self, slot: Slot) -> bool {
-        self.listed(slot).holds()
+    pub(crate) fn is_mprobe(&self, slot: Slot) -> bool {
+        self.listed(slot).is_mprobe()
     }
 
     /// Marks the receive in `slot` as belonging to a matched probe.
-    pub(crate) fn hold(&mut self, slot: Slot) {
-        self.listed_mut(slot).hold();
+    pub(crate) fn mark_mprobe(&mut self, slot: Slot) {
+        self.listed_mut(slot).mark_mprobe();
     }
 
     /// Sets the buffer of a matched probe's receive in `slot`.
-    pub(crate) fn aim(&mut self, slot: Slot, span: Span) {
-        self.listed_mut(slot).aim(span);
+    pub(crate) fn set_target_buffer(&mut self, slot: Slot, span: Span) {
+        self.listed_mut(slot).set_target_buffer(span);
     }
 
     /// Sets whether the posted receive in `slot` must be listed in the next restart. Returns the previous value.
     #[inline]
-    pub(crate) fn set_to_name(&mut self, slot: Slot, to_name: bool) -> bool {
-        let is_to_name = self.listed_mut(slot).is_to_name();
+    pub(crate) fn set_needs_listing(&mut self, slot: Slot, to_name: bool) -> bool {
+        let is_to_name = self.listed_mut(slot).needs_listing_mut();
         core::mem::replace(is_to_name.expect(NOT_POSTED), to_name)
     }
 }

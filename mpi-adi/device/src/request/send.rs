@@ -47,7 +47,7 @@ impl RequestedFlags {
     }
 
     /// Checks whether the RTS in flight contains this information.
-    pub fn is_told(self) -> bool {
+    pub fn is_transmitted(self) -> bool {
         self.0 & TOLD != 0
     }
 }
@@ -184,17 +184,17 @@ impl PendingSend {
 
     /// Returns the receive for which a restart of the receiver requests this message.
     #[inline]
-    pub(crate) fn asked(&self) -> Option<RequestedFlags> {
+    pub(crate) fn requested(&self) -> Option<RequestedFlags> {
         self.is(ASKED).then_some(RequestedFlags(self.marks & RequestedFlags::ALL))
     }
 
-    pub(crate) fn set_asked(&mut self, asked: Option<RequestedFlags>) {
+    pub(crate) fn set_requested(&mut self, asked: Option<RequestedFlags>) {
         self.marks = self.marks & !RequestedFlags::ALL | asked.map_or(0, |asked| asked.0);
     }
 
     /// Sets whether the RTS in flight contains the restart's request, if there is one.
     #[inline]
-    pub(crate) fn set_told(&mut self, told: bool) {
+    pub(crate) fn set_transmitted(&mut self, told: bool) {
         self.set(TOLD, told && self.is(ASKED));
     }
 }

@@ -131,7 +131,7 @@ const _: () = assert!(SlotFlags::GENERATION < SlotFlags::DISOWNED);
 
 impl SlotState {
     #[inline(always)]
-    fn of_send(state: SendState) -> SlotState {
+    fn from_send(state: SendState) -> SlotState {
         match state {
             SendState::Bcopy => SlotState::Bcopy,
             SendState::Pending(send) => SlotState::Pending(send),
@@ -152,7 +152,7 @@ impl SlotState {
     }
 
     #[inline(always)]
-    fn of_receive(state: ReceiveState) -> SlotState {
+    fn from_receive(state: ReceiveState) -> SlotState {
         match state {
             ReceiveState::Posted(PostedReceive {
                 pattern: _,
@@ -197,19 +197,19 @@ impl SlotEntry {
     #[inline]
     pub(super) fn free(&mut self, next: Option<Slot>, name_bits: GenerationBits) {
         self.state = SlotState::Free { next };
-        self.pass_name(name_bits);
+        self.next_generation(name_bits);
     }
 
     /// Advances the generation, so that the next request gets a different ID.
     #[inline]
-    pub(super) fn pass_name(&mut self, name_bits: GenerationBits) {
+    pub(super) fn next_generation(&mut self, name_bits: GenerationBits) {
         self.marks = SlotFlags(self.generation().next(name_bits).to_bits());
     }
 
     /// Stores `request` in this free slot. Returns the next free slot. Inlined, to specialize it for the known kind of
     /// request.
     #[inline(always)]
-    pub(super) fn take(&mut self, request: Request) -> Option<Slot> {
+    pub(super) fn fill(&mut self, request: Request) -> Option<Slot> {
         let SlotState::Free { next } = self.state else {
             unreachable!("the free list holds free slots")
         };
@@ -381,7 +381,7 @@ impl SlotEntry {
 
     /// Returns the cancel state of a held send.
     #[inline]
-    pub(crate) fn withdrawal(&self) -> Option<CancelState> {
+    pub(crate) fn cancel_state(&self) -> Option<CancelState> {
         match self.state {
             SlotState::Held(withdrawal) => Some(withdrawal),
             _ => None,
@@ -423,7 +423,7 @@ impl SlotEntry {
     }
 
     /// Checks for a send to `dest` whose RTS has no reply yet.
-    pub(crate) fn is_offered_to(&self, dest: Rank) -> bool {
+    pub(crate) fn has_rts_in_flight_to(&self, dest: Rank) -> bool {
         let is_offered =
             matches!(&self.state, SlotState::Pending(send) if send.offer == RtsState::Unanswered);
         is_offered && self.peer == Some(dest)
@@ -435,7 +435,7 @@ impl SlotEntry {
         if let SendState::Sending(MessageTransfer { end, .. }) = state {
             self.data.cut(end);
         }
-        self.state = SlotState::of_send(state);
+        self.state = SlotState::from_send(state);
     }
 
     /// Returns the serial of a posted receive with this pattern.
@@ -467,7 +467,7 @@ impl SlotEntry {
 
     /// Returns the flag of a posted receive that it must be listed in the next restart, for writing.
     #[inline]
-    pub(super) fn is_to_name(&mut self) -> Option<&mut bool> {
+    pub(super) fn needs_listing_mut(&mut self) -> Option<&mut bool> {
         match &mut self.state {
             SlotState::Posted { to_name, .. } => Some(to_name),
             _ => None,
@@ -493,7 +493,7 @@ impl SlotEntry {
 
     /// Returns the matched message with a pending CTS, and its sender's request ID.
     #[inline]
-    pub(crate) fn cts_due(&self) -> Option<(MatchedMessage, u32)> {
+    pub(crate) fn pending_cts(&self) -> Option<(MatchedMessage, u32)> {
         match self.state {
             SlotState::CtsPending { length, sender } => Some((self.matched(length)?, sender)),
             _ => None,
@@ -579,7 +579,7 @@ impl SlotEntry {
     /// Returns the message of a request that has finished, if it is neither truncated nor cancelled, and its buffer is
     /// plain.
     #[inline]
-    pub(super) fn whole(&self) -> Option<PlainCompletion> {
+    pub(super) fn plain_completion(&self) -> Option<PlainCompletion> {
         let bytes = match self.state {
             SlotState::Received { length } if length <= self.data.len() => length,
             SlotState::Sent { cancelled: false } => self.data.len(),
@@ -627,7 +627,7 @@ impl SlotEntry {
                 (Some(envelope.source), envelope.tag, envelope.context)
             }
         };
-        self.state = SlotState::of_receive(state);
+        self.state = SlotState::from_receive(state);
     }
 
     /// Completes the posted receive with this message if they match and no mark requires the slow path. Returns its
@@ -648,7 +648,7 @@ impl SlotEntry {
     /// Counts `len` bytes at `offset` of the message being received into the program's buffer. Returns that buffer, and
     /// the message once it is complete. Returns `None` if no such bytes are expected.
     #[inline]
-    pub(super) fn land(&mut self, offset: u32, len: usize) -> Option<(Span, Option<MatchedMessage>)> {
+    pub(super) fn begin_receive(&mut self, offset: u32, len: usize) -> Option<(Span, Option<MatchedMessage>)> {
         let SlotState::Receiving { length, received } = self.state else {
             return None;
         };
@@ -678,7 +678,7 @@ impl SlotEntry {
 
     /// Checks for a receive of a matched probe.
     #[inline]
-    pub(super) fn holds(&self) -> bool {
+    pub(super) fn is_mprobe(&self) -> bool {
         self.marks.has(SlotFlags::HOLDS) && self.is_receive()
     }
 
@@ -693,12 +693,12 @@ impl SlotEntry {
     }
 
     /// Marks the receive as belonging to a matched probe.
-    pub(super) fn hold(&mut self) {
+    pub(super) fn mark_mprobe(&mut self) {
         self.marks.0 |= SlotFlags::HOLDS;
     }
 
     /// Sets the buffer of a matched probe's message, as specified by the program.
-    pub(super) fn aim(&mut self, span: Span) {
+    pub(super) fn set_target_buffer(&mut self, span: Span) {
         self.data = PackedSpan::new(span);
         self.marks.0 &= !SlotFlags::HOLDS;
     }

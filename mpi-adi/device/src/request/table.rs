@@ -73,26 +73,26 @@ impl KeyHash {
     }
 
     #[inline]
-    pub(crate) fn of(&self, pattern: &MatchPattern) -> u32 {
+    pub(crate) fn hash_pattern(&self, pattern: &MatchPattern) -> u32 {
         let (source, tag) = pattern.words();
         self.sum(self.receives, pattern.context(), source, tag)
     }
 
     /// Returns the hashes of the patterns of all kinds that match `envelope`.
     #[inline]
-    pub(crate) fn of_kinds(&self, envelope: &Envelope) -> [u32; KINDS] {
-        core::array::from_fn(|kind| self.of(&pattern_of(envelope, kind)))
+    pub(crate) fn hash_kinds(&self, envelope: &Envelope) -> [u32; KINDS] {
+        core::array::from_fn(|kind| self.hash_pattern(&pattern_of(envelope, kind)))
     }
 
     /// Returns the hash of a send to `dest` with this context and tag. It differs from that of a receive with the same
     /// values.
     #[inline]
-    pub(crate) fn of_send(&self, dest: Rank, context: Context, tag: Tag) -> u32 {
+    pub(crate) fn hash_send(&self, dest: Rank, context: Context, tag: Tag) -> u32 {
         self.sum(self.sends, context, dest.index(), tag as u32)
     }
 
     #[inline]
-    pub(crate) fn of_destination(&self, dest: Rank) -> u32 {
+    pub(crate) fn hash_destination(&self, dest: Rank) -> u32 {
         self.sum(self.destinations, 0, dest.index(), 0)
     }
 
@@ -133,7 +133,7 @@ impl BucketRange {
 
     /// Returns the bucket of this hash.
     #[inline]
-    pub(crate) fn of(&self, hash: u32) -> u32 {
+    pub(crate) fn bucket_index(&self, hash: u32) -> u32 {
         let wide = hash & self.mask;
         if wide < self.used {
             wide

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 
 use crate::adi::Adi;
 use crate::envelope::{Context, Rank};
-use crate::interface::{EnterDevice, block_on, with, with_once};
+use crate::interface::{EnterDevice, block_on, with_device, with_device_once};
 use crate::kernel::{CallInfo, Kernel};
 use crate::memory::Span;
 use crate::rma::deferred_ops::RecordedOperation;
@@ -35,7 +35,7 @@ impl WindowCondition {
     fn is_true(self, all: &mut OneSided, context: Context) -> bool {
         match self {
             WindowCondition::Now => true,
-            WindowCondition::Over(watch) => all.is_over(context, watch),
+            WindowCondition::Over(watch) => all.has_occurred(context, watch),
             WindowCondition::Access(epoch, target) => all.can_access(context, epoch, target),
             WindowCondition::Answered(target) => !all.awaits(context, target),
             WindowCondition::Accessed(epoch) => all.can_end(context, epoch),
@@ -158,15 +158,15 @@ fn enter<E, R>(
 where
     E: EnterDevice + ?Sized,
 {
-    with_once(env, |adi, kernel| {
+    with_device_once(env, |adi, kernel| {
         let result = adi.with_one_sided(|all| {
             let result = work(all);
             if all.is_due() {
-                all.go_on_here(kernel.memory());
+                all.advance_local(kernel.memory());
             }
             result
         });
-        if adi.has_to_send() {
+        if adi.has_pending_tx() {
             kernel.poll(adi);
         }
         result.unwrap_or(Err(WindowError::NoWindow))
@@ -187,7 +187,7 @@ where
         |_| note,
         |adi, kernel| {
             let result = adi.with_one_sided(|all| attempt(all, kernel))?;
-            if result.is_some() && adi.has_to_send() {
+            if result.is_some() && adi.has_pending_tx() {
                 kernel.poll(adi);
             }
             result
@@ -220,7 +220,7 @@ pub trait OneSidedCalls: EnterDevice {
         until: WindowCondition,
         takes_fault: bool,
     ) -> Result<WindowState, WindowError> {
-        let checked = with(self, |adi, _| {
+        let checked = with_device(self, |adi, _| {
             adi.with_one_sided(|all| WindowState {
                 is_true: until.is_true(all, context),
                 is_faulty: takes_fault && take_fault(all, context),
@@ -291,7 +291,7 @@ pub trait OneSidedCalls: EnterDevice {
                 is_done.then_some(())
             }),
             RmaTransfer::Question(question) => wait(self, note, |all, kernel| {
-                let is_done = all.ask_question(kernel.memory(), context, question);
+                let is_done = all.emit_request(kernel.memory(), context, question);
                 is_done.then_some(())
             }),
         }
@@ -325,8 +325,8 @@ pub trait OneSidedCalls: EnterDevice {
     }
 
     /// Returns and clears whether the last fetch of a long result was rejected and must be repeated. Does not block.
-    fn take_refused(&self) -> bool {
-        with(self, |adi, _| adi.with_one_sided(OneSided::take_refused)) == Some(true)
+    fn reset_rejected(&self) -> bool {
+        with_device(self, |adi, _| adi.with_one_sided(OneSided::reset_rejected)) == Some(true)
     }
 
     /// Changes a window. Does not block. Fails with [`WindowError::NoWindow`], [`WindowError::NoRoom`],
@@ -336,7 +336,7 @@ pub trait OneSidedCalls: EnterDevice {
         context: Context,
         call: WindowCall,
     ) -> Result<WindowChange, WindowError> {
-        with_once(self, |adi, _| change(adi, context, call))
+        with_device_once(self, |adi, _| change(adi, context, call))
     }
 }
 
@@ -372,7 +372,7 @@ fn change(adi: &mut Adi, context: Context, call: WindowCall) -> Result<WindowCha
 fn change_entered(window: &mut Window, call: WindowCall) -> Result<WindowChange, WindowError> {
     match call {
         WindowCall::SetReorder(reorder) => window.set_reorder(reorder),
-        WindowCall::Withdraw(is_withdrawn) => window.withdraw(is_withdrawn),
+        WindowCall::Withdraw(is_withdrawn) => window.revoke_access(is_withdrawn),
         WindowCall::Attach(memory) => window.attach(memory).map_err(|error| match error {
             NotAttached::Overlaps => WindowError::Overlaps,
             NotAttached::NoRoom => WindowError::NoRoom,

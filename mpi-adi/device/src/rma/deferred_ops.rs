@@ -89,17 +89,17 @@ impl Hash for DeferredEntry {
 }
 
 impl DeferredEntry {
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         matches!(self.what, DeferredAction::Done)
     }
 
     /// Returns whether it has this sequence number and is incomplete.
     pub(super) fn waits(&self, serial: WindowSequence) -> bool {
-        self.serial == serial && !self.is_over()
+        self.serial == serial && !self.is_done()
     }
 
     /// Returns whether part of it is still to be sent.
-    fn is_to_leave(&self) -> bool {
+    fn has_pending_tx(&self) -> bool {
         match self.what {
             DeferredAction::Operation {
                 operation,
@@ -111,7 +111,7 @@ impl DeferredEntry {
     }
 
     /// Records that `bytes` more bytes have been sent, and whether a reply is outstanding for the rest.
-    fn note_passed(&mut self, bytes: usize, asks: bool) {
+    fn count_sent(&mut self, bytes: usize, asks: bool) {
         if let DeferredAction::Operation {
             done, is_asking, ..
         } = &mut self.what
@@ -136,7 +136,7 @@ impl Window {
     /// Returns whether operations of this epoch, for `target` if specified, are still to be sent.
     pub(super) fn has_deferred(&self, epoch: WindowSequence, target: Option<Rank>) -> bool {
         let is_so = |deferred: &DeferredEntry| {
-            deferred.epoch == epoch && deferred.is_for(target) && deferred.is_to_leave()
+            deferred.epoch == epoch && deferred.is_for(target) && deferred.has_pending_tx()
         };
         self.deferred.iter().any(is_so)
     }
@@ -148,7 +148,7 @@ impl Window {
             at != last
                 && deferred.epoch == epoch
                 && deferred.is_for(Some(target))
-                && deferred.is_to_leave()
+                && deferred.has_pending_tx()
         })
     }
 }
@@ -209,7 +209,7 @@ impl<R: EpochRules> OneSided<R> {
                 Some(target) => window.has(target, PeerFlags::TOUCHED),
                 None => window.next_with(PeerFlags::TOUCHED, 0).is_some(),
             };
-            !is_touched && window.deferred.iter().all(DeferredEntry::is_over)
+            !is_touched && window.deferred.iter().all(DeferredEntry::is_done)
         })
     }
 
@@ -221,9 +221,9 @@ impl<R: EpochRules> OneSided<R> {
     ) -> Option<WindowSequence> {
         self.outbox.is_held = false;
         let window = self.window(context).expect("a window");
-        window.sweep();
+        window.remove_completed();
         window.deferred.try_reserve(1).ok()?;
-        let serial = window.number();
+        let serial = window.next_sequence();
         window.deferred.push(DeferredEntry {
             serial,
             epoch,
@@ -263,7 +263,7 @@ impl<R: EpochRules> OneSided<R> {
         for place in 0..self.windows[at].deferred.len() {
             let sent = match self.windows[at].deferred[place].what {
                 DeferredAction::Done => continue,
-                DeferredAction::Operation { .. } => self.go_on((at, place), memory, out, only_here),
+                DeferredAction::Operation { .. } => self.advance_operation((at, place), memory, out, only_here),
                 DeferredAction::Flush { .. } => self.flush_on((at, place), memory, out, only_here),
             };
             match sent {
@@ -285,7 +285,7 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Advances an operation, if it may.
-    fn go_on(
+    fn advance_operation(
         &mut self,
         (at, place): (usize, usize),
         memory: &mut dyn UserMemory,
@@ -297,7 +297,7 @@ impl<R: EpochRules> OneSided<R> {
         let (serial, Some(target)) = (deferred.serial, deferred.target) else {
             return RmaTxResult::NoSpace;
         };
-        if !deferred.is_to_leave() {
+        if !deferred.has_pending_tx() {
             if self.awaits_for(context, serial) {
                 return RmaTxResult::NoSpace;
             }
@@ -319,7 +319,7 @@ impl<R: EpochRules> OneSided<R> {
         };
         // A self-targeted operation may have advanced partly without a packet.
         let window = &mut self.windows[at];
-        if (matches!(sent, RmaTxResult::NoSpace) || window.deferred[place].is_to_leave())
+        if (matches!(sent, RmaTxResult::NoSpace) || window.deferred[place].has_pending_tx())
             && let Some(flags) = window.flags(target)
         {
             flags.set(PeerFlags::BLOCKED, true);
@@ -366,7 +366,7 @@ impl<R: EpochRules> OneSided<R> {
                 (name.flatten().unwrap_or(0), len, passed, false)
             }
             _ => {
-                let (len, bytes) = self.emit_question(operation, done, memory, out);
+                let (len, bytes) = self.emit_request_of(operation, done, memory, out);
                 let (awaited, into) = (ReplyPurpose::Result(bytes as u32), (operation.into, done));
                 let Some(name) = self.await_for(serial, of, awaited, into) else {
                     return RmaTxResult::NoSpace;
@@ -374,10 +374,10 @@ impl<R: EpochRules> OneSided<R> {
                 (name, len, 0, true)
             }
         };
-        self.windows[at].deferred[place].note_passed(passed, asks);
+        self.windows[at].deferred[place].count_sent(passed, asks);
         if of.1 == self.here {
             // Cannot fail: the origin has checked the packet.
-            let _ = self.act_here(memory, name, &out[..len]);
+            let _ = self.act_on_self(memory, name, &out[..len]);
         } else if !asks {
             self.windows[at].touch(of.1);
         }
@@ -422,7 +422,7 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Emits a packet of a fetch or a compare; returns its length, and the number of bytes requested.
-    fn emit_question(
+    fn emit_request_of(
         &self,
         operation: RecordedOperation,
         done: usize,
@@ -482,7 +482,7 @@ impl<R: EpochRules> OneSided<R> {
             let mut packet = [0; SHORT_BYTES];
             let len = get_request(&mut packet, of.0, from, bytes as u32);
             // As above.
-            let _ = self.act_here(memory, name, &packet[..len]);
+            let _ = self.act_on_self(memory, name, &packet[..len]);
             return RmaTxResult::Local;
         }
         // Before the flush behind it, which checks whether it was out of bounds.
@@ -510,7 +510,7 @@ impl<R: EpochRules> OneSided<R> {
         };
         let waits_for = |before: &DeferredEntry| {
             let is_of_it = flush.epoch == 0 || before.epoch == flush.epoch;
-            is_of_it && before.is_for(target) && before.is_to_leave()
+            is_of_it && before.is_for(target) && before.has_pending_tx()
         };
         if window.deferred[..place].iter().any(waits_for) {
             return RmaTxResult::NoSpace;
@@ -533,8 +533,8 @@ impl<R: EpochRules> OneSided<R> {
             None => RmaTxResult::Local,
             Some(_) if only_here => RmaTxResult::NoSpace,
             Some(next) => {
-                let due = PendingHead::ask(next, PacketKind::Flush, ReplyPurpose::Done);
-                self.send_due(at, due, memory, out)
+                let due = PendingHead::with_reply(next, PacketKind::Flush, ReplyPurpose::Done);
+                self.send_head(at, due, memory, out)
             }
         };
         let asked = self.questions.asked;

@@ -118,7 +118,7 @@ pub enum BrokenRule {
 /// Set of enforced rules.
 pub trait EpochRules: Copy + fmt::Debug + 'static {
     /// Returns whether this rule is broken.
-    fn breaks(self, flaw: BrokenRule) -> bool {
+    fn is_broken(self, flaw: BrokenRule) -> bool {
         let _ = flaw;
         false
     }
@@ -172,13 +172,13 @@ impl ReorderFlags {
     /// Adds the keys that a broken rule ignores.
     fn broken_by<R: EpochRules>(self, rules: R) -> ReorderFlags {
         ReorderFlags {
-            access_after_access: self.access_after_access || rules.breaks(BrokenRule::PassesAccess),
+            access_after_access: self.access_after_access || rules.is_broken(BrokenRule::PassesAccess),
             access_after_exposure: self.access_after_exposure
-                || rules.breaks(BrokenRule::AccessPassesExposure),
+                || rules.is_broken(BrokenRule::AccessPassesExposure),
             exposure_after_exposure: self.exposure_after_exposure
-                || rules.breaks(BrokenRule::PassesExposure),
+                || rules.is_broken(BrokenRule::PassesExposure),
             exposure_after_access: self.exposure_after_access
-                || rules.breaks(BrokenRule::ExposurePassesAccess),
+                || rules.is_broken(BrokenRule::ExposurePassesAccess),
         }
     }
 
@@ -186,7 +186,7 @@ impl ReorderFlags {
     fn allows<R: EpochRules>(self, rules: R, before: EpochKind, next: EpochKind) -> bool {
         match (before, next) {
             (EpochKind::Fence | EpochKind::LockAll, _) | (_, EpochKind::Fence | EpochKind::LockAll) => {
-                rules.breaks(BrokenRule::PassesFences)
+                rules.is_broken(BrokenRule::PassesFences)
             }
             (EpochKind::Post, EpochKind::Post) => self.exposure_after_exposure,
             (EpochKind::Post, _) => self.access_after_exposure,
@@ -394,7 +394,7 @@ pub(super) struct PendingHead {
 }
 
 impl PendingHead {
-    fn tell(target: Rank, kind: PacketKind) -> PendingHead {
+    fn one_way(target: Rank, kind: PacketKind) -> PendingHead {
         PendingHead {
             target,
             kind,
@@ -403,17 +403,17 @@ impl PendingHead {
         }
     }
 
-    pub(super) fn ask(target: Rank, kind: PacketKind, awaited: ReplyPurpose) -> PendingHead {
+    pub(super) fn with_reply(target: Rank, kind: PacketKind, awaited: ReplyPurpose) -> PendingHead {
         PendingHead {
             awaited: Some(awaited),
-            ..PendingHead::tell(target, kind)
+            ..PendingHead::one_way(target, kind)
         }
     }
 
     fn lock(target: Rank, operation: u8) -> PendingHead {
         PendingHead {
             operation,
-            ..PendingHead::tell(target, PacketKind::Lock)
+            ..PendingHead::one_way(target, PacketKind::Lock)
         }
     }
 }
@@ -435,21 +435,21 @@ impl Window {
     }
 
     /// Allocates the next sequence number.
-    pub(super) fn number(&mut self) -> WindowSequence {
+    pub(super) fn next_sequence(&mut self) -> WindowSequence {
         self.serial += 1;
         self.serial - 1
     }
 
     /// Removes completed epochs and operations.
-    pub(super) fn sweep(&mut self) {
+    pub(super) fn remove_completed(&mut self) {
         self.epochs.retain(|epoch| !epoch.is_complete());
-        self.deferred.retain(|deferred| !deferred.is_over());
+        self.deferred.retain(|deferred| !deferred.is_done());
     }
 
     /// Returns whether the active epoch `before` allows the later epoch `next` to begin.
-    fn lets<R: EpochRules>(&self, rules: R, before: &Epoch, next: &Epoch) -> bool {
+    fn allows_concurrent<R: EpochRules>(&self, rules: R, before: &Epoch, next: &Epoch) -> bool {
         let is_nested = before.closed.is_none_or(|closed| next.serial < closed);
-        if is_nested && !rules.breaks(BrokenRule::DefersWhatIsNested) {
+        if is_nested && !rules.is_broken(BrokenRule::DefersWhatIsNested) {
             return true;
         }
         let is_target = |epoch: &Epoch, target| epoch.is_active() && epoch.is_access_to(target);
@@ -458,15 +458,15 @@ impl Window {
             && match next.sort {
                 EpochKind::Lock { target, .. } => {
                     !self.epochs.iter().any(|one| is_target(one, target))
-                        || rules.breaks(BrokenRule::LocksWhatIsAccessed)
+                        || rules.is_broken(BrokenRule::LocksWhatIsAccessed)
                 }
-                EpochKind::Post => !self.lock.is_taken() || rules.breaks(BrokenRule::ExposesWhatIsLocked),
+                EpochKind::Post => !self.lock.is_held() || rules.is_broken(BrokenRule::ExposesWhatIsLocked),
                 _ => true,
             }
     }
 
     /// Returns whether two epochs are concurrently active that must not be: for a model checker.
-    fn has_quarrel(&self) -> bool {
+    fn has_conflict(&self) -> bool {
         self.epochs.iter().enumerate().any(|(place, next)| {
             let is_wrong = |before: &Epoch| {
                 let is_nested = before.closed.is_none_or(|closed| next.serial < closed);
@@ -485,16 +485,16 @@ impl Window {
         if next.sort == EpochKind::Post && before.iter().filter(is_exposure).count() >= MOST_EXPOSURES {
             return false;
         }
-        if rules.breaks(BrokenRule::AsksNone) {
+        if rules.is_broken(BrokenRule::AsksNone) {
             return true;
         }
-        let asked = if rules.breaks(BrokenRule::AsksTheLastOnly) {
+        let asked = if rules.is_broken(BrokenRule::AsksTheLastOnly) {
             before.len().saturating_sub(1)
         } else {
             0
         };
         let mut asked = before[asked..].iter().filter(|epoch| epoch.is_active());
-        asked.all(|epoch| self.lets(rules, epoch, next))
+        asked.all(|epoch| self.allows_concurrent(rules, epoch, next))
     }
 
     /// Returns the epoch that begins next.
@@ -502,7 +502,7 @@ impl Window {
         let is_deferred = |place: &usize| self.epochs[*place].step == EpochState::Deferred;
         let mut deferred = (0..self.epochs.len()).filter(is_deferred);
         let may_begin = |place: &usize| self.may_begin(rules, *place);
-        if rules.breaks(BrokenRule::PassesDeferred) {
+        if rules.is_broken(BrokenRule::PassesDeferred) {
             deferred.find(may_begin)
         } else {
             deferred.next().filter(may_begin)
@@ -541,7 +541,7 @@ impl Window {
             .filter(|epoch| epoch.is_active() && epoch.sort == EpochKind::Post)
             .flat_map(|epoch| &mut epoch.members)
             .filter(|member| member.rank == source && !member.has_done);
-        let member = if rules.breaks(BrokenRule::CountsForTheNewest) {
+        let member = if rules.is_broken(BrokenRule::CountsForTheNewest) {
             exposures.last()
         } else {
             exposures.next()
@@ -598,14 +598,14 @@ impl Window {
         let granted = || {
             let peer = self.peers.get(target.index() as usize);
             let grants = peer.map_or(0, |peer| peer.grants.into());
-            let before = if rules.breaks(BrokenRule::TakesAnyGrant) {
+            let before = if rules.is_broken(BrokenRule::TakesAnyGrant) {
                 0
             } else {
                 { self.accesses_before(place, target) }
                     .filter(|before| before.checks)
                     .count()
             };
-            grants > before || rules.breaks(BrokenRule::NeedsNoGrant)
+            grants > before || rules.is_broken(BrokenRule::NeedsNoGrant)
         };
         epoch.step == EpochState::Open
             && match epoch.sort {
@@ -623,16 +623,16 @@ impl Window {
             let rank = member.rank;
             let peer = self.peers.get(rank.index() as usize);
             let granted = !epoch.checks || peer.is_some_and(|peer| peer.grants > 0);
-            let is_first = self.is_done_next(place, rank) || rules.breaks(BrokenRule::DonesInAnyOrder);
+            let is_first = self.is_done_next(place, rank) || rules.is_broken(BrokenRule::DonesInAnyOrder);
             if !is_first || !granted || !is_free(rank) {
                 continue;
             }
             // Operations and the end of the epoch keep their order; only errors require a reply.
             return EpochAction::Send(
                 if self.exposure.is_dynamic && self.has(rank, PeerFlags::TOUCHED) {
-                    PendingHead::ask(rank, PacketKind::Flush, ReplyPurpose::Done)
+                    PendingHead::with_reply(rank, PacketKind::Flush, ReplyPurpose::Done)
                 } else {
-                    PendingHead::tell(rank, PacketKind::Complete)
+                    PendingHead::one_way(rank, PacketKind::Complete)
                 },
             );
         }
@@ -674,7 +674,7 @@ impl<R: EpochRules> OneSided<R> {
     fn next_of_post(epoch: &Epoch) -> EpochAction {
         let untold = epoch.members.iter().find(|member| !member.is_told);
         match untold {
-            Some(member) => EpochAction::Send(PendingHead::tell(member.rank, PacketKind::Post)),
+            Some(member) => EpochAction::Send(PendingHead::one_way(member.rank, PacketKind::Post)),
             None if epoch.step < EpochState::Open => EpochAction::Open,
             None if epoch.closed.is_some() && epoch.members.iter().all(|one| one.has_done) => {
                 EpochAction::End
@@ -690,7 +690,7 @@ impl<R: EpochRules> OneSided<R> {
         (target, is_exclusive): (Rank, bool),
     ) -> EpochAction {
         let awaits = || self.awaits(window.context, Some(target));
-        let flush = EpochAction::Send(PendingHead::ask(target, PacketKind::Flush, ReplyPurpose::Done));
+        let flush = EpochAction::Send(PendingHead::with_reply(target, PacketKind::Flush, ReplyPurpose::Done));
         let is_left = || {
             let waits = window.has_deferred(epoch.serial, None) || awaits();
             epoch.closed.is_some() && (!waits || self.breaks(BrokenRule::UnlocksEarly))
@@ -703,7 +703,7 @@ impl<R: EpochRules> OneSided<R> {
             }
             EpochState::Open if !is_left() => EpochAction::Wait,
             EpochState::Open if epoch.checks => {
-                EpochAction::Send(PendingHead::ask(target, PacketKind::Unlock, ReplyPurpose::Done))
+                EpochAction::Send(PendingHead::with_reply(target, PacketKind::Unlock, ReplyPurpose::Done))
             }
             EpochState::Open if window.has(target, PeerFlags::TOUCHED) => flush,
             EpochState::Open => EpochAction::End,
@@ -746,7 +746,7 @@ impl<R: EpochRules> OneSided<R> {
         if !is_left {
             return EpochAction::Wait;
         }
-        let ask = |target, kind| EpochAction::Send(PendingHead::ask(target, kind, ReplyPurpose::Done));
+        let ask = |target, kind| EpochAction::Send(PendingHead::with_reply(target, kind, ReplyPurpose::Done));
         if let Some(target) = window.next_with(PeerFlags::HELD, 0) {
             return ask(target, PacketKind::Unlock);
         }
@@ -766,7 +766,7 @@ impl<R: EpochRules> OneSided<R> {
                 EpochAction::Wait
             }
             EpochState::Begun => match tree.parent {
-                Some(parent) => EpochAction::Send(PendingHead::tell(parent, PacketKind::Arrived)),
+                Some(parent) => EpochAction::Send(PendingHead::one_way(parent, PacketKind::Arrived)),
                 None => EpochAction::Open,
             },
             EpochState::Open if epoch.closed.is_some() => {
@@ -777,7 +777,7 @@ impl<R: EpochRules> OneSided<R> {
                     return EpochAction::End;
                 }
                 match window.next_with(PeerFlags::TOUCHED, 0) {
-                    Some(target) => EpochAction::Send(PendingHead::ask(target, PacketKind::Flush, ReplyPurpose::Done)),
+                    Some(target) => EpochAction::Send(PendingHead::with_reply(target, PacketKind::Flush, ReplyPurpose::Done)),
                     None if self.awaits(window.context, None) => EpochAction::Wait,
                     None => EpochAction::End,
                 }
@@ -787,7 +787,7 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Sends a pending packet: handles it locally, or emits it.
-    pub(super) fn send_due(
+    pub(super) fn send_head(
         &mut self,
         at: usize,
         due: PendingHead,
@@ -815,7 +815,7 @@ impl<R: EpochRules> OneSided<R> {
         head.emit(out);
         if target == self.here {
             // Cannot fail: the origin has checked the packet.
-            let _ = self.act_here(memory, name, &out[..HEAD_BYTES]);
+            let _ = self.act_on_self(memory, name, &out[..HEAD_BYTES]);
             return RmaTxResult::Local;
         }
         RmaTxResult::Packet(OutgoingPacket {
@@ -843,10 +843,10 @@ impl<R: EpochRules> OneSided<R> {
             peer.is_some_and(|peer| peer.grants > 0) && window.is_done_next(place, target)
         };
         let due = match epoch.sort {
-            EpochKind::Lock { .. } => PendingHead::ask(target, PacketKind::Unlock, ReplyPurpose::Done),
+            EpochKind::Lock { .. } => PendingHead::with_reply(target, PacketKind::Unlock, ReplyPurpose::Done),
             // Only a flush reports displacements outside of attached memory.
             EpochKind::Start if !window.exposure.is_dynamic && granted() => {
-                PendingHead::tell(target, PacketKind::Complete)
+                PendingHead::one_way(target, PacketKind::Complete)
             }
             _ => return None,
         };
@@ -914,7 +914,7 @@ impl<R: EpochRules> OneSided<R> {
 
     /// Emits the next packet of epochs and deferred operations. Local work that it enables is done immediately, so no
     /// work remains for a progress step that moves no packet.
-    pub(super) fn next_due(
+    pub(super) fn next_epoch_packet(
         &mut self,
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
@@ -922,7 +922,7 @@ impl<R: EpochRules> OneSided<R> {
         while core::mem::take(&mut self.is_due) {
             for at in 0..self.windows.len() {
                 if let Some(leaving) = self.next_of_window(at, memory, out, false) {
-                    self.go_on_here(memory);
+                    self.advance_local(memory);
                     self.is_due = true;
                     return Some(leaving);
                 }
@@ -932,7 +932,7 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Advances everything that requires no packet to another process.
-    pub fn go_on_here(&mut self, memory: &mut dyn UserMemory) {
+    pub fn advance_local(&mut self, memory: &mut dyn UserMemory) {
         let was_due = self.is_due;
         let mut out = [0; SHORT_BYTES];
         self.is_due = true;
@@ -955,12 +955,12 @@ impl<R: EpochRules> OneSided<R> {
     ) -> Option<OutgoingPacket> {
         let mut moved = true;
         while core::mem::take(&mut moved) {
-            self.settle(at);
+            self.advance_epochs(at);
             let tree = &mut self.windows[at].tree;
             if let Some(place) = tree.to_release.checked_sub(1).filter(|_| !only_here) {
                 tree.to_release = place;
-                let due = PendingHead::tell(tree.children[place], PacketKind::Released);
-                if let RmaTxResult::Packet(leaving) = self.send_due(at, due, memory, out) {
+                let due = PendingHead::one_way(tree.children[place], PacketKind::Released);
+                if let RmaTxResult::Packet(leaving) = self.send_head(at, due, memory, out) {
                     return Some(leaving);
                 }
             }
@@ -968,7 +968,7 @@ impl<R: EpochRules> OneSided<R> {
             while place < self.windows[at].epochs.len() {
                 let sent = match self.next_step(at, place) {
                     EpochAction::Send(due) if !only_here || due.target == self.here => {
-                        let sent = self.send_due(at, due, memory, out);
+                        let sent = self.send_head(at, due, memory, out);
                         if !matches!(sent, RmaTxResult::NoSpace) {
                             self.note_sent(at, place, due);
                         }
@@ -992,7 +992,7 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Advances epochs as far as possible without a packet.
-    fn settle(&mut self, at: usize) {
+    fn advance_epochs(&mut self, at: usize) {
         let rules = self.rules;
         let mut moved = true;
         while core::mem::take(&mut moved) {
@@ -1012,7 +1012,7 @@ impl<R: EpochRules> OneSided<R> {
     /// Allocates memory for another epoch; returns false when the heap is full.
     pub fn prepare_epoch(&mut self, context: Context) -> bool {
         self.window(context).is_some_and(|window| {
-            window.sweep();
+            window.remove_completed();
             window.epochs.try_reserve(1).is_ok()
         })
     }
@@ -1025,7 +1025,7 @@ impl<R: EpochRules> OneSided<R> {
         let at = self.place(context).expect("a window");
         self.outbox.is_held = false;
         let window = &mut self.windows[at];
-        window.sweep();
+        window.remove_completed();
         let mut members = Vec::new();
         members.try_reserve_exact(opening.members.len()).ok()?;
         members.extend(opening.members.iter().map(|rank| EpochMember {
@@ -1034,7 +1034,7 @@ impl<R: EpochRules> OneSided<R> {
             has_done: false,
         }));
         window.epochs.try_reserve(1).ok()?;
-        let serial = window.number();
+        let serial = window.next_sequence();
         window.epochs.push(Epoch {
             serial,
             sort: opening.sort,
@@ -1045,7 +1045,7 @@ impl<R: EpochRules> OneSided<R> {
             opening: told,
             closing: None,
         });
-        self.settle(at);
+        self.advance_epochs(at);
         self.is_due = true;
         Some(serial)
     }
@@ -1062,12 +1062,12 @@ impl<R: EpochRules> OneSided<R> {
             let epoch = &mut window.epochs[place];
             (epoch.closed, epoch.closing) = (Some(now), told);
         }
-        self.settle(at);
+        self.advance_epochs(at);
         self.is_due = true;
     }
 
     /// Returns whether the watched condition is met.
-    pub fn is_over(&self, context: Context, watch: WindowEvent) -> bool {
+    pub fn has_occurred(&self, context: Context, watch: WindowEvent) -> bool {
         let Some(at) = self.place(context) else {
             return true;
         };
@@ -1140,15 +1140,15 @@ impl<R: EpochRules> OneSided<R> {
 
     /// Returns whether two epochs of a window are concurrently active that must not be: for a model checker.
     #[doc(hidden)]
-    pub fn has_quarrel(&self) -> bool {
-        self.windows.iter().any(Window::has_quarrel)
+    pub fn has_conflict(&self) -> bool {
+        self.windows.iter().any(Window::has_conflict)
     }
 
     /// Returns whether the window has no incomplete epoch and no deferred operation.
     pub fn is_idle(&mut self, context: Context) -> bool {
         self.window(context).is_none_or(|window| {
             window.epochs.iter().all(Epoch::is_complete)
-                && window.deferred.iter().all(|deferred| deferred.is_over())
+                && window.deferred.iter().all(|deferred| deferred.is_done())
                 && window.tree.to_release == 0
         })
     }

@@ -17,7 +17,10 @@ impl<R: ProtocolRules> Adi<R> {
     /// Enables one-sided communication.
     pub fn set_one_sided(&mut self, one_sided: Box<OneSided>) {
         self.extras.one_sided = Some(one_sided);
-        self.extras.parts.begin(ExtensionId::OneSided, ActiveExtension { take, next });
+        self.extras.parts.enable(ExtensionId::OneSided, ActiveExtension {
+                take: handle_packet,
+                next: write_packet,
+            });
     }
 
     /// Runs `f` on one-sided communication, if this process has or had windows.
@@ -25,12 +28,12 @@ impl<R: ProtocolRules> Adi<R> {
     pub fn with_one_sided<T>(&mut self, f: impl FnOnce(&mut OneSided) -> T) -> Option<T> {
         let all = self.extras.one_sided.as_deref_mut()?;
         let result = f(all);
-        self.extras.parts.set_due(ExtensionId::OneSided, all.due());
+        self.extras.parts.set_pending(ExtensionId::OneSided, all.due());
         Some(result)
     }
 }
 
-fn take<R: ProtocolRules>(
+fn handle_packet<R: ProtocolRules>(
     adi: &mut Adi<R>,
     memory: Option<&mut dyn UserMemory>,
     class: TrafficClass,
@@ -50,18 +53,18 @@ fn take<R: ProtocolRules>(
     adi.with_one_sided(take).unwrap_or(Err(MalformedPacket))
 }
 
-fn next<R: ProtocolRules>(
+fn write_packet<R: ProtocolRules>(
     adi: &mut Adi<R>,
     memory: Option<&mut dyn UserMemory>,
     out: &mut [u8; SHORT_BYTES],
 ) -> TransmitStep {
     let step = |all: &mut OneSided| {
         // Discards earlier changes: they have been reported.
-        let _ = all.take_moved();
-        let leaving = all.next(memory?, out);
+        let _ = all.reset_moved();
+        let leaving = all.next_packet(memory?, out);
         match leaving {
             Some(leaving) => Some(TransmitStep::Packet(wire::ONE_SIDED, leaving)),
-            None => all.take_moved().then_some(TransmitStep::Moved),
+            None => all.reset_moved().then_some(TransmitStep::Moved),
         }
     };
     adi.with_one_sided(step).flatten().unwrap_or(TransmitStep::Idle)

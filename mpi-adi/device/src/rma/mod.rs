@@ -204,7 +204,7 @@ impl Hash for Window {
         waits.for_each(|epoch| epoch.hash(state));
         self.deferred
             .iter()
-            .filter(|deferred| !deferred.is_over())
+            .filter(|deferred| !deferred.is_done())
             .for_each(|deferred| deferred.hash(state));
     }
 }
@@ -292,7 +292,7 @@ impl Window {
     }
 
     /// Disables remote access to the memory, or enables it again: meanwhile, remote operations are out of bounds.
-    pub fn withdraw(&mut self, is_withdrawn: bool) {
+    pub fn revoke_access(&mut self, is_withdrawn: bool) {
         self.exposure.is_withdrawn = is_withdrawn;
     }
 
@@ -472,7 +472,7 @@ impl<R: EpochRules> OneSided<R> {
 
     /// Returns whether anything is to be sent.
     #[inline]
-    pub(crate) fn has_to_send(&self) -> bool {
+    pub(crate) fn has_pending_tx(&self) -> bool {
         !self.outbox.ring.is_empty() || self.has_more_than_packets()
     }
 
@@ -486,7 +486,7 @@ impl<R: EpochRules> OneSided<R> {
             || self.is_due
     }
 
-    /// Returns whether epochs or deferred operations may be able to advance; if not, [`OneSided::go_on_here`] does
+    /// Returns whether epochs or deferred operations may be able to advance; if not, [`OneSided::advance_local`] does
     /// nothing.
     pub fn is_due(&self) -> bool {
         self.is_due
@@ -494,31 +494,31 @@ impl<R: EpochRules> OneSided<R> {
 
     /// Returns and clears whether local state has changed without a packet. A call may wait for just that: a progress
     /// step counts it like a sent packet.
-    pub fn take_moved(&mut self) -> bool {
+    pub fn reset_moved(&mut self) -> bool {
         core::mem::take(&mut self.has_moved) && !self.breaks(BrokenRule::MovesUnseen)
     }
 
     fn breaks(&self, flaw: BrokenRule) -> bool {
-        self.rules.breaks(flaw)
+        self.rules.is_broken(flaw)
     }
 
     /// Emits the next packet: first the program's packets, then its requests, then replies to other processes. Work
     /// that epochs and deferred operations prepare for earlier stages is sent in the same step, so a step without a
     /// packet means that nothing remains.
-    fn next(
+    fn next_packet(
         &mut self,
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
     ) -> Option<OutgoingPacket> {
         let mut leaving = None;
-        while leaving.is_none() && self.has_to_send() {
+        while leaving.is_none() && self.has_pending_tx() {
             leaving = self
                 .next_of_ring(out)
                 .or_else(|| self.next_asked(out))
                 .or_else(|| self.next_fetched(out))
                 .or_else(|| self.next_of_cursors(memory, out))
                 .or_else(|| self.next_grant(out))
-                .or_else(|| self.next_due(memory, out));
+                .or_else(|| self.next_epoch_packet(memory, out));
         }
         leaving
     }
@@ -528,17 +528,17 @@ impl<R: EpochRules> OneSided<R> {
 #[doc(hidden)]
 impl<R: EpochRules> OneSided<R> {
     /// Emits the next packet: returns its destination, argument and target, and its length in `out`.
-    pub fn leave(
+    pub fn emit_packet(
         &mut self,
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
     ) -> Option<(Rank, u16, Option<TargetOffset>, usize)> {
-        let leaving = self.next(memory, out)?;
+        let leaving = self.next_packet(memory, out)?;
         Some((leaving.dest, leaving.argument, leaving.place, leaving.len))
     }
 
     /// Handles a request of `source`; returns the reply.
-    pub fn take(
+    pub fn handle_request(
         &mut self,
         memory: &mut dyn UserMemory,
         (source, argument, place, bytes): (Rank, u16, Option<TargetOffset>, &[u8]),
@@ -553,7 +553,7 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Handles a reply of `source`.
-    pub fn hear(
+    pub fn handle_reply(
         &mut self,
         memory: &mut dyn UserMemory,
         (source, argument, bytes): (Rank, u16, &[u8]),
@@ -568,12 +568,12 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Returns this process's rank.
-    pub fn here(&self) -> Rank {
+    pub fn own_rank(&self) -> Rank {
         self.here
     }
 
     /// Returns whether anything is to be sent.
     pub fn is_busy(&self) -> bool {
-        self.has_to_send()
+        self.has_pending_tx()
     }
 }

@@ -256,7 +256,7 @@ impl<R: EpochRules> OneSided<R> {
     ///
     /// # Panics
     /// When the window does not exist, or packet and operands exceed a packet.
-    pub fn ask_question(
+    pub fn emit_request(
         &mut self,
         memory: &mut dyn UserMemory,
         window: Context,
@@ -284,7 +284,7 @@ impl<R: EpochRules> OneSided<R> {
         let bytes = &packet.bytes[..usize::from(packet.len)];
         if target == self.here {
             // Cannot fail: the packet has been checked.
-            let _ = self.act_here(memory, name, bytes);
+            let _ = self.act_on_self(memory, name, bytes);
             return true;
         }
         // Cannot fail: the ring buffer is not full.
@@ -320,7 +320,7 @@ impl<R: EpochRules> OneSided<R> {
     ///
     /// # Errors
     /// [`MalformedPacket`]: like a request from another process.
-    pub fn act_here(
+    pub fn act_on_self(
         &mut self,
         memory: &mut dyn UserMemory,
         name: u16,
@@ -340,7 +340,7 @@ impl<R: EpochRules> OneSided<R> {
                 place: None,
                 bytes: &answer.bytes,
             };
-            self.hear_answer(memory, answer)?;
+            self.match_reply(memory, answer)?;
         }
         // No flush is sent to this process.
         let window = RequestHead::parse(bytes).and_then(|(head, _)| self.window(head.window));
@@ -354,7 +354,7 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Returns and clears whether the last fetch of a long result was rejected and must be repeated.
-    pub fn take_refused(&mut self) -> bool {
+    pub fn reset_rejected(&mut self) -> bool {
         core::mem::take(&mut self.questions.is_refused)
     }
 
@@ -415,20 +415,20 @@ impl<R: EpochRules> OneSided<R> {
         memory: &mut dyn UserMemory,
         answer: RmaRequest<'_>,
     ) -> Result<(), MalformedPacket> {
-        self.hear_answer(memory, answer)?;
+        self.match_reply(memory, answer)?;
         if self.is_due {
-            self.go_on_here(memory);
+            self.advance_local(memory);
         }
         Ok(())
     }
 
     /// Handles a reply of another process or of this one.
-    fn hear_answer(
+    fn match_reply(
         &mut self,
         memory: &mut dyn UserMemory,
         answer: RmaRequest<'_>,
     ) -> Result<(), MalformedPacket> {
-        let (said, name) = ReplyKind::of(answer.argument);
+        let (said, name) = ReplyKind::from_argument(answer.argument);
         let (index, awaited) = self.slot(name, answer.source)?;
         let bytes = answer
             .bytes

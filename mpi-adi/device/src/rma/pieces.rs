@@ -118,14 +118,14 @@ impl<R: EpochRules> OneSided<R> {
             let mut packet = RmaPacket::new(pieces.target, 0, head);
             pieces.add_to(&mut packet, memory);
             // Cannot fail: the packet has been checked.
-            let _ = self.act_here(memory, 0, &packet.bytes[..usize::from(packet.len)]);
+            let _ = self.act_on_self(memory, 0, &packet.bytes[..usize::from(packet.len)]);
         }
     }
 
     /// Returns the state of pending packets.
     #[inline]
     pub(crate) fn due(&self) -> PendingPackets {
-        if !self.has_to_send() {
+        if !self.has_pending_tx() {
             PendingPackets::None
         } else if self.outbox.is_held
             && self.outbox.ring.len() == 1

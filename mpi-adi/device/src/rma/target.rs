@@ -57,7 +57,7 @@ pub(super) struct WindowLock {
 }
 
 impl WindowLock {
-    pub(super) fn is_taken(&self) -> bool {
+    pub(super) fn is_held(&self) -> bool {
         self.holders > 0
     }
 
@@ -65,7 +65,7 @@ impl WindowLock {
         self.holders == 0 || !exclusive && !self.is_exclusive
     }
 
-    fn take(&mut self, exclusive: bool) {
+    fn acquire(&mut self, exclusive: bool) {
         self.holders += 1;
         self.is_exclusive = exclusive;
     }
@@ -129,7 +129,7 @@ impl Window {
             let told = if is_here { PeerFlags::HELD } else { PeerFlags::UNTOLD };
             flags.set(PeerFlags::HOLDS, true);
             flags.set(told, true);
-            self.lock.take(exclusive);
+            self.lock.acquire(exclusive);
             self.lock.untold += u32::from(!is_here);
         } else {
             flags.set(wish, true);
@@ -178,7 +178,7 @@ impl Window {
         {
             self.clear(beside, PeerFlags::WAITS_BESIDE);
             self.flags(beside)?.set(PeerFlags::HOLDS, true);
-            self.lock.take(false);
+            self.lock.acquire(false);
             self.lock.waiting -= 1;
             return Some(beside);
         }
@@ -196,7 +196,7 @@ impl Window {
         flags.set(PeerFlags::WAITS_EXCLUSIVE, false);
         flags.set(PeerFlags::WAITS_SHARED, false);
         flags.set(PeerFlags::HOLDS, true);
-        self.lock.take(exclusive);
+        self.lock.acquire(exclusive);
         self.lock.waiting -= 1;
         self.lock.turn = (at as u32 + 1) % self.peers.len() as u32;
         Some(Rank::new(at as u32))
@@ -225,7 +225,7 @@ impl<R: EpochRules> OneSided<R> {
     ) -> Result<Option<ReplyPacket>, MalformedPacket> {
         let answer = self.serve(memory, request)?;
         if self.is_due {
-            self.go_on_here(memory);
+            self.advance_local(memory);
         }
         Ok(answer)
     }

@@ -202,7 +202,7 @@ impl ReplyKind {
     }
 
     /// Returns the type and the ID in this argument of a reply.
-    pub fn of(argument: u16) -> (ReplyKind, u16) {
+    pub fn from_argument(argument: u16) -> (ReplyKind, u16) {
         let said = match argument >> NAME_BITS {
             0 => ReplyKind::Result,
             _ => ReplyKind::Rejected,
@@ -251,7 +251,7 @@ mod tests {
     fn an_answer_says_what_it_is_and_about_what() {
         for said in [ReplyKind::Result, ReplyKind::Rejected] {
             for name in [0, 5, (1 << NAME_BITS) - 1] {
-                assert_eq!(ReplyKind::of(said.about(name)), (said, name));
+                assert_eq!(ReplyKind::from_argument(said.about(name)), (said, name));
             }
         }
     }

@@ -15,7 +15,7 @@ use msg_layer::{ReceivedPacket, MalformedPacket, MessageTransfer};
 
 impl<R: ProtocolRules> Adi<R> {
     /// Returns the pending or held send that a reply from `source` identifies; malformed when it identifies none.
-    pub(crate) fn answered(
+    pub(crate) fn handle_answer(
         &self,
         arrival: &ReceivedPacket<'_>,
     ) -> Result<(Rank, Slot, ReplyFields), MalformedPacket> {
@@ -34,16 +34,16 @@ impl<R: ProtocolRules> Adi<R> {
             };
             return Some(slot);
         }
-        let send = self.requests.named_entry(id)?;
-        let waits = send.pending().is_some() || send.withdrawal().is_some();
+        let send = self.requests.entry_by_id(id)?;
+        let waits = send.pending().is_some() || send.cancel_state().is_some();
         (waits && send.dest() == dest).then_some(id.slot())
     }
 
     /// Completes a transmitted bcopy to `dest` without another reply, and the `before` ones before it: the receiver has
     /// accepted them. Returns false when it is no bcopy, or fewer have been transmitted.
-    pub(crate) fn bcopy_taken(&mut self, dest: Rank, name: u32, before: u8) -> bool {
+    pub(crate) fn accept_bcopy(&mut self, dest: Rank, name: u32, before: u8) -> bool {
         let bcopy = self.sender.bcopies.find(RequestId(name), dest);
-        let taken = bcopy.is_some_and(|bcopy| self.sender.bcopies.taken(bcopy, before));
+        let taken = bcopy.is_some_and(|bcopy| self.sender.bcopies.accept_earlier(bcopy, before));
         if taken {
             let count = u32::from(before) + 1;
             self.release_reserved(count);
@@ -52,25 +52,25 @@ impl<R: ProtocolRules> Adi<R> {
         taken
     }
 
-    pub(crate) fn take_reply(
+    pub(crate) fn handle_reply(
         &mut self,
         arrival: &ReceivedPacket<'_>,
         reply: RtsReply,
     ) -> Result<(), MalformedPacket> {
-        if self.take_reply_to_bcopy(arrival, reply) {
+        if self.handle_bcopy_reply(arrival, reply) {
             return Ok(());
         }
-        let (dest, slot, fields) = self.answered(arrival)?;
+        let (dest, slot, fields) = self.handle_answer(arrival)?;
         if reply == RtsReply::Cts {
             self.stats.cts_received += 1;
         }
-        self.take_those_before(dest, slot, fields.before)?;
+        self.accept_earlier(dest, slot, fields.before)?;
         let send = self.requests.listed(slot);
-        match (send.pending().copied(), send.withdrawal()) {
+        match (send.pending().copied(), send.cancel_state()) {
             (Some(pending), _) => {
                 let step = on_answer(pending.offer, reply).ok_or(MalformedPacket)?;
                 self.leave_queue(dest, slot, step, &fields);
-                self.do_step(slot, pending, step, &fields);
+                self.apply_action(slot, pending, step, &fields);
             }
             (_, Some(withdrawal)) if reply == RtsReply::Cts => {
                 if let CancelState::Unrequested | CancelState::Rejected = withdrawal {
@@ -87,7 +87,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Handles a reply to a bcopy; returns true when that completes it. Otherwise the bcopies to its destination have
     /// entered the pending send queue, where the reply is handled.
-    pub(crate) fn take_reply_to_bcopy(&mut self, arrival: &ReceivedPacket<'_>, reply: RtsReply) -> bool {
+    pub(crate) fn handle_bcopy_reply(&mut self, arrival: &ReceivedPacket<'_>, reply: RtsReply) -> bool {
         let dest = Rank::new(arrival.rank);
         if let Some(fields) = ReplyFields::parse(arrival.bytes)
             && let Some(bcopy) = self.sender.bcopies.find(RequestId(fields.request), dest)
@@ -97,7 +97,7 @@ impl<R: ProtocolRules> Adi<R> {
             )
         {
             let taken = reply == RtsReply::Cts && fields.is(ReplyFields::COMPLETE);
-            if taken && self.bcopy_taken(dest, fields.request, fields.before) {
+            if taken && self.accept_bcopy(dest, fields.request, fields.before) {
                 return true;
             }
             self.enter_bcopies(dest);
@@ -106,7 +106,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Handles a reply to the send in `slot` which states that `count` RTSs directly before it were accepted.
-    pub(crate) fn take_those_before(
+    pub(crate) fn accept_earlier(
         &mut self,
         dest: Rank,
         slot: Slot,
@@ -115,10 +115,10 @@ impl<R: ProtocolRules> Adi<R> {
         if count == 0 {
             return Ok(());
         }
-        let is_offered = self.requests.listed(slot).is_offered_to(dest);
+        let is_offered = self.requests.listed(slot).has_rts_in_flight_to(dest);
         let before = self.requests.prev_in::<QUEUE>(slot);
         let before = before.filter(|_| is_offered).ok_or(MalformedPacket)?;
-        if self.all_taken(dest, before, count.into()) {
+        if self.accept_all(dest, before, count.into()) {
             Ok(())
         } else {
             Err(MalformedPacket)
@@ -133,7 +133,7 @@ impl<R: ProtocolRules> Adi<R> {
             ReplyAction::RemainQueued => RtsOutcome::Rejected,
         };
         let rules = self.rules();
-        self.sender.pending.answered(
+        self.sender.pending.handle_reply(
             &mut self.requests,
             dest,
             slot,
@@ -144,7 +144,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Performs the protocol's action for a formerly pending send, whose data may be in transmission already.
-    pub(crate) fn do_step(
+    pub(crate) fn apply_action(
         &mut self,
         slot: Slot,
         pending: PendingSend,
@@ -173,7 +173,7 @@ impl<R: ProtocolRules> Adi<R> {
             ReplyAction::RemainQueued => {}
         }
         if pending.is(CANCELLED)
-            && let Some(take_back) = self.extras.parts.take_back()
+            && let Some(take_back) = self.extras.parts.cancel_send()
         {
             take_back(self, slot);
         }
@@ -181,7 +181,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Completes the `total` sends to `dest` that end with slot `last`: their RTSs were accepted with all data. Returns
     /// false without such RTSs.
-    pub(crate) fn all_taken(&mut self, dest: Rank, last: Slot, total: u32) -> bool {
+    pub(crate) fn accept_all(&mut self, dest: Rank, last: Slot, total: u32) -> bool {
         let rules = self.rules();
         let Adi {
             sender, requests, ..
@@ -194,7 +194,7 @@ impl<R: ProtocolRules> Adi<R> {
                 bcopies.free(bcopy);
             }
         };
-        let all = pending.all_taken(requests, dest, last, total, rules, finish);
+        let all = pending.accept_all(requests, dest, last, total, rules, finish);
         if all {
             self.stats.cts_received += total as Count;
         }
@@ -203,18 +203,18 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Handles a piggybacked acknowledgement in an RTS of `dest`: it covers our message `request` and the RTSs directly
     /// before it, `count` in all. Malformed when no such messages exist.
-    pub(crate) fn take_merged(
+    pub(crate) fn handle_merged_cts(
         &mut self,
         dest: Rank,
         request: u32,
         count: u16,
     ) -> Result<(), MalformedPacket> {
         let before = u8::try_from(count.saturating_sub(1)).map_err(|_| MalformedPacket)?;
-        if self.bcopy_taken(dest, request, before) {
+        if self.accept_bcopy(dest, request, before) {
             return Ok(());
         }
         let slot = self.named_by(dest, request).ok_or(MalformedPacket)?;
-        if self.all_taken(dest, slot, count.into()) {
+        if self.accept_all(dest, slot, count.into()) {
             Ok(())
         } else {
             Err(MalformedPacket)

@@ -147,7 +147,7 @@ impl BcopyPool {
     }
 
     /// Limits the generation bits of IDs, for a model checker.
-    pub(crate) fn narrow_names(&mut self, bits: u32) {
+    pub(crate) fn narrow_ids(&mut self, bits: u32) {
         self.name_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
     }
 
@@ -312,7 +312,7 @@ impl BcopyPool {
     /// Returns the common destination of the untransmitted bcopies, if they are copied, few, and all to one
     /// destination. Valid only if called after each start, and if all are transmitted on `None`.
     #[inline]
-    pub fn gathered_for(&self) -> Option<Rank> {
+    pub fn coalescing_dest(&self) -> Option<Rank> {
         let (first, last) = (
             self.at(self.next_unsent()?),
             self.at(BcopyId(self.last_unsent)),
@@ -323,7 +323,7 @@ impl BcopyPool {
 
     /// Marks the next bcopy as transmitted; `read` copies its data.
     #[inline]
-    pub fn leave(&mut self, read: impl FnOnce(Span, &mut [u8])) {
+    pub fn transmit_next(&mut self, read: impl FnOnce(Span, &mut [u8])) {
         let at = usize::from(self.first_unsent);
         let bcopy = &mut self.bcopies[at];
         if let BcopyState::Unsent { span, .. } = bcopy.state {
@@ -335,7 +335,7 @@ impl BcopyPool {
     }
 
     /// Marks a copied bcopy as queued, in `slot`.
-    pub fn queued(&mut self, id: BcopyId, slot: Slot) {
+    pub fn mark_queued(&mut self, id: BcopyId, slot: Slot) {
         if matches!(self.at(id).state, BcopyState::Copied) {
             self.unlink(id.0);
         }
@@ -345,7 +345,7 @@ impl BcopyPool {
     /// Frees an accepted bcopy and the `count` before it to the same destination. Returns false, without changes, when
     /// fewer were sent.
     #[must_use]
-    pub fn taken(&mut self, id: BcopyId, count: u8) -> bool {
+    pub fn accept_earlier(&mut self, id: BcopyId, count: u8) -> bool {
         let dest = self.at(id).dest;
         let mut taken: BcopyBits = 0;
         let mut at = id.0;
@@ -453,9 +453,9 @@ mod tests {
         *bcopies.to(dest).last().expect("just started")
     }
 
-    fn leave(bcopies: &mut BcopyPool) -> BcopyId {
+    fn transmit(bcopies: &mut BcopyPool) -> BcopyId {
         let id = bcopies.next_unsent().expect("one to leave");
-        bcopies.leave(|span, out| out.fill(span.address() as u8));
+        bcopies.transmit_next(|span, out| out.fill(span.address() as u8));
         id
     }
 
@@ -465,28 +465,28 @@ mod tests {
             bcopies.start_copied(Rank::new(dest), 1, 0, 1);
         };
         let mut bcopies = BcopyPool::new();
-        assert_eq!(bcopies.gathered_for(), None);
+        assert_eq!(bcopies.coalescing_dest(), None);
         for _ in 1..GATHERED {
             copy(&mut bcopies, 3);
-            assert_eq!(bcopies.gathered_for(), Some(Rank::new(3)));
+            assert_eq!(bcopies.coalescing_dest(), Some(Rank::new(3)));
         }
         // Removes one, and adds one again.
         let second = bcopies.to(Rank::new(3))[1];
         bcopies.free(second);
         copy(&mut bcopies, 3);
-        assert_eq!(bcopies.gathered_for(), Some(Rank::new(3)));
+        assert_eq!(bcopies.coalescing_dest(), Some(Rank::new(3)));
         copy(&mut bcopies, 3);
-        assert_eq!(bcopies.gathered_for(), None, "enough");
+        assert_eq!(bcopies.coalescing_dest(), None, "enough");
 
         let mut bcopies = BcopyPool::new();
         copy(&mut bcopies, 3);
         copy(&mut bcopies, 4);
-        assert_eq!(bcopies.gathered_for(), None, "to two places");
+        assert_eq!(bcopies.coalescing_dest(), None, "to two places");
         let mut bcopies = BcopyPool::new();
         copy(&mut bcopies, 3);
         start(&mut bcopies, 3, 1);
         assert_eq!(
-            bcopies.gathered_for(),
+            bcopies.coalescing_dest(),
             None,
             "one of them is not copied yet"
         );
@@ -497,7 +497,7 @@ mod tests {
         let mut bcopies = BcopyPool::new();
         let ids = [(1, 10), (2, 20), (1, 11)].map(|(dest, tag)| start(&mut bcopies, dest, tag));
         for (id, byte) in ids.into_iter().zip([10, 20, 11]) {
-            assert_eq!(leave(&mut bcopies), id);
+            assert_eq!(transmit(&mut bcopies), id);
             assert_eq!(bcopies.bytes(id), [byte]);
         }
         assert_eq!(bcopies.next_unsent(), None);
@@ -508,15 +508,15 @@ mod tests {
     fn an_answer_covers_those_before_it_to_the_same_destination() {
         let mut bcopies = BcopyPool::new();
         let ids = [1, 2, 1, 1].map(|dest| start(&mut bcopies, dest, 5));
-        assert!(!bcopies.taken(ids[0], 0), "it has not left");
+        assert!(!bcopies.accept_earlier(ids[0], 0), "it has not left");
         for _ in 0..4 {
-            leave(&mut bcopies);
+            transmit(&mut bcopies);
         }
-        assert!(!bcopies.taken(ids[2], 2), "there are not so many");
+        assert!(!bcopies.accept_earlier(ids[2], 2), "there are not so many");
         let name = bcopies.name(ids[2]);
         assert_eq!(bcopies.find(name, Rank::new(1)), Some(ids[2]));
         assert_eq!(bcopies.find(name, Rank::new(2)), None);
-        assert!(bcopies.taken(ids[2], 1));
+        assert!(bcopies.accept_earlier(ids[2], 1));
         assert_eq!(
             bcopies.find(name, Rank::new(1)),
             None,
@@ -542,7 +542,7 @@ mod tests {
             bcopies.free(ids.remove(gone));
             ids.push(start(&mut bcopies, 0, 1));
             for id in ids {
-                assert_eq!(leave(&mut bcopies), id, "{gone}");
+                assert_eq!(transmit(&mut bcopies), id, "{gone}");
             }
             assert_eq!(bcopies.next_unsent(), None);
         }
@@ -555,10 +555,10 @@ mod tests {
         bcopies.start_copied(Rank::new(1), 11, 0, 2).fill(7);
         bcopies.start_copied(Rank::new(1), 12, 0, 1).fill(8);
         let all = bcopies.to(Rank::new(1));
-        assert_eq!(leave(&mut bcopies), first);
-        bcopies.queued(all[1], Slot::new(3));
+        assert_eq!(transmit(&mut bcopies), first);
+        bcopies.mark_queued(all[1], Slot::new(3));
         assert_eq!(bcopies.bytes(all[1]), [7, 7]);
-        assert_eq!(leave(&mut bcopies), all[2]);
+        assert_eq!(transmit(&mut bcopies), all[2]);
         assert_eq!(bcopies.bytes(all[2]), [8]);
         assert_eq!(bcopies.next_unsent(), None);
         assert_eq!(bcopies.to(Rank::new(1)), [first, all[2]]);
@@ -571,7 +571,7 @@ mod tests {
         for turn in 0..2 * BCOPIES {
             let id = start(&mut bcopies, 0, 1);
             assert_eq!(usize::from(id.0), turn % BCOPIES);
-            assert!(leave(&mut bcopies) == id && bcopies.taken(id, 0));
+            assert!(transmit(&mut bcopies) == id && bcopies.accept_earlier(id, 0));
         }
     }
 
@@ -591,13 +591,13 @@ mod tests {
                 let before: Vec<BcopyId> = before.map(|&(other, _)| other).collect();
                 let named = before.iter().chain([&id]);
                 let named: Vec<_> = named.map(|&id| (id, bcopies.name(id))).collect();
-                assert!(!bcopies.taken(id, before.len() as u8 + 1));
-                assert!(bcopies.taken(id, before.len() as u8), "{tag}");
+                assert!(!bcopies.accept_earlier(id, before.len() as u8 + 1));
+                assert!(bcopies.accept_earlier(id, before.len() as u8), "{tag}");
                 assert!(named.iter().all(|&(id, name)| bcopies.name(id) != name));
                 there.retain(|(other, _)| !before.contains(other));
             } else {
                 start(&mut bcopies, dest, 1);
-                there.push((leave(&mut bcopies), dest));
+                there.push((transmit(&mut bcopies), dest));
             }
             for dest in 0..4 {
                 let of: Vec<BcopyId> = there

@@ -13,7 +13,7 @@ use msg_layer::{ReceivedPacket, TrafficClass, MalformedPacket, HandlerResult};
 
 impl<R: ProtocolRules> Adi<R> {
     /// Cancels the send in `slot`; returns whether that completes it immediately.
-    pub(crate) fn withdraw(&mut self, slot: Slot) -> bool {
+    pub(crate) fn cancel_send(&mut self, slot: Slot) -> bool {
         let SendRequest { dest, state, .. } = self.requests.send(slot);
         if state == SendState::Bcopy {
             self.enter_bcopies(dest);
@@ -21,15 +21,15 @@ impl<R: ProtocolRules> Adi<R> {
         match self.requests.send(slot).state {
             SendState::Pending(pending) if pending.offer == RtsState::Unanswered => {
                 self.requests.pending_mut(slot).set(CANCELLED, true);
-                self.extras.parts.begin_taking_back(Self::withdraw);
+                self.extras.parts.enable_cancel_send(Self::cancel_send);
             }
             SendState::Pending(pending) => {
                 // A restart requests rejected messages.
-                let is_known = pending.offer == RtsState::Rejected || pending.asked().is_some();
+                let is_known = pending.offer == RtsState::Rejected || pending.requested().is_some();
                 let rules = self.rules();
                 self.sender
                     .pending
-                    .withdraw(&mut self.requests, dest, slot, rules);
+                    .remove_cancelled(&mut self.requests, dest, slot, rules);
                 if !is_known {
                     self.finish_send(slot, true);
                     return true;
@@ -53,10 +53,10 @@ impl<R: ProtocolRules> Adi<R> {
     fn push_cancel(&mut self, slot: Slot) {
         self.sender.cancels.push(&mut self.requests, slot);
         let part = ActiveExtension {
-            take: Self::take_cancelled,
+            take: Self::handle_cancelled,
             next: Self::next_cancel,
         };
-        self.extras.parts.begin(ExtensionId::Cancels, part);
+        self.extras.parts.enable(ExtensionId::Cancels, part);
         self.set_cancels_due();
     }
 
@@ -67,7 +67,7 @@ impl<R: ProtocolRules> Adi<R> {
         } else {
             PendingPackets::Now
         };
-        self.extras.parts.set_due(ExtensionId::Cancels, due);
+        self.extras.parts.set_pending(ExtensionId::Cancels, due);
     }
 
     /// Writes the next CANCEL, to the receiver of a cancelled message that it knows.
@@ -93,7 +93,7 @@ impl<R: ProtocolRules> Adi<R> {
         TransmitStep::Packet(wire::CANCEL, leaving)
     }
 
-    fn take_cancelled(
+    fn handle_cancelled(
         &mut self,
         _: Option<&mut dyn UserMemory>,
         class: TrafficClass,
@@ -102,7 +102,7 @@ impl<R: ProtocolRules> Adi<R> {
         if class != TrafficClass::Priority {
             return Err(MalformedPacket);
         }
-        let (_, slot, _) = self.answered(arrival)?;
+        let (_, slot, _) = self.handle_answer(arrival)?;
         if self.requests.send(slot).state != SendState::Held(CancelState::Requested) {
             return Err(MalformedPacket);
         }

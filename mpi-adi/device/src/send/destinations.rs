@@ -146,9 +146,9 @@ impl Destination {
 
     pub(super) fn is_ready(&self, rules: impl ProtocolRules) -> bool {
         match self.restart {
-            RestartState::Waiting { .. } => self.unanswered == 0 || !rules.waits(),
+            RestartState::Waiting { .. } => self.unanswered == 0 || !rules.awaits_replies(),
             RestartState::Closing => true,
-            RestartState::Expected if rules.waits() => false,
+            RestartState::Expected if rules.awaits_replies() => false,
             RestartState::Expected | RestartState::Closed => {
                 let open = self.refused == 0 || self.unanswered < WINDOW;
                 self.next_offer().is_some() && open
@@ -200,7 +200,7 @@ impl DestinationTable {
     /// Allocates memory until `count` entries are free.
     #[inline]
     pub(super) fn reserve(&mut self, count: usize) -> Result<(), PoolFull> {
-        if self.has_room(count) {
+        if self.has_space(count) {
             Ok(())
         } else {
             self.grow(count)
@@ -209,14 +209,14 @@ impl DestinationTable {
 
     /// Returns whether `count` entries are free.
     #[inline]
-    pub(super) fn has_room(&self, count: usize) -> bool {
-        self.places() - self.len() >= count
+    pub(super) fn has_space(&self, count: usize) -> bool {
+        self.slot_count() - self.len() >= count
     }
 
     #[cold]
     fn grow(&mut self, count: usize) -> Result<(), PoolFull> {
-        while self.places() - self.len() < count {
-            let (first, free) = (self.places(), self.free);
+        while self.slot_count() - self.len() < count {
+            let (first, free) = (self.slot_count(), self.free);
             self.chunks.push(|| DestinationChunk {
                 places: core::array::from_fn(|i| DestinationSlot::Free {
                     next: if i + 1 < CHUNK_DESTINATIONS {
@@ -232,7 +232,7 @@ impl DestinationTable {
         Ok(())
     }
 
-    fn places(&self) -> usize {
+    fn slot_count(&self) -> usize {
         self.chunks.len() * CHUNK_DESTINATIONS
     }
 
@@ -246,13 +246,13 @@ impl DestinationTable {
         self.steps
     }
 
-    fn place(&self, at: DestinationId) -> &DestinationSlot {
+    fn slot(&self, at: DestinationId) -> &DestinationSlot {
         let index = at.index() as usize;
         let chunk = self.chunks.get(index / CHUNK_DESTINATIONS);
         &chunk.expect("a place").places[index % CHUNK_DESTINATIONS]
     }
 
-    fn place_mut(&mut self, at: DestinationId) -> &mut DestinationSlot {
+    fn slot_mut(&mut self, at: DestinationId) -> &mut DestinationSlot {
         let index = at.index() as usize;
         let chunk = self.chunks.get_mut(index / CHUNK_DESTINATIONS);
         &mut chunk.expect("a place").places[index % CHUNK_DESTINATIONS]
@@ -270,7 +270,7 @@ impl DestinationTable {
         if self.len() == 0 {
             return None;
         }
-        let mut next = *self.bucket(self.buckets.of(hashes.of_destination(rank)));
+        let mut next = *self.bucket(self.buckets.bucket_index(hashes.hash_destination(rank)));
         while let Some(at) = next.filter(|&at| self[at].rank != rank) {
             self.steps += 1;
             next = self[at].chain;
@@ -281,20 +281,20 @@ impl DestinationTable {
     /// Allocates a reserved entry for the destination `rank`, which must not exist.
     pub(super) fn insert(&mut self, hashes: &KeyHash, rank: Rank) -> DestinationId {
         let at = self.free.expect("a free place");
-        let DestinationSlot::Free { next } = *self.place(at) else {
+        let DestinationSlot::Free { next } = *self.slot(at) else {
             unreachable!("the free list holds free places")
         };
         self.free = next;
-        *self.place_mut(at) = DestinationSlot::Taken(Destination::new(rank));
+        *self.slot_mut(at) = DestinationSlot::Taken(Destination::new(rank));
         if let Some(bucket) = self.buckets.add(self.chunks.len() * CHUNK_BUCKETS) {
             self.split(hashes, bucket);
         }
-        self.enter(hashes, at);
+        self.insert_slot(hashes, at);
         at
     }
 
-    fn enter(&mut self, hashes: &KeyHash, at: DestinationId) {
-        let bucket = self.buckets.of(hashes.of_destination(self[at].rank));
+    fn insert_slot(&mut self, hashes: &KeyHash, at: DestinationId) {
+        let bucket = self.buckets.bucket_index(hashes.hash_destination(self[at].rank));
         self[at].chain = self.bucket(bucket).replace(at);
     }
 
@@ -304,14 +304,14 @@ impl DestinationTable {
         let mut next = self.bucket(bucket).take();
         while let Some(at) = next {
             next = self[at].chain;
-            self.enter(hashes, at);
+            self.insert_slot(hashes, at);
         }
     }
 
     /// Removes the destination at `at`, which is in no list.
     pub(super) fn remove(&mut self, hashes: &KeyHash, at: DestinationId) {
         let Destination { rank, chain, .. } = self[at];
-        let first = self.bucket(self.buckets.of(hashes.of_destination(rank)));
+        let first = self.bucket(self.buckets.bucket_index(hashes.hash_destination(rank)));
         if *first == Some(at) {
             *first = chain;
         } else {
@@ -323,13 +323,13 @@ impl DestinationTable {
             self[before].chain = chain;
         }
         self.buckets.remove();
-        *self.place_mut(at) = DestinationSlot::Free { next: self.free };
+        *self.slot_mut(at) = DestinationSlot::Free { next: self.free };
         self.free = Some(at);
     }
 
     pub(super) fn for_each_mut(&mut self, mut change: impl FnMut(&mut Destination)) {
-        for index in 0..self.places() {
-            let place = self.place_mut(DestinationId::new(index as u32));
+        for index in 0..self.slot_count() {
+            let place = self.slot_mut(DestinationId::new(index as u32));
             if let DestinationSlot::Taken(destination) = place {
                 change(destination);
             }
@@ -349,7 +349,7 @@ impl Index<DestinationId> for DestinationTable {
     type Output = Destination;
 
     fn index(&self, at: DestinationId) -> &Destination {
-        match self.place(at) {
+        match self.slot(at) {
             DestinationSlot::Taken(destination) => destination,
             DestinationSlot::Free { .. } => {
                 unreachable!("a destination is named that is not there")
@@ -360,7 +360,7 @@ impl Index<DestinationId> for DestinationTable {
 
 impl IndexMut<DestinationId> for DestinationTable {
     fn index_mut(&mut self, at: DestinationId) -> &mut Destination {
-        match self.place_mut(at) {
+        match self.slot_mut(at) {
             DestinationSlot::Taken(destination) => destination,
             DestinationSlot::Free { .. } => {
                 unreachable!("a destination is named that is not there")
@@ -440,7 +440,7 @@ mod tests {
     fn places_that_are_reserved_are_free_and_removed_ones_come_again() {
         let (mut destinations, hashes) = (DestinationTable::default(), KeyHash::new(1));
         destinations.reserve(CHUNK_DESTINATIONS + 1).expect("room");
-        assert_eq!(destinations.places(), 2 * CHUNK_DESTINATIONS);
+        assert_eq!(destinations.slot_count(), 2 * CHUNK_DESTINATIONS);
         for round in 0..3 {
             let all: Vec<DestinationId> = (0..2 * CHUNK_DESTINATIONS as u32)
                 .map(|i| destinations.insert(&hashes, Rank::new(100 * round + i)))
@@ -450,7 +450,7 @@ mod tests {
             }
         }
         destinations.reserve(2 * CHUNK_DESTINATIONS).expect("room");
-        assert_eq!(destinations.places(), 2 * CHUNK_DESTINATIONS, "none more");
+        assert_eq!(destinations.slot_count(), 2 * CHUNK_DESTINATIONS, "none more");
     }
 
     /// A search passes few other destinations, for any choice of ranks.

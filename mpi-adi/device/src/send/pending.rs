@@ -24,7 +24,7 @@ use super::destinations::{CHAINED, Destination, DestinationTable, LISTED, THROTT
 use crate::envelope::{Context, Rank, Tag};
 use crate::list::{LinkStorage, List};
 use crate::ids::{DestinationId, Horizon, RequestId, Slot};
-use crate::protocol::{RtsState, ProtocolRules, may_offer};
+use crate::protocol::{RtsState, ProtocolRules, may_send_rts};
 use crate::request::{
     RequestedFlags, BcopyBytes, PoolFull, IN_ORDER, KEYED, SendMode, RTS_QUEUED, ACK_DEFERRABLE, PendingSend, QUEUE, Request,
     RequestPool, SendRequest, SendState,
@@ -115,7 +115,7 @@ impl PendingQueues {
 fn asks(destination: &Destination, requests: &RequestPool) -> bool {
     let mut next = destination.queue.head();
     while let Some(slot) = next {
-        if requests.pending(slot).asked().is_some() {
+        if requests.pending(slot).requested().is_some() {
             return true;
         }
         next = requests.next_in::<QUEUE>(slot);
@@ -141,13 +141,13 @@ fn hash_destination<'a, H: Hasher>(
 }
 
 /// Returns whether the pending message in `slot` is of this context and not requested by a restart.
-fn is_unasked(requests: &RequestPool, slot: Slot, context: Context) -> bool {
-    requests.send(slot).context == context && requests.pending(slot).asked().is_none()
+fn is_unrequested(requests: &RequestPool, slot: Slot, context: Context) -> bool {
+    requests.send(slot).context == context && requests.pending(slot).requested().is_none()
 }
 
 impl PendingQueues {
     /// Reduces the horizons of restarts by `by`, to no less than 0.
-    pub(crate) fn turn_back_horizons(&mut self, by: Horizon) {
+    pub(crate) fn reduce_horizons(&mut self, by: Horizon) {
         self.destinations.for_each_mut(|destination| {
             let horizon = destination.horizon().saturating_sub(by);
             destination.set_horizon(horizon);
@@ -161,17 +161,17 @@ impl PendingQueues {
     }
 
     /// Returns whether `messages` messages can be entered, in addition to the expected ones.
-    pub(crate) fn has_room(&self, messages: usize) -> bool {
-        self.destinations.has_room(messages + self.expected)
+    pub(crate) fn has_space(&self, messages: usize) -> bool {
+        self.destinations.has_space(messages + self.expected)
     }
 
     /// Reserves entries for `count` more messages; [`PendingQueues::reserve`] has allocated the memory.
-    pub(crate) fn expect(&mut self, count: usize) {
+    pub(crate) fn reserve_entry(&mut self, count: usize) {
         self.expected += count;
     }
 
     /// Releases the reserved entries of `count` messages, which will not enter, or enter next.
-    pub(crate) fn expect_no_more(&mut self, count: usize) {
+    pub(crate) fn release_entry(&mut self, count: usize) {
         self.expected -= count;
     }
 
@@ -196,7 +196,7 @@ impl PendingQueues {
 
     /// Returns whether all pending messages are rejected and no restart has requested any: the state is stable until a
     /// receive is posted or memory is released at a destination. Checks each destination until one can send.
-    pub fn all_refused(&self) -> bool {
+    pub fn are_all_rejected(&self) -> bool {
         self.destinations.iter().all(|destination| {
             destination.restart == RestartState::Closed
                 && destination.unanswered == 0
@@ -311,7 +311,7 @@ impl PendingQueues {
         destination.count();
         destination.fresh = destination.fresh.or(Some(slot));
         if destination.is(CHAINED) {
-            requests.enter(slot, requests.send_hash(slot));
+            requests.insert_entry(slot, requests.send_hash(slot));
         }
     }
 
@@ -321,13 +321,13 @@ impl PendingQueues {
         destination.set(CHAINED, true);
         let mut next = destination.queue.head();
         while let Some(slot) = next {
-            requests.enter(slot, requests.send_hash(slot));
+            requests.insert_entry(slot, requests.send_hash(slot));
             next = requests.next_in::<QUEUE>(slot);
         }
     }
 
     /// Handles the reply to the RTS of the message in `slot` to `dest`; `scarce`: the receiver's memory is low.
-    pub fn answered(
+    pub fn handle_reply(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
@@ -345,14 +345,14 @@ impl PendingQueues {
         if answered == RtsOutcome::Stale && destination.restart == RestartState::Closed {
             destination.restart = RestartState::Expected;
         }
-        let asked = requests.pending(slot).asked();
-        let told = asked.is_none_or(RequestedFlags::is_told);
+        let asked = requests.pending(slot).requested();
+        let told = asked.is_none_or(RequestedFlags::is_transmitted);
         match answered {
-            RtsOutcome::Accepted => self.take_out(requests, at, slot),
-            RtsOutcome::Stale if !rules.goes_on() => self.settle(requests, at, slot),
-            RtsOutcome::Rejected if told => self.settle(requests, at, slot),
+            RtsOutcome::Accepted => self.remove(requests, at, slot),
+            RtsOutcome::Stale if !rules.repeats_stale() => self.mark_rejected(requests, at, slot),
+            RtsOutcome::Rejected if told => self.mark_rejected(requests, at, slot),
             // Rejected, but requested while its reply was in flight; or stale.
-            RtsOutcome::Rejected | RtsOutcome::Stale => self.put_back(requests, at, slot),
+            RtsOutcome::Rejected | RtsOutcome::Stale => self.requeue_rts(requests, at, slot),
         }
         self.list_if_ready(at, rules);
     }
@@ -360,7 +360,7 @@ impl PendingQueues {
     /// Dequeues the `total` (1 or more) messages to `dest` that end with slot `last`, all with an unanswered RTS: they
     /// were accepted with their data. Calls `taken` for each. Returns false, without changes, when fewer match.
     #[must_use]
-    pub fn all_taken(
+    pub fn accept_all(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
@@ -388,7 +388,7 @@ impl PendingQueues {
             };
             next = requests.next_in::<QUEUE>(slot);
             self.destinations[at].unanswered -= 1;
-            self.take_out(requests, at, slot);
+            self.remove(requests, at, slot);
             taken(requests, slot);
         }
         self.list_if_ready(at, rules);
@@ -396,7 +396,7 @@ impl PendingQueues {
     }
 
     /// Removes the message in `slot` to `dest`, whose RTS is not in flight, because its sender cancels it.
-    pub fn withdraw(
+    pub fn remove_cancelled(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
@@ -423,41 +423,41 @@ impl PendingQueues {
             let links = &mut requests.links::<RTS_QUEUED>();
             destination.offers.remove(links, slot);
         }
-        self.take_out(requests, at, slot);
+        self.remove(requests, at, slot);
         self.list_if_ready(at, rules);
     }
 
     /// Marks a message as rejected until a restart requests it or has `room` for it.
-    fn settle(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
+    fn mark_rejected(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
         let send = requests.pending_mut(slot);
         send.offer = RtsState::Rejected;
-        send.set_asked(None);
+        send.set_requested(None);
         self.destinations[at].refused += 1;
     }
 
     /// Removes an accepted or cancelled message from the queue and all lists.
-    fn take_out(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
+    fn remove(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
         let send = requests.pending_mut(slot);
-        let asked = send.asked();
-        send.set_asked(None);
-        if let Some(asked) = asked.filter(|asked| !asked.is_told()) {
+        let asked = send.requested();
+        send.set_requested(None);
+        if let Some(asked) = asked.filter(|asked| !asked.is_transmitted()) {
             // It was requested, but accepted before that: the request passes to the next matching message.
             let send = requests.listed(slot);
             let (dest, context, tag) = (send.dest(), send.context(), send.tag());
             let next = if asked.any_tag() {
                 let next = requests.next_in::<QUEUE>(slot);
-                self.first_unasked(requests, next, context)
+                self.first_unrequested(requests, next, context)
             } else {
                 let next = requests.next_in::<KEYED>(slot);
-                self.first_unasked_to(requests, next, (dest, context, tag))
+                self.first_unrequested_to(requests, next, (dest, context, tag))
             };
             if let Some(next) = next {
-                self.ask(requests, at, next, asked);
+                self.mark_requested(requests, at, next, asked);
             }
         }
         let destination = &mut self.destinations[at];
         if destination.is(CHAINED) {
-            requests.withdraw(slot, requests.send_hash(slot));
+            requests.remove_entry(slot, requests.send_hash(slot));
         }
         destination.queue.remove(requests, slot);
         if destination.is_idle() {
@@ -469,13 +469,13 @@ impl PendingQueues {
     }
 
     /// Returns the first message from `next` on in its queue that is of this context and not requested yet.
-    fn first_unasked(
+    fn first_unrequested(
         &mut self,
         requests: &RequestPool,
         mut next: Option<Slot>,
         context: Context,
     ) -> Option<Slot> {
-        while let Some(slot) = next.filter(|&slot| !is_unasked(requests, slot, context)) {
+        while let Some(slot) = next.filter(|&slot| !is_unrequested(requests, slot, context)) {
             self.steps += 1;
             next = requests.next_in::<QUEUE>(slot);
         }
@@ -483,7 +483,7 @@ impl PendingQueues {
     }
 
     /// Returns the first request from `next` on in its bucket that is a message of this key and not requested yet.
-    fn first_unasked_to(
+    fn first_unrequested_to(
         &mut self,
         requests: &RequestPool,
         mut next: Option<Slot>,
@@ -491,7 +491,7 @@ impl PendingQueues {
     ) -> Option<Slot> {
         let fits = |&slot: &Slot| {
             requests.is_pending_to(slot, dest, context, tag)
-                && requests.pending(slot).asked().is_none()
+                && requests.pending(slot).requested().is_none()
         };
         while let Some(slot) = next.filter(|slot| !fits(slot)) {
             self.steps += 1;
@@ -501,10 +501,10 @@ impl PendingQueues {
     }
 
     /// Inserts a message into the list of messages to send RTSs for again, in order.
-    fn put_back(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
+    fn requeue_rts(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
         let send = requests.pending_mut(slot);
         send.offer = RtsState::Unsent;
-        send.set_told(false);
+        send.set_transmitted(false);
         let serial = send.serial();
         let destination = &mut self.destinations[at];
         let is_before =
@@ -549,7 +549,7 @@ impl PendingQueues {
         for entry in &restart.entries {
             if let Some(slot) = self.first_for(requests, at, entry) {
                 let asked = RequestedFlags::new(entry.tag().is_none(), entry.is_exact());
-                self.ask(requests, at, slot, asked);
+                self.mark_requested(requests, at, slot, asked);
             }
         }
         self.list_if_ready(at, rules);
@@ -565,23 +565,23 @@ impl PendingQueues {
     ) -> Option<Slot> {
         let Some(tag) = entry.tag() else {
             let head = self.destinations[at].queue.head();
-            return self.first_unasked(requests, head, entry.context());
+            return self.first_unrequested(requests, head, entry.context());
         };
         if !self.destinations[at].is(CHAINED) {
             self.enter_all(requests, at);
         }
         let key @ (dest, context, tag) = (self.destinations[at].rank, entry.context(), tag);
-        let first = requests.first_of(requests.hashes().of_send(dest, context, tag));
-        self.first_unasked_to(requests, first, key)
+        let first = requests.first_of(requests.hashes().hash_send(dest, context, tag));
+        self.first_unrequested_to(requests, first, key)
     }
 
     /// Marks the message in `slot` as requested by a restart, and schedules its RTS.
-    fn ask(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot, asked: RequestedFlags) {
+    fn mark_requested(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot, asked: RequestedFlags) {
         let send = requests.pending_mut(slot);
-        send.set_asked(Some(asked));
+        send.set_requested(Some(asked));
         if send.offer == RtsState::Rejected {
             self.destinations[at].refused -= 1;
-            self.put_back(requests, at, slot);
+            self.requeue_rts(requests, at, slot);
         }
     }
 
@@ -599,7 +599,7 @@ impl PendingQueues {
             self.steps += 1;
             if requests.pending(slot).offer == RtsState::Rejected {
                 self.destinations[at].refused -= 1;
-                self.put_back(requests, at, slot);
+                self.requeue_rts(requests, at, slot);
             }
             next = requests.next_in::<QUEUE>(slot);
         }
@@ -629,14 +629,14 @@ impl PendingQueues {
                 if let RestartState::Waiting { room } = destination.restart {
                     self.begin_pass(requests, at, room);
                 }
-                return Some(self.take_turn(requests, at));
+                return Some(self.next_turn(requests, at));
             }
             destination.set(LISTED, false);
             self.ready.remove(&mut self.destinations, at);
         }
     }
 
-    fn take_turn(&mut self, requests: &mut RequestPool, at: DestinationId) -> (Rank, NextPacket) {
+    fn next_turn(&mut self, requests: &mut RequestPool, at: DestinationId) -> (Rank, NextPacket) {
         let destination = &mut self.destinations[at];
         let (rank, throttled) = (destination.rank, destination.is(THROTTLED));
         let more = destination.refused > 0;
@@ -667,11 +667,11 @@ impl PendingQueues {
             prev.is(IN_ORDER) && prev.offer == RtsState::Unanswered
         });
         let send = requests.pending_mut(slot);
-        debug_assert!(may_offer(send.offer));
+        debug_assert!(may_send_rts(send.offer));
         send.offer = RtsState::Unanswered;
         send.set(IN_ORDER, in_order);
-        send.set_told(true);
-        let asked = send.asked();
+        send.set_transmitted(true);
+        let asked = send.requested();
         let flags = RtsFlags {
             flags: flag_if(in_order, Rts::IN_ORDER)
                 | flag_if(more, Rts::MORE)
@@ -688,7 +688,7 @@ impl PendingQueues {
 #[cfg(test)]
 impl PendingQueues {
     /// Returns the number of reserved entries.
-    pub(crate) fn expected(&self) -> usize {
+    pub(crate) fn reserved_entries(&self) -> usize {
         self.expected
     }
 }

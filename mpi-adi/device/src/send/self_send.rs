@@ -20,7 +20,7 @@
 //!
 //! # Long messages
 //! A call copies at most [`COPY_BYTES`], so that network traffic does not wait longer. A longer message becomes a
-//! transfer as after a CTS, without packets. Each step copies as much ([`Adi::copy_on`]), which counts as one quantum
+//! transfer as after a CTS, without packets. Each step copies as much ([`Adi::copy_next_part`]), which counts as one quantum
 //! of packets.
 #![forbid(unsafe_code)]
 
@@ -53,7 +53,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Returns whether `dest` is this process and the fast path is available: no self-send is still on its way to its
     /// receiver.
     #[inline]
-    pub(crate) fn may_match_here(&mut self, dest: Rank) -> bool {
+    pub(crate) fn may_send_to_self(&mut self, dest: Rank) -> bool {
         dest == self.identity.rank
             && (!self.rules.guards_own_queue() || !self.sender.pending.has(&self.requests, dest))
     }
@@ -66,7 +66,7 @@ impl<R: ProtocolRules> Adi<R> {
         to: &SendTo,
         span: Span,
     ) -> bool {
-        if span.len() > COPY_BYTES || !self.may_match_here(to.dest) {
+        if span.len() > COPY_BYTES || !self.may_send_to_self(to.dest) {
             return false;
         }
         let envelope = Envelope {
@@ -89,7 +89,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Starts a self-send on the fast path, with heap memory, and keeps `keep` slots free for others. A call that
     /// `blocks` uses no slot when the message completes immediately.
     #[inline(never)]
-    pub(crate) fn send_here<M: UserMemory + ?Sized>(
+    pub(crate) fn send_to_self<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         to: &SendTo,
@@ -103,24 +103,24 @@ impl<R: ProtocolRules> Adi<R> {
             context: to.context,
         };
         let matched = MatchedMessage { envelope, length };
-        let posted = self.matching.arrive(&mut self.requests, &envelope);
+        let posted = self.matching.match_incoming(&mut self.requests, &envelope);
         if blocks
             && length as usize <= COPY_BYTES
             && let Some(receive) = posted
             && let Some(target) = self.requests.open_span(receive)
         {
-            self.take_posted(receive, &envelope);
+            self.unpost_matched(receive, &envelope);
             memory.copy(span, target, matched.wanted(target) as usize);
-            self.received(receive, matched);
+            self.complete_receive(receive, matched);
             self.stats.messages_sent += 1;
             return Ok(SelfSend::Complete);
         }
-        self.start_here(memory, to, (span, matched), keep, posted)
+        self.start_self_send(memory, to, (span, matched), keep, posted)
     }
 
     /// Starts a self-send with a request, for the matching posted receive or for a record.
     #[inline(never)]
-    fn start_here<M: UserMemory + ?Sized>(
+    fn start_self_send<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         to: &SendTo,
@@ -129,7 +129,7 @@ impl<R: ProtocolRules> Adi<R> {
         posted: Option<Slot>,
     ) -> Result<SelfSend, PoolFull> {
         let MatchedMessage { envelope, length } = matched;
-        let holds = posted.is_some_and(|receive| self.requests.holds(receive));
+        let holds = posted.is_some_and(|receive| self.requests.is_mprobe(receive));
         self.requests.grow(1 + keep)?;
         let send = |state| Request::Send(to.send(span, length, state));
         let done = SendState::Done { cancelled: false };
@@ -137,27 +137,27 @@ impl<R: ProtocolRules> Adi<R> {
             Some(receive) if holds => {
                 let held = SendState::Held(CancelState::None);
                 let id = self.requests.insert(send(held))?;
-                self.hold_back(receive, matched, id.0);
+                self.defer_with_nctsd(receive, matched, id.0);
                 id
             }
             Some(receive) => {
                 let id = self.requests.insert(send(done))?;
-                self.take_posted(receive, &envelope);
-                self.hand_over(memory, id.slot(), span, receive, matched);
+                self.unpost_matched(receive, &envelope);
+                self.deliver_self_send(memory, id.slot(), span, receive, matched);
                 id
             }
             None => {
                 let next = self.requests.next_id().ok_or(PoolFull)?;
                 let is_synchronous = to.mode == SendMode::Synchronous;
-                match self.make_room(memory, &envelope, length, next.0, is_synchronous) {
+                match self.create_record(memory, &envelope, length, next.0, is_synchronous) {
                     RecordedMessage::WithBuffer(at) => {
                         let id = self.requests.insert(send(done))?;
-                        self.record_here(&envelope, at);
-                        self.buffer_here(memory, id.slot(), span, length, at);
+                        self.record_self_send(&envelope, at);
+                        self.buffer_self_send(memory, id.slot(), span, length, at);
                         id
                     }
                     RecordedMessage::WithoutBuffer(at) => {
-                        self.record_here(&envelope, at);
+                        self.record_self_send(&envelope, at);
                         self.requests
                             .insert(send(SendState::Held(CancelState::None)))?
                     }
@@ -170,18 +170,18 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     #[inline]
-    fn take_posted(&mut self, receive: Slot, envelope: &Envelope) {
+    fn unpost_matched(&mut self, receive: Slot, envelope: &Envelope) {
         self.unpost(receive);
         self.receiver.probes.taken(envelope);
     }
 
-    fn record_here(&mut self, envelope: &Envelope, at: BlockIndex) {
+    fn record_self_send(&mut self, envelope: &Envelope, at: BlockIndex) {
         self.receiver.probes.taken(envelope);
         self.matching.record(&mut self.region, at);
     }
 
     /// Copies the message of the send in `slot` into the buffer of its record at `at`.
-    fn buffer_here<M: UserMemory + ?Sized>(
+    fn buffer_self_send<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         slot: Slot,
@@ -191,7 +191,7 @@ impl<R: ProtocolRules> Adi<R> {
     ) {
         if length as usize > COPY_BYTES {
             let target = self.region.id(at).0;
-            return self.begin_transfer(slot, &to_here(target, length));
+            return self.begin_transfer(slot, &self_cts_fields(target, length));
         }
         let mut chunk = [0; COPY_CHUNK];
         for offset in (0..length as usize).step_by(COPY_CHUNK) {
@@ -205,7 +205,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Transfers the message in `span` of the send in `slot` to its matched receive.
     #[inline]
-    fn hand_over<M: UserMemory + ?Sized>(
+    fn deliver_self_send<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         slot: Slot,
@@ -215,7 +215,7 @@ impl<R: ProtocolRules> Adi<R> {
     ) {
         let wanted = matched.wanted(self.requests.span(receive));
         if wanted as usize <= COPY_BYTES {
-            return self.copy_here(memory, span, receive, matched);
+            return self.copy_self_send(memory, span, receive, matched);
         }
         let sender = self.requests.id(slot).0;
         let fields = self.clear_to_send(receive, matched, sender);
@@ -224,7 +224,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Copies the message in `span` to its matched receive.
     #[inline]
-    fn copy_here<M: UserMemory + ?Sized>(
+    fn copy_self_send<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         span: Span,
@@ -233,12 +233,12 @@ impl<R: ProtocolRules> Adi<R> {
     ) {
         let to = self.requests.span(receive);
         memory.copy(span, to, matched.wanted(to) as usize);
-        self.received(receive, matched);
+        self.complete_receive(receive, matched);
     }
 
     /// Returns this process's held send that a record from `source` identifies as `sender`, if its message can be
     /// copied directly: it is not being cancelled, and the send side knows that it is recorded.
-    pub(crate) fn held_here(&self, source: Rank, sender: u32) -> Option<(Slot, Span)> {
+    pub(crate) fn find_held_self_send(&self, source: Rank, sender: u32) -> Option<(Slot, Span)> {
         if source != self.identity.rank {
             return None;
         }
@@ -251,14 +251,14 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Completes the match of the receive in `slot` with the held send in `send`.
-    pub(crate) fn take_held<M: UserMemory + ?Sized>(
+    pub(crate) fn receive_held<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         (send, span): (Slot, Span),
         slot: Slot,
         matched: MatchedMessage,
     ) {
-        self.hand_over(memory, send, span, slot, matched);
+        self.deliver_self_send(memory, send, span, slot, matched);
         let state = self.requests.send(send).state;
         if matches!(state, SendState::Held(CancelState::None)) {
             self.finish_send(send, false);
@@ -266,7 +266,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Copies the next part of a self-send, through the handler for data packets.
-    pub(crate) fn copy_on<M: UserMemory + ?Sized>(
+    pub(crate) fn copy_next_part<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         data: SendData,
@@ -276,12 +276,12 @@ impl<R: ProtocolRules> Adi<R> {
         let end = transfer.end.min(transfer.offset + COPY_BYTES as u32);
         while transfer.offset < end {
             let part = &mut chunk[..((end - transfer.offset) as usize).min(COPY_CHUNK)];
-            self.read(memory, data, transfer.offset as usize, part);
+            self.read_data(memory, data, transfer.offset as usize, part);
             let place = TargetOffset {
                 target: transfer.target,
                 offset: transfer.offset,
             };
-            if self.take_data(memory, place, part).is_err() {
+            if self.handle_data(memory, place, part).is_err() {
                 // A malformed packet has already changed the receive.
                 self.stats.layer.malformed += 1;
                 transfer.offset = transfer.end;
@@ -293,7 +293,7 @@ impl<R: ProtocolRules> Adi<R> {
 }
 
 /// Returns the fields of a CTS that wants the complete message.
-fn to_here(target: u32, wanted: u32) -> ReplyFields {
+fn self_cts_fields(target: u32, wanted: u32) -> ReplyFields {
     ReplyFields {
         target,
         wanted,

@@ -27,8 +27,8 @@ impl<R: ProtocolRules> Adi<R> {
         span: Span,
     ) -> Result<RequestId, OutOfMemory> {
         let length = self.check(&to, span);
-        if self.may_match_here(to.dest) {
-            match self.send_here(memory, &to, (span, length), RESERVED_SLOTS, false) {
+        if self.may_send_to_self(to.dest) {
+            match self.send_to_self(memory, &to, (span, length), RESERVED_SLOTS, false) {
                 Ok(SelfSend::Started(id)) => return Ok(id),
                 Ok(SelfSend::Complete | SelfSend::NoRecord) => {}
                 Err(PoolFull) => return Err(self.no_memory()),
@@ -47,7 +47,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Returns whether all messages copied for blocking calls have been transmitted.
     #[inline]
-    pub fn have_copies_left(&self) -> bool {
+    pub fn are_copies_sent(&self) -> bool {
         self.sender.bcopies.next_unsent().is_none()
     }
 
@@ -74,8 +74,8 @@ impl<R: ProtocolRules> Adi<R> {
         span: Span,
     ) -> Result<Option<RequestId>, OutOfMemory> {
         let length = self.check(&to, span);
-        if self.may_match_here(to.dest) {
-            match self.send_here(memory, &to, (span, length), 0, true) {
+        if self.may_send_to_self(to.dest) {
+            match self.send_to_self(memory, &to, (span, length), 0, true) {
                 Ok(SelfSend::Complete) => return Ok(None),
                 Ok(SelfSend::Started(id)) => return Ok(Some(id)),
                 Ok(SelfSend::NoRecord) => {}
@@ -137,7 +137,7 @@ impl<R: ProtocolRules> Adi<R> {
             .reserve(1 + keep as usize)
             .map_err(|_| none)?;
         self.requests.reserve_slots(1);
-        self.sender.pending.expect(1);
+        self.sender.pending.reserve_entry(1);
         Ok(())
     }
 
@@ -152,7 +152,7 @@ impl<R: ProtocolRules> Adi<R> {
         let is_there = self.has_free(1);
         if is_there {
             self.requests.reserve_slots(1);
-            self.sender.pending.expect(1);
+            self.sender.pending.reserve_entry(1);
         }
         is_there
     }
@@ -160,7 +160,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Returns whether the memory of `messages` messages is free, in addition to the reservations.
     fn has_free(&self, messages: u32) -> bool {
         self.requests.has_free(messages)
-            && self.sender.pending.has_room(messages as usize)
+            && self.sender.pending.has_space(messages as usize)
             && self.is_reserved_for_receives()
     }
 
@@ -169,13 +169,13 @@ impl<R: ProtocolRules> Adi<R> {
     ///
     /// # Panics
     /// See [`Adi::send_reserved`].
-    pub fn send_meanwhile<M: UserMemory + ?Sized>(
+    pub fn send_outside_call<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         to: SendTo,
         span: Span,
     ) -> Result<Option<RequestId>, OutOfMemory> {
-        if self.has_free(1 + RESERVED_SLOTS) || self.may_match_here(to.dest) {
+        if self.has_free(1 + RESERVED_SLOTS) || self.may_send_to_self(to.dest) {
             return self.send_reserved(memory, to, span);
         }
         let length = self.check(&to, span);
@@ -267,14 +267,14 @@ impl<R: ProtocolRules> Adi<R> {
         self.requests.grow(1 + others)?;
         self.sender.pending.reserve(1 + others as usize)?;
         self.requests.reserve_slots(1);
-        self.sender.pending.expect(1);
+        self.sender.pending.reserve_entry(1);
         Ok(())
     }
 
     /// Releases the reservations of `count` bcopies, unneeded or about to be used.
     pub(crate) fn release_reserved(&mut self, count: u32) {
         self.requests.put_back(count);
-        self.sender.pending.expect_no_more(count as usize);
+        self.sender.pending.release_entry(count as usize);
     }
 
     /// Moves the bcopies to `dest` into its pending send queue, as if they had been there from the start.
@@ -304,7 +304,7 @@ impl<R: ProtocolRules> Adi<R> {
                         _ => RtsState::Unanswered,
                     };
                     let slot = self.insert_copied(bcopy, offer);
-                    self.sender.bcopies.queued(bcopy, slot);
+                    self.sender.bcopies.mark_queued(bcopy, slot);
                     slot
                 }
             };

@@ -24,27 +24,27 @@ impl<R: ProtocolRules> Adi<R> {
     /// Transmits pending priority packets: restarts, and CTSs for receives that matched a record without a buffer.
     /// Returns the number of packets sent.
     #[inline]
-    pub(crate) fn send_due<P: Port, M: UserMemory + ?Sized>(
+    pub(crate) fn send_priority<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &M,
     ) -> usize {
-        if self.peers.owes_restarts() || !self.receiver.cts_due.is_empty() {
-            self.send_due_now(port, memory)
+        if self.peers.has_pending_restarts() || !self.receiver.cts_due.is_empty() {
+            self.send_priority_now(port, memory)
         } else {
             0
         }
     }
 
     #[inline(never)]
-    pub(crate) fn send_due_now<P: Port, M: UserMemory + ?Sized>(
+    pub(crate) fn send_priority_now<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &M,
     ) -> usize {
         let mut sent = 0;
         while sent < STEP_PACKETS && port.can_inject(TrafficClass::Priority) {
-            if let Some((source, age)) = self.peers.take_due_restart() {
+            if let Some((source, age)) = self.peers.next_pending_restart() {
                 let restart = self.make_restart(memory, source, age);
                 let mut bytes = [0; PRIORITY_BYTES];
                 let bytes = &mut bytes[..restart.bytes()];
@@ -64,7 +64,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Transmits delayed acknowledgements; used when no arrival promises a piggyback carrier. Returns the number sent.
-    pub(crate) fn send_deferred<P: Port>(&mut self, port: &mut P) -> usize {
+    pub(crate) fn send_delayed_acks<P: Port>(&mut self, port: &mut P) -> usize {
         let mut sent = 0;
         while !self.receiver.deferred.is_empty()
             && port.can_inject(TrafficClass::Priority)
@@ -95,7 +95,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Transmits a packet for which the network has space: the caller checks that before it dequeues the packet. A
     /// small device copies the packet, so that the image contains injection only once.
-    pub(crate) fn send_now<P: Port>(
+    pub(crate) fn send_filled<P: Port>(
         &self,
         port: &mut P,
         class: TrafficClass,
@@ -140,41 +140,41 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Returns whether packets are pending that should not wait: the next progress step sends even without arrivals.
     #[inline]
-    pub fn has_to_send(&self) -> bool {
-        self.have_copies_to_leave() || self.has_others_to_send()
+    pub fn has_pending_tx(&self) -> bool {
+        self.has_unsent_copies() || self.has_other_tx()
     }
 
     #[inline]
-    fn have_copies_to_leave(&self) -> bool {
+    fn has_unsent_copies(&self) -> bool {
         self.sender.bcopies.next_unsent().is_some()
     }
 
     #[inline]
-    fn has_others_to_send(&self) -> bool {
-        self.has_others_to_leave()
-            || self.peers.owes_restarts()
+    fn has_other_tx(&self) -> bool {
+        self.has_other_requests()
+            || self.peers.has_pending_restarts()
             || !self.receiver.cts_due.is_empty()
-            || self.barrier_can_go_on()
-            || self.extras.parts.are_due()
+            || self.can_advance_barrier()
+            || self.extras.parts.has_urgent()
     }
 
     /// Transmits the packets of extensions while the injection FIFO has space. Returns the number sent, counting other
     /// work.
     #[inline]
-    pub(crate) fn send_parts<P: Port, M: UserMemory + ?Sized>(
+    pub(crate) fn send_extensions<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &mut M,
     ) -> usize {
-        if self.extras.parts.are_idle() {
+        if self.extras.parts.is_idle() {
             0
         } else {
-            self.send_parts_now(port, memory)
+            self.send_extensions_now(port, memory)
         }
     }
 
     #[inline(never)]
-    fn send_parts_now<P: Port, M: UserMemory + ?Sized>(
+    fn send_extensions_now<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &mut M,
@@ -183,9 +183,9 @@ impl<R: ProtocolRules> Adi<R> {
         let mut sent = 0;
         while sent < STEP_PACKETS
             && port.can_inject(TrafficClass::Normal)
-            && let Some(next) = self.extras.parts.next()
+            && let Some(next) = self.extras.parts.packet_writer()
         {
-            match next(self, memory.whole(), &mut out) {
+            match next(self, memory.full_access(), &mut out) {
                 TransmitStep::Idle => break,
                 TransmitStep::Moved => {}
                 TransmitStep::Packet(handler, leaving) => {
@@ -206,65 +206,65 @@ impl<R: ProtocolRules> Adi<R> {
     /// Returns whether the device has packets to send now. Excludes a few copied messages to one process for which
     /// `is_held` is true: their senders do not wait, so they may be coalesced. Use after each call.
     #[inline(always)]
-    pub fn has_to_send_now(&self, is_held: impl FnOnce(Rank) -> bool) -> bool {
-        let gathered = || self.sender.bcopies.gathered_for().is_some_and(is_held);
-        self.have_copies_to_leave() && !gathered() || self.has_others_to_send()
+    pub fn has_urgent_tx(&self, is_held: impl FnOnce(Rank) -> bool) -> bool {
+        let gathered = || self.sender.bcopies.coalescing_dest().is_some_and(is_held);
+        self.has_unsent_copies() && !gathered() || self.has_other_tx()
     }
 
     /// Returns the process whose messages are held for coalescing, if nothing else is to be transmitted.
     #[inline]
-    pub fn gathered_for(&self) -> Option<Rank> {
-        if self.has_others_to_send() {
+    pub fn coalescing_dest(&self) -> Option<Rank> {
+        if self.has_other_tx() {
             None
         } else {
-            self.sender.bcopies.gathered_for()
+            self.sender.bcopies.coalescing_dest()
         }
     }
 
-    /// Returns whether the message just copied to `dest` may wait for coalescing with [others](Adi::gathered_for).
+    /// Returns whether the message just copied to `dest` may wait for coalescing with [others](Adi::coalescing_dest).
     #[inline]
-    pub fn gathers_for(&self, dest: Rank) -> bool {
-        self.sender.bcopies.gathered_for() == Some(dest)
+    pub fn is_coalescing_dest(&self, dest: Rank) -> bool {
+        self.sender.bcopies.coalescing_dest() == Some(dest)
     }
 
     /// Transmits RTSs and data while the network has free injection slots: the part of a [progress step](Adi::progress)
     /// that requires no arrival. Does not block and does not allocate.
-    pub fn leave<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) {
+    pub fn transmit_pending<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) {
         self.send_pending(port, memory);
     }
 
     /// Returns the coordinates of a process.
     #[inline]
-    pub fn place(&self, rank: Rank) -> Coord {
+    pub fn torus_coord(&self, rank: Rank) -> Coord {
         self.coord(rank)
     }
 
     /// Returns whether delayed acknowledgements are pending, which can be piggybacked on the program's next message. A
-    /// progress step without any arrival sends them, unless [they wait](Adi::let_answers_wait).
+    /// progress step without any arrival sends them, unless [they wait](Adi::delay_acks).
     #[inline]
-    pub fn has_deferred(&self) -> bool {
+    pub fn has_delayed_acks(&self) -> bool {
         !self.receiver.deferred.is_empty()
     }
 
     /// Sets whether progress steps without arrivals keep delayed acknowledgements for piggybacking; initially they do
     /// not. The host ensures that such acknowledgements do not wait for long.
     #[inline]
-    pub fn let_answers_wait(&mut self, wait: bool) {
+    pub fn delay_acks(&mut self, wait: bool) {
         self.receiver.answers_wait = wait;
     }
 
     /// Returns whether any packet other than a reply is to be transmitted by [`Adi::send_pending`].
     #[inline]
-    fn has_to_leave(&self) -> bool {
-        self.have_copies_to_leave() || self.has_others_to_leave()
+    fn has_pending_requests(&self) -> bool {
+        self.has_unsent_copies() || self.has_other_requests()
     }
 
     #[inline]
-    fn has_others_to_leave(&self) -> bool {
+    fn has_other_requests(&self) -> bool {
         self.sender.pending.is_ready()
             || self.sender.stream.is_some()
             || !self.sender.transfers.is_empty()
-            || self.peers.owes_done()
+            || self.peers.has_pending_done()
     }
 
     /// Transmits RTSs and data in round robin while the injection FIFO has space. Returns the number of packets sent.
@@ -274,7 +274,7 @@ impl<R: ProtocolRules> Adi<R> {
         port: &mut P,
         memory: &mut M,
     ) -> usize {
-        if self.has_to_leave() {
+        if self.has_pending_requests() {
             self.send_pending_now(port, memory)
         } else {
             0
@@ -288,13 +288,13 @@ impl<R: ProtocolRules> Adi<R> {
         memory: &mut M,
     ) -> usize {
         let mut sent = 0;
-        while sent < STEP_PACKETS && self.has_to_leave() {
+        while sent < STEP_PACKETS && self.has_pending_requests() {
             let before = sent;
             if self.sender.stream.is_some() {
                 sent += self.push_stream(port, memory);
             }
             if self.sender.stream.is_none() {
-                sent += usize::from(self.offer_next(port, memory));
+                sent += usize::from(self.send_next(port, memory));
             }
             if !self.sender.transfers.is_empty() {
                 sent += self.push_transfers(port, memory);
@@ -306,7 +306,7 @@ impl<R: ProtocolRules> Adi<R> {
         sent
     }
 
-    pub(crate) fn offer_next<P: Port, M: UserMemory + ?Sized>(
+    pub(crate) fn send_next<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &M,
@@ -314,7 +314,7 @@ impl<R: ProtocolRules> Adi<R> {
         if !port.can_inject(TrafficClass::Normal) {
             return false;
         }
-        if let Some((dest, age)) = self.peers.take_due_done() {
+        if let Some((dest, age)) = self.peers.next_pending_done() {
             self.send_done(port, dest, DoneMessage { age, more: false });
             return true;
         }
@@ -326,7 +326,7 @@ impl<R: ProtocolRules> Adi<R> {
         match self.sender.pending.next(&mut self.requests, rules) {
             None => return false,
             Some((dest, NextPacket::Rts(slot, flags))) => {
-                self.offer(port, memory, dest, slot, flags);
+                self.send_pending_rts(port, memory, dest, slot, flags);
             }
             Some((dest, NextPacket::Done { more })) => {
                 let age = self.peers.ages(dest).to;
@@ -337,7 +337,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Sends an RTS for the pending send in `slot` to `dest`, with inline data, or with eager data to follow.
-    pub(crate) fn offer<P: Port, M: UserMemory + ?Sized>(
+    pub(crate) fn send_pending_rts<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &M,
@@ -354,7 +354,7 @@ impl<R: ProtocolRules> Adi<R> {
         let (context, tag, data) = (send.context(), send.tag(), send.send_data());
         // A posted receive that specifies this source is certain to receive the message that it has requested, and two
         // round trips have been spent already.
-        let limit = match pending.asked() {
+        let limit = match pending.requested() {
             Some(asked) if asked.is_exact() => 2 * eager_limit,
             _ if flags.may_be_eager
                 && is_standard
@@ -410,7 +410,7 @@ impl<R: ProtocolRules> Adi<R> {
         let bcopy = *self.sender.bcopies.at(id);
         self.sender
             .bcopies
-            .leave(|span, out| memory.read(span, 0, out));
+            .transmit_next(|span, out| memory.read(span, 0, out));
         let rts = Rts {
             context: bcopy.context,
             tag: bcopy.tag,
@@ -442,7 +442,7 @@ impl<R: ProtocolRules> Adi<R> {
     ) {
         let mut bytes = rts.bytes() + len;
         let deferred = if bytes + MERGED_BYTES <= SHORT_BYTES {
-            self.take_deferred(dest)
+            self.take_delayed_ack(dest)
         } else {
             None
         };
@@ -453,9 +453,9 @@ impl<R: ProtocolRules> Adi<R> {
             self.stats.cts_merged += deferred.count as Count;
         }
         self.stats.rts_sent += 1;
-        self.send_now(port, TrafficClass::Normal, dest, header, bytes, |out| {
+        self.send_filled(port, TrafficClass::Normal, dest, header, bytes, |out| {
             let (read, merged) = rts.emit(out).split_at_mut(len);
-            self.read(memory, data, 0, read);
+            self.read_data(memory, data, 0, read);
             if let Some(deferred) = deferred {
                 merged.copy_from_slice(&deferred.request.to_le_bytes());
             }
@@ -463,7 +463,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Reads a message's data.
-    pub(crate) fn read<M: UserMemory + ?Sized>(
+    pub(crate) fn read_data<M: UserMemory + ?Sized>(
         &self,
         memory: &M,
         data: SendData,
@@ -540,7 +540,7 @@ impl<R: ProtocolRules> Adi<R> {
             unreachable!("the list of transfers names a send whose data does not leave")
         };
         let sent = if dest == self.identity.rank {
-            self.copy_on(memory, data, &mut transfer);
+            self.copy_next_part(memory, data, &mut transfer);
             TURN_PACKETS
         } else {
             self.push_packets(port, memory, dest, data, &mut transfer)
@@ -575,7 +575,7 @@ impl<R: ProtocolRules> Adi<R> {
         };
         let (here, dest) = (self.identity.here, self.coord(dest));
         transfer.push(port, here, dest, handler, TURN_PACKETS, |offset, out| {
-            self.read(memory, data, offset as usize, out)
+            self.read_data(memory, data, offset as usize, out)
         })
     }
 }

@@ -383,7 +383,7 @@ fn a_last_barrier_and_another_one_do_not_stand_for_each_other() {
                 let place = format!("{extents:?}: {node}, and {other} is last: {is_last}");
                 assert!(rig.adis[node].leave_barrier(), "{place}");
                 assert_eq!(
-                    rig.adis[node].barrier_differs(),
+                    rig.adis[node].barrier_mismatch(),
                     Some(BarrierMismatch::Last),
                     "{place}"
                 );
@@ -399,7 +399,7 @@ fn a_last_barrier_and_another_one_do_not_stand_for_each_other() {
                 }
                 settle(&mut rig, &mut random);
                 for adi in &mut rig.adis {
-                    assert!(adi.leave_barrier() && adi.barrier_differs().is_none());
+                    assert!(adi.leave_barrier() && adi.barrier_mismatch().is_none());
                     assert_eq!(adi.stats.layer.malformed, 0);
                 }
             }

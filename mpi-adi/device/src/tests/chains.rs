@@ -52,7 +52,7 @@ impl QueueFixture {
         let receive = Request::Receive(ReceiveRequest { span, state });
         let id = self.requests.insert(receive).expect("there is room");
         let hash = self.requests.hash_of(&pattern);
-        self.requests.enter(id.slot(), hash);
+        self.requests.insert_entry(id.slot(), hash);
     }
 
     /// Returns the slots of all RTSs until none is pending.
@@ -68,11 +68,11 @@ impl QueueFixture {
     fn answer(&mut self, slot: Slot, answered: RtsOutcome) {
         let QueueFixture { requests, pending } = self;
         let dest = requests.send(slot).dest;
-        pending.answered(requests, dest, slot, answered, false, AllRules);
+        pending.handle_reply(requests, dest, slot, answered, false, AllRules);
         if answered == RtsOutcome::Accepted {
             requests.finish_send(slot, false);
             let id = requests.id(slot);
-            assert!(requests.conclude(id).is_some());
+            assert!(requests.take_completed(id).is_some());
         }
     }
 
@@ -193,7 +193,7 @@ fn the_table_forgets_what_has_been_taken() {
                 let hash = queues
                     .requests
                     .hashes()
-                    .of_send(Rank::new(dest), context, tag);
+                    .hash_send(Rank::new(dest), context, tag);
                 let mut next = queues.requests.first_of(hash);
                 while let Some(slot) = next {
                     assert!(queues.requests.as_posted(slot).is_some());

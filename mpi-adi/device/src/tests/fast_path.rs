@@ -49,14 +49,14 @@ fn a_short_message_is_copied_and_leaves_later() {
         let (receive, key) = rig.post(pattern(TAG), len);
         assert_eq!(send(&mut rig, to(1, TAG), len), FastSend::Complete);
         assert_eq!(rig.adis[0].requests.live(), 0);
-        assert!(rig.adis[0].has_to_send() && !rig.adis[0].have_copies_left());
-        assert!(rig.adis[0].gathers_for(Rank::new(1)) && !rig.adis[0].gathers_for(Rank::new(0)));
-        assert_eq!(rig.adis[0].gathered_for(), Some(Rank::new(1)));
+        assert!(rig.adis[0].has_pending_tx() && !rig.adis[0].are_copies_sent());
+        assert!(rig.adis[0].is_coalescing_dest(Rank::new(1)) && !rig.adis[0].is_coalescing_dest(Rank::new(0)));
+        assert_eq!(rig.adis[0].coalescing_dest(), Some(Rank::new(1)));
         let last = rig.buffers.0.len() - 1;
         rig.buffers.0[last].fill(99);
         let (adi, wire) = (&mut rig.adis[0], &mut rig.wires[0]);
-        adi.leave(wire, &mut rig.buffers);
-        assert!(adi.have_copies_left() && !adi.has_to_send());
+        adi.transmit_pending(wire, &mut rig.buffers);
+        assert!(adi.are_copies_sent() && !adi.has_pending_tx());
         rig.settle();
         assert_eq!(rig.outcome(1, receive).map(|o| o.bytes), Some(len));
         assert_eq!(rig.buffers.0[key], vec![TAG as u8; len]);
@@ -76,7 +76,7 @@ fn what_is_no_copy_is_left_to_the_whole_way() {
     };
     assert_eq!(send(&mut rig, to(1, TAG), BCOPY_BYTES + 1), FastSend::Unavailable);
     assert_eq!(send(&mut rig, synchronous, 8), FastSend::Unavailable);
-    assert!(!rig.adis[0].has_to_send() && rig.adis[0].is_quiet());
+    assert!(!rig.adis[0].has_pending_tx() && rig.adis[0].is_quiet());
     for _ in 0..BCOPIES {
         assert_eq!(send(&mut rig, to(1, TAG), 8), FastSend::Complete);
     }
@@ -98,7 +98,7 @@ fn a_message_to_oneself_goes_to_its_posted_receive_or_takes_the_whole_way() {
         let adi = &mut rig.adis[0];
         assert_eq!(adi.requests.live(), 1, "the receive");
         let done = whole(0, TAG, len as u32);
-        assert_eq!(adi.conclude_whole(receive), Some(done));
+        assert_eq!(adi.take_plain_completed(receive), Some(done));
         assert_eq!(rig.buffers.0[key], vec![TAG as u8; len]);
         assert_eq!(rig.adis[0].stats.messages_received, 1);
         rig.assert_clean();
@@ -107,7 +107,7 @@ fn a_message_to_oneself_goes_to_its_posted_receive_or_takes_the_whole_way() {
     let FastSend::Started(recorded) = send(&mut rig, to(0, TAG), 8) else {
         panic!("recorded, and its request is complete");
     };
-    let sent = rig.adis[0].conclude_whole(recorded);
+    let sent = rig.adis[0].take_plain_completed(recorded);
     assert_eq!(sent, Some(whole(0, TAG, 8)));
     let (received, _) = receive(&mut rig, pattern(TAG), 8);
     assert_eq!(received, FastRecv::Complete(whole(0, TAG, 8)));
@@ -163,12 +163,12 @@ fn what_is_not_here_is_received_as_ever() {
         panic!("{received:?}");
     };
     assert_eq!(rig.adis[1].matching().posted, 1);
-    assert_eq!(rig.adis[1].conclude_whole(id), None, "not finished");
+    assert_eq!(rig.adis[1].take_plain_completed(id), None, "not finished");
     assert_eq!(send(&mut rig, to(1, TAG), 8), FastSend::Complete);
     rig.step(0);
     rig.settle();
-    assert_eq!(rig.adis[1].conclude_whole(id), Some(whole(0, TAG, 8)));
-    assert_eq!(rig.adis[1].conclude_whole(id), None, "it is gone");
+    assert_eq!(rig.adis[1].take_plain_completed(id), Some(whole(0, TAG, 8)));
+    assert_eq!(rig.adis[1].take_plain_completed(id), None, "it is gone");
     assert_eq!(rig.buffers.0[key], [TAG as u8; 8]);
     // Its record has arrived, and its data has not.
     let mut rig = DeviceFixture::new(2, 1);
@@ -180,7 +180,7 @@ fn what_is_not_here_is_received_as_ever() {
     };
     rig.step(1);
     rig.settle();
-    assert_eq!(rig.adis[1].conclude_whole(id), Some(whole(0, TAG, 100)));
+    assert_eq!(rig.adis[1].take_plain_completed(id), Some(whole(0, TAG, 100)));
     assert_eq!(rig.buffers.0[key], vec![TAG as u8; 100]);
 }
 

@@ -67,7 +67,7 @@ impl UserMemory for Buffers {
         let map = crate::try_boxed_slice(0, BlockArray::map_words(count as usize))?;
         Some(BlockArray::new(blocks, map))
     }
-    fn take_back(&mut self, loan: BlockArray) {
+    fn return_loan(&mut self, loan: BlockArray) {
         self.1 += loan.len() as u32;
     }
 }
@@ -326,7 +326,7 @@ impl DeviceFixture {
             );
             assert_eq!(adi.stats.layer.malformed, 0);
             assert!(adi.receiver.coming.is_empty());
-            assert_eq!(adi.sender.pending.expected(), 0);
+            assert_eq!(adi.sender.pending.reserved_entries(), 0);
         }
     }
 }

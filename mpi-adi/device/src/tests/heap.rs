@@ -229,7 +229,7 @@ fn a_new_device_has_what_calls_that_block_need() {
     let rig = DeviceFixture::new(2, 0);
     let adi = &rig.adis[0];
     assert!(adi.requests.has_free(RESERVED_SLOTS));
-    assert!(adi.sender.pending.has_room(RESERVED_SLOTS as usize));
+    assert!(adi.sender.pending.has_space(RESERVED_SLOTS as usize));
     assert!(!adi.requests.has_free(adi.requests.slots() as u32 + 1));
 }
 
@@ -237,11 +237,11 @@ fn a_new_device_has_what_calls_that_block_need() {
 fn destinations_that_are_expected_leave_less_room() {
     let mut rig = DeviceFixture::new(2, 0);
     let pending = &mut rig.adis[0].sender.pending;
-    let room = |pending: &PendingQueues| (1..1000).take_while(|&n| pending.has_room(n)).count();
+    let room = |pending: &PendingQueues| (1..1000).take_while(|&n| pending.has_space(n)).count();
     let before = room(pending);
-    pending.expect(2);
+    pending.reserve_entry(2);
     assert_eq!(room(pending), before - 2);
-    pending.expect_no_more(2);
+    pending.release_entry(2);
     assert_eq!(room(pending), before);
 }
 
@@ -252,7 +252,7 @@ fn what_is_kept_for_others_is_there_beside_what_is_reserved() {
     let adi = &mut rig.adis[0];
     for _ in 0..100 {
         assert!(adi.reserve_message(RESERVED_SLOTS).is_ok());
-        assert!(adi.sender.pending.has_room(RESERVED_SLOTS as usize));
+        assert!(adi.sender.pending.has_space(RESERVED_SLOTS as usize));
         assert!(adi.requests.has_free(RESERVED_SLOTS));
     }
 }
@@ -305,7 +305,7 @@ fn what_is_sent_meanwhile_is_copied_only_where_as_much_can_be_reserved_again() {
             assert!(receive.is_ok());
         }
         assert!(adi.reserve_message(0).is_ok());
-        let sent = adi.send_meanwhile(buffers, to, span);
+        let sent = adi.send_outside_call(buffers, to, span);
         let request = sent.expect("reserved for it");
         assert_eq!(request.is_none(), is_copied, "{free} free");
         rig.step(0);
@@ -314,7 +314,7 @@ fn what_is_sent_meanwhile_is_copied_only_where_as_much_can_be_reserved_again() {
         assert!(rig.outcome(1, receive).is_some());
         assert_eq!(rig.buffers.0[key], [1; 4]);
         assert!(request.is_none_or(|id| rig.outcome(0, id).is_some()));
-        assert_eq!(rig.adis[0].sender.pending.expected(), 0);
+        assert_eq!(rig.adis[0].sender.pending.reserved_entries(), 0);
         assert_eq!(rig.adis[0].stats().messages_sent, 1);
     }
 }

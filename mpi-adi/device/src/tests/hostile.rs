@@ -46,7 +46,7 @@ fn any_bytes_from_the_network_are_counted_and_move_nothing() {
     // Node 0 has counted all packets, and its own send is unchanged.
     let stats = rig.adis[0].stats;
     assert!(stats.layer.malformed + stats.layer.unknown_handler > 10_000);
-    assert!(rig.adis[0].knows(send) && !rig.adis[1].is_done(receive));
+    assert!(rig.adis[0].has_request(send) && !rig.adis[1].is_done(receive));
 }
 
 /// Passes a packet to node `to` in the name of node `from`; returns whether it is malformed.

@@ -95,7 +95,7 @@ fn a_message_asked_for_by_a_receive_that_another_source_has_taken_overtakes_noth
 struct OneBit;
 
 impl ProtocolRules for OneBit {
-    fn name_bits(self) -> u32 {
+    fn id_bits(self) -> u32 {
         1
     }
 }
@@ -124,7 +124,7 @@ fn names_of_256_uses(rules: impl ProtocolRules) -> [usize; 3] {
         let copy = adi.sender.bcopies.next_unsent().expect("just started");
         names[1].insert(adi.sender.bcopies.name(copy).0);
         adi.sender.bcopies.free(copy);
-        let record = adi.region.record_only(&mut RawMemory, envelope, 0, 0);
+        let record = adi.region.record_without_buffer(&mut RawMemory, envelope, 0, 0);
         let record = record.expect("room");
         names[2].insert(adi.region.id(record).0);
         adi.region.release(&mut RawMemory, record);

@@ -44,7 +44,7 @@ fn messages_are_taken_in_order_and_received_in_any() {
                 .map(|more| {
                     let (id, found) = rig.mprobe(MatchPattern::new(None, None, 0));
                     assert_eq!(found.length as usize, length + more, "{blocks}");
-                    assert_eq!(rig.adis[1].held(id), Some(found));
+                    assert_eq!(rig.adis[1].held_message(id), Some(found));
                     id
                 })
                 .collect();
@@ -52,7 +52,7 @@ fn messages_are_taken_in_order_and_received_in_any() {
             assert_eq!(more, Ok(None), "nothing is taken twice");
             for at in [2, 0, 3, 1] {
                 let key = rig.mrecv(taken[at], length + at);
-                assert_eq!(rig.adis[1].held(taken[at]), None);
+                assert_eq!(rig.adis[1].held_message(taken[at]), None);
                 rig.settle();
                 let outcome = rig.outcome(1, taken[at]).expect("received");
                 assert_eq!((outcome.bytes, outcome.tag), (length + at, 1));

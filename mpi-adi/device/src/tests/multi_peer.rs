@@ -184,16 +184,16 @@ fn a_device_knows_who_it_is_and_which_requests_there_are() {
     for rank in 0..3 {
         let adi = &rig.adis[rank as usize];
         assert_eq!((adi.rank(), adi.size()), (Rank::new(rank), 3));
-        assert_eq!(adi.shape().rank(adi.here()), Some(rank));
+        assert_eq!(adi.shape().rank(adi.own_coord()), Some(rank));
     }
     let send = rig.send(0, 1, 4, SendMode::Standard);
-    assert!(rig.adis[0].is_done(send) && rig.adis[0].knows(send));
+    assert!(rig.adis[0].is_done(send) && rig.adis[0].has_request(send));
     assert!(
-        rig.adis[0].peek(send).is_some_and(|o| o.tag == 1),
+        rig.adis[0].completed_outcome(send).is_some_and(|o| o.tag == 1),
         "and is left there"
     );
     assert!(rig.outcome(0, send).is_some());
-    assert!(!rig.adis[0].knows(send) && rig.adis[0].is_done(send));
+    assert!(!rig.adis[0].has_request(send) && rig.adis[0].is_done(send));
 }
 
 /// Each pending packet prevents a device from being quiet.
@@ -239,9 +239,9 @@ fn what_stands_refused_keeps_nobody() {
         let mut rig = DeviceFixture::new(2, records);
         rig.send(0, 1, 300, SendMode::Standard);
         rig.send(0, 2, 300, SendMode::Standard);
-        assert!(!rig.adis[0].may_leave(), "neither has been answered");
+        assert!(!rig.adis[0].may_exit(), "neither has been answered");
         rig.settle();
-        assert!(rig.adis.iter().all(|adi| adi.may_leave()), "{records}");
+        assert!(rig.adis.iter().all(|adi| adi.may_exit()), "{records}");
         assert_eq!(rig.adis[0].is_quiet(), records >= 2);
     }
     // A copied message is complete for the program, and still stored in its device.
@@ -249,10 +249,10 @@ fn what_stands_refused_keeps_nobody() {
     let span = rig.span(vec![1; 4]);
     let copied = rig.adis[0].send_within_call(&mut rig.buffers, to(1, 1, 0), span);
     assert_eq!(copied, Ok(None));
-    assert!(!rig.adis[0].may_leave(), "it has still to leave");
+    assert!(!rig.adis[0].may_exit(), "it has still to leave");
     rig.step(0);
     rig.settle();
-    assert!(rig.adis.iter().all(|adi| adi.may_leave()));
+    assert!(rig.adis.iter().all(|adi| adi.may_exit()));
     assert!(!rig.adis[0].is_quiet());
     // With a matching receive, its restart is pending.
     let mut rig = DeviceFixture::new(2, 0);
@@ -260,9 +260,9 @@ fn what_stands_refused_keeps_nobody() {
     rig.settle();
     rig.silence();
     let (receive, _) = rig.post(pattern(1), 300);
-    assert!(rig.adis[0].may_leave() && !rig.adis[1].may_leave());
+    assert!(rig.adis[0].may_exit() && !rig.adis[1].may_exit());
     rig.speak();
-    assert!(rig.adis[1].may_leave());
+    assert!(rig.adis[1].may_exit());
     rig.settle();
     assert!(rig.adis.iter().all(|adi| adi.is_quiet()));
     assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, send).is_some());

@@ -334,7 +334,7 @@ fn a_restart_that_finds_an_empty_queue_is_closed_by_done() {
     rig.unlimit(0, TrafficClass::Normal);
     rig.step(0);
     assert_eq!(rig.moved(0), [Done]);
-    assert!(rig.adis[0].is_quiet() && rig.adis[1].peers.are_all_clear());
+    assert!(rig.adis[0].is_quiet() && rig.adis[1].peers.has_no_rejected());
     let later = rig.send(0, 1, 50, SendMode::Standard);
     assert_eq!(rig.moved(0), [Rts { tag: 1, age: 1 }]);
     rig.settle();

@@ -84,7 +84,7 @@ fn a_receive_that_waits_for_nobody_is_cancelled_at_once() {
     let (given_up, key) = rig.post(pattern(1), 50);
     assert!(!rig.adis[1].cancel(given_up));
     rig.adis[1].forget(given_up);
-    assert!(!rig.adis[1].knows(given_up));
+    assert!(!rig.adis[1].has_request(given_up));
     rig.settle();
     assert_ne!(
         rig.buffers.0[key], [1; 50],

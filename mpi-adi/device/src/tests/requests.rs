@@ -8,23 +8,23 @@ use crate::request::SendMode;
 fn a_request_is_known_until_its_end_has_been_told() {
     let mut rig = DeviceFixture::new(2, 8);
     let any = MatchPattern::new(None, None, 6);
-    assert!(!rig.adis[1].is_under_way());
+    assert!(!rig.adis[1].has_async_work());
     let (receive, key) = rig.post(any, 4);
-    assert!(rig.adis[1].is_under_way());
-    assert_eq!(rig.adis[1].conclude(receive), Some(None), "not yet");
-    assert_eq!(rig.adis[1].peek_in_context(receive), None, "not yet");
+    assert!(rig.adis[1].has_async_work());
+    assert_eq!(rig.adis[1].take_completed(receive), Some(None), "not yet");
+    assert_eq!(rig.adis[1].outcome_in_context(receive), None, "not yet");
     assert!(rig.adis[1].cancel(receive));
-    let (context, outcome) = rig.adis[1].peek_in_context(receive).expect("it has ended");
+    let (context, outcome) = rig.adis[1].outcome_in_context(receive).expect("it has ended");
     assert!(context == 6 && outcome.cancelled);
-    let concluded = rig.adis[1].conclude(receive).expect("known");
+    let concluded = rig.adis[1].take_completed(receive).expect("known");
     let concluded = concluded.expect("it has ended");
     assert_eq!((concluded.context, concluded.outcome), (6, outcome));
     assert_eq!(concluded.buffer.address(), key);
-    assert_eq!(rig.adis[1].conclude(receive), None, "told");
-    assert!(!rig.adis[1].is_under_way());
+    assert_eq!(rig.adis[1].take_completed(receive), None, "told");
+    assert!(!rig.adis[1].has_async_work());
     // Its slot is reused, with another handle.
     let (next, _) = rig.post(any, 4);
-    assert!(!rig.adis[1].knows(receive) && rig.adis[1].knows(next));
+    assert!(!rig.adis[1].has_request(receive) && rig.adis[1].has_request(next));
     assert!(rig.adis[1].is_done(receive) && !rig.adis[1].is_done(next));
 }
 

@@ -80,7 +80,7 @@ fn what_a_restart_brings_does_not_take_a_receive_posted_since() {
     rig.wires[1].sent_mut().splice(0..0, restart);
     rig.settle();
     assert_eq!(rig.outcome(1, first).map(|o| o.tag), Some(1));
-    assert!(!rig.adis[1].knows(second));
+    assert!(!rig.adis[1].has_request(second));
     let rest = [rig.post(any_tag, 8).0, rig.post(any_tag, 8).0];
     rig.settle();
     assert_eq!(

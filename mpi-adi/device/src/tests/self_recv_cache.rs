@@ -50,11 +50,11 @@ impl LoneProcess {
         let span = self.span(0, len);
         let (adi, memory) = (&mut self.rig.adis[0], &mut self.rig.buffers);
         let kept = match self.keeps {
-            true => adi.keep_at_hand(&pattern, span),
+            true => adi.cache_self_recv(&pattern, span),
             false => None,
         };
         let id = kept.unwrap_or_else(|| {
-            adi.put_away();
+            adi.evict_cached_recv();
             adi.irecv(memory, pattern, span).expect("room")
         });
         (id, span.address())
@@ -63,40 +63,40 @@ impl LoneProcess {
     fn send(&mut self, to: &SendTo, byte: u8, len: usize) -> FastSend {
         let span = self.span(byte, len);
         let (adi, memory) = (&mut self.rig.adis[0], &mut self.rig.buffers);
-        if self.keeps && adi.send_to_hand(memory, to, span) {
+        if self.keeps && adi.deliver_to_cached(memory, to, span) {
             return FastSend::Complete;
         }
-        adi.put_away();
+        adi.evict_cached_recv();
         adi.send_fast(memory, to, span)
     }
 
     fn conclude(&mut self, id: RequestId) -> Option<PlainCompletion> {
         let adi = &mut self.rig.adis[0];
         if self.keeps
-            && let Some(whole) = adi.conclude_at_hand(id)
+            && let Some(whole) = adi.take_completed_cached(id)
         {
             return Some(whole);
         }
-        adi.put_away();
-        adi.conclude_whole(id)
+        adi.evict_cached_recv();
+        adi.take_plain_completed(id)
     }
 
     /// Tests as calls on the slow path do.
     fn test(&mut self, id: RequestId) -> Option<RequestOutcome> {
         let adi = &mut self.rig.adis[0];
-        adi.put_away();
+        adi.evict_cached_recv();
         adi.test(id)
     }
 
     fn cancel(&mut self, id: RequestId) -> bool {
         let adi = &mut self.rig.adis[0];
-        adi.put_away();
+        adi.evict_cached_recv();
         adi.cancel(id)
     }
 
     fn probe(&mut self, pattern: MatchPattern) -> Option<u32> {
         let adi = &mut self.rig.adis[0];
-        adi.put_away();
+        adi.evict_cached_recv();
         adi.iprobe(pattern).expect("room").map(|found| found.length)
     }
 
@@ -134,7 +134,7 @@ fn a_message_to_a_receive_at_hand_takes_no_request() {
 impl LoneProcess {
     /// Completes only the cached receive.
     fn conclude_only(&mut self, id: RequestId) -> Option<PlainCompletion> {
-        self.rig.adis[0].conclude_at_hand(id)
+        self.rig.adis[0].take_completed_cached(id)
     }
 }
 
@@ -166,13 +166,13 @@ fn nothing_is_at_hand_beside_what_is_posted_recorded_or_probed_for() {
         let mut process = LoneProcess::new(true);
         arrange(&mut process, any);
         let span = process.span(0, 8);
-        let kept = process.rig.adis[0].keep_at_hand(&own(TAG), span);
+        let kept = process.rig.adis[0].cache_self_recv(&own(TAG), span);
         assert_eq!(kept, None, "case {case}");
     }
     for pattern in [any, MatchPattern::new(Some(HERE), None, 0)] {
         let mut process = LoneProcess::new(true);
         let span = process.span(0, 8);
-        assert_eq!(process.rig.adis[0].keep_at_hand(&pattern, span), None);
+        assert_eq!(process.rig.adis[0].cache_self_recv(&pattern, span), None);
     }
 }
 
@@ -234,7 +234,7 @@ fn a_process_is_the_same_with_receives_at_hand() {
             }
         }
         let counts = both.each_mut().map(|process| {
-            process.rig.adis[0].put_away();
+            process.rig.adis[0].evict_cached_recv();
             process.counts()
         });
         assert_eq!(counts[0], counts[1], "seed {seed}");

@@ -18,17 +18,17 @@ const TO_LAST: SendTo = SendTo {
 #[test]
 fn a_device_has_to_send_what_was_copied_until_it_has_left() {
     let mut rig = DeviceFixture::new(2, 8);
-    let now = |rig: &DeviceFixture, held| rig.adis[0].has_to_send_now(|_| held);
-    assert!(!rig.adis[0].has_to_send() && !now(&rig, false));
+    let now = |rig: &DeviceFixture, held| rig.adis[0].has_urgent_tx(|_| held);
+    assert!(!rig.adis[0].has_pending_tx() && !now(&rig, false));
     let span = rig.span(vec![1; 4]);
     let copied = rig.adis[0].send_within_call(&mut rig.buffers, TO_LAST, span);
     assert_eq!(copied, Ok(None));
-    assert!(rig.adis[0].has_to_send() && now(&rig, false));
-    assert!(!rig.adis[0].have_copies_left());
+    assert!(rig.adis[0].has_pending_tx() && now(&rig, false));
+    assert!(!rig.adis[0].are_copies_sent());
     assert!(!now(&rig, true), "its place is held");
     rig.step(0);
-    assert!(!rig.adis[0].has_to_send() && !now(&rig, false));
-    assert!(rig.adis[0].have_copies_left());
+    assert!(!rig.adis[0].has_pending_tx() && !now(&rig, false));
+    assert!(rig.adis[0].are_copies_sent());
 }
 
 #[test]
@@ -36,8 +36,8 @@ fn a_device_has_to_send_each_thing_that_is_due() {
     let mut rig = DeviceFixture::new(2, 1);
     let has = |rig: &DeviceFixture, node: usize| {
         let adi = &rig.adis[node];
-        assert_eq!(adi.has_to_send(), adi.has_to_send_now(|_| true));
-        adi.has_to_send()
+        assert_eq!(adi.has_pending_tx(), adi.has_urgent_tx(|_| true));
+        adi.has_pending_tx()
     };
     // An RTS.
     let span = rig.span(vec![1; 300]);
@@ -77,7 +77,7 @@ fn transfers_go_on_by_the_ways_that_are_free() {
         rig.moved(0);
     }
     // Both are requested.
-    let [blocked, free] = [1, 2].map(|rank| rig.adis[0].place(Rank::new(rank)));
+    let [blocked, free] = [1, 2].map(|rank| rig.adis[0].torus_coord(Rank::new(rank)));
     rig.wires[0].refuse_runs(Some(blocked));
     rig.moved(1);
     rig.moved(2);
@@ -93,15 +93,15 @@ fn transfers_go_on_by_the_ways_that_are_free() {
 #[test]
 fn a_device_owes_answers_until_they_leave() {
     let mut rig = DeviceFixture::new(2, 8);
-    rig.adis[1].let_answers_wait(true);
-    assert!(!rig.adis[1].has_deferred());
+    rig.adis[1].delay_acks(true);
+    assert!(!rig.adis[1].has_delayed_acks());
     rig.post(pattern(1), 4);
     rig.send(0, 1, 4, SendMode::Standard);
     rig.moved(0);
-    assert!(rig.adis[1].has_deferred() && rig.wires[1].sent().is_empty());
-    rig.adis[1].let_answers_wait(false);
+    assert!(rig.adis[1].has_delayed_acks() && rig.wires[1].sent().is_empty());
+    rig.adis[1].delay_acks(false);
     rig.step(1);
-    assert!(!rig.adis[1].has_deferred());
+    assert!(!rig.adis[1].has_delayed_acks());
     assert_eq!(rig.replies(1, wire::CTS).len(), 1);
 }
 
@@ -109,14 +109,14 @@ fn a_device_owes_answers_until_they_leave() {
 #[test]
 fn an_answer_serves_for_a_message_that_was_followed() {
     let mut rig = DeviceFixture::new(2, 8);
-    rig.adis[1].let_answers_wait(true);
+    rig.adis[1].delay_acks(true);
     // Longer than a bcopy, so the sender waits.
     let len = INLINE_BYTES;
     let sends = [SendMode::StandardDelayedAck, SendMode::Standard].map(|mode| {
         rig.post(pattern(1), len);
         let send = rig.send(0, 1, len, mode);
         rig.moved(0);
-        assert_eq!(rig.adis[1].has_deferred(), mode == SendMode::StandardDelayedAck);
+        assert_eq!(rig.adis[1].has_delayed_acks(), mode == SendMode::StandardDelayedAck);
         send
     });
     assert_eq!(rig.replies(1, wire::CTS).len(), 1);
@@ -126,8 +126,8 @@ fn an_answer_serves_for_a_message_that_was_followed() {
     rig.post(pattern(1), len);
     let alone = rig.send(0, 1, len, SendMode::StandardDelayedAck);
     rig.moved(0);
-    assert!(rig.adis[1].has_deferred() && rig.outcome(0, alone).is_none());
-    rig.adis[1].let_answers_wait(false);
+    assert!(rig.adis[1].has_delayed_acks() && rig.outcome(0, alone).is_none());
+    rig.adis[1].delay_acks(false);
     rig.step(1);
     rig.settle();
     assert!(rig.outcome(0, alone).is_some());
@@ -137,7 +137,7 @@ fn an_answer_serves_for_a_message_that_was_followed() {
 #[test]
 fn an_answer_waits_though_other_sources_are_refused() {
     let mut rig = DeviceFixture::new(3, 0);
-    rig.adis[2].let_answers_wait(true);
+    rig.adis[2].delay_acks(true);
     let to_last = |tag| SendTo {
         dest: Rank::new(2),
         tag,
@@ -145,11 +145,11 @@ fn an_answer_waits_though_other_sources_are_refused() {
     };
     let refused = rig.send_to(1, to_last(2), 300);
     rig.settle();
-    assert!(rig.outcome(1, refused).is_none() && !rig.adis[2].peers.are_all_clear());
+    assert!(rig.outcome(1, refused).is_none() && !rig.adis[2].peers.has_no_rejected());
     rig.post(pattern(1), 4);
     rig.send_to(0, to_last(1), 4);
     rig.moved(0);
-    assert!(rig.adis[2].has_deferred() && rig.wires[2].sent().is_empty());
+    assert!(rig.adis[2].has_delayed_acks() && rig.wires[2].sent().is_empty());
 }
 
 /// A packet on the link is as long as its header states.

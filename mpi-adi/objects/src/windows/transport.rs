@@ -166,7 +166,7 @@ impl<H: Home> Window<'_, H> {
 
     /// Checks whether the target rejected the last fetch of a long result. If so, it must be repeated.
     pub fn take_refused(&self) -> bool {
-        self.env.take_refused()
+        self.env.reset_rejected()
     }
 
     /// Waits for all replies, or for those of `target`.

@@ -47,7 +47,7 @@ impl Message {
         }
         let env = self.record.here.env()?;
         if let Some(id) = self.id {
-            env.start_receive_taken(FUNCTION, id, span);
+            env.start_receive_matched(FUNCTION, id, span);
         }
         self.is_received = true;
         Ok(self.id)

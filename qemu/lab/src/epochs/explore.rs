@@ -21,7 +21,7 @@ use crate::sim::setup::Plenty;
 pub struct Broken(pub Option<BrokenRule>);
 
 impl EpochRules for Broken {
-    fn breaks(self, flaw: BrokenRule) -> bool {
+    fn is_broken(self, flaw: BrokenRule) -> bool {
         self.0 == Some(flaw)
     }
 }
@@ -136,13 +136,13 @@ impl fmt::Write for Shown {
 impl Known {
     fn node(&mut self, mut node: Node) -> u32 {
         if self.forgets {
-            let _ = node.all.take_moved();
+            let _ = node.all.reset_moved();
             self.nodes.push((0, node));
             return self.nodes.len() as u32 - 1;
         }
         let place = (node.script.place(), node.waits);
-        let key = key_of((node.all.here(), &node.all, place, &node.memory));
-        let _ = node.all.take_moved();
+        let key = key_of((node.all.own_rank(), &node.all, place, &node.memory));
+        let _ = node.all.reset_moved();
         let whole = key_of((key, Shown::of(&node.all)));
         *self.by_key.entry(whole).or_insert_with(|| {
             self.nodes.push((key, node));
@@ -201,7 +201,7 @@ impl Known {
             }
             Alone::Answer(from, packet) => node.hear(from, &self.packets[packet as usize])?,
         }
-        if node.all.has_quarrel() {
+        if node.all.has_conflict() {
             return Err(BESIDE);
         }
         Ok(Some((self.node(node), out)))
@@ -226,9 +226,9 @@ impl Node {
     /// Runs a progress step without reception. Without progress, a waiting call sleeps until a packet arrives.
     fn leave(&mut self) -> Option<(usize, Packet)> {
         let mut out = [0; SHORT_BYTES];
-        let _ = self.all.take_moved();
-        let leaving = self.all.leave(&mut self.memory, &mut out);
-        self.waits &= leaving.is_none() && !self.all.take_moved();
+        let _ = self.all.reset_moved();
+        let leaving = self.all.emit_packet(&mut self.memory, &mut out);
+        self.waits &= leaving.is_none() && !self.all.reset_moved();
         let (dest, argument, place, len) = leaving?;
         let place = place.map(|place| (place.target, place.offset));
         Some((
@@ -243,7 +243,7 @@ impl Node {
         let place = place.map(|(target, offset)| TargetOffset { target, offset });
         let request = (Rank::new(from as u32), *argument, place, &bytes[..]);
         self.waits = false;
-        let answer = self.all.take(&mut self.memory, request);
+        let answer = self.all.handle_request(&mut self.memory, request);
         let answer = answer.map_err(|_| SENSE)?;
         Ok(answer.map(|answer| (answer.argument, None, answer.bytes.to_vec())))
     }
@@ -251,7 +251,7 @@ impl Node {
     fn hear(&mut self, from: usize, (argument, _, bytes): &Packet) -> Result<(), &'static str> {
         let answer = (Rank::new(from as u32), *argument, &bytes[..]);
         self.waits = false;
-        self.all.hear(&mut self.memory, answer).map_err(|_| SENSE)
+        self.all.handle_reply(&mut self.memory, answer).map_err(|_| SENSE)
     }
 }
 

@@ -191,9 +191,9 @@ impl Script {
         memory: &mut dyn UserMemory,
         heap: &dyn Heap,
     ) -> Result<bool, &'static str> {
-        all.go_on_here(memory);
+        all.advance_local(memory);
         let is_made = self.step_once(all, memory, heap)?;
-        all.go_on_here(memory);
+        all.advance_local(memory);
         let is_local =
             |call: &Call| matches!(call, Call::Write(..) | Call::Expect(..) | Call::Fault(..));
         while is_made && self.calls.get(self.at).is_some_and(is_local) {
@@ -208,7 +208,7 @@ impl Script {
         memory: &mut dyn UserMemory,
         heap: &dyn Heap,
     ) -> Result<bool, &'static str> {
-        let here = all.here();
+        let here = all.own_rank();
         self.is_short = false;
         let calls = self.calls.clone();
         let Some(call) = calls.get(self.at) else {
@@ -235,15 +235,15 @@ impl Script {
             }
             Call::WaitOpen(epoch) => {
                 let (context, serial) = self.epochs[*epoch];
-                all.is_over(context, WindowEvent::Opened(serial))
+                all.has_occurred(context, WindowEvent::Opened(serial))
             }
             Call::WaitClosed(epoch) => {
                 let (context, serial) = self.epochs[*epoch];
-                all.is_over(context, WindowEvent::Closed(serial))
+                all.has_occurred(context, WindowEvent::Closed(serial))
             }
             Call::WaitDone(number) => {
                 let (context, serial) = self.deferred[*number];
-                all.is_over(context, WindowEvent::Done(serial))
+                all.has_occurred(context, WindowEvent::Done(serial))
             }
             _ => self.alone(call, all, memory, heap)?,
         };
@@ -281,7 +281,7 @@ impl Script {
             Call::Attach(bytes) => {
                 let at = memory::part(memory::DYNAMIC).start + bytes.start;
                 let region = memory::here(at, bytes.len(), false);
-                let here = all.here();
+                let here = all.own_rank();
                 let window = all.window(context(memory::DYNAMIC)).expect("a window");
                 heap.enter(here);
                 self.is_short = window.attach(region) == Err(NotAttached::NoRoom);
@@ -318,9 +318,9 @@ impl Script {
             members: &members,
             checks,
         };
-        heap.enter(all.here());
+        heap.enter(all.own_rank());
         let epoch = all.open(context, opening, None);
-        heap.leave(all.here());
+        heap.leave(all.own_rank());
         self.is_short = epoch.is_none();
         self.epochs.extend(epoch.map(|epoch| (context, epoch)));
         !self.is_short
@@ -354,7 +354,7 @@ impl Script {
                 && !what.is_strided
                 && what.is_straight
                 && what.len <= MOST_BYTES
-                && what.target != all.here().index()
+                && what.target != all.own_rank().index()
                 && all.can_access(context, epoch, target)
         };
         if can_leave(all) {
@@ -392,7 +392,7 @@ impl Script {
                 _ => what.unit,
             },
         };
-        let here = all.here();
+        let here = all.own_rank();
         heap.enter(here);
         let deferred = all.defer((context, epoch, target), operation, None);
         heap.leave(here);

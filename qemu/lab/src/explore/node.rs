@@ -346,7 +346,7 @@ impl Node {
             return;
         };
         self.polled = None;
-        match self.adi.peek(id) {
+        match self.adi.completed_outcome(id) {
             Some(outcome) if outcome.cancelled => {
                 self.adi.test(id);
             }
@@ -388,7 +388,7 @@ impl Node {
                 } else if self.is_posted(id) {
                     self.adi.forget(id);
                 }
-                if !self.adi.knows(id) {
+                if !self.adi.has_request(id) {
                     self.calls[call] = None;
                 }
                 return None;
@@ -452,7 +452,7 @@ impl Node {
     /// them differ by the same amount.
     pub fn turn_back_posts(&mut self, case: &Case) -> u8 {
         if self.rank == 0 && case.polls() {
-            self.adi.turn_back_posts() as u8
+            self.adi.reset_posts() as u8
         } else {
             0
         }
@@ -460,7 +460,7 @@ impl Node {
 
     /// Normalizes a sender's horizon by the difference of the receiver's count.
     pub fn turn_back_horizons_by(&mut self, by: u8) {
-        self.adi.turn_back_horizons(by.into());
+        self.adi.reduce_horizons(by.into());
     }
 
     /// Returns a fingerprint of all state that affects its further steps, and of the results that properties of later

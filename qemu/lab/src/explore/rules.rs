@@ -48,10 +48,10 @@ impl Rules {
 }
 
 impl protocol::ProtocolRules for Rules {
-    fn goes_on(self) -> bool {
+    fn repeats_stale(self) -> bool {
         self.goes_on
     }
-    fn waits(self) -> bool {
+    fn awaits_replies(self) -> bool {
         self.waits
     }
     fn matched_releases(self) -> bool {
@@ -75,7 +75,7 @@ impl protocol::ProtocolRules for Rules {
     fn horizon_bits(self) -> u32 {
         self.horizon_bits
     }
-    fn name_bits(self) -> u32 {
+    fn id_bits(self) -> u32 {
         self.name_bits
     }
     fn bcopy(self) -> bool {

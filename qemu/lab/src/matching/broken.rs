@@ -77,7 +77,7 @@ impl<const FAULT: Fault> Matching for Vectors<FAULT> {
         }
     }
 
-    fn arrive(&mut self, _: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+    fn match_incoming(&mut self, _: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
         self.searches += 1;
         let matches = |p: &&(Slot, MatchPattern)| p.1.matches(envelope);
         let all = || self.queues.posted.iter().filter(matches);

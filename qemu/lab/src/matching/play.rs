@@ -62,7 +62,7 @@ impl UserMemory for Lender {
         Some(blocks(count))
     }
 
-    fn take_back(&mut self, loan: BlockArray) {
+    fn return_loan(&mut self, loan: BlockArray) {
         self.spare += loan.len() as u32;
     }
 }
@@ -154,7 +154,7 @@ impl<E: MatchingEngine> Both<E> {
             Op::Receive { pattern, bound } => return self.receive(pattern, bound),
             Op::Message { envelope, buffer } => return self.message(envelope, buffer),
             Op::Offer(envelope) => {
-                let got = self.engine.arrive(&mut self.requests, &envelope);
+                let got = self.engine.match_incoming(&mut self.requests, &envelope);
                 same("arrive", got, self.oracle.arrive(&envelope))?;
             }
             Op::Probe(pattern) => {
@@ -251,7 +251,7 @@ impl<E: MatchingEngine> Both<E> {
 
     /// Removes a record from the queue, and checks that it is unchanged.
     fn take(&mut self, pattern: &MatchPattern) -> Result<Option<BlockIndex>, String> {
-        let got = self.engine.take(&mut self.region, pattern);
+        let got = self.engine.take_match(&mut self.region, pattern);
         let taken = same("take", got, self.oracle.probe(pattern))?;
         if let Some(at) = taken {
             let kept = self.oracle.unexpected.iter().find(|kept| kept.0 == at);
@@ -266,7 +266,7 @@ impl<E: MatchingEngine> Both<E> {
     }
 
     fn message(&mut self, envelope: Envelope, buffer: Option<u32>) -> Step {
-        let got = self.engine.arrive(&mut self.requests, &envelope);
+        let got = self.engine.match_incoming(&mut self.requests, &envelope);
         self.messages += 1;
         if let Some(slot) = same("arrive", got, self.oracle.arrive(&envelope))? {
             self.unpost(slot);
@@ -279,7 +279,7 @@ impl<E: MatchingEngine> Both<E> {
                 .record_with_buffer(&mut self.memory, envelope, bytes),
             None => self
                 .region
-                .record_only(&mut self.memory, envelope, 0, sender),
+                .record_without_buffer(&mut self.memory, envelope, 0, sender),
         };
         if let Some(at) = at {
             self.engine.record(&mut self.region, at);
@@ -304,7 +304,7 @@ impl<E: MatchingEngine> Both<E> {
         if let ReceiveState::Posted(_) = receive.state {
             self.requests.cancel_receive(id.slot());
         }
-        self.requests.conclude(id);
+        self.requests.take_completed(id);
     }
 
     /// Cancels by the sender's request ID, or by the envelope if the record contains a buffer.

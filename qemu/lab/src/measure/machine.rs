@@ -265,7 +265,7 @@ fn look<P: Programs>(
     }
     let before = (node.adi.searched(), node.memory.copied);
     let due = node.deferred.map(|since| since + ANSWERS_WAIT_NS);
-    node.adi.let_answers_wait(due.is_none_or(|due| now < due));
+    node.adi.delay_acks(due.is_none_or(|due| now < due));
     let mut ns = programs.turn(node, rank, now)?;
     ns += ((node.memory.copied - before.1) as f64 * costs.copy_ns_per_byte) as u64;
     if ns == 0 {
@@ -284,7 +284,7 @@ fn look<P: Programs>(
     node.torus.step(now);
     // Replies that still wait at the deadline were delayed since then.
     let since = node.deferred.filter(|since| now < since + ANSWERS_WAIT_NS);
-    node.deferred = node.adi.has_deferred().then(|| since.unwrap_or(now));
+    node.deferred = node.adi.has_delayed_acks().then(|| since.unwrap_or(now));
     if ns == 0 {
         return Ok(node.deferred.map(|since| since + ANSWERS_WAIT_NS));
     }

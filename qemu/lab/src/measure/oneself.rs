@@ -81,7 +81,7 @@ impl Kernel for Carrier {
         0
     }
 
-    fn note(&mut self, _: Option<CallInfo>) {}
+    fn record_call(&mut self, _: Option<CallInfo>) {}
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         panic!("the job ends with {status}: {why:?}")
@@ -101,7 +101,7 @@ impl Env for Alone {
 impl EnterDevice for Alone {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         with_device(|adi| {
-            adi.put_away();
+            adi.evict_cached_recv();
             work(adi, &mut Carrier { memory: RawMemory });
         });
     }
@@ -109,10 +109,10 @@ impl EnterDevice for Alone {
     fn fast_send(&self, outgoing: &OutgoingMessage) -> FastSend {
         let &OutgoingMessage { ref to, span } = outgoing;
         with_device(|adi| {
-            if adi.send_to_hand(&mut RawMemory, to, span) {
+            if adi.deliver_to_cached(&mut RawMemory, to, span) {
                 return FastSend::Complete;
             }
-            adi.put_away();
+            adi.evict_cached_recv();
             adi.send_fast(&mut RawMemory, to, span)
         })
     }
@@ -120,7 +120,7 @@ impl EnterDevice for Alone {
     fn fast_receive(&self, _: &'static str, incoming: &IncomingMessage) -> FastRecv {
         let &IncomingMessage { ref pattern, span } = incoming;
         with_device(|adi| {
-            adi.put_away();
+            adi.evict_cached_recv();
             adi.receive_fast(&mut RawMemory, pattern, span)
         })
     }
@@ -128,9 +128,9 @@ impl EnterDevice for Alone {
     fn fast_start_receive(&self, incoming: &IncomingMessage) -> Option<RequestId> {
         let &IncomingMessage { ref pattern, span } = incoming;
         with_device(|adi| {
-            let kept = adi.keep_at_hand(pattern, span);
+            let kept = adi.cache_self_recv(pattern, span);
             kept.or_else(|| {
-                adi.put_away();
+                adi.evict_cached_recv();
                 adi.irecv(&mut RawMemory, *pattern, span).ok()
             })
         })
@@ -138,9 +138,9 @@ impl EnterDevice for Alone {
 
     fn fast_wait(&self, _: &'static str, id: RequestId) -> Option<PlainCompletion> {
         with_device(|adi| {
-            adi.conclude_at_hand(id).or_else(|| {
-                adi.put_away();
-                adi.conclude_whole(id)
+            adi.take_completed_cached(id).or_else(|| {
+                adi.evict_cached_recv();
+                adi.take_plain_completed(id)
             })
         })
     }

@@ -56,7 +56,7 @@ impl<M: UserMemory> Kernel for Still<'_, M> {
         0
     }
 
-    fn note(&mut self, _: Option<CallInfo>) {}
+    fn record_call(&mut self, _: Option<CallInfo>) {}
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         panic!("the job ends with {status}: {why:?}")

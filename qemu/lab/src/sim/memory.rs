@@ -170,7 +170,7 @@ fn is_of_windows(span: Span) -> bool {
 }
 
 impl UserMemory for Buffers {
-    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+    fn full_access(&mut self) -> Option<&mut dyn UserMemory> {
         Some(self)
     }
 
@@ -228,7 +228,7 @@ impl UserMemory for Buffers {
         Some(BlockArray::new(blocks, words))
     }
 
-    fn take_back(&mut self, loan: BlockArray) {
+    fn return_loan(&mut self, loan: BlockArray) {
         if !loan.is_empty() {
             self.blame("gave back a loan that is in use");
         }

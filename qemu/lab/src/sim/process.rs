@@ -343,7 +343,7 @@ impl<'a> Process<'a> {
             return Ok(Turn::begun(self.begun));
         };
         self.adi.cancel(id);
-        match self.adi.peek(id) {
+        match self.adi.completed_outcome(id) {
             None => Ok(Turn::InVain),
             Some(outcome) if outcome.cancelled => {
                 self.adi.test(id);
@@ -516,7 +516,7 @@ impl<'a> Process<'a> {
             return Ok(Turn::begun(self.held.is_some()));
         };
         self.held = None;
-        if !pattern.matches(&found.envelope) || self.adi.held(id) != Some(found) {
+        if !pattern.matches(&found.envelope) || self.adi.held_message(id) != Some(found) {
             return Err(Violation::Probe {
                 rank: self.rank,
                 pattern,
@@ -548,7 +548,7 @@ impl<'a> Process<'a> {
             && last == number
         {
             self.adi.cancel(id);
-            match self.adi.peek(id) {
+            match self.adi.completed_outcome(id) {
                 None => return Ok(false),
                 Some(outcome) if !outcome.cancelled => return Ok(true),
                 Some(_) => {}

@@ -220,7 +220,7 @@ fn there_are_no_more_queues_than_the_cap() {
         (ColEngine::fixed_bytes(1, 1024), size_of::<ParameterSetState>()),
         (2 * 6560, 24)
     );
-    assert_eq!([256, 8192].map(most_levels), [60, 358]);
+    assert_eq!([256, 8192].map(max_levels), [60, 358]);
 }
 
 /// The table of levels is never full before the queues are: one more queue each time, round robin.

@@ -35,7 +35,7 @@ fn hops_to<E: MatchingEngine>(desk: &mut EngineFixture<E>, rank: u32, as_records
     } else {
         let found = desk
             .engine
-            .arrive(&mut desk.requests, &envelope(0, rank, 0));
+            .match_incoming(&mut desk.requests, &envelope(0, rank, 0));
         assert!(found.is_some());
     }
     desk.engine.measures().traversals - before

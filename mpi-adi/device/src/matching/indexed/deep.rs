@@ -28,7 +28,7 @@ use crate::memory::boxed_with;
 use crate::memory::region::{Block, Region};
 use crate::ids::BlockIndex;
 use crate::request::{BucketRange, KINDS, KeyHash, pattern_of};
-use crate::work::did;
+use crate::work::count_steps;
 
 /// First nodes of two chains: of kinds 0 and 1, or of kinds 2 and 3.
 type ChainHeads = [Bucket; 2];
@@ -82,7 +82,7 @@ impl BucketTable {
     }
 
     fn add_chunk(&mut self) -> bool {
-        did(CHUNK);
+        count_steps(CHUNK);
         let has_room = self.heads.try_reserve(1).is_ok();
         match boxed_with(|| [[Bucket::EMPTY; 2]; CHUNK]) {
             Some(heads) if has_room => {
@@ -101,13 +101,13 @@ impl BucketTable {
     /// Returns the chain of this kind and hash.
     #[inline]
     fn head(&self, kind: usize, hash: u32) -> Bucket {
-        let bucket = self.used.of(hash) as usize;
+        let bucket = self.used.bucket_index(hash) as usize;
         self.heads[bucket / CHUNK][bucket % CHUNK][kind % 2]
     }
 
     #[inline]
     fn head_mut(&mut self, kind: usize, hash: u32) -> &mut Bucket {
-        self.bucket_mut(self.used.of(hash), kind)
+        self.bucket_mut(self.used.bucket_index(hash), kind)
     }
 
     #[inline]
@@ -138,7 +138,7 @@ impl DeepIndex {
             len: 0,
             blocks,
         };
-        if blocks > FEW_BLOCKS && !deep.make_room() {
+        if blocks > FEW_BLOCKS && !deep.allocate_buckets() {
             None
         } else {
             Some(deep)
@@ -150,7 +150,7 @@ impl DeepIndex {
     }
 
     /// Allocates the buckets if there are none. Returns false if the heap is full.
-    pub(super) fn make_room(&mut self) -> bool {
+    pub(super) fn allocate_buckets(&mut self) -> bool {
         self.has_buckets()
             || (0..2).all(|table| self.tables[table].make(chunks(self.blocks, table)))
     }
@@ -174,7 +174,7 @@ impl DeepIndex {
     }
 
     /// Checks for buckets and a free block of the MPI memory.
-    pub(super) fn has_room(&mut self, region: &Region) -> bool {
+    pub(super) fn has_space(&mut self, region: &Region) -> bool {
         if region.has_loans() {
             self.grow();
         }
@@ -209,9 +209,9 @@ impl DeepIndex {
         }
     }
 
-    /// Indexes the record after the youngest indexed one. [Space](DeepIndex::has_room) must be available.
-    pub(super) fn enter(&mut self, hashes: &KeyHash, region: &mut Region, at: BlockIndex) {
-        did(KINDS);
+    /// Indexes the record after the youngest indexed one. [Space](DeepIndex::has_space) must be available.
+    pub(super) fn insert(&mut self, hashes: &KeyHash, region: &mut Region, at: BlockIndex) {
+        count_steps(KINDS);
         let Some(node) = region.extend(at) else {
             unreachable!("a block is free")
         };
@@ -223,7 +223,7 @@ impl DeepIndex {
         }
         put_all(region.extension_bytes_mut(node), node, at);
         let envelope = region.envelope(at);
-        let hashes = hashes.of_kinds(&envelope);
+        let hashes = hashes.hash_kinds(&envelope);
         for (kind, hash) in hashes.into_iter().enumerate() {
             let head = self.tables[kind / 2].head_mut(kind, hash);
             let first = head.block();
@@ -238,7 +238,7 @@ impl DeepIndex {
 
     /// Removes an indexed record that is dequeued.
     #[inline(never)]
-    pub(super) fn leave(&mut self, hashes: &KeyHash, region: &mut Region, at: BlockIndex) {
+    pub(super) fn remove(&mut self, hashes: &KeyHash, region: &mut Region, at: BlockIndex) {
         let Some(node) = region.extension(at) else {
             return;
         };
@@ -249,7 +249,7 @@ impl DeepIndex {
         for table in &mut self.tables {
             table.used.remove();
         }
-        let hashes = hashes.of_kinds(&region.envelope(at));
+        let hashes = hashes.hash_kinds(&region.envelope(at));
         for (kind, hash) in hashes.into_iter().enumerate() {
             let (next, prev) = links(region, node, kind);
             let is_alone = prev == node;
@@ -303,7 +303,7 @@ impl DeepIndex {
         let next = (next != node).then_some(next);
         let (mut before, mut group) = (None, head.block());
         while let Some(first) = group {
-            did(1);
+            count_steps(1);
             let last = prev_of(region, first, kind);
             if first == node {
                 // The second member, if any, becomes the first.
@@ -336,13 +336,13 @@ impl DeepIndex {
             // Last nodes of the chains of the bucket itself and of the other one.
             let mut ends = [None; 2];
             while let Some(first) = group {
-                did(1);
+                count_steps(1);
                 let last = prev_of(region, first, kind);
                 group = end_or(last, next_of(region, last, kind));
                 set_next(region, last, kind, last);
                 let envelope = region.envelope(record_of(region, first));
-                let hash = hashes.of(&pattern_of(&envelope, kind));
-                let end = ends[usize::from(table.used.of(hash) != bucket)].replace(last);
+                let hash = hashes.hash_pattern(&pattern_of(&envelope, kind));
+                let end = ends[usize::from(table.used.bucket_index(hash) != bucket)].replace(last);
                 let head = table.head_mut(kind, hash);
                 head.add(head.block().unwrap_or(first), class(hash));
                 if let Some(end) = end {
@@ -379,7 +379,7 @@ fn find_from(
 ) -> Option<BlockIndex> {
     loop {
         *hops += 1;
-        did(1);
+        count_steps(1);
         let at = record_of(region, first);
         if region.matches(at, pattern) {
             return Some(at);
@@ -398,7 +398,7 @@ fn append(
     pattern: &MatchPattern,
 ) {
     loop {
-        did(1);
+        count_steps(1);
         let last = prev_of(region, first, kind);
         let behind = end_or(last, next_of(region, last, kind));
         if region.matches(record_of(region, first), pattern) {

@@ -135,7 +135,7 @@ impl Matching for IndexedEngine {
     }
 
     #[inline]
-    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+    fn match_incoming(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
         match self.measures.posted {
             // Most unexpected messages arrive when no receive is posted.
             0 => {

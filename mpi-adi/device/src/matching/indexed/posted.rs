@@ -47,7 +47,7 @@ impl PostedQueue {
         let pattern = requests.link_posted(slot, self.list.tail());
         self.list.pushed(slot);
         match posted {
-            0 => self.rise = SortedRun::of(&pattern),
+            0 => self.rise = SortedRun::from_pattern(&pattern),
             _ => {
                 self.rise.add(&pattern);
                 if posted - self.all_indexed >= FAR {
@@ -74,7 +74,7 @@ impl PostedQueue {
     /// removed.
     fn index(&mut self, requests: &mut RequestPool, slot: Slot) -> Option<Slot> {
         let next = requests.next(slot);
-        let (kind, serial) = requests.enter_posted(slot);
+        let (kind, serial) = requests.insert_posted(slot);
         self.indexed[kind] += 1;
         self.indexed_to = serial + 1;
         self.all_indexed += 1;
@@ -114,11 +114,11 @@ impl PostedQueue {
         self.indexed[kind(&pattern)] -= 1;
         self.all_indexed -= 1;
         if let Some(found) = self.found.take().filter(|found| found.slot == slot)
-            && requests.withdraw_found(found)
+            && requests.remove_found(found)
         {
             return;
         }
-        requests.withdraw(slot, requests.hash_of(&pattern));
+        requests.remove_entry(slot, requests.hash_of(&pattern));
     }
 
     /// Returns the first posted receive that matches `envelope`, and the hops.
@@ -146,7 +146,7 @@ impl PostedQueue {
         if second.is_none() {
             return (None, hops);
         }
-        if self.rise.holds()
+        if self.rise.is_sorted()
             && let Some(beside) = self.beside.or(self.list.tail())
         {
             hops += 1;

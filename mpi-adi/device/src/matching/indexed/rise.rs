@@ -24,7 +24,7 @@ impl SortedRun {
 
     /// Creates the state of a queue with this first entry.
     #[inline]
-    pub(super) fn of(pattern: &MatchPattern) -> SortedRun {
+    pub(super) fn from_pattern(pattern: &MatchPattern) -> SortedRun {
         let (source, tag) = pattern.words();
         SortedRun {
             context: pattern.context(),
@@ -52,13 +52,13 @@ impl SortedRun {
 
     /// Checks whether all keys are exact and ascending, so that at most one entry has a given key.
     #[inline]
-    pub(super) fn holds(&self) -> bool {
+    pub(super) fn is_sorted(&self) -> bool {
         !self.is_broken
     }
 }
 
 /// Maximum entries that a search checks for ascending keys.
-const LOOKS: u32 = 32;
+const MAX_CHECKS: u32 = 32;
 /// Maximum key without a source, whose word is 0.
 const NO_SOURCE: u64 = u32::MAX as u64;
 
@@ -80,7 +80,7 @@ impl<I: Copy + PartialEq> LateRun<I> {
 
     /// Updates the state when `at` is removed from the list, in which it follows `before`.
     #[inline]
-    pub(super) fn leave(&mut self, at: I, before: Option<I>) {
+    pub(super) fn note_removal(&mut self, at: I, before: Option<I>) {
         if self.to == Some(at) {
             self.to = before;
         }
@@ -89,14 +89,14 @@ impl<I: Copy + PartialEq> LateRun<I> {
     /// Checks `at`, which follows `before` in the list and will not be checked later, if all entries before it have
     /// been checked.
     #[inline]
-    pub(super) fn pass<L>(
+    pub(super) fn check_passed<L>(
         &mut self,
         links: &L,
         before: Option<I>,
         at: I,
         pattern: impl Fn(&L, I) -> MatchPattern,
     ) {
-        if self.to == before && self.rise.holds() {
+        if self.to == before && self.rise.is_sorted() {
             self.rise.add(&pattern(links, at));
             self.to = Some(at);
         }
@@ -105,7 +105,7 @@ impl<I: Copy + PartialEq> LateRun<I> {
     /// Checks whether all keys of the list ascend. New entries are at the end of the list; they are checked now if
     /// `may_look` is set.
     #[inline]
-    pub(super) fn holds<L: LinkStorage<I>>(
+    pub(super) fn is_sorted<L: LinkStorage<I>>(
         &mut self,
         links: &L,
         list: &ListEnds<I>,
@@ -114,16 +114,16 @@ impl<I: Copy + PartialEq> LateRun<I> {
         hops: &mut u32,
     ) -> bool {
         if self.to != list.tail() {
-            if !self.rise.holds() || !may_look {
+            if !self.rise.is_sorted() || !may_look {
                 return false;
             }
-            self.look(links, list, pattern, hops);
+            self.check_entries(links, list, pattern, hops);
         }
-        self.rise.holds() && self.to == list.tail()
+        self.rise.is_sorted() && self.to == list.tail()
     }
 
-    /// Checks the next [`LOOKS`] entries.
-    fn look<L: LinkStorage<I>>(
+    /// Checks the next [`MAX_CHECKS`] entries.
+    fn check_entries<L: LinkStorage<I>>(
         &mut self,
         links: &L,
         list: &ListEnds<I>,
@@ -134,13 +134,13 @@ impl<I: Copy + PartialEq> LateRun<I> {
             Some(at) => links.next(at),
             None => list.head(),
         };
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_CHECKS {
             let Some(at) = next else {
                 return;
             };
             *hops += 1;
             self.rise.add(&pattern(links, at));
-            if !self.rise.holds() {
+            if !self.rise.is_sorted() {
                 return;
             }
             self.to = next;
@@ -187,7 +187,7 @@ mod tests {
         (0..patterns.len()).for_each(|at| list.push(&mut row, at));
         let mut hops = 0;
         let mut rise = LateRun::NEW;
-        let is = rise.holds(&row, &list, |row, at| row.0[at].2, true, &mut hops);
+        let is = rise.is_sorted(&row, &list, |row, at| row.0[at].2, true, &mut hops);
         (is, hops)
     }
 
@@ -231,7 +231,7 @@ mod tests {
         let (mut list, mut rise) = (ListEnds::default(), LateRun::NEW);
         let asked = |rise: &mut LateRun<usize>, row: &Row, list: &ListEnds<usize>, may_look| {
             let mut hops = 0;
-            let is = rise.holds(row, list, |row, at| row.0[at].2, may_look, &mut hops);
+            let is = rise.is_sorted(row, list, |row, at| row.0[at].2, may_look, &mut hops);
             (is, hops)
         };
         (0..3).for_each(|at| list.push(&mut row, at));
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(asked(&mut rise, &row, &list, true), (true, 1));
         for at in [3, 0, 2, 1] {
             let before = list.unlink(&mut row, at);
-            rise.leave(at, before);
+            rise.note_removal(at, before);
             assert_eq!(asked(&mut rise, &row, &list, true), (true, 0));
         }
         list.push(&mut row, 4);

@@ -43,7 +43,7 @@ impl UserMemory for LoanHeap {
         Some(free_blocks(count as usize))
     }
 
-    fn take_back(&mut self, loan: BlockArray) {
+    fn return_loan(&mut self, loan: BlockArray) {
         self.0 += loan.len() as u32;
     }
 }
@@ -72,7 +72,7 @@ impl<E: MatchingEngine> EngineFixture<E> {
 
     /// Starts a receive. Returns the number of the matched message, or the receive's slot.
     fn receive(&mut self, pattern: MatchPattern) -> Result<u32, RequestId> {
-        if let Some(at) = self.engine.take(&mut self.region, &pattern) {
+        if let Some(at) = self.engine.take_match(&mut self.region, &pattern) {
             let record = self.region.record(at).unwrap();
             let RecordData::None { sender } = record.holding else {
                 unreachable!("no record has a buffer");
@@ -99,13 +99,13 @@ impl<E: MatchingEngine> EngineFixture<E> {
 impl<E: MatchingEngine> EngineFixture<E> {
     /// Handles a message arrival. Returns the matching receive; otherwise the number of its record, if it was recorded.
     fn message(&mut self, envelope: Envelope) -> Result<RequestId, Option<u32>> {
-        if let Some(slot) = self.engine.arrive(&mut self.requests, &envelope) {
+        if let Some(slot) = self.engine.match_incoming(&mut self.requests, &envelope) {
             let id = self.requests.id(slot);
             self.cancel(id);
             return Ok(id);
         }
         let number = self.at.len() as u32;
-        let record = self.region.record_only(&mut self.heap, envelope, 0, number);
+        let record = self.region.record_without_buffer(&mut self.heap, envelope, 0, number);
         Err(record.map(|at| {
             self.engine.record(&mut self.region, at);
             self.at.insert(number, at);
@@ -116,7 +116,7 @@ impl<E: MatchingEngine> EngineFixture<E> {
     fn cancel(&mut self, id: RequestId) {
         self.engine.unpost(&mut self.requests, id.slot());
         self.requests.cancel_receive(id.slot());
-        assert!(self.requests.conclude(id).is_some());
+        assert!(self.requests.take_completed(id).is_some());
     }
 
     fn forget(&mut self, at: BlockIndex) {

@@ -115,15 +115,15 @@ impl UnexpectedQueue {
             let Some(at) = after(region, &self.list, self.deep.to()) else {
                 return;
             };
-            if !self.deep.has_room(region) {
+            if !self.deep.has_space(region) {
                 return;
             }
-            self.rise.pass(region, self.deep.to(), at, pattern_at);
+            self.rise.check_passed(region, self.deep.to(), at, pattern_at);
             if region.word(at) != 0 {
                 self.unchain(region, at);
                 self.indexed_to = self.indexed_to.filter(|&to| to != at);
             }
-            self.deep.enter(&self.hashes, region, at);
+            self.deep.insert(&self.hashes, region, at);
             self.has_index = true;
         }
     }
@@ -131,18 +131,18 @@ impl UnexpectedQueue {
     #[inline]
     pub(super) fn unrecord(&mut self, region: &mut Region, at: BlockIndex) {
         if self.has_index {
-            self.leave(region, at);
+            self.remove_record(region, at);
         }
         self.beside = self.list.unlink(region, at);
-        self.rise.leave(at, self.beside);
+        self.rise.note_removal(at, self.beside);
     }
 
     /// Removes a record from its index.
-    fn leave(&mut self, region: &mut Region, at: BlockIndex) {
+    fn remove_record(&mut self, region: &mut Region, at: BlockIndex) {
         let word = region.word(at);
         if word != 0 {
             if Region::is_extended(word) {
-                return self.deep.leave(&self.hashes, region, at);
+                return self.deep.remove(&self.hashes, region, at);
             }
             if self.indexed_to == Some(at) {
                 let (before, _) = region.neighbours(at);
@@ -235,7 +235,7 @@ impl UnexpectedQueue {
         pattern: &MatchPattern,
         mut hops: u32,
     ) -> (Option<BlockIndex>, u32) {
-        let hash = self.hashes.of(pattern);
+        let hash = self.hashes.hash_pattern(pattern);
         if let Some(at) = self.deep.find(region, pattern, 0, hash, &mut hops) {
             return (Some(at), hops);
         }
@@ -264,7 +264,7 @@ impl UnexpectedQueue {
                 return (None, hops);
             };
             hops += 1;
-            let (is_found, behind) = region.look(at, pattern);
+            let (is_found, behind) = region.check_match(at, pattern);
             if is_found {
                 return (next, hops);
             }
@@ -284,7 +284,7 @@ impl UnexpectedQueue {
         hops: &mut u32,
     ) -> Option<BlockIndex> {
         let list = &self.list;
-        if !self.rise.holds(region, list, pattern_at, is_long, hops) {
+        if !self.rise.is_sorted(region, list, pattern_at, is_long, hops) {
             return None;
         }
         *hops += 1;
@@ -319,7 +319,7 @@ impl UnexpectedQueue {
         }
         let mut rest = next;
         while let Some(at) = next {
-            let (is_found, behind) = region.look(at, pattern);
+            let (is_found, behind) = region.check_match(at, pattern);
             if is_found {
                 break;
             }
@@ -340,7 +340,7 @@ impl UnexpectedQueue {
     /// Returns the first record after the head that matches a pattern with a wildcard, and the hops.
     fn find_wild(&mut self, region: &mut Region, pattern: &MatchPattern) -> (Option<BlockIndex>, u32) {
         let mut hops = 1;
-        let hash = self.hashes.of(pattern);
+        let hash = self.hashes.hash_pattern(pattern);
         let kind = kind(pattern);
         if let Some(at) = self.deep.find(region, pattern, kind, hash, &mut hops) {
             return (Some(at), hops);
@@ -353,7 +353,7 @@ impl UnexpectedQueue {
         let mut walked = 0;
         while let Some(at) = next {
             walked += 1;
-            let (is_found, behind) = region.look(at, pattern);
+            let (is_found, behind) = region.check_match(at, pattern);
             if is_found {
                 break;
             }
@@ -364,7 +364,7 @@ impl UnexpectedQueue {
             0 => WILD_ENTRIES,
             _ => NEAR_RECORDS,
         };
-        if walked >= far && region.has_spare() && self.deep.make_room() {
+        if walked >= far && region.has_spare() && self.deep.allocate_buckets() {
             self.index_oldest(region, WILD_MOVES.min(walked - 1));
         }
         (next, hops + walked)
@@ -372,7 +372,7 @@ impl UnexpectedQueue {
 
     /// Appends a record to the chain of its envelope's bucket.
     fn chain(&mut self, region: &mut Region, at: BlockIndex) {
-        let hash = self.hashes.of(&region.envelope(at).pattern());
+        let hash = self.hashes.hash_pattern(&region.envelope(at).pattern());
         let bucket = bucket(hash, self.buckets.len() as u32);
         let bucket = &mut self.buckets[bucket];
         let first = match bucket.block() {
@@ -391,7 +391,7 @@ impl UnexpectedQueue {
     fn unchain(&mut self, region: &mut Region, at: BlockIndex) {
         let found = self.found.take().filter(|found| found.at == at);
         let found = found.or_else(|| {
-            let hash = self.hashes.of(&region.envelope(at).pattern());
+            let hash = self.hashes.hash_pattern(&region.envelope(at).pattern());
             let bucket = bucket(hash, self.buckets.len() as u32);
             let last = self.buckets[bucket].block()?;
             find_in_chain(region, bucket, last, &mut 0, |other| other == at)

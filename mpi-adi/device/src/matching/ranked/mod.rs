@@ -296,7 +296,7 @@ impl<Q: ByRank> RankedEngine<Q> {
             next = region.next(at);
             if region.envelope(at).context == context {
                 self.leads.others.unexpected.remove(region, at);
-                let ArrivalTicket { number, .. } = ArrivalTicket::of(region, at);
+                let ArrivalTicket { number, .. } = ArrivalTicket::from_record(region, at);
                 self.enqueue_record(region, at, number);
             }
         }
@@ -342,7 +342,7 @@ impl<Q: ByRank> Matching for RankedEngine<Q> {
     }
 
     #[inline]
-    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+    fn match_incoming(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
         let requests = &*requests;
         let (at, mut hops) = self.leads.find(envelope.context);
         let lead = self.leads.at_mut(at);
@@ -370,10 +370,10 @@ impl<Q: ByRank> Matching for RankedEngine<Q> {
 
     #[inline]
     fn record(&mut self, region: &mut Region, at: BlockIndex) {
-        if self.numbers.are_out() {
+        if self.numbers.is_exhausted() {
             self.renumber(region);
         }
-        let number = self.numbers.take();
+        let number = self.numbers.next_number();
         self.enqueue_record(region, at, number);
         self.measures.recorded();
     }
@@ -410,7 +410,7 @@ impl<Q: ByRank> Matching for RankedEngine<Q> {
         let Envelope {
             source, context, ..
         } = region.envelope(at);
-        let is_linear = ArrivalTicket::of(region, at).is_linear;
+        let is_linear = ArrivalTicket::from_record(region, at).is_linear;
         let lead_at = self.lead_again(context);
         let lead = self.leads.at_mut(lead_at);
         match Self::by_rank(lead, Some(source), self.peers).filter(|_| !is_linear) {

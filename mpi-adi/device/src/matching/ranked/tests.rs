@@ -65,7 +65,7 @@ impl<E: MatchingEngine> EngineFixture<E> {
             .requests
             .insert(Request::Receive(ReceiveRequest { span, state }));
         let id = id.unwrap();
-        match self.engine.take(&mut self.region, &pattern) {
+        match self.engine.take_match(&mut self.region, &pattern) {
             None => {
                 self.engine.post(&mut self.requests, id.slot());
                 Err(id.slot())
@@ -80,12 +80,12 @@ impl<E: MatchingEngine> EngineFixture<E> {
 
     fn end(&mut self, id: RequestId) {
         self.requests.cancel_receive(id.slot());
-        self.requests.conclude(id).unwrap();
+        self.requests.take_completed(id).unwrap();
     }
 
     /// Handles the arrival of a message with this sender request.
     pub fn arrive(&mut self, envelope: Envelope, sender: u32) -> ArrivalResult {
-        if let Some(slot) = self.engine.arrive(&mut self.requests, &envelope) {
+        if let Some(slot) = self.engine.match_incoming(&mut self.requests, &envelope) {
             self.engine.unpost(&mut self.requests, slot);
             let id = self.requests.id(slot);
             let matched = MatchedMessage {
@@ -93,10 +93,10 @@ impl<E: MatchingEngine> EngineFixture<E> {
                 length: 0,
             };
             self.requests.finish_receive(slot, matched);
-            self.requests.conclude(id).unwrap();
+            self.requests.take_completed(id).unwrap();
             return ArrivalResult::Received(slot);
         }
-        match self.region.record_only(&mut RawMemory, envelope, 0, sender) {
+        match self.region.record_without_buffer(&mut RawMemory, envelope, 0, sender) {
             Some(at) => {
                 self.engine.record(&mut self.region, at);
                 ArrivalResult::Recorded(at)
@@ -415,7 +415,7 @@ fn numbers_are_as_few_as_a_test_says() {
         let ArrivalResult::Recorded(at) = desk.arrive(envelope(0, 1, 1), sender) else {
             panic!("there is room");
         };
-        assert_eq!(ArrivalTicket::of(&desk.region, at).number, sender % 5);
+        assert_eq!(ArrivalTicket::from_record(&desk.region, at).number, sender % 5);
         assert_eq!(desk.withdraw(sender), Some(at));
     }
 }
@@ -435,7 +435,7 @@ fn the_way_to_a_queue_counts_when_it_changes() {
         panic!("there is room");
     };
     assert_ne!(desk.arrive(other, 1), ArrivalResult::Refused);
-    let again = desk.region.record_only(&mut RawMemory, one, 0, 2).unwrap();
+    let again = desk.region.record_without_buffer(&mut RawMemory, one, 0, 2).unwrap();
     desk.probe(&other.pattern());
     // The context's lead, the path to the queue, and the record.
     let way = hops(&mut desk, &mut |desk| _ = desk.probe(&one.pattern())) - 2;

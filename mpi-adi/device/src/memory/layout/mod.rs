@@ -206,11 +206,11 @@ impl Layout {
 
     /// Returns a copy. Fails if the heap is full.
     pub fn try_clone(&self) -> Result<Layout, LayoutError> {
-        self.with_room(0)
+        self.with_capacity(0)
     }
 
     /// Returns a copy with spare capacity for `more` nodes.
-    fn with_room(&self, more: usize) -> Result<Layout, LayoutError> {
+    fn with_capacity(&self, more: usize) -> Result<Layout, LayoutError> {
         let (mut nodes, mut pieces) = (Vec::new(), Vec::new());
         reserve(&mut nodes, self.nodes.len() + more)?;
         reserve(&mut pieces, self.pieces.len())?;
@@ -238,7 +238,7 @@ impl Layout {
             .ok()
             .and_then(|last| last.checked_mul(stride))
             .ok_or(LayoutError::TooLarge)?;
-        let mut all = self.with_room(1)?;
+        let mut all = self.with_capacity(1)?;
         let mut node = LayoutNode {
             size,
             items: root.items.saturating_mul(count),
@@ -274,7 +274,7 @@ impl Layout {
         pair: &Layout,
         (size, tag): (usize, u8),
     ) -> Result<Option<Layout>, LayoutError> {
-        let mut all = self.with_room(0)?;
+        let mut all = self.with_capacity(0)?;
         for at in 0..all.nodes.len() {
             let old = self.nodes[at];
             let count_of = |child: u32, bytes: usize| bytes / self.node(child).size;

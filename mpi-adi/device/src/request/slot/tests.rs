@@ -13,7 +13,7 @@ const ENVELOPE: Envelope = Envelope {
 
 fn written(request: Request) -> SlotEntry {
     let mut entry = SlotEntry::unused(None);
-    assert_eq!(entry.take(request), None);
+    assert_eq!(entry.fill(request), None);
     entry
 }
 
@@ -38,17 +38,17 @@ fn pending_sends() -> Vec<PendingSend> {
             for asked in [None, Some(asked)] {
                 let mut send = PendingSend::new(offer);
                 send.set_serial(u64::MAX - 1);
-                send.set_asked(asked);
-                send.set_told(is(2));
+                send.set_requested(asked);
+                send.set_transmitted(is(2));
                 for (bit, mark) in (3..).zip([IN_ORDER, EAGER, CANCELLED, ACK_DEFERRABLE]) {
                     send.set(mark, is(bit));
                 }
                 assert_eq!(send.serial(), u64::MAX - 1);
                 let said = send
-                    .asked()
+                    .requested()
                     .map(|asked| (asked.any_tag(), asked.is_exact()));
                 assert_eq!(said, asked.map(|_| (is(0), is(1))));
-                let told = send.asked().map(RequestedFlags::is_told);
+                let told = send.requested().map(RequestedFlags::is_transmitted);
                 assert_eq!(told, asked.map(|_| is(2)));
                 all.push(send);
             }
@@ -219,14 +219,14 @@ fn a_slot_that_becomes_free_keeps_nothing_but_its_next_generation() {
             mode: SendMode::Synchronous,
             ..send(SendState::Bcopy)
         };
-        entry.take(Request::Send(bcopy));
+        entry.fill(Request::Send(bcopy));
         assert!(entry.forget() && !entry.forget() && entry.is_forgotten());
         generations.push(entry.generation());
         assert!(entry.is(RequestId::new(Slot::new(0), entry.generation())));
         entry.free(None, bits);
         assert!(!entry.is_forgotten() && !entry.is_send());
         assert!(!entry.is(RequestId::new(Slot::new(0), entry.generation())));
-        entry.take(Request::Send(send(SendState::Bcopy)));
+        entry.fill(Request::Send(send(SendState::Bcopy)));
         assert_eq!(entry.send(), Some(send(SendState::Bcopy)));
         entry.state = SlotState::Free { next: None };
     }

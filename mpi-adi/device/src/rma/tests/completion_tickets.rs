@@ -69,7 +69,7 @@ fn an_epoch_under_a_lock_tells_at_its_end() {
     assert_eq!((put.ended(), closed.ended()), (Some(false), Some(true)));
     // The opening of an epoch reports nothing about earlier operations.
     let own = packet(PacketKind::Put, 0, BEYOND as u64, &[9; 4]);
-    let done = rig.all[0].act_here(&mut rig.buffers[0], 0, &own);
+    let done = rig.all[0].act_on_self(&mut rig.buffers[0], 0, &own);
     assert!(done.is_ok());
     let opened = ticket();
     let epoch = rig.begin(0, lock(1), &[], opened);

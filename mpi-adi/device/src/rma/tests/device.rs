@@ -27,9 +27,9 @@ impl Devices {
                 request_slots: 64,
             };
             let mut adi = Adi::new(config, DeviceMemory::allocate(1024, 2).unwrap()).unwrap();
-            assert!(adi.extras.one_sided.is_none() && !adi.is_under_way());
+            assert!(adi.extras.one_sided.is_none() && !adi.has_async_work());
             adi.set_one_sided(Box::new(one));
-            assert!(adi.is_under_way() && adi.is_quiet() && !adi.has_to_send());
+            assert!(adi.has_async_work() && adi.is_quiet() && !adi.has_pending_tx());
             adis.push(adi);
         }
         Devices {
@@ -62,13 +62,13 @@ fn what_windows_say_leaves_and_comes_in_steps_of_the_device() {
         one.push(to, 0, &put) && one.await_answer(to, awaited, into).is_some()
     });
     assert_eq!(begun, Some(true));
-    assert!(all.adis[0].has_to_send() && !all.adis[0].is_quiet());
+    assert!(all.adis[0].has_pending_tx() && !all.adis[0].is_quiet());
     assert_eq!(all.step(0), (2, true), "the put, and what is asked for");
     assert_eq!(all.step(0), (0, false));
     assert_eq!(all.step(1), (1, true), "the answer");
     assert_eq!(all.step(1), (0, false));
     assert_eq!(all.step(0), (0, true), "it has come");
-    assert!(all.adis[0].is_quiet() && !all.adis[0].has_to_send());
+    assert!(all.adis[0].is_quiet() && !all.adis[0].has_pending_tx());
     assert_eq!(all.buffers[1].0[0][3..8], [0, 7, 7, 7, 0]);
     assert_eq!(all.buffers[0].0[1][..5], [0, 7, 7, 7, 0]);
     let malformed = |adi: &Adi| adi.stats().layer.malformed;
@@ -95,15 +95,15 @@ fn a_held_packet_leaves_with_the_next_step() {
     for place in [0, 4] {
         let pushed = put(&mut all.adis[0], &mut all.buffers[0], place);
         assert_eq!(pushed, Some(true));
-        assert!(!all.adis[0].has_to_send() && !all.adis[0].is_quiet());
+        assert!(!all.adis[0].has_pending_tx() && !all.adis[0].is_quiet());
     }
     assert_eq!(all.step(0), (1, true), "both");
     assert!(all.adis[0].is_quiet());
     put(&mut all.adis[0], &mut all.buffers[0], 8);
-    all.adis[0].fill_stock();
-    assert!(all.adis[0].has_to_send(), "before a call waits");
+    all.adis[0].preallocate_pages();
+    assert!(all.adis[0].has_pending_tx(), "before a call waits");
     assert_eq!(all.step(0), (1, true));
-    assert!(all.adis[0].is_quiet() && !all.adis[0].has_to_send());
+    assert!(all.adis[0].is_quiet() && !all.adis[0].has_pending_tx());
     all.step(1);
     assert_eq!(all.buffers[1].0[0][..10], [8, 9, 0, 0, 8, 9, 0, 0, 8, 9]);
 }
@@ -146,8 +146,8 @@ fn what_is_done_without_a_packet_is_a_step() {
     };
     let epoch = all.adis[0].with_one_sided(|one| one.open(WINDOW, opening, None));
     let opened = epochs::WindowEvent::Opened(epoch.flatten().expect("room"));
-    assert!(!all.adis[0].is_over(WINDOW, opened));
+    assert!(!all.adis[0].has_occurred(WINDOW, opened));
     assert_eq!(all.step(0), (0, true));
-    assert!(all.adis[0].is_over(WINDOW, opened));
+    assert!(all.adis[0].has_occurred(WINDOW, opened));
     assert_eq!(all.step(0), (0, false));
 }

@@ -71,16 +71,16 @@ fn a_lock_of_ones_own_that_comes_free_is_a_move() {
     let epoch = rig.all[0].open(WINDOW, opening, None).expect("room");
     rig.settle();
     let opened = epochs::WindowEvent::Opened(epoch);
-    assert!(!rig.all[0].is_over(WINDOW, opened), "1 has it");
+    assert!(!rig.all[0].has_occurred(WINDOW, opened), "1 has it");
     rig.window(1).clear(rank(0), PeerFlags::HELD);
     rig.synchronize(1, 0, PacketKind::Unlock, 0);
     let _ = rig.leave(1);
     // The network has no space, so that packets are only received.
     while rig.take(0).expect("sound") {}
-    let _ = rig.all[0].take_moved();
+    let _ = rig.all[0].reset_moved();
     assert_eq!(rig.leave(0), 0);
-    assert!(rig.all[0].is_over(WINDOW, opened));
-    assert!(rig.all[0].take_moved() && !rig.all[0].take_moved());
+    assert!(rig.all[0].has_occurred(WINDOW, opened));
+    assert!(rig.all[0].reset_moved() && !rig.all[0].reset_moved());
 }
 
 /// Two processes under locks of all: each has one lock and needs the other's, for which another process waits
@@ -134,10 +134,10 @@ fn who_asks_for_other_locks_while_it_waits_leaves_the_queue() {
         (epochs::WindowEvent::Opened(epoch), rig.left - before)
     };
     let (first, _) = ask(&mut rig, 0);
-    assert!(!rig.all[1].is_over(WINDOW, first), "it waits behind 2");
+    assert!(!rig.all[1].has_occurred(WINDOW, first), "it waits behind 2");
     // A LOCK and its grant, and the same again for the lock that it waits for.
     let (second, packets) = ask(&mut rig, 2);
-    let is_over = |watch| rig.all[1].is_over(WINDOW, watch);
+    let is_over = |watch| rig.all[1].has_occurred(WINDOW, watch);
     assert!(is_over(first) && is_over(second));
     assert_eq!((packets, holders(&mut rig)), (4, vec![1, 3]));
     // It has nothing more to report, and neither has one that holds nothing.

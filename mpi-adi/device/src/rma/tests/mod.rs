@@ -37,7 +37,7 @@ impl Buffers {
 }
 
 impl UserMemory for Buffers {
-    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+    fn full_access(&mut self) -> Option<&mut dyn UserMemory> {
         Some(self)
     }
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
@@ -107,7 +107,7 @@ impl RmaFixture {
     fn leave(&mut self, at: usize) -> usize {
         let mut out = [0; SHORT_BYTES];
         let mut count = 0;
-        while let Some(leaving) = self.all[at].next(&mut self.buffers[at], &mut out) {
+        while let Some(leaving) = self.all[at].next_packet(&mut self.buffers[at], &mut out) {
             assert_ne!(leaving.dest, rank(at), "no packets to oneself");
             let bytes = out[..leaving.len].to_vec();
             let packet = (rank(at), leaving.argument, leaving.place, bytes);
@@ -184,7 +184,7 @@ impl RmaFixture {
             .await_answer((WINDOW, rank(to)), awaited, into)
             .expect("a slot");
         if from == to {
-            one.act_here(&mut self.buffers[from], name, packet)
+            one.act_on_self(&mut self.buffers[from], name, packet)
                 .expect("sound");
         } else if !matches!(awaited, ReplyPurpose::Data { .. }) {
             assert!(one.push((WINDOW, rank(to)), name, packet));
@@ -202,7 +202,7 @@ impl RmaFixture {
         if kind != PacketKind::Lock {
             self.ask(from, to, ReplyPurpose::Done, 0, &packet);
         } else if from == to {
-            let done = self.all[from].act_here(&mut self.buffers[from], 0, &packet);
+            let done = self.all[from].act_on_self(&mut self.buffers[from], 0, &packet);
             done.expect("sound");
         } else {
             assert!(self.all[from].push((WINDOW, rank(to)), 0, &packet));

@@ -37,7 +37,7 @@ fn what_is_beyond_the_window_changes_nothing_and_a_flush_tells() {
         assert!(!rig.window(0).take_fault(), "told once");
     }
     rig.all[0]
-        .act_here(&mut rig.buffers[0], 0, &packet(PacketKind::Put, 0, 99, &[9; 2]))
+        .act_on_self(&mut rig.buffers[0], 0, &packet(PacketKind::Put, 0, 99, &[9; 2]))
         .expect("a fault is no contradiction");
     assert!(rig.window(0).take_fault(), "by oneself");
 }
@@ -58,7 +58,7 @@ fn gets_come_in_pieces_and_more_than_there_are_cursors_are_asked_for_again() {
     let refused = |answers: &VecDeque<PacketInFlight>| {
         answers
             .iter()
-            .any(|(_, argument, ..)| ReplyKind::of(*argument).0 == ReplyKind::Rejected)
+            .any(|(_, argument, ..)| ReplyKind::from_argument(*argument).0 == ReplyKind::Rejected)
     };
     let count = rig
         .answers
@@ -73,7 +73,7 @@ fn gets_come_in_pieces_and_more_than_there_are_cursors_are_asked_for_again() {
         assert_eq!(buffer[1000..1016], rig.buffers[0].0[0][7..23], "{origin}");
         assert!(!rig.all[origin].awaits(WINDOW, None));
     }
-    assert!(!rig.all[0].has_to_send());
+    assert!(!rig.all[0].has_pending_tx());
 }
 
 #[test]
@@ -84,12 +84,12 @@ fn operations_on_oneself_make_no_packets() {
     rig.get(0, 0, (1, 5), 700);
     rig.synchronize(0, 0, PacketKind::Lock, 1);
     assert!(rig.window(0).has(rank(0), PeerFlags::HELD));
-    assert!(!rig.all[0].awaits(WINDOW, None) && !rig.all[0].has_to_send());
+    assert!(!rig.all[0].awaits(WINDOW, None) && !rig.all[0].has_pending_tx());
     let expected = rig.buffers[0].0[0].clone();
     assert_eq!(rig.buffers[0].0[1][..599], expected[1..]);
     assert_eq!(rig.buffers[0].0[1][700..705], expected[1..6]);
     rig.synchronize(0, 0, PacketKind::Unlock, 0);
-    assert!(!rig.all[0].has_to_send());
+    assert!(!rig.all[0].has_pending_tx());
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn long_results_are_refused_unchanged_when_there_is_no_place_to_keep_them() {
     rig.settle();
     for origin in 1..=RESULTS + 1 {
         assert!(!rig.all[origin].awaits(WINDOW, None));
-        assert_eq!(rig.all[origin].take_refused(), origin > RESULTS);
+        assert_eq!(rig.all[origin].reset_rejected(), origin > RESULTS);
         let mut expected = [0; 40];
         if origin <= RESULTS {
             expected[5..37].fill(origin as u8 - 1);
@@ -200,7 +200,7 @@ fn long_results_are_refused_unchanged_when_there_is_no_place_to_keep_them() {
     rig.ask(RESULTS + 1, 0, ReplyPurpose::Result(32), 5, &fetch);
     rig.ask(0, 0, ReplyPurpose::Result(32), 5, &fetch);
     rig.settle();
-    assert!(!rig.all[RESULTS + 1].take_refused());
+    assert!(!rig.all[RESULTS + 1].reset_rejected());
     let own = rig.buffers[0].0[1][5];
     assert_eq!(
         usize::from(own + rig.buffers[RESULTS + 1].0[1][5]),
@@ -249,12 +249,12 @@ fn a_fence_takes_two_packets_for_each_process_and_ends_when_all_have_come() {
     };
     let mut opened = Vec::new();
     for at in 0..size {
-        assert!((0..at).all(|at| !rig.all[at].is_over(WINDOW, opened[at])));
+        assert!((0..at).all(|at| !rig.all[at].has_occurred(WINDOW, opened[at])));
         let epoch = rig.all[at].open(WINDOW, fence, None).expect("room");
         opened.push(epochs::WindowEvent::Opened(epoch));
         rig.settle();
     }
-    assert!((0..size).all(|at| rig.all[at].is_over(WINDOW, opened[at])));
+    assert!((0..size).all(|at| rig.all[at].has_occurred(WINDOW, opened[at])));
     assert_eq!(rig.left, 2 * (size - 1));
 }
 
@@ -289,9 +289,9 @@ fn what_a_packet_allows_is_done_when_it_leaves() {
     rig.requests[0].push_back((rank(1), 0, None, grant.to_vec()));
     assert_eq!(rig.take(0), Ok(true));
     let mut out = [0; SHORT_BYTES];
-    let leaving = rig.all[0].next(&mut rig.buffers[0], &mut out);
+    let leaving = rig.all[0].next_packet(&mut rig.buffers[0], &mut out);
     let leaving = leaving.expect("the put, and the epoch's end with it");
-    assert!([put, closed].map(|watch| rig.all[0].is_over(WINDOW, watch)) == [true; 2]);
+    assert!([put, closed].map(|watch| rig.all[0].has_occurred(WINDOW, watch)) == [true; 2]);
     let (head, _) = RequestHead::parse(&out[..leaving.len]).expect("a head");
     assert_eq!((head.kind, head.ends), (PacketKind::Put, Some(PacketKind::Complete)));
 }
@@ -316,9 +316,9 @@ fn a_get_that_is_deferred_leaves_in_the_step_that_finds_it() {
         unit: 1,
     };
     let deferred = rig.all[0].defer((WINDOW, epoch, rank(1)), get, None);
-    assert!(deferred.is_some() && rig.all[0].has_to_send());
+    assert!(deferred.is_some() && rig.all[0].has_pending_tx());
     assert_eq!(rig.leave(0), 1);
-    assert!(!rig.all[0].has_to_send());
+    assert!(!rig.all[0].has_pending_tx());
 }
 
 /// The reply of a flush reports whether earlier operations were out of bounds: the request of a get that a progress

@@ -121,7 +121,7 @@ fn whatever_else_is_to_be_said_ends_it() {
         // No piece is added to it.
         rig.put_bytes(1, 8);
         let mut out = [0; SHORT_BYTES];
-        let leaving = rig.all[0].next(&mut rig.buffers[0], &mut out);
+        let leaving = rig.all[0].next_packet(&mut rig.buffers[0], &mut out);
         assert_eq!(
             leaving.map(|leaving| leaving.len),
             Some(HEAD_BYTES + PIECE_BYTES + 8),

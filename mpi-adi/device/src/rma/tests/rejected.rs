@@ -57,7 +57,7 @@ fn packets_that_contradict_themselves_or_the_window_are_refused() {
         assert_eq!(rig.take(1), Err(MalformedPacket));
     }
     assert_eq!(rig.buffers[1].0[0], [0; 64]);
-    assert!(!rig.all[1].has_to_send() && rig.answers.iter().all(VecDeque::is_empty));
+    assert!(!rig.all[1].has_pending_tx() && rig.answers.iter().all(VecDeque::is_empty));
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn there_is_room_for_epochs_where_there_is_a_window() {
 fn what_is_withdrawn_is_beyond_the_window_until_it_is_given_back() {
     let mut rig = RmaFixture::new(2, 8);
     for is_withdrawn in [true, false] {
-        rig.window(1).withdraw(is_withdrawn);
+        rig.window(1).revoke_access(is_withdrawn);
         assert!(rig.all[0].push((WINDOW, rank(1)), 0, &packet(PacketKind::Put, 0, 0, &[9; 3])));
         rig.synchronize(0, 1, PacketKind::Flush, 0);
         rig.settle();
@@ -152,7 +152,7 @@ fn operations_wait_for_those_before_them_at_their_target() {
     assert!(rig.all[0].can_access(WINDOW, epoch, rank(2)));
     let (second, _) = rig.record((0, epoch, 2), PacketKind::Put, 0, 4);
     rig.settle();
-    let is_over = |rig: &RmaFixture, serial| rig.all[0].is_over(WINDOW, epochs::WindowEvent::Done(serial));
+    let is_over = |rig: &RmaFixture, serial| rig.all[0].has_occurred(WINDOW, epochs::WindowEvent::Done(serial));
     assert!(!is_over(&rig, first) && is_over(&rig, second));
 }
 

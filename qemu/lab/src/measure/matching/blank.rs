@@ -47,7 +47,7 @@ impl<const FORWARD: bool> Matching for Blank<FORWARD> {
         pop::<_, FORWARD>(&mut self.posted);
     }
 
-    fn arrive(&mut self, _: &mut RequestPool, _: &Envelope) -> Option<Slot> {
+    fn match_incoming(&mut self, _: &mut RequestPool, _: &Envelope) -> Option<Slot> {
         end::<_, FORWARD>(&self.posted)
     }
 

@@ -47,7 +47,7 @@ fn with_records<E: MatchingEngine>(
         let Step::Message(envelope) = Step::message(source, 0, 0) else {
             unreachable!("a message")
         };
-        let at = region.record_only(&mut RawMemory, envelope, 0, 0);
+        let at = region.record_without_buffer(&mut RawMemory, envelope, 0, 0);
         engine.record(&mut region, at.expect("a block for each"));
     }
     allocated() - before

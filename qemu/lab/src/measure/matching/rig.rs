@@ -127,7 +127,7 @@ impl<E: MatchingEngine> Rig<E> {
         });
         let id = self.requests.insert(request).expect("a slot");
         self.posts += 1;
-        match self.engine.take(&mut self.region, pattern) {
+        match self.engine.take_match(&mut self.region, pattern) {
             Some(at) => {
                 self.region.release(&mut RawMemory, at);
                 self.conclude(id);
@@ -137,14 +137,14 @@ impl<E: MatchingEngine> Rig<E> {
     }
 
     fn message(&mut self, envelope: &Envelope) {
-        match self.engine.arrive(&mut self.requests, envelope) {
+        match self.engine.match_incoming(&mut self.requests, envelope) {
             Some(slot) => {
                 self.engine.unpost(&mut self.requests, slot);
                 let id = self.requests.id(slot);
                 self.conclude(id);
             }
             None => {
-                let at = self.region.record_only(&mut RawMemory, *envelope, 0, 0);
+                let at = self.region.record_without_buffer(&mut RawMemory, *envelope, 0, 0);
                 let at = at.expect("room for all messages");
                 self.engine.record(&mut self.region, at);
             }
@@ -153,7 +153,7 @@ impl<E: MatchingEngine> Rig<E> {
 
     fn conclude(&mut self, id: RequestId) {
         self.requests.cancel_receive(id.slot());
-        self.requests.conclude(id);
+        self.requests.take_completed(id);
     }
 
     fn is_empty(&self) -> bool {

@@ -81,7 +81,7 @@ fn a_message_looks_at_each_receive_up_to_its_own() {
             } else {
                 MISSING
             };
-            let found = ours.engine.arrive(&mut ours.requests, &envelope(tag));
+            let found = ours.engine.match_incoming(&mut ours.requests, &envelope(tag));
             let own = posted.get(place as usize).map(|id| id.slot());
             assert_eq!(found, own);
             let hops = ours.engine.measures().traversals;
@@ -189,7 +189,7 @@ fn a_message_looks_for_the_kinds_of_receives_that_there_are() {
             tag,
             context: 0,
         };
-        assert_eq!(ours.engine.arrive(&mut ours.requests, &envelope), None);
+        assert_eq!(ours.engine.match_incoming(&mut ours.requests, &envelope), None);
     };
     arrive(&mut ours, 0);
     let before = ours.engine.measures().traversals;
@@ -205,7 +205,7 @@ fn what_was_found_stays_where_it_is_when_another_one_leaves() {
     let mut ours = queues(200, 0);
     let posted = post(&mut ours, (0..40).rev());
     for tag in [MISSING, 10] {
-        ours.engine.arrive(&mut ours.requests, &envelope(tag));
+        ours.engine.match_incoming(&mut ours.requests, &envelope(tag));
     }
     ours.cancel(posted[9]);
     assert_eq!(ours.message(envelope(10)), Ok(posted[29]));
@@ -227,7 +227,7 @@ fn a_seed_says_which_envelopes_share_a_chain() {
     const BLOCKS: usize = 400;
     let buckets = (IndexedEngine::fixed_bytes(BLOCKS, 0) / BUCKET_BYTES) as u32;
     let hashes = KeyHash::new(0);
-    let shares = |tag: &i32| bucket(hashes.of(&envelope(*tag).pattern()), buckets) == 5;
+    let shares = |tag: &i32| bucket(hashes.hash_pattern(&envelope(*tag).pattern()), buckets) == 5;
     let tags: Vec<i32> = (0..).filter(shares).take(100).collect();
     let hops = [0, 1].map(|seed| {
         let mut ours = BothQueues::new(BLOCKS, seed);
@@ -289,7 +289,7 @@ fn records_in_loans_take_buckets_and_give_them_back() {
 /// Removes all records.
 fn take_all(ours: &mut BothQueues) {
     let any = MatchPattern::new(None, None, 0);
-    while let Some(at) = ours.engine.take(&mut ours.region, &any) {
+    while let Some(at) = ours.engine.take_match(&mut ours.region, &any) {
         ours.region.release(&mut ours.heap, at);
     }
 }

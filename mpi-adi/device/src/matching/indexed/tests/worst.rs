@@ -30,9 +30,9 @@ impl Watched {
 
     /// Runs one call and counts its steps, including the engine's hops.
     fn call<T>(&mut self, what: impl FnOnce(&mut EngineFixture<IndexedEngine>) -> T) -> T {
-        let before = work::done() + self.queues.engine.measures().traversals;
+        let before = work::steps_done() + self.queues.engine.measures().traversals;
         let result = what(&mut self.queues);
-        let steps = work::done() + self.queues.engine.measures().traversals - before;
+        let steps = work::steps_done() + self.queues.engine.measures().traversals - before;
         self.most = self.most.max(steps);
         assert!(steps <= MOST, "{}: {steps} steps in one call", self.case);
         result
@@ -139,13 +139,13 @@ fn unexpected(depth: u32, keys: Keys) {
     for turn in 0..depth {
         let kind = below(&mut random, 4);
         let pattern = asked(&key(keys, turn, depth), kind);
-        watched.call(|queues| queues.engine.take(&mut queues.region, &pattern));
+        watched.call(|queues| queues.engine.take_match(&mut queues.region, &pattern));
     }
     while watched
         .call(|queues| {
             queues
                 .engine
-                .take(&mut queues.region, &MatchPattern::new(None, None, 0))
+                .take_match(&mut queues.region, &MatchPattern::new(None, None, 0))
         })
         .is_some()
     {}
@@ -178,10 +178,10 @@ fn posted(depth: u32, keys: Keys, wild: bool) {
     }
     for turn in 0..TURNS.min(depth) {
         watched.call(|queues| {
-            let _ = queues.engine.arrive(&mut queues.requests, &strange(turn));
+            let _ = queues.engine.match_incoming(&mut queues.requests, &strange(turn));
         });
         let envelope = key(keys, order(turn, &mut random, depth), depth);
-        let found = watched.call(|queues| queues.engine.arrive(&mut queues.requests, &envelope));
+        let found = watched.call(|queues| queues.engine.match_incoming(&mut queues.requests, &envelope));
         assert!(found.is_some());
         let place = below(&mut random, depth) as usize;
         if let Some(id) = ids[place] {
