@@ -222,8 +222,8 @@ fn a_window_takes_what_is_said_of_it() {
         assert!(!has_room, "with no byte left");
         assert!(all.prepare());
         let peers = vec![WindowPeer::default(); size].into_boxed_slice();
-        let members = ((0..size as u32).map(Rank::new), here);
-        let window = Window::new(6, vec![memory::window(0)], (false, 1), peers, members);
+        let members = (0..size as u32).map(Rank::new);
+        let window = Window::new(6, vec![memory::window(0)], false, 1, peers, members, here);
         all.add(window.expect("room"));
         assert_eq!(ALLOCATOR.allocated() - before, window_bytes(size));
         assert_eq!(size_of_val(&*all), size_of::<OneSided>());

@@ -92,7 +92,7 @@ impl<R: ProtocolRules> Adi<R> {
         if !self.may_send_to_self(to.dest) {
             return FastSend::Unavailable;
         }
-        match self.send_to_self(memory, to, (span, length), RESERVED_SLOTS, true) {
+        match self.send_to_self(memory, to, span, length, RESERVED_SLOTS, true) {
             Ok(SelfSend::Complete) => FastSend::Complete,
             Ok(SelfSend::Started(id)) => FastSend::Started(id),
             Ok(SelfSend::NoRecord) | Err(_) => FastSend::Unavailable,

@@ -421,19 +421,18 @@ impl<R: ProtocolRules> Adi<R> {
             BarrierStage::Arriving(dimension) => {
                 self.announce(
                     port,
-                    (pair_direction(dimension, true), 1),
+                    pair_direction(dimension, true), 1,
                     ARRIVE,
-                    dimension.into(),
-                )?;
+                    dimension.into())?;
                 BarrierStage::Waiting
             }
             BarrierStage::Gathering(dimension) => self.count_received(PacketOrigin::Pair(dimension), 1)?,
             BarrierStage::Telling(dimension, circle, 2) => BarrierStage::Hearing(dimension, circle),
             BarrierStage::Telling(dimension, circle, packet) => {
-                let way = self.line_position(dimension).hops(circle)[usize::from(packet)];
+                let (direction, hops) = self.line_position(dimension).hops(circle)[usize::from(packet)];
                 let is_odd = if self.barrier.state.is_odd { IS_ODD } else { 0 };
                 let is_line = if circle == AnnounceScope::Line { IS_LINE } else { 0 };
-                self.announce(port, way, TELL, u16::from(dimension) | is_odd | is_line)?;
+                self.announce(port, direction, hops, TELL, u16::from(dimension) | is_odd | is_line)?;
                 BarrierStage::Telling(dimension, circle, packet + 1)
             }
             BarrierStage::Hearing(dimension, circle) => {
@@ -446,10 +445,9 @@ impl<R: ProtocolRules> Adi<R> {
                 if self.barrier.pairs.contains(dimension) {
                     self.announce(
                         port,
-                        (pair_direction(dimension, false), 1),
+                        pair_direction(dimension, false), 1,
                         RELEASE,
-                        dimension.into(),
-                    )?;
+                        dimension.into())?;
                 }
                 BarrierStage::Releasing(dimension)
             }
@@ -460,7 +458,8 @@ impl<R: ProtocolRules> Adi<R> {
     fn announce<P: Port>(
         &self,
         port: &mut P,
-        (direction, hops): (Direction, u16),
+        direction: Direction,
+        hops: u16,
         handler: u8,
         argument: u16,
     ) -> Option<()> {
@@ -493,7 +492,7 @@ impl<R: ProtocolRules> Adi<R> {
         if !ours {
             return Err(MalformedPacket);
         }
-        self.handle_announcement((false, PacketOrigin::Pair(dimension), 0), arrival)
+        self.handle_announcement(false, PacketOrigin::Pair(dimension), 0, arrival)
     }
 
     /// Handles TELL: a node of a line has arrived, with all that it represents.
@@ -520,13 +519,15 @@ impl<R: ProtocolRules> Adi<R> {
             [] => 0,
             _ => self.line_position(dimension).packet_index(circle, from[along]),
         };
-        self.handle_announcement((is_odd, PacketOrigin::Line(dimension, circle), index), arrival)
+        self.handle_announcement(is_odd, PacketOrigin::Line(dimension, circle), index, arrival)
     }
 
     /// Counts a packet of this origin, and stores its value, if any, at `index`.
     fn handle_announcement(
         &mut self,
-        (is_odd, origin, index): (bool, PacketOrigin, usize),
+        is_odd: bool,
+        origin: PacketOrigin,
+        index: usize,
         arrival: &ReceivedPacket<'_>,
     ) -> Result<(), MalformedPacket> {
         let bytes = arrival.bytes;
@@ -536,8 +537,7 @@ impl<R: ProtocolRules> Adi<R> {
             return Err(MalformedPacket);
         }
         let has_value = !bytes.is_empty();
-        let place = (is_odd, origin, index);
-        let is_lost = has_value && !self.barrier.values.store(place, bytes);
+        let is_lost = has_value && !self.barrier.values.store(is_odd, origin, index, bytes);
         let heard = self.barrier.state.received_mut(is_odd, origin);
         heard.packets += 1;
         heard.values += u16::from(has_value);

@@ -135,7 +135,9 @@ impl ValueStore {
     /// Stores at most [`VALUE_BYTES`] bytes as the `index`th value of this origin. Returns false if there is no slot.
     pub(super) fn store(
         &mut self,
-        (is_odd, origin, index): (bool, PacketOrigin, usize),
+        is_odd: bool,
+        origin: PacketOrigin,
+        index: usize,
         bytes: &[u8],
     ) -> bool {
         let at = self.first(is_odd, origin) + index;
@@ -204,8 +206,8 @@ mod tests {
                 }
             }
             assert_eq!(places.len() * size_of::<ReceivedValue>(), ValueStore::bytes(&shape));
-            for (number, &place) in places.iter().enumerate() {
-                assert!(values.store(place, &number.to_le_bytes()));
+            for (number, &(is_odd, origin, index)) in places.iter().enumerate() {
+                assert!(values.store(is_odd, origin, index, &number.to_le_bytes()));
             }
             for (number, &(is_odd, origin, index)) in places.iter().enumerate() {
                 let kept = values.values_from((is_odd, origin), index + 1);
@@ -219,8 +221,7 @@ mod tests {
         let shape = Shape::new([2, 3, 1], [true; 3]).expect("a machine");
         let mut values = ValueStore::default();
         assert!(!values.is_allocated() && values.fits(&shape));
-        let place = (false, PacketOrigin::Pair(0), 0);
-        assert!(!values.store(place, &[1]));
+        assert!(!values.store(false, PacketOrigin::Pair(0), 0, &[1]));
         assert!(values.values_from((false, PacketOrigin::Pair(0)), 1).is_empty());
         let other = Shape::new([2, 2, 1], [true; 3]).expect("a machine");
         assert!(!ValueStore::allocate(&other).expect("room").fits(&shape));

@@ -127,8 +127,8 @@ impl<R: ProtocolRules> Adi<R> {
         match coming {
             RecvData::MprobeBuffered { at } => self.match_record(memory, id, at),
             RecvData::MprobeHeld { sender } => {
-                if let Some(send) = self.find_held_self_send(matched.envelope.source, sender) {
-                    return self.receive_held(memory, send, slot, matched);
+                if let Some((send, data)) = self.find_held_self_send(matched.envelope.source, sender) {
+                    return self.receive_held(memory, send, data, slot, matched);
                 }
                 let due = RecvData::CtsPending { sender };
                 self.requests

@@ -165,9 +165,9 @@ impl<R: ProtocolRules> Adi<R> {
         };
         match record.holding {
             RecordData::None { sender } => {
-                if let Some(send) = self.find_held_self_send(matched.envelope.source, sender) {
+                if let Some((send, data)) = self.find_held_self_send(matched.envelope.source, sender) {
                     self.release(memory, at);
-                    return self.receive_held(memory, send, slot, matched);
+                    return self.receive_held(memory, send, data, slot, matched);
                 }
                 let due = RecvData::CtsPending { sender };
                 self.requests

@@ -281,15 +281,16 @@ mod tests {
         }
 
         fn hash(self, requests: &RequestPool) -> u32 {
-            match self.sends {
-                true => requests.hashes().hash_send(self.rank, self.context, self.tag),
-                false => requests.hash_of(&self.pattern()),
+            if self.sends {
+                requests.hashes().hash_send(self.rank, self.context, self.tag)
+            } else {
+                requests.hash_of(&self.pattern())
             }
         }
 
         fn request(self) -> Request {
-            match self.sends {
-                true => Request::Send(SendRequest {
+            if self.sends {
+                Request::Send(SendRequest {
                     dest: self.rank,
                     tag: self.tag,
                     context: self.context,
@@ -297,24 +298,26 @@ mod tests {
                     length: 0,
                     data: SendData::User(Span::EMPTY),
                     state: SendState::Pending(PendingSend::new(RtsState::Rejected)),
-                }),
-                false => Request::Receive(ReceiveRequest {
+                })
+            } else {
+                Request::Receive(ReceiveRequest {
                     span: Span::EMPTY,
                     state: ReceiveState::Posted(PostedReceive {
                         pattern: self.pattern(),
                         serial: 0,
                         to_name: false,
                     }),
-                }),
+                })
             }
         }
 
         fn is_of(self, requests: &RequestPool, slot: Slot) -> bool {
-            match self.sends {
-                true => requests.is_pending_to(slot, self.rank, self.context, self.tag),
-                false => requests
+            if self.sends {
+                requests.is_pending_to(slot, self.rank, self.context, self.tag)
+            } else {
+                requests
                     .as_posted(slot)
-                    .is_some_and(|posted| posted.pattern == self.pattern()),
+                    .is_some_and(|posted| posted.pattern == self.pattern())
             }
         }
     }
@@ -418,9 +421,10 @@ mod tests {
                 } else if !of_key.is_empty() {
                     let slot = of_key.remove(random.rand_range(0..of_key.len() as u32) as usize);
                     requests.remove_entry(slot, key.hash(&requests));
-                    match key.sends {
-                        true => _ = requests.finish_send(slot, true),
-                        false => requests.cancel_receive(slot),
+                    if key.sends {
+                        _ = requests.finish_send(slot, true);
+                    } else {
+                        requests.cancel_receive(slot)
                     }
                     assert!(requests.take_completed(requests.id(slot)).is_some());
                 }

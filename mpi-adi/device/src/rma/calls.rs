@@ -260,7 +260,7 @@ pub trait OneSidedCalls: EnterDevice {
                 operation,
                 told,
             } => {
-                let recorded = all.defer((context, epoch, target), operation, told);
+                let recorded = all.defer(context, epoch, target, operation, told);
                 recorded.ok_or(WindowError::NoRoom)
             }
         })
@@ -303,7 +303,8 @@ pub trait OneSidedCalls: EnterDevice {
         &self,
         note: CallInfo,
         context: Context,
-        (epoch, target): (WindowSequence, Option<Rank>),
+        epoch: WindowSequence,
+        target: Option<Rank>,
         is_local: bool,
     ) -> Result<bool, WindowError> {
         let mut until = None;

@@ -169,7 +169,9 @@ impl<R: EpochRules> OneSided<R> {
     /// When the window does not exist.
     pub fn defer(
         &mut self,
-        (context, epoch, target): (Context, WindowSequence, Rank),
+        context: Context,
+        epoch: WindowSequence,
+        target: Rank,
         operation: RecordedOperation,
         told: TicketRef,
     ) -> Option<WindowSequence> {
@@ -178,7 +180,7 @@ impl<R: EpochRules> OneSided<R> {
             done: 0,
             is_asking: false,
         };
-        self.record((context, epoch, Some(target)), what, told)
+        self.record(context, epoch, Some(target), what, told)
     }
 
     /// Records a flush of all earlier operations of the epoch (0: all epochs) at `target` or everywhere; returns its
@@ -197,7 +199,8 @@ impl<R: EpochRules> OneSided<R> {
             from: 0,
             number: None,
         };
-        self.record(of, what, told)
+        let (context, epoch, target) = of;
+        self.record(context, epoch, target, what, told)
     }
 
     /// Returns whether a flush at `target`, or everywhere, would send nothing and wait only for replies: nothing is
@@ -215,7 +218,9 @@ impl<R: EpochRules> OneSided<R> {
 
     fn record(
         &mut self,
-        (context, epoch, target): (Context, WindowSequence, Option<Rank>),
+        context: Context,
+        epoch: WindowSequence,
+        target: Option<Rank>,
         what: DeferredAction,
         told: TicketRef,
     ) -> Option<WindowSequence> {
@@ -263,8 +268,8 @@ impl<R: EpochRules> OneSided<R> {
         for place in 0..self.windows[at].deferred.len() {
             let sent = match self.windows[at].deferred[place].what {
                 DeferredAction::Done => continue,
-                DeferredAction::Operation { .. } => self.advance_operation((at, place), memory, out, only_here),
-                DeferredAction::Flush { .. } => self.flush_on((at, place), memory, out, only_here),
+                DeferredAction::Operation { .. } => self.advance_operation(at, place, memory, out, only_here),
+                DeferredAction::Flush { .. } => self.flush_on(at, place, memory, out, only_here),
             };
             match sent {
                 RmaTxResult::Packet(leaving) => {
@@ -287,7 +292,8 @@ impl<R: EpochRules> OneSided<R> {
     /// Advances an operation, if it may.
     fn advance_operation(
         &mut self,
-        (at, place): (usize, usize),
+        at: usize,
+        place: usize,
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
         only_here: bool,
@@ -309,7 +315,7 @@ impl<R: EpochRules> OneSided<R> {
         let has_access = |epoch| window.has_access(self.rules, epoch, target);
         let sent = match epoch {
             Some(epoch) if !is_blocked && has_access(epoch) => {
-                self.issue((at, place), (context, target), memory, out)
+                self.issue(at, place, (context, target), memory, out)
             }
             Some(epoch) if !is_blocked && self.want(context, epoch, target) => {
                 self.is_due = true;
@@ -330,7 +336,8 @@ impl<R: EpochRules> OneSided<R> {
     /// Emits the next packet of an operation.
     fn issue(
         &mut self,
-        (at, place): (usize, usize),
+        at: usize,
+        place: usize,
         of: (Context, Rank),
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
@@ -347,7 +354,7 @@ impl<R: EpochRules> OneSided<R> {
         let mut ends = None;
         let (name, len, passed, asks) = match operation.head.kind {
             _ if is_asking => return RmaTxResult::NoSpace,
-            PacketKind::Get => return self.issue_get((at, place), of, memory, out),
+            PacketKind::Get => return self.issue_get(at, place, of, memory, out),
             PacketKind::Put | PacketKind::Accumulate => {
                 let (len, passed) = self.emit_pieces(operation, done, memory, out);
                 if done + passed == operation.len {
@@ -367,8 +374,8 @@ impl<R: EpochRules> OneSided<R> {
             }
             _ => {
                 let (len, bytes) = self.emit_request_of(operation, done, memory, out);
-                let (awaited, into) = (ReplyPurpose::Result(bytes as u32), (operation.into, done));
-                let Some(name) = self.await_for(serial, of, awaited, into) else {
+                let awaited = ReplyPurpose::Result(bytes as u32);
+                let Some(name) = self.await_for(serial, of.0, of.1, awaited, operation.into, done) else {
                     return RmaTxResult::NoSpace;
                 };
                 (name, len, 0, true)
@@ -454,7 +461,8 @@ impl<R: EpochRules> OneSided<R> {
     /// Requests the next run of a get.
     fn issue_get(
         &mut self,
-        (at, place): (usize, usize),
+        at: usize,
+        place: usize,
         of: (Context, Rank),
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
@@ -472,7 +480,7 @@ impl<R: EpochRules> OneSided<R> {
             place: from,
             len: bytes as u32,
         };
-        let Some(name) = self.await_for(serial, of, awaited, (operation.into, done)) else {
+        let Some(name) = self.await_for(serial, of.0, of.1, awaited, operation.into, done) else {
             return RmaTxResult::NoSpace;
         };
         if let DeferredAction::Operation { done, .. } = &mut self.windows[at].deferred[place].what {
@@ -492,7 +500,8 @@ impl<R: EpochRules> OneSided<R> {
     /// Advances a flush: after all earlier operations, it flushes each touched target, and waits for the replies.
     fn flush_on(
         &mut self,
-        (at, place): (usize, usize),
+        at: usize,
+        place: usize,
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
         only_here: bool,

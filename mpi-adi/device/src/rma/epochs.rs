@@ -665,7 +665,7 @@ impl<R: EpochRules> OneSided<R> {
             EpochKind::Lock {
                 target,
                 is_exclusive,
-            } => self.next_of_lock(window, epoch, (target, is_exclusive)),
+            } => self.next_of_lock(window, epoch, target, is_exclusive),
             EpochKind::LockAll => self.next_of_lock_all(window, epoch),
             EpochKind::Fence => self.next_of_fence(window, epoch),
         }
@@ -687,7 +687,8 @@ impl<R: EpochRules> OneSided<R> {
         &self,
         window: &Window,
         epoch: &Epoch,
-        (target, is_exclusive): (Rank, bool),
+        target: Rank,
+        is_exclusive: bool,
     ) -> EpochAction {
         let awaits = || self.awaits(window.context, Some(target));
         let flush = EpochAction::Send(PendingHead::with_reply(target, PacketKind::Flush, ReplyPurpose::Done));
@@ -696,7 +697,7 @@ impl<R: EpochRules> OneSided<R> {
             epoch.closed.is_some() && (!waits || self.breaks(BrokenRule::UnlocksEarly))
         };
         match epoch.step {
-            EpochState::Begun => EpochAction::Send(PendingHead::lock(target, self.wish(epoch, is_exclusive))),
+            EpochState::Begun => EpochAction::Send(PendingHead::lock(target, self.wanted_lock(epoch, is_exclusive))),
             EpochState::Requested | EpochState::Urged if window.has(target, PeerFlags::HELD) => EpochAction::Open,
             EpochState::Requested if self.has_others(epoch) && !self.breaks(BrokenRule::NeverUrges) => {
                 EpochAction::Send(PendingHead::lock(target, wire::URGENT))
@@ -713,11 +714,13 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Returns the lock type of an epoch's LOCK.
-    fn wish(&self, epoch: &Epoch, is_exclusive: bool) -> u8 {
-        match is_exclusive {
-            true => wire::EXCLUSIVE,
-            false if self.has_others(epoch) => wire::SHARED_BESIDE,
-            false => wire::SHARED,
+    fn wanted_lock(&self, epoch: &Epoch, is_exclusive: bool) -> u8 {
+        if is_exclusive {
+            wire::EXCLUSIVE
+        } else if self.has_others(epoch) {
+            wire::SHARED_BESIDE
+        } else {
+            wire::SHARED
         }
     }
 

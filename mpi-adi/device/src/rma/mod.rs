@@ -215,9 +215,11 @@ impl Window {
     pub fn new(
         context: Context,
         regions: Vec<Span>,
-        (is_dynamic, disp_unit): (bool, u32),
+        is_dynamic: bool,
+        disp_unit: u32,
         mut peers: Box<[WindowPeer]>,
-        (members, here): (impl Iterator<Item = Rank>, Rank),
+        members: impl Iterator<Item = Rank>,
+        here: Rank,
     ) -> Option<Window> {
         for member in members {
             if let Some(peer) = peers.get_mut(member.index() as usize) {
@@ -541,7 +543,10 @@ impl<R: EpochRules> OneSided<R> {
     pub fn handle_request(
         &mut self,
         memory: &mut dyn UserMemory,
-        (source, argument, place, bytes): (Rank, u16, Option<TargetOffset>, &[u8]),
+        source: Rank,
+        argument: u16,
+        place: Option<TargetOffset>,
+        bytes: &[u8],
     ) -> Result<Option<ReplyPacket>, MalformedPacket> {
         let request = RmaRequest {
             source,
@@ -556,7 +561,9 @@ impl<R: EpochRules> OneSided<R> {
     pub fn handle_reply(
         &mut self,
         memory: &mut dyn UserMemory,
-        (source, argument, bytes): (Rank, u16, &[u8]),
+        source: Rank,
+        argument: u16,
+        bytes: &[u8],
     ) -> Result<(), MalformedPacket> {
         let answer = RmaRequest {
             source,

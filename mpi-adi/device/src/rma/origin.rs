@@ -140,16 +140,19 @@ impl<R: EpochRules> OneSided<R> {
         awaited: ReplyPurpose,
         into: (Span, usize),
     ) -> Option<u16> {
-        self.await_for(0, of, awaited, into)
+        let ((window, target), (span, offset)) = (of, into);
+        self.await_for(0, window, target, awaited, span, offset)
     }
 
     /// Allocates a slot for a reply, for a deferred operation.
     pub(super) fn await_for(
         &mut self,
         operation: WindowSequence,
-        (window, target): (Context, Rank),
+        window: Context,
+        target: Rank,
         awaited: ReplyPurpose,
-        (span, offset): (Span, usize),
+        span: Span,
+        offset: usize,
     ) -> Option<u16> {
         let index = self
             .questions

@@ -250,15 +250,15 @@ impl<R: EpochRules> OneSided<R> {
             PacketKind::Put | PacketKind::Accumulate => {
                 self.take_pieces(memory, at, source, head, body)?;
                 match head.ends {
-                    Some(kind) => self.synchronize(at, (source, name), RequestHead { kind, ..head }),
+                    Some(kind) => self.synchronize(at, source, name, RequestHead { kind, ..head }),
                     None => Ok(None),
                 }
             }
-            PacketKind::Fetch => self.fetch(memory, at, (source, name), head, body),
-            PacketKind::Compare => self.compare(memory, at, (source, name), body),
-            PacketKind::Get => self.get(memory, at, (source, name), body),
+            PacketKind::Fetch => self.fetch(memory, at, source, name, head, body),
+            PacketKind::Compare => self.compare(memory, at, source, name, body),
+            PacketKind::Get => self.get(memory, at, source, name, body),
             PacketKind::Size => Ok(Some(answer(ReplyKind::Result, name, self.size(at)))),
-            _ => self.synchronize(at, (source, name), head),
+            _ => self.synchronize(at, source, name, head),
         }
     }
 
@@ -266,7 +266,8 @@ impl<R: EpochRules> OneSided<R> {
     fn synchronize(
         &mut self,
         at: usize,
-        (source, name): (Rank, u16),
+        source: Rank,
+        name: u16,
         head: RequestHead,
     ) -> Result<Option<ReplyPacket>, MalformedPacket> {
         let window = &mut self.windows[at];
@@ -343,7 +344,8 @@ impl<R: EpochRules> OneSided<R> {
         &mut self,
         memory: &mut dyn UserMemory,
         at: usize,
-        (source, name): (Rank, u16),
+        source: Rank,
+        name: u16,
         head: RequestHead,
         body: &[u8],
     ) -> Result<Option<ReplyPacket>, MalformedPacket> {
@@ -395,7 +397,8 @@ impl<R: EpochRules> OneSided<R> {
         &mut self,
         memory: &mut dyn UserMemory,
         at: usize,
-        (source, name): (Rank, u16),
+        source: Rank,
+        name: u16,
         body: &[u8],
     ) -> Result<Option<ReplyPacket>, MalformedPacket> {
         let (place, len, both) = wire::parse_piece(body).ok_or(MalformedPacket)?;
@@ -421,7 +424,8 @@ impl<R: EpochRules> OneSided<R> {
         &mut self,
         memory: &mut dyn UserMemory,
         at: usize,
-        (source, name): (Rank, u16),
+        source: Rank,
+        name: u16,
         body: &[u8],
     ) -> Result<Option<ReplyPacket>, MalformedPacket> {
         let (place, len) = body.split_first_chunk::<8>().ok_or(MalformedPacket)?;

@@ -180,7 +180,7 @@ impl BcopyPool {
     #[inline]
     pub fn start(&mut self, dest: Rank, tag: Tag, context: Context, slot: Slot, span: Span) {
         let state = BcopyState::Unsent { slot, span };
-        self.add(dest, (tag, context), span.len(), state);
+        self.add(dest, tag, context, span.len(), state);
     }
 
     /// Starts a bcopy of `length` bytes, at most [`BCOPY_BYTES`], without a request; returns the buffer for its data.
@@ -195,7 +195,7 @@ impl BcopyPool {
         context: Context,
         length: usize,
     ) -> &mut [u8] {
-        let at = self.add(dest, (tag, context), length, BcopyState::Copied);
+        let at = self.add(dest, tag, context, length, BcopyState::Copied);
         &mut self.bytes[at][..length]
     }
 
@@ -204,7 +204,8 @@ impl BcopyPool {
     fn add(
         &mut self,
         dest: Rank,
-        (tag, context): (Tag, Context),
+        tag: Tag,
+        context: Context,
         length: usize,
         state: BcopyState,
     ) -> usize {

@@ -449,7 +449,7 @@ impl PendingQueues {
                 self.first_unrequested(requests, next, context)
             } else {
                 let next = requests.next_in::<KEYED>(slot);
-                self.first_unrequested_to(requests, next, (dest, context, tag))
+                self.first_unrequested_to(requests, next, dest, context, tag)
             };
             if let Some(next) = next {
                 self.mark_requested(requests, at, next, asked);
@@ -487,7 +487,9 @@ impl PendingQueues {
         &mut self,
         requests: &RequestPool,
         mut next: Option<Slot>,
-        (dest, context, tag): (Rank, Context, Tag),
+        dest: Rank,
+        context: Context,
+        tag: Tag,
     ) -> Option<Slot> {
         let fits = |&slot: &Slot| {
             requests.is_pending_to(slot, dest, context, tag)
@@ -570,9 +572,9 @@ impl PendingQueues {
         if !self.destinations[at].is(CHAINED) {
             self.enter_all(requests, at);
         }
-        let key @ (dest, context, tag) = (self.destinations[at].rank, entry.context(), tag);
+        let (dest, context) = (self.destinations[at].rank, entry.context());
         let first = requests.first_of(requests.hashes().hash_send(dest, context, tag));
-        self.first_unrequested_to(requests, first, key)
+        self.first_unrequested_to(requests, first, dest, context, tag)
     }
 
     /// Marks the message in `slot` as requested by a restart, and schedules its RTS.

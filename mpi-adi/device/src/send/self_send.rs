@@ -93,7 +93,8 @@ impl<R: ProtocolRules> Adi<R> {
         &mut self,
         memory: &mut M,
         to: &SendTo,
-        (span, length): (Span, u32),
+        span: Span,
+        length: u32,
         keep: u32,
         blocks: bool,
     ) -> Result<SelfSend, PoolFull> {
@@ -115,7 +116,7 @@ impl<R: ProtocolRules> Adi<R> {
             self.stats.messages_sent += 1;
             return Ok(SelfSend::Complete);
         }
-        self.start_self_send(memory, to, (span, matched), keep, posted)
+        self.start_self_send(memory, to, span, matched, keep, posted)
     }
 
     /// Starts a self-send with a request, for the matching posted receive or for a record.
@@ -124,7 +125,8 @@ impl<R: ProtocolRules> Adi<R> {
         &mut self,
         memory: &mut M,
         to: &SendTo,
-        (span, matched): (Span, MatchedMessage),
+        span: Span,
+        matched: MatchedMessage,
         keep: u32,
         posted: Option<Slot>,
     ) -> Result<SelfSend, PoolFull> {
@@ -254,7 +256,8 @@ impl<R: ProtocolRules> Adi<R> {
     pub(crate) fn receive_held<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        (send, span): (Slot, Span),
+        send: Slot,
+        span: Span,
         slot: Slot,
         matched: MatchedMessage,
     ) {

@@ -28,13 +28,13 @@ impl<R: ProtocolRules> Adi<R> {
     ) -> Result<RequestId, OutOfMemory> {
         let length = self.check(&to, span);
         if self.may_send_to_self(to.dest) {
-            match self.send_to_self(memory, &to, (span, length), RESERVED_SLOTS, false) {
+            match self.send_to_self(memory, &to, span, length, RESERVED_SLOTS, false) {
                 Ok(SelfSend::Started(id)) => return Ok(id),
                 Ok(SelfSend::Complete | SelfSend::NoRecord) => {}
                 Err(PoolFull) => return Err(self.no_memory()),
             }
         }
-        self.start_send(to, (span, length), RESERVED_SLOTS)
+        self.start_send(to, span, length, RESERVED_SLOTS)
     }
 
     /// Returns whether a blocking send should wait before it starts: all bcopies are in use, and enough of them are in
@@ -75,7 +75,7 @@ impl<R: ProtocolRules> Adi<R> {
     ) -> Result<Option<RequestId>, OutOfMemory> {
         let length = self.check(&to, span);
         if self.may_send_to_self(to.dest) {
-            match self.send_to_self(memory, &to, (span, length), 0, true) {
+            match self.send_to_self(memory, &to, span, length, 0, true) {
                 Ok(SelfSend::Complete) => return Ok(None),
                 Ok(SelfSend::Started(id)) => return Ok(Some(id)),
                 Ok(SelfSend::NoRecord) => {}
@@ -85,7 +85,7 @@ impl<R: ProtocolRules> Adi<R> {
         if self.copy_for_call(memory, &to, span) {
             return Ok(None);
         }
-        self.start_send(to, (span, length), 0).map(Some)
+        self.start_send(to, span, length, 0).map(Some)
     }
 
     /// Copies a message of a blocking call, which then completes. Returns false, without changes, if that is
@@ -224,7 +224,8 @@ impl<R: ProtocolRules> Adi<R> {
     fn start_send(
         &mut self,
         to: SendTo,
-        (span, length): (Span, u32),
+        span: Span,
+        length: u32,
         keep: u32,
     ) -> Result<RequestId, OutOfMemory> {
         let send = to.send(span, length, SendState::Bcopy);

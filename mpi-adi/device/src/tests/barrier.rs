@@ -391,9 +391,10 @@ fn a_last_barrier_and_another_one_do_not_stand_for_each_other() {
             // Neither the next barrier nor a common last one reports an error.
             for is_last in [false, true] {
                 for node in 0..nodes {
-                    match is_last {
-                        true => rig.adis[node].enter_last_barrier(),
-                        false => rig.adis[node].enter_barrier(),
+                    if is_last {
+                        rig.adis[node].enter_last_barrier()
+                    } else {
+                        rig.adis[node].enter_barrier()
                     }
                     rig.step(node);
                 }

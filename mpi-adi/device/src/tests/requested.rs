@@ -77,9 +77,10 @@ fn receives_that_one_restart_cannot_all_name_are_asked_for_with_everything() {
         let restarts = rig.restarts(1);
         assert_eq!(restarts.len(), 1);
         let (entries, room) = (restarts[0].entries.len(), restarts[0].room);
-        let expected = match fits {
-            true => (posted as usize, 0),
-            false => (0, ROOM_FOR_ALL),
+        let expected = if fits {
+            (posted as usize, 0)
+        } else {
+            (0, ROOM_FOR_ALL)
         };
         assert_eq!((entries, room), expected, "{posted} and {wildcards}");
         rig.settle();

@@ -49,9 +49,10 @@ impl LoneProcess {
     fn receive(&mut self, pattern: MatchPattern, len: usize) -> (RequestId, usize) {
         let span = self.span(0, len);
         let (adi, memory) = (&mut self.rig.adis[0], &mut self.rig.buffers);
-        let kept = match self.keeps {
-            true => adi.cache_self_recv(&pattern, span),
-            false => None,
+        let kept = if self.keeps {
+            adi.cache_self_recv(&pattern, span)
+        } else {
+            None
         };
         let id = kept.unwrap_or_else(|| {
             adi.evict_cached_recv();

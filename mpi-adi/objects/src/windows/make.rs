@@ -95,10 +95,9 @@ pub fn enter_device<R>(
     let window = rma::Window::new(
         membership.context,
         regions,
-        (memory.is_none(), disp_unit),
+        memory.is_none(), disp_unit,
         peers.into_boxed_slice(),
-        (members, here),
-    );
+        members, here);
     let window = window.ok_or(no_room::<rma::Window>(1))?;
     let entered = enter()?;
     let added = env.change_window(membership.context, WindowCall::Add(window));

@@ -128,8 +128,8 @@ impl<H: Home> Window<'_, H> {
         (target, epoch): (Option<Rank>, WindowSequence),
         is_local: bool,
     ) -> Result<(), Error> {
-        let (note, of) = (self.note(target), (epoch, target));
-        let flushed = self.env.flush_and_wait(note, self.context(), of, is_local);
+        let note = self.note(target);
+        let flushed = self.env.flush_and_wait(note, self.context(), epoch, target, is_local);
         fault(flushed.map_err(refused::<WindowSequence>(8))?)
     }
 

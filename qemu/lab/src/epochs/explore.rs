@@ -241,17 +241,17 @@ impl Node {
     fn take(&mut self, from: usize, packet: &Packet) -> Result<Option<Packet>, &'static str> {
         let (argument, place, bytes) = packet;
         let place = place.map(|(target, offset)| TargetOffset { target, offset });
-        let request = (Rank::new(from as u32), *argument, place, &bytes[..]);
         self.waits = false;
-        let answer = self.all.handle_request(&mut self.memory, request);
+        let source = Rank::new(from as u32);
+        let answer = self.all.handle_request(&mut self.memory, source, *argument, place, bytes);
         let answer = answer.map_err(|_| SENSE)?;
         Ok(answer.map(|answer| (answer.argument, None, answer.bytes.to_vec())))
     }
 
     fn hear(&mut self, from: usize, (argument, _, bytes): &Packet) -> Result<(), &'static str> {
-        let answer = (Rank::new(from as u32), *argument, &bytes[..]);
+        let source = Rank::new(from as u32);
         self.waits = false;
-        self.all.handle_reply(&mut self.memory, answer).map_err(|_| SENSE)
+        self.all.handle_reply(&mut self.memory, source, *argument, bytes).map_err(|_| SENSE)
     }
 }
 

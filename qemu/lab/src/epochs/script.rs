@@ -134,14 +134,14 @@ pub fn windows<R: EpochRules>(
     for number in 0..count {
         assert!(all.prepare());
         let peers = vec![WindowPeer::default(); size as usize].into_boxed_slice();
-        let members = ((0..size).map(Rank::new), Rank::new(here));
+        let members = (0..size).map(Rank::new);
         let is_dynamic = number == memory::DYNAMIC;
         let regions = if is_dynamic {
             Vec::new()
         } else {
             vec![memory::window(number)]
         };
-        let window = Window::new(context(number), regions, (is_dynamic, 1), peers, members);
+        let window = Window::new(context(number), regions, is_dynamic, 1, peers, members, Rank::new(here));
         let mut window = window.expect("the host's memory");
         window.set_reorder(reorder);
         all.add(window);
@@ -394,7 +394,7 @@ impl Script {
         };
         let here = all.own_rank();
         heap.enter(here);
-        let deferred = all.defer((context, epoch, target), operation, None);
+        let deferred = all.defer(context, epoch, target, operation, None);
         heap.leave(here);
         self.note(context, deferred)
     }

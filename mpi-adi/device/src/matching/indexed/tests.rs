@@ -291,16 +291,18 @@ fn hops_from_the_end(entries: u64, unexpected: bool) -> u64 {
     });
     let mut ours = EngineFixture::<IndexedEngine>::new(2 * entries as usize, 1);
     for envelope in envelopes.clone() {
-        match unexpected {
-            true => assert!(ours.message(envelope).is_err_and(|at| at.is_some())),
-            false => assert!(ours.receive(envelope.pattern()).is_err()),
+        if unexpected {
+            assert!(ours.message(envelope).is_err_and(|at| at.is_some()))
+        } else {
+            assert!(ours.receive(envelope.pattern()).is_err())
         }
     }
     let before = ours.engine.measures().traversals;
     for envelope in envelopes.rev() {
-        match unexpected {
-            true => assert!(ours.receive(envelope.pattern()).is_ok()),
-            false => assert!(ours.message(envelope).is_ok()),
+        if unexpected {
+            assert!(ours.receive(envelope.pattern()).is_ok())
+        } else {
+            assert!(ours.message(envelope).is_ok())
         }
     }
     ours.engine.measures().traversals - before

@@ -442,9 +442,10 @@ fn the_way_to_a_queue_counts_when_it_changes() {
     assert!(way > 0);
     for record in [true, false] {
         desk.probe(&other.pattern());
-        let change = hops(&mut desk, &mut |desk| match record {
-            true => desk.engine.record(&mut desk.region, again),
-            false => desk.engine.unrecord(&mut desk.region, at),
+        let change = hops(&mut desk, &mut |desk| if record {
+            desk.engine.record(&mut desk.region, again)
+        } else {
+            desk.engine.unrecord(&mut desk.region, at)
         });
         assert_eq!(change, way, "{record}");
     }

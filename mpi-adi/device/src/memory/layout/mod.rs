@@ -165,9 +165,11 @@ impl Layout {
     /// `behind`. Fails if the heap is full.
     // Smaller code than [`Layout::pieces`], for programs that create no datatypes.
     pub fn pair(
-        (size, tag): (usize, u8),
+        size: usize,
+        tag: u8,
         behind: isize,
-        (other, other_tag): (usize, u8),
+        other: usize,
+        other_tag: u8,
     ) -> Result<Layout, LayoutError> {
         let (mut nodes, mut pieces) = (Vec::new(), Vec::new());
         reserve(&mut nodes, 3)?;
@@ -272,7 +274,8 @@ impl Layout {
     pub fn closed(
         &self,
         pair: &Layout,
-        (size, tag): (usize, u8),
+        size: usize,
+        tag: u8,
     ) -> Result<Option<Layout>, LayoutError> {
         let mut all = self.with_capacity(0)?;
         for at in 0..all.nodes.len() {
@@ -403,7 +406,7 @@ impl Layout {
             start = times(1, start.checked_add(bytes).ok_or(LayoutError::TooLarge)?)?;
             items = items.saturating_add(node.items.saturating_mul(part.count));
         }
-        all.close(list, (start, items, dense))
+        all.close(list, start, items, dense)
     }
 
     /// Returns the child node of a part. Copies the part's nodes and pieces into this layout unless it already contains
@@ -457,7 +460,9 @@ impl Layout {
     fn close(
         mut self,
         list: Vec<ChildRun>,
-        (size, items, dense): (usize, usize, bool),
+        size: usize,
+        items: usize,
+        dense: bool,
     ) -> Result<Layout, LayoutError> {
         let kind = match list[..] {
             [ChildRun { child, .. }] => {

@@ -361,7 +361,7 @@ fn a_layout_may_have_a_hundred_thousand_parts() {
 fn pair(random: &mut RandomSource) -> (Layout, ReferenceMap) {
     let extent = 8 * random.between(1, 3) - random.between(0, 3) * random.below(2) as isize;
     let leaves = vec![(0, 2, 1), (4, 4, 2)];
-    let layout = Layout::pair((2, 1), 4, (4, 2)).unwrap();
+    let layout = Layout::pair(2, 1, 4, 4, 2).unwrap();
     (layout, ReferenceMap { leaves, extent })
 }
 
@@ -371,7 +371,7 @@ fn pairs_are_closed_wherever_they_are() {
     let one = pair(&mut random).0;
     for _ in 0..3000 {
         let (layout, map) = made_of(&mut random, 4, pair);
-        let closed = layout.closed(&one, (8, 3)).unwrap().unwrap();
+        let closed = layout.closed(&one, 8, 3).unwrap().unwrap();
         let leaves = map.leaves.chunks(2).map(|pair| (pair[0].0, 8, 3)).collect();
         let extent = map.extent;
         let map = ReferenceMap { leaves, extent };
@@ -382,15 +382,15 @@ fn pairs_are_closed_wherever_they_are() {
 
 #[test]
 fn a_pair_is_dense_if_it_has_no_hole() {
-    assert!(Layout::pair((4, 1), 4, (2, 2)).unwrap().is_dense());
-    assert!(!Layout::pair((2, 1), 4, (4, 2)).unwrap().is_dense());
+    assert!(Layout::pair(4, 1, 4, 2, 2).unwrap().is_dense());
+    assert!(!Layout::pair(2, 1, 4, 4, 2).unwrap().is_dense());
 }
 
 /// Closing a pair removes its hole.
 #[test]
 fn closed_pairs_in_a_row_are_dense() {
-    let one = Layout::pair((2, 1), 4, (4, 2)).unwrap();
-    let is_dense = |layout: &Layout| layout.closed(&one, (8, 3)).unwrap().unwrap().is_dense();
+    let one = Layout::pair(2, 1, 4, 4, 2).unwrap();
+    let is_dense = |layout: &Layout| layout.closed(&one, 8, 3).unwrap().unwrap().is_dense();
     assert!(is_dense(&one.repeated(3, 8).unwrap()));
     assert!(!is_dense(&one.repeated(3, 16).unwrap()));
     let pieces = |parts: &[(isize, usize, isize)]| {
@@ -411,7 +411,7 @@ fn closed_pairs_in_a_row_are_dense() {
 fn what_is_not_made_of_pairs_alone_is_not_closed() {
     let one = pair(&mut RandomSource(oorandom::Rand32::new(1))).0;
     let (short, int) = (Layout::leaf(2, 1).unwrap(), Layout::leaf(4, 2).unwrap());
-    let close = |layout: &Layout| layout.closed(&one, (8, 3)).unwrap().is_some();
+    let close = |layout: &Layout| layout.closed(&one, 8, 3).unwrap().is_some();
     let pieces = |parts: &[(isize, usize, &Layout)]| {
         let parts = parts.iter().map(|(at, count, layout)| LayoutPart {
             at: *at,

@@ -82,8 +82,8 @@ impl RmaFixture {
             assert!(one.prepare());
             let peers = vec![WindowPeer::default(); processes + 1].into_boxed_slice();
             let span = Span::model(0, bytes);
-            let members = ((0..processes).map(rank), rank(number));
-            let window = Window::new(WINDOW, vec![span], (false, 1), peers, members);
+            let members = (0..processes).map(rank);
+            let window = Window::new(WINDOW, vec![span], false, 1, peers, members, rank(number));
             one.add(window.expect("room"));
             one
         };
@@ -252,8 +252,7 @@ impl RmaFixture {
             unit: 1,
         };
         let told = ticket();
-        let of = (WINDOW, epoch, rank(target));
-        let serial = self.all[at].defer(of, operation, Some(told));
+        let serial = self.all[at].defer(WINDOW, epoch, rank(target), operation, Some(told));
         (serial.expect("room"), told)
     }
 

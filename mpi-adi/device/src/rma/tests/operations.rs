@@ -277,7 +277,7 @@ fn what_a_packet_allows_is_done_when_it_leaves() {
         len: 4,
         unit: 1,
     };
-    let put = rig.all[0].defer((WINDOW, epoch, rank(1)), put, None);
+    let put = rig.all[0].defer(WINDOW, epoch, rank(1), put, None);
     let [put, closed] = [
         epochs::WindowEvent::Done(put.expect("room")),
         epochs::WindowEvent::Closed(epoch),
@@ -315,7 +315,7 @@ fn a_get_that_is_deferred_leaves_in_the_step_that_finds_it() {
         len: 8,
         unit: 1,
     };
-    let deferred = rig.all[0].defer((WINDOW, epoch, rank(1)), get, None);
+    let deferred = rig.all[0].defer(WINDOW, epoch, rank(1), get, None);
     assert!(deferred.is_some() && rig.all[0].has_pending_tx());
     assert_eq!(rig.leave(0), 1);
     assert!(!rig.all[0].has_pending_tx());
@@ -345,8 +345,7 @@ fn a_get_that_is_deferred_leaves_before_the_flush_behind_it() {
         len: 40,
         unit: 1,
     };
-    let of = (WINDOW, epoch, rank(1));
-    assert!(rig.all[0].defer(of, operation, None).is_some());
+    assert!(rig.all[0].defer(WINDOW, epoch, rank(1), operation, None).is_some());
     let of = (WINDOW, epoch, Some(rank(1)));
     assert!(rig.all[0].flush(of, false, None).is_some());
     rig.leave(0);

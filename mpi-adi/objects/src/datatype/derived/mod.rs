@@ -238,7 +238,7 @@ impl Type {
         let [value, index] = pair.sizes.map(usize::from);
         let behind = isize::from(pair.behind);
         Ok(Type {
-            layout: Layout::pair((value, pair.tags[0]), behind, (index, pair.tags[1]))?,
+            layout: Layout::pair(value, pair.tags[0], behind, index, pair.tags[1])?,
             bounds: Bounds {
                 data: Some((0, behind + index as isize)),
                 lb: None,
@@ -334,7 +334,7 @@ impl Type {
         if !of_pair.tags().all(has) {
             return Ok(None);
         }
-        let layout = self.layout.closed(&of_pair, (pair.extent(), pair as u8))?;
+        let layout = self.layout.closed(&of_pair, pair.extent(), pair as u8)?;
         let bounds = self.bounds;
         Ok(layout.map(|layout| Type { layout, bounds }))
     }

@@ -58,9 +58,9 @@ fn windows(here: u32, size: u32, reorder: ReorderFlags) -> OneSided {
     let mut all = OneSided::new(Rank::new(here), |_, _, _, _| true, walk);
     assert!(all.prepare());
     let peers = vec![WindowPeer::default(); size as usize].into_boxed_slice();
-    let members = ((0..size).map(Rank::new), Rank::new(here));
+    let members = (0..size).map(Rank::new);
     let regions = vec![Span::model(0, WINDOW_BYTES)];
-    let window = Window::new(WINDOW, regions, (false, 1), peers, members);
+    let window = Window::new(WINDOW, regions, false, 1, peers, members, Rank::new(here));
     let mut window = window.expect("the host's memory");
     window.set_reorder(reorder);
     all.add(window);
