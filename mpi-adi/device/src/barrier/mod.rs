@@ -141,7 +141,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// # Panics
     /// If this process is already in a barrier.
     ///
-    /// [`DeviceMemory::with_values`]: crate::Memory::with_values
+    /// [`DeviceMemory::with_values`]: crate::DeviceMemory::with_values
     pub fn enter_allreduce(&mut self, value: &[u8]) -> bool {
         let can = (1..=VALUE_BYTES).contains(&value.len()) && self.barrier.values.is_allocated();
         if can {
