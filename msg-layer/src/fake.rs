@@ -75,7 +75,7 @@ struct NodeQueues {
 
 impl NodeQueues {
     /// Checks for a reply to the last dequeued request, for which there was space at that time.
-    fn takes_answer(&mut self, class: TrafficClass) -> bool {
+    fn has_reply_space(&mut self, class: TrafficClass) -> bool {
         let owes_answer = class == TrafficClass::Priority && core::mem::take(&mut self.owes_answer);
         owes_answer && self.room[class as usize] == FifoSpace::Answer
     }
@@ -88,7 +88,7 @@ impl NodeQueues {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool {
-        if !self.takes_answer(class) && !self.can_inject(class) {
+        if !self.has_reply_space(class) && !self.can_inject(class) {
             return false;
         }
         let mut body = vec![GARBAGE; len];
@@ -193,12 +193,12 @@ impl FakePort {
     }
 
     /// Rejects unordered runs to this destination from now on, as on a link without tokens.
-    pub fn refuse_runs(&mut self, to: Option<Coord>) {
+    pub fn reject_runs(&mut self, to: Option<Coord>) {
         self.1 = to;
     }
 
     /// Sets the free space of the injection FIFO of `class`.
-    pub fn set_room(&mut self, class: TrafficClass, room: FifoSpace) {
+    pub fn set_space(&mut self, class: TrafficClass, room: FifoSpace) {
         self.0.port.room[class as usize] = room;
         self.0.promised.set([false; 2]);
     }
@@ -207,7 +207,7 @@ impl FakePort {
     ///
     /// # Panics
     /// If the body is longer than [`TrafficClass::body_bytes`].
-    pub fn arrive(&mut self, class: TrafficClass, body: &[u8]) {
+    pub fn deliver(&mut self, class: TrafficClass, body: &[u8]) {
         check_body(class, body.len());
         let mut body = body.to_vec();
         // The first chunk starts with the packet's header, followed by the body.
@@ -431,7 +431,7 @@ mod tests {
     /// Returns the panic message.
     fn panics(f: impl FnOnce(&mut FakePort)) -> String {
         let mut fake = fake();
-        fake.arrive(TrafficClass::Normal, b"request");
+        fake.deliver(TrafficClass::Normal, b"request");
         let panic = catch_unwind(AssertUnwindSafe(|| f(&mut fake))).unwrap_err();
         match panic.downcast::<String>() {
             Ok(text) => *text,
@@ -448,7 +448,7 @@ mod tests {
                 f.inject(class, THERE, len, |_| ());
             });
             assert_eq!(long, expected);
-            assert_eq!(panics(|f| f.arrive(class, &vec![0; len])), expected);
+            assert_eq!(panics(|f| f.deliver(class, &vec![0; len])), expected);
         }
         let len = TrafficClass::Priority.body_bytes() + 1;
         let long = panics(|f| {
@@ -462,7 +462,7 @@ mod tests {
         assert!(nowhere.starts_with("no node at"));
         assert!(panics(|f| f.pop(TrafficClass::Normal)).contains("head had not shown"));
         let unanswerable = panics(|f| {
-            f.set_room(TrafficClass::Priority, FifoSpace::Packets(0));
+            f.set_space(TrafficClass::Priority, FifoSpace::Packets(0));
             assert!(f.head(TrafficClass::Normal).is_some());
             f.pop(TrafficClass::Normal);
         });
@@ -503,7 +503,7 @@ mod tests {
     #[test]
     fn a_fifo_is_full_until_the_test_takes_what_was_sent() {
         let mut fake = fake();
-        fake.set_room(TrafficClass::Normal, FifoSpace::Packets(2));
+        fake.set_space(TrafficClass::Normal, FifoSpace::Packets(2));
         assert!(fake.inject(TrafficClass::Normal, THERE, 1, |b| b[0] = 1));
         assert!(fake.inject_unordered(THERE, 1, |b| b[0] = 2));
         assert!(!fake.can_inject(TrafficClass::Normal) && fake.can_inject(TrafficClass::Priority));
@@ -519,9 +519,9 @@ mod tests {
     fn there_is_room_for_the_answer_to_what_is_taken_and_for_nothing_else() {
         for class in [TrafficClass::Normal, TrafficClass::Priority] {
             let mut fake = fake();
-            fake.set_room(TrafficClass::Priority, FifoSpace::Answer);
+            fake.set_space(TrafficClass::Priority, FifoSpace::Answer);
             let answer = |fake: &mut FakePort| fake.inject(TrafficClass::Priority, THERE, 1, |_| ());
-            fake.arrive(class, b"taken");
+            fake.deliver(class, b"taken");
             assert!(!fake.can_inject(TrafficClass::Priority) && !answer(&mut fake));
             assert!(fake.head(class).is_some() && fake.can_inject(TrafficClass::Priority));
             // Not checked again, since there was space when the request was dequeued.
@@ -544,7 +544,7 @@ mod tests {
         let sent = fake.take_sent();
         let seen = sent.iter().map(|p| (p.class, p.dest, &p.body[..]));
         assert!(seen.eq([3, 0].map(|x| (TrafficClass::Priority, at(x), &[7][..]))));
-        fake.set_room(TrafficClass::Priority, FifoSpace::Packets(0));
+        fake.set_space(TrafficClass::Priority, FifoSpace::Packets(0));
         assert!(!fake.inject_line(east, 1, 1, |_| ()));
     }
 }

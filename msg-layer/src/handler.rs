@@ -90,7 +90,7 @@ impl<C> HandlerTable<C> {
     ///
     /// # Panics
     /// If the ID already has a reply handler; in a `const` table, that does not compile.
-    pub const fn answer<const NUMBER: u8>(mut self, handler: ReplyHandler<C>) -> Self {
+    pub const fn reply<const NUMBER: u8>(mut self, handler: ReplyHandler<C>) -> Self {
         const { assert!((NUMBER as usize) < HANDLERS) };
         assert!(
             self.answers[NUMBER as usize].is_none(),
@@ -104,7 +104,7 @@ impl<C> HandlerTable<C> {
         self.requests.get(number as usize).copied().flatten()
     }
 
-    pub(crate) fn answer_at(&self, number: u8) -> Option<ReplyHandler<C>> {
+    pub(crate) fn reply_at(&self, number: u8) -> Option<ReplyHandler<C>> {
         self.answers.get(number as usize).copied().flatten()
     }
 }

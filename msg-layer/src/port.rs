@@ -104,7 +104,7 @@ pub trait Port {
     /// Passes the bodies of the oldest packets in the reception FIFO of [`TrafficClass::Normal`] to `take`, and dequeues them.
     /// At most `most`: the oldest, and further ones where that is cheaper, while `take` returns true. Returns their
     /// number.
-    fn take_run(&mut self, most: usize, mut take: impl FnMut(&Self, &[u8]) -> bool) -> usize
+    fn receive_run(&mut self, most: usize, mut take: impl FnMut(&Self, &[u8]) -> bool) -> usize
     where
         Self: Sized,
     {
@@ -224,7 +224,7 @@ macro_rules! by_own_functions {
             run_injected(result, count, dest)
         }
 
-        fn take_run(&mut self, most: usize, take: impl FnMut(&Self, &[u8]) -> bool) -> usize {
+        fn receive_run(&mut self, most: usize, take: impl FnMut(&Self, &[u8]) -> bool) -> usize {
             Self::take_run(self, Fifo::Normal, most, take)
         }
     };

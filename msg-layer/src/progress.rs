@@ -27,7 +27,7 @@ pub trait LayerContext {
 
     /// Handles a packet whose ID has no handler in the table: a request, or a reply, which cannot be replied to.
     /// Returns `None` if the ID is unknown.
-    fn take_other(&mut self, class: TrafficClass, number: u8, arrival: &ReceivedPacket<'_>) -> Option<HandlerResult> {
+    fn handle_other(&mut self, class: TrafficClass, number: u8, arrival: &ReceivedPacket<'_>) -> Option<HandlerResult> {
         let _ = (class, number, arrival);
         None
     }
@@ -47,10 +47,10 @@ pub fn progress<P: Port, C: LayerContext>(
 ) -> usize {
     let mut taken = 0;
     while taken < budget {
-        taken += if take_answer(port, handlers, context) {
+        taken += if handle_reply(port, handlers, context) {
             1
         } else {
-            match take_requests(port, here, handlers, context, budget - taken) {
+            match handle_requests(port, here, handlers, context, budget - taken) {
                 0 => break,
                 requests => requests,
             }
@@ -60,12 +60,12 @@ pub fn progress<P: Port, C: LayerContext>(
 }
 
 #[inline]
-fn take_answer<P: Port, C: LayerContext>(port: &mut P, handlers: &HandlerTable<C>, context: &mut C) -> bool {
+fn handle_reply<P: Port, C: LayerContext>(port: &mut P, handlers: &HandlerTable<C>, context: &mut C) -> bool {
     let Some(body) = port.head(TrafficClass::Priority) else {
         return false;
     };
-    match arrival(port, body) {
-        Some((number, arrival)) => match handlers.answer_at(number) {
+    match parse_packet(port, body) {
+        Some((number, arrival)) => match handlers.reply_at(number) {
             Some(handler) => {
                 context.stats().answers += 1;
                 if let Err(MalformedPacket) = handler(context, &arrival) {
@@ -73,7 +73,7 @@ fn take_answer<P: Port, C: LayerContext>(port: &mut P, handlers: &HandlerTable<C
                 }
             }
             None => {
-                hand_on(context, TrafficClass::Priority, number, &arrival);
+                pass_to_context(context, TrafficClass::Priority, number, &arrival);
             }
         },
         None => context.stats().malformed += 1,
@@ -84,7 +84,7 @@ fn take_answer<P: Port, C: LayerContext>(port: &mut P, handlers: &HandlerTable<C
 
 /// Handles one request, or up to `most` consecutive ones if the first is a long message's packet. Returns their number.
 #[inline]
-fn take_requests<P: Port, C: LayerContext>(
+fn handle_requests<P: Port, C: LayerContext>(
     port: &mut P,
     here: Coord,
     handlers: &HandlerTable<C>,
@@ -99,12 +99,12 @@ fn take_requests<P: Port, C: LayerContext>(
         return 0;
     }
     if Header::is_long(body) {
-        return take_run(port, here, handlers, context, most);
+        return handle_run(port, here, handlers, context, most);
     }
-    let reply = take_request(port, handlers, context, body, &mut None);
+    let reply = handle_request(port, handlers, context, body, &mut None);
     port.pop(TrafficClass::Normal);
     if let Some((dest, answer)) = reply {
-        send_answer(port, here, dest, &answer);
+        send_reply(port, here, dest, &answer);
     }
     1
 }
@@ -112,7 +112,7 @@ fn take_requests<P: Port, C: LayerContext>(
 /// Handles up to `most` consecutive requests, until one has a reply, for which there is space. Returns their number.
 // Outlined, as short messages are handled one by one.
 #[inline(never)]
-fn take_run<P: Port, C: LayerContext>(
+fn handle_run<P: Port, C: LayerContext>(
     port: &mut P,
     here: Coord,
     handlers: &HandlerTable<C>,
@@ -120,8 +120,8 @@ fn take_run<P: Port, C: LayerContext>(
     most: usize,
 ) -> usize {
     let (mut reply, mut known) = (None, None);
-    let taken = port.take_run(most, |port, body| {
-        match take_request(port, handlers, context, body, &mut known) {
+    let taken = port.receive_run(most, |port, body| {
+        match handle_request(port, handlers, context, body, &mut known) {
             None => true,
             answer => {
                 reply = answer;
@@ -130,7 +130,7 @@ fn take_run<P: Port, C: LayerContext>(
         }
     });
     if let Some((dest, answer)) = reply {
-        send_answer(port, here, dest, &answer);
+        send_reply(port, here, dest, &answer);
     }
     taken
 }
@@ -141,7 +141,7 @@ type KnownSender<C> = (HeaderPrefix, u32, RequestHandler<C>);
 /// Handles the request with this body. Returns the reply and its destination.
 // Inlining avoids storing the result, usually `None`.
 #[inline(always)]
-fn take_request<P: Port, C: LayerContext>(
+fn handle_request<P: Port, C: LayerContext>(
     port: &P,
     handlers: &HandlerTable<C>,
     context: &mut C,
@@ -161,15 +161,15 @@ fn take_request<P: Port, C: LayerContext>(
                 return None;
             };
             let Some(handler) = handlers.request_at(header.handler) else {
-                let arrival = arrival_of(header, rank, bytes);
-                let answer = hand_on(context, TrafficClass::Normal, header.handler, &arrival)?;
+                let arrival = packet_from(header, rank, bytes);
+                let answer = pass_to_context(context, TrafficClass::Normal, header.handler, &arrival)?;
                 return Some((header.source, answer));
             };
             *known = Some((first, rank, handler));
             (rank, handler)
         }
     };
-    let arrival = arrival_of(header, rank, bytes);
+    let arrival = packet_from(header, rank, bytes);
     context.stats().requests += 1;
     match handler(context, &arrival) {
         Ok(answer) => answer.map(|answer| (header.source, answer)),
@@ -183,13 +183,13 @@ fn take_request<P: Port, C: LayerContext>(
 /// Passes a packet without a registered handler to the context. Returns the reply.
 // One copy for both classes, since such packets are rare.
 #[inline(never)]
-fn hand_on<C: LayerContext>(
+fn pass_to_context<C: LayerContext>(
     context: &mut C,
     class: TrafficClass,
     number: u8,
     arrival: &ReceivedPacket<'_>,
 ) -> Option<ReplyPacket> {
-    let taken = context.take_other(class, number, arrival);
+    let taken = context.handle_other(class, number, arrival);
     let stats = context.stats();
     match (&taken, class) {
         (None, _) => stats.unknown_handler += 1,
@@ -206,7 +206,7 @@ fn hand_on<C: LayerContext>(
 }
 
 #[inline]
-fn arrival_of(header: Header, rank: u32, bytes: &[u8]) -> ReceivedPacket<'_> {
+fn packet_from(header: Header, rank: u32, bytes: &[u8]) -> ReceivedPacket<'_> {
     ReceivedPacket {
         source: header.source,
         rank,
@@ -223,7 +223,7 @@ fn read(body: &[u8]) -> Option<(HeaderPrefix, Option<TargetOffset>, &[u8])> {
     Some((first, place, bytes))
 }
 
-fn send_answer<P: Port>(port: &mut P, here: Coord, dest: Coord, answer: &ReplyPacket) {
+fn send_reply<P: Port>(port: &mut P, here: Coord, dest: Coord, answer: &ReplyPacket) {
     let header = Header {
         handler: answer.handler,
         source: here,
@@ -231,7 +231,7 @@ fn send_answer<P: Port>(port: &mut P, here: Coord, dest: Coord, answer: &ReplyPa
         place: None,
     };
     let len = answer.bytes.len();
-    let sent = tx::short(port, TrafficClass::Priority, dest, header, len, |body| {
+    let sent = tx::send_short(port, TrafficClass::Priority, dest, header, len, |body| {
         body.copy_from_slice(&answer.bytes);
     });
     assert!(sent, "room was there before the request was taken");
@@ -239,10 +239,10 @@ fn send_answer<P: Port>(port: &mut P, here: Coord, dest: Coord, answer: &ReplyPa
 
 /// Decodes a body. Returns the handler ID and the packet, or `None` if it is no message of this layer.
 #[inline]
-fn arrival<'b, P: Port>(port: &P, body: &'b [u8]) -> Option<(u8, ReceivedPacket<'b>)> {
+fn parse_packet<'b, P: Port>(port: &P, body: &'b [u8]) -> Option<(u8, ReceivedPacket<'b>)> {
     let (header, bytes) = Header::parse(body).ok()?;
     let rank = port.rank(header.source)?;
-    Some((header.handler, arrival_of(header, rank, bytes)))
+    Some((header.handler, packet_from(header, rank, bytes)))
 }
 
 #[cfg(test)]
@@ -271,7 +271,7 @@ mod tests {
             &mut self.stats
         }
 
-        fn take_other(&mut self, class: TrafficClass, number: u8, arrival: &ReceivedPacket<'_>) -> Option<HandlerResult> {
+        fn handle_other(&mut self, class: TrafficClass, number: u8, arrival: &ReceivedPacket<'_>) -> Option<HandlerResult> {
             (number == OTHER).then(|| match class {
                 TrafficClass::Normal => on_request(self, arrival),
                 TrafficClass::Priority => on_answer(self, arrival).map(|()| None),
@@ -302,7 +302,7 @@ mod tests {
     const HANDLERS: HandlerTable<SeenArguments> = HandlerTable::new()
         .request::<0>(on_request)
         .request::<LAST>(on_request)
-        .answer::<LAST>(on_answer);
+        .reply::<LAST>(on_answer);
 
     fn port() -> FakePort {
         FakePort::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default())
@@ -332,9 +332,9 @@ mod tests {
     #[test]
     fn answers_go_first_and_the_budget_is_kept() {
         let mut port = port();
-        port.arrive(TrafficClass::Normal, &message(0, THERE, 1, &[0]));
-        port.arrive(TrafficClass::Normal, &message(LAST, THERE, 2, &[0]));
-        port.arrive(
+        port.deliver(TrafficClass::Normal, &message(0, THERE, 1, &[0]));
+        port.deliver(TrafficClass::Normal, &message(LAST, THERE, 2, &[0]));
+        port.deliver(
             TrafficClass::Priority,
             &message(LAST, THERE, 3, &[0; ANSWER_BYTES]),
         );
@@ -347,10 +347,10 @@ mod tests {
     #[test]
     fn a_request_waits_until_there_is_room_for_its_answer() {
         let mut port = port();
-        port.set_room(TrafficClass::Priority, FifoSpace::Packets(0));
-        port.arrive(TrafficClass::Normal, &message(0, THERE, 5, &[9]));
+        port.set_space(TrafficClass::Priority, FifoSpace::Packets(0));
+        port.deliver(TrafficClass::Normal, &message(0, THERE, 5, &[9]));
         assert_eq!(run(&mut port, 10).0, 0);
-        port.set_room(TrafficClass::Priority, FifoSpace::Packets(1));
+        port.set_space(TrafficClass::Priority, FifoSpace::Packets(1));
         let (taken, seen, _) = run(&mut port, 10);
         assert_eq!((taken, seen.requests), (1, vec![5]));
         let [answer] = &port.take_sent()[..] else {
@@ -363,13 +363,13 @@ mod tests {
     #[test]
     fn what_the_table_has_no_handler_for_goes_to_the_context() {
         let mut port = port();
-        port.arrive(TrafficClass::Normal, &message(OTHER, THERE, 1, &[9]));
-        port.arrive(TrafficClass::Normal, &message(OTHER, THERE, 2, &[0, 0]));
-        port.arrive(
+        port.deliver(TrafficClass::Normal, &message(OTHER, THERE, 1, &[9]));
+        port.deliver(TrafficClass::Normal, &message(OTHER, THERE, 2, &[0, 0]));
+        port.deliver(
             TrafficClass::Priority,
             &message(OTHER, THERE, 3, &[0; ANSWER_BYTES]),
         );
-        port.arrive(TrafficClass::Priority, &message(OTHER, THERE, 4, &[0]));
+        port.deliver(TrafficClass::Priority, &message(OTHER, THERE, 4, &[0]));
         let (taken, seen, stats) = run(&mut port, 10);
         assert_eq!((taken, seen.requests, seen.answers), (4, vec![1], vec![3]));
         let expected = LayerStats {
@@ -395,12 +395,12 @@ mod tests {
             message(0, outside, 0, &[1]),
             vec![0; 3],
         ] {
-            port.arrive(TrafficClass::Normal, &body);
+            port.deliver(TrafficClass::Normal, &body);
         }
-        port.arrive(TrafficClass::Priority, &message(LAST, THERE, 0, &[1]));
+        port.deliver(TrafficClass::Priority, &message(LAST, THERE, 0, &[1]));
         for unknown in [1, LAST + 1, u8::MAX] {
-            port.arrive(TrafficClass::Normal, &message(unknown, THERE, 0, &[1]));
-            port.arrive(TrafficClass::Priority, &message(unknown, THERE, 0, &[1]));
+            port.deliver(TrafficClass::Normal, &message(unknown, THERE, 0, &[1]));
+            port.deliver(TrafficClass::Priority, &message(unknown, THERE, 0, &[1]));
         }
         let (taken, seen, stats) = run(&mut port, 100);
         assert_eq!(taken, 10);

@@ -32,11 +32,11 @@ impl Reassembly {
             return Err(ReassemblyError::Beyond);
         };
         self.received = received;
-        Ok(self.is_whole())
+        Ok(self.is_complete())
     }
 
     /// Checks whether all bytes have been received.
-    pub fn is_whole(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.received == self.total
     }
 }
@@ -50,7 +50,7 @@ mod tests {
         let mut landing = Reassembly::new(10);
         assert_eq!(landing.accept(6, 4), Ok(false));
         assert_eq!(landing.accept(0, 6), Ok(true));
-        assert!(Reassembly::new(0).is_whole());
+        assert!(Reassembly::new(0).is_complete());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::port::{TrafficClass, Port};
 ///
 /// # Panics
 /// If `len` exceeds [`SHORT_BYTES`], or `header` is that of a long message's packet.
-pub fn short<P: Port>(
+pub fn send_short<P: Port>(
     port: &mut P,
     class: TrafficClass,
     dest: Coord,
@@ -51,7 +51,7 @@ impl MessageTransfer {
         mut read: impl FnMut(u32, &mut [u8]),
     ) -> usize {
         let mut sent = 0;
-        while sent < packets && !self.is_out() {
+        while sent < packets && !self.is_complete() {
             let (mut offset, left) = (self.offset, (self.end - self.offset) as usize);
             let header = |offset| Header {
                 handler,
@@ -91,7 +91,7 @@ impl MessageTransfer {
     }
 
     /// Checks whether every byte has been injected.
-    pub fn is_out(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.offset >= self.end
     }
 }
@@ -108,7 +108,7 @@ mod tests {
         let message: Vec<u8> = (0..3 * LONG_BYTES + 5).map(|at| at as u8).collect();
         for in_order in [false, true] {
             let mut port = FakePort::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default());
-            port.set_room(TrafficClass::Normal, FifoSpace::Packets(2));
+            port.set_space(TrafficClass::Normal, FifoSpace::Packets(2));
             let mut transfer = MessageTransfer {
                 target: 7,
                 offset: 0,
@@ -139,7 +139,7 @@ mod tests {
                     arrived.extend_from_slice(bytes);
                 }
             }
-            assert!(transfer.is_out());
+            assert!(transfer.is_complete());
             assert_eq!(arrived, message);
         }
     }

@@ -11,7 +11,7 @@ use crate::config::{DeviceConfig, FIRST_CONTEXTS, MAX_EAGER_LIMIT, DeviceMemory}
 use crate::envelope::{Context, Rank};
 use crate::matching::{SelectedEngine, Matching, MatchingStats};
 use crate::memory::region::Region;
-use crate::memory::{UserMemory, boxed_with};
+use crate::memory::{UserMemory, try_boxed_with};
 use crate::ids::{MAX_SLOTS, RequestId, SequenceNumber, Slot};
 use crate::extensions::{CancelEvent, ActiveExtensions};
 use crate::peers::{PeerAges, PeerTable};
@@ -68,7 +68,7 @@ pub(super) struct NodeIdentity {
 #[repr(C)]
 pub struct Adi<R = AllRules> {
     pub(super) identity: NodeIdentity,
-    pub(super) extras: ExtensionState<R>,
+    pub(super) extensions: ExtensionState<R>,
     pub(super) receiver: Receiver,
     pub(super) requests: RequestPool,
     pub(super) peers: PeerTable,
@@ -85,7 +85,7 @@ pub struct Adi<R = AllRules> {
 pub(super) struct ExtensionState<R> {
     /// `None` until a layer above has installed one.
     hook: Option<ProgressHook>,
-    pub parts: ActiveExtensions<Adi<R>>,
+    pub active: ActiveExtensions<Adi<R>>,
     events: EventCount,
     /// `None` until the first window.
     pub one_sided: Option<Box<OneSided>>,
@@ -112,11 +112,11 @@ impl<R> Hash for Adi<R> {
             self.requests.send(stream.slot).hash(bcopies, state);
             stream.transfer.offset.hash(state);
         }
-        self.receiver.coming.hash(state);
+        self.receiver.eager.hash(state);
         self.sender.bcopies.hash(state);
-        self.receiver.deferred.hash(state);
+        self.receiver.delayed_acks.hash(state);
         self.requests
-            .hash_order(self.receiver.cts_due.head(), state);
+            .hash_order(self.receiver.pending_cts.head(), state);
         self.receiver.cancelled.hash(state);
         self.receiver.probes.hash(state);
         self.receiver.fetching.is_some().hash(state);
@@ -143,7 +143,7 @@ impl Adi {
     // Not inlined, so that its stack frame is released before `begin` runs.
     #[inline(never)]
     fn new_idle_boxed(config: DeviceConfig, here: Coord, memory: DeviceMemory) -> Option<Box<Adi>> {
-        boxed_with(|| Self::new_idle_inline(config, here, memory, AllRules))
+        try_boxed_with(|| Self::new_idle_inline(config, here, memory, AllRules))
     }
 }
 
@@ -184,9 +184,9 @@ impl<R: ProtocolRules> Adi<R> {
             sender: Sender::new(),
             receiver: Receiver::new(),
             barrier: BarrierPart::new(&config.shape, here, memory.values),
-            extras: ExtensionState {
+            extensions: ExtensionState {
                 hook: None,
-                parts: ActiveExtensions::new(),
+                active: ActiveExtensions::new(),
                 events: EventCount(0),
                 one_sided: None,
             },
@@ -258,7 +258,7 @@ impl<R: ProtocolRules> Adi<R> {
     #[inline]
     pub fn preallocate_pages(&mut self) {
         self.peers.preallocate_pages();
-        self.extras.parts.release();
+        self.extensions.active.release();
     }
 
     /// Returns the current size of the peer table in bytes.
@@ -269,31 +269,31 @@ impl<R: ProtocolRules> Adi<R> {
     /// Records `events` changes by a progress step or the hook.
     #[inline]
     pub(crate) fn count_events(&mut self, events: usize) {
-        self.extras.events.0 = self.extras.events.0.wrapping_add(events);
+        self.extensions.events.0 = self.extensions.events.0.wrapping_add(events);
     }
 
     /// Returns the count of events.
     #[inline]
     pub(crate) fn events(&self) -> EventCount {
-        self.extras.events
+        self.extensions.events
     }
 
     /// Installs this progress hook in place of the previous one.
     pub fn set_hook(&mut self, hook: ProgressHook) {
-        self.extras.hook = Some(hook);
+        self.extensions.hook = Some(hook);
     }
 
     /// Returns the hook that is ready to run outside of the device; `None` when none is ready.
     #[inline]
     pub fn ready_hook(&self) -> Option<fn()> {
-        let hook = self.extras.hook.as_ref()?;
+        let hook = self.extensions.hook.as_ref()?;
         (hook.is_ready)(&self.requests).then_some(hook.run)
     }
 
     /// Returns the hook that also runs while the program computes.
     #[inline]
     pub fn interrupt_hook(&self) -> Option<InterruptHook> {
-        self.extras.hook.as_ref()?.run_in_interrupt
+        self.extensions.hook.as_ref()?.run_in_interrupt
     }
 
     /// Returns whether peers can make progress with this process while it computes: a live request, an unacknowledged
@@ -301,12 +301,12 @@ impl<R: ProtocolRules> Adi<R> {
     pub fn has_async_work(&self) -> bool {
         self.requests.live() > 0
             || !self.sender.bcopies.is_empty()
-            || self.extras.one_sided.is_some()
+            || self.extensions.one_sided.is_some()
     }
 
     /// Returns whether the condition that `watch` describes in `window` is met.
     pub fn has_occurred(&self, window: Context, watch: WindowEvent) -> bool {
-        let all = self.extras.one_sided.as_deref();
+        let all = self.extensions.one_sided.as_deref();
         all.is_none_or(|all| all.has_occurred(window, watch))
     }
 
@@ -352,7 +352,7 @@ impl<R: ProtocolRules> Adi<R> {
     pub fn searched(&self) -> Count {
         self.matching.measures().traversals
             + self.sender.pending.steps()
-            + self.peers.steps() as Count
+            + self.peers.search_steps() as Count
             + self.stats.named
     }
 
@@ -415,10 +415,10 @@ impl<R: ProtocolRules> Adi<R> {
     fn has_only_pending(&self) -> bool {
         self.sender.transfers.is_empty()
             && self.sender.stream.is_none()
-            && self.receiver.cts_due.is_empty()
-            && self.receiver.deferred.is_empty()
+            && self.receiver.pending_cts.is_empty()
+            && self.receiver.delayed_acks.is_empty()
             && self.peers.pending_count() == 0
-            && self.extras.parts.is_idle()
+            && self.extensions.active.is_idle()
     }
 
     /// Frees the request if it has completed, and returns its outcome; `None` while it has not completed.
@@ -475,7 +475,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Completes, as cancelled, a cancelled receive that waits for replies: the program ignores later messages.
     #[inline]
     pub fn finish_cancel(&mut self, id: RequestId) {
-        if let Some(end_cancelled) = self.extras.parts.end_cancelled() {
+        if let Some(end_cancelled) = self.extensions.active.end_cancelled() {
             end_cancelled(self, CancelEvent::GivenUp(id));
         }
     }

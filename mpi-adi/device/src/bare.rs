@@ -90,7 +90,7 @@ impl BareDevice {
         let posted = PostedReceive {
             pattern,
             serial: 0,
-            to_name: false,
+            needs_listing: false,
         };
         let state = ReceiveState::Posted(posted);
         let receive = ReceiveRequest { span, state };
@@ -156,7 +156,7 @@ impl BareDevice {
             .coord(send.dest.index())
             .expect("a rank of this job");
         let bytes = rts.bytes() + span.len();
-        let sent = tx::short(port, TrafficClass::Normal, dest, header, bytes, |out| {
+        let sent = tx::send_short(port, TrafficClass::Normal, dest, header, bytes, |out| {
             memory.read(span, 0, rts.emit(out));
         });
         assert!(sent, "room was there");

@@ -21,8 +21,8 @@ impl<R: ProtocolRules, M: UserMemory + ?Sized> LayerContext for HandlerContext<'
         &mut self.adi.stats.layer
     }
 
-    fn take_other(&mut self, class: TrafficClass, number: u8, arrival: &ReceivedPacket<'_>) -> Option<HandlerResult> {
-        let take = self.adi.extras.parts.packet_handler(number)?;
+    fn handle_other(&mut self, class: TrafficClass, number: u8, arrival: &ReceivedPacket<'_>) -> Option<HandlerResult> {
+        let take = self.adi.extensions.active.packet_handler(number)?;
         Some(take(self.adi, self.memory.full_access(), class, arrival))
     }
 }

@@ -189,7 +189,7 @@ pub struct RequestId(pub u32);
 impl RequestId {
     /// Creates the wire ID of the bcopy with index `place`.
     pub(crate) fn bcopy(place: u32, generation: Generation) -> Self {
-        Self::named(MAX_SLOTS as u32 + place, generation)
+        Self::from_parts(MAX_SLOTS as u32 + place, generation)
     }
 
     /// Returns the index of the bcopy, if this is the ID of one.
@@ -198,10 +198,10 @@ impl RequestId {
     }
 
     pub(super) fn new(slot: Slot, generation: Generation) -> Self {
-        Self::named(slot.index(), generation)
+        Self::from_parts(slot.index(), generation)
     }
 
-    fn named(index: u32, generation: Generation) -> Self {
+    fn from_parts(index: u32, generation: Generation) -> Self {
         RequestId(generation.word() << INDEX_BITS | index)
     }
 
@@ -210,7 +210,7 @@ impl RequestId {
     }
 
     /// Returns whether the handle is of this generation of its slot.
-    pub(super) fn is(self, generation: Generation) -> bool {
+    pub(super) fn has_generation(self, generation: Generation) -> bool {
         self.0 >> INDEX_BITS == generation.word()
     }
 

@@ -324,7 +324,7 @@ impl PeerTable {
     }
 
     /// Returns the number of groups and set words that all searches have checked.
-    pub fn steps(&self) -> u64 {
+    pub fn search_steps(&self) -> u64 {
         self.steps
     }
 
@@ -333,7 +333,7 @@ impl PeerTable {
     }
 
     /// Assigns a new age to `source` and queues its restart.
-    pub fn restart(&mut self, source: Rank, rules: impl ProtocolRules) {
+    pub fn queue_restart(&mut self, source: Rank, rules: impl ProtocolRules) {
         let from = &mut self.ages_mut(source).from;
         *from = rules.next_age(*from);
         self.set_state(source, SourceState::RestartQueued);
@@ -343,11 +343,11 @@ impl PeerTable {
     #[inline]
     pub fn restart_next(&mut self, count: u32, rules: impl ProtocolRules) {
         if self.waiting_count() > 0 {
-            self.restart_some(count, rules);
+            self.restart_waiting(count, rules);
         }
     }
 
-    fn restart_some(&mut self, count: u32, rules: impl ProtocolRules) {
+    fn restart_waiting(&mut self, count: u32, rules: impl ProtocolRules) {
         for _ in 0..count.min(self.waiting_count()) {
             self.restart_one(PeerSet::Waiting, rules);
         }
@@ -366,7 +366,7 @@ impl PeerTable {
     fn restart_one(&mut self, set: PeerSet, rules: impl ProtocolRules) {
         if let Some(source) = self.find(set, self.turn) {
             self.turn = self.after(source);
-            self.restart(source, rules);
+            self.queue_restart(source, rules);
         }
     }
 
@@ -389,7 +389,7 @@ impl PeerTable {
         use SourceState::*;
         match self.source_state(source) {
             Clear => return false,
-            RejectedEarlier | Rejected | Offering | WildcardQueued => self.restart(source, rules),
+            RejectedEarlier | Rejected | Offering | WildcardQueued => self.queue_restart(source, rules),
             RestartSent => self.set_state(source, RestartSentStale),
             RestartQueued | RestartSentStale => {}
         }
@@ -550,9 +550,9 @@ mod tests {
         let steps = |waiting| {
             let mut peers = table(16);
             ranks(waiting).for_each(|peer| peers.note_rejected(peer));
-            let before = peers.steps();
+            let before = peers.search_steps();
             peers.note_posted(None, AllRules);
-            peers.steps() - before
+            peers.search_steps() - before
         };
         assert!(steps(16) - steps(1) >= 15);
     }
@@ -574,10 +574,10 @@ mod tests {
             assert!(peers.note_posted(Some(last), AllRules));
             assert_eq!(restarts(&mut peers), [last]);
             for source in waiting.take(PEERS / each - 1) {
-                let before = peers.steps();
+                let before = peers.search_steps();
                 peers.restart_next(1, AllRules);
                 assert_eq!(restarts(&mut peers), [source], "each {each}");
-                assert!(peers.steps() - before <= 16, "each {each}");
+                assert!(peers.search_steps() - before <= 16, "each {each}");
             }
         }
     }
@@ -660,7 +660,7 @@ mod tests {
                 assert_eq!(peers.pending_count() as usize, owed.len());
             }
             let first = Rank::new(0);
-            peers.restart(first, AllRules);
+            peers.queue_restart(first, AllRules);
             assert_eq!(peers.pending_count() as usize, owed.len() + 1, "a restarts, too");
             assert!(peers.has_pending_restarts());
             let paid: Vec<_> = core::iter::from_fn(|| peers.next_pending_done()).collect();
@@ -687,7 +687,7 @@ mod tests {
         let [clear, owed] = [0, 1].map(Rank::new);
         peers.queue_done(owed);
         peers.note_rejected(owed);
-        peers.restart(owed, AllRules);
+        peers.queue_restart(owed, AllRules);
         assert_eq!(
             (peers.next_pending_restart(), peers.source_state(owed)),
             (Some((owed, 1)), SourceState::RestartSent)
@@ -712,7 +712,7 @@ mod tests {
                 let flag = random.rand_range(0..2) == 0;
                 match random.rand_range(0..9) {
                     0 => peers.note_rejected(peer),
-                    1 => peers.restart(peer, AllRules),
+                    1 => peers.queue_restart(peer, AllRules),
                     2 => peers.note_accepted(peer, flag, !flag),
                     3 => {
                         let was = peers.source_state(peer);

@@ -16,14 +16,14 @@ impl<R: ProtocolRules, M: UserMemory + ?Sized> HandlerContext<'_, R, M> {
         .request::<{ wire::DATA }>(handlers::on_data::<R, M>)
         .request::<{ wire::EAGER }>(handlers::on_eager::<R, M>)
         .request::<{ wire::DONE }>(handlers::on_done::<R, M>)
-        .answer::<{ wire::CTS }>(handlers::on_cts::<R, M>)
-        .answer::<{ wire::NCTSD }>(handlers::on_nctsd::<R, M>)
-        .answer::<{ wire::NCTS }>(handlers::on_ncts::<R, M>)
-        .answer::<{ wire::RESTART }>(handlers::on_restart::<R, M>)
+        .reply::<{ wire::CTS }>(handlers::on_cts::<R, M>)
+        .reply::<{ wire::NCTSD }>(handlers::on_nctsd::<R, M>)
+        .reply::<{ wire::NCTS }>(handlers::on_ncts::<R, M>)
+        .reply::<{ wire::RESTART }>(handlers::on_restart::<R, M>)
         .request::<{ wire::CANCEL }>(handlers::on_cancel::<R, M>)
-        .answer::<{ wire::ARRIVE }>(handlers::on_arrive::<R, M>)
-        .answer::<{ wire::RELEASE }>(handlers::on_release::<R, M>)
-        .answer::<{ wire::TELL }>(handlers::on_tell::<R, M>);
+        .reply::<{ wire::ARRIVE }>(handlers::on_arrive::<R, M>)
+        .reply::<{ wire::RELEASE }>(handlers::on_release::<R, M>)
+        .reply::<{ wire::TELL }>(handlers::on_tell::<R, M>);
 }
 
 impl<R: ProtocolRules> Adi<R> {
@@ -50,7 +50,7 @@ impl<R: ProtocolRules> Adi<R> {
         let answered = self.send_priority(port, memory) + self.send_barrier(port);
         let sent = self.send_pending(port, memory) + self.send_extensions(port, memory);
         // Received packets are likely to be followed by more, or by a packet that can piggyback the acknowledgement.
-        let leave_alone = taken > 0 || !self.has_delayed_acks() || self.receiver.answers_wait;
+        let leave_alone = taken > 0 || !self.has_delayed_acks() || self.receiver.delays_acks;
         let deferred = if leave_alone {
             0
         } else {

@@ -34,15 +34,15 @@ impl<R: ProtocolRules> Adi<R> {
     pub fn cache_self_recv(&mut self, pattern: &MatchPattern, span: Span) -> Option<RequestId> {
         let is_own = pattern.source() == Some(self.identity.rank);
         let tag = pattern.tag().filter(|_| is_own)?;
-        if self.receiver.at_hand.state != CacheState::IdReserved && !self.enable_self_recv_cache() {
+        if self.receiver.self_recv_cache.state != CacheState::IdReserved && !self.enable_self_recv_cache() {
             return None;
         }
         if let Some(counts) = self.matching.counts() {
             // Counts a search for a message; none exists.
             counts.searched(0);
         }
-        let id = self.receiver.at_hand.id;
-        self.receiver.at_hand = CachedSelfRecv {
+        let id = self.receiver.self_recv_cache.id;
+        self.receiver.self_recv_cache = CachedSelfRecv {
             state: CacheState::Waiting,
             tag,
             context: pattern.context(),
@@ -69,8 +69,8 @@ impl<R: ProtocolRules> Adi<R> {
         counts.posted();
         counts.unposted();
         self.requests.bump_live_count();
-        self.receiver.at_hand.id = id;
-        self.receiver.at_hand.state = CacheState::IdReserved;
+        self.receiver.self_recv_cache.id = id;
+        self.receiver.self_recv_cache.state = CacheState::IdReserved;
         true
     }
 
@@ -82,7 +82,7 @@ impl<R: ProtocolRules> Adi<R> {
         to: &SendTo,
         span: Span,
     ) -> bool {
-        let hand = &self.receiver.at_hand;
+        let hand = &self.receiver.self_recv_cache;
         let is_it = hand.state == CacheState::Waiting
             && to.dest == self.identity.rank
             && (to.tag, to.context) == (hand.tag, hand.context)
@@ -92,7 +92,7 @@ impl<R: ProtocolRules> Adi<R> {
         }
         let (target, length) = (hand.span, span.len() as u32);
         memory.copy(span, target, span.len().min(target.len()));
-        self.receiver.at_hand.state = CacheState::Arrived(length);
+        self.receiver.self_recv_cache.state = CacheState::Arrived(length);
         if let Some(counts) = self.matching.counts() {
             counts.searched(1);
         }
@@ -104,7 +104,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Completes the cached receive as [`Adi::take_plain_completed`] does. On `None`, nothing has changed.
     #[inline]
     pub fn take_completed_cached(&mut self, id: RequestId) -> Option<PlainCompletion> {
-        let hand = &self.receiver.at_hand;
+        let hand = &self.receiver.self_recv_cache;
         let CacheState::Arrived(bytes) = hand.state else {
             return None;
         };
@@ -113,10 +113,10 @@ impl<R: ProtocolRules> Adi<R> {
             return None;
         }
         let (peer, tag, context) = (self.identity.rank, hand.tag, hand.context);
-        self.receiver.at_hand.state = CacheState::Empty;
+        self.receiver.self_recv_cache.state = CacheState::Empty;
         if let Some(next) = self.requests.next_generation() {
-            self.receiver.at_hand.id = next;
-            self.receiver.at_hand.state = CacheState::IdReserved;
+            self.receiver.self_recv_cache.id = next;
+            self.receiver.self_recv_cache.state = CacheState::IdReserved;
         }
         Some(PlainCompletion {
             peer,
@@ -129,7 +129,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Evicts the cached receive to a request of the pool. Required before any operation outside of this module.
     #[inline]
     pub fn evict_cached_recv(&mut self) {
-        if self.receiver.at_hand.state != CacheState::Empty {
+        if self.receiver.self_recv_cache.state != CacheState::Empty {
             self.evict_cached_recv_now();
         }
     }
@@ -137,7 +137,7 @@ impl<R: ProtocolRules> Adi<R> {
     #[cold]
     #[inline(never)]
     fn evict_cached_recv_now(&mut self) {
-        let hand = core::mem::replace(&mut self.receiver.at_hand, CachedSelfRecv::EMPTY);
+        let hand = core::mem::replace(&mut self.receiver.self_recv_cache, CachedSelfRecv::EMPTY);
         let (source, tag, context) = (self.identity.rank, hand.tag, hand.context);
         let envelope = Envelope {
             source,
@@ -149,7 +149,7 @@ impl<R: ProtocolRules> Adi<R> {
             CacheState::Waiting => ReceiveState::Posted(PostedReceive {
                 pattern: envelope.pattern(),
                 serial: self.receiver.posts,
-                to_name: false,
+                needs_listing: false,
             }),
             CacheState::Arrived(length) => ReceiveState::Done(MatchedMessage { envelope, length }),
         };

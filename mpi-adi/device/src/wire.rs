@@ -113,7 +113,7 @@ impl Rts {
 
     /// Returns whether a flag is set.
     #[inline]
-    pub fn is(&self, flag: u8) -> bool {
+    pub fn has_flag(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
@@ -165,7 +165,7 @@ impl Rts {
             flags: head[2] & !FLAG_ASKED,
             asked,
         };
-        let expected = if rts.is(Rts::INLINE) {
+        let expected = if rts.has_flag(Rts::INLINE) {
             rts.length as usize
         } else {
             0
@@ -384,10 +384,10 @@ mod tests {
                     flags: bits & !FLAG_ASKED,
                     asked,
                 };
-                let len = rts.bytes() + if rts.is(Rts::INLINE) { 2 } else { 0 };
+                let len = rts.bytes() + if rts.has_flag(Rts::INLINE) { 2 } else { 0 };
                 let mut bytes = vec![0; len];
                 rts.emit(&mut bytes).fill(7);
-                let data = if rts.is(Rts::INLINE) {
+                let data = if rts.has_flag(Rts::INLINE) {
                     &[7, 7][..]
                 } else {
                     &[]

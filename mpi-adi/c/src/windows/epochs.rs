@@ -99,7 +99,7 @@ unsafe fn begin_at(
 pub unsafe fn MPI_Win_fence(assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_fence", win, |window| {
         let epoch = fence(&window, assert, None, false)?;
-        window.wait(None, WindowCondition::Over(WindowEvent::Opened(epoch)));
+        window.wait(None, WindowCondition::Occurred(WindowEvent::Opened(epoch)));
         window.sweep()?;
         window.faults()
     })
@@ -114,7 +114,7 @@ pub unsafe fn MPI_Win_ifence(assert: c_int, win: c_int, request: *mut c_int) -> 
 pub unsafe fn MPI_Win_start(group: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_start", win, |window| {
         let epoch = start(&window, (group, assert), None, false)?;
-        window.wait(None, WindowCondition::Over(WindowEvent::Opened(epoch)));
+        window.wait(None, WindowCondition::Occurred(WindowEvent::Opened(epoch)));
         Ok(())
     })
 }
@@ -149,7 +149,7 @@ pub unsafe fn MPI_Win_icomplete(win: c_int, request: *mut c_int) -> c_int {
 pub unsafe fn MPI_Win_post(group: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_post", win, |window| {
         let epoch = post(&window, (group, assert), None)?;
-        window.wait(None, WindowCondition::Over(WindowEvent::Opened(epoch)));
+        window.wait(None, WindowCondition::Occurred(WindowEvent::Opened(epoch)));
         Ok(())
     })
 }
@@ -163,7 +163,7 @@ pub unsafe fn MPI_Win_ipost(group: c_int, assert: c_int, win: c_int, request: *m
 pub unsafe fn MPI_Win_wait(win: c_int) -> c_int {
     on_win("MPI_Win_wait", win, |window| {
         let epoch = window.end_exposure(None)?;
-        window.wait(None, WindowCondition::Over(WindowEvent::Closed(epoch)));
+        window.wait(None, WindowCondition::Occurred(WindowEvent::Closed(epoch)));
         window.sweep()
     })
 }
@@ -209,7 +209,7 @@ pub unsafe fn MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: c_
             return Ok(());
         };
         let epoch = window.lock((target, exclusive), checks, None, false)?;
-        window.wait(Some(target), WindowCondition::Over(WindowEvent::Opened(epoch)));
+        window.wait(Some(target), WindowCondition::Occurred(WindowEvent::Opened(epoch)));
         Ok(())
     })
 }
@@ -261,7 +261,7 @@ pub unsafe fn MPI_Win_iunlock(rank: c_int, win: c_int, request: *mut c_int) -> c
 pub unsafe fn MPI_Win_lock_all(assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_lock_all", win, |window| {
         let epoch = lock_all(&window, assert, None, false)?;
-        window.wait(None, WindowCondition::Over(WindowEvent::Opened(epoch)));
+        window.wait(None, WindowCondition::Occurred(WindowEvent::Opened(epoch)));
         Ok(())
     })
 }

@@ -99,7 +99,7 @@ impl BarrierAllreduce {
                     }
                 }
                 AllreduceStep::Over => {
-                    self.result.write(kernel.memory(), adi.value(0));
+                    self.result.write(kernel.memory(), adi.combined_value(0));
                     return Some(AllreduceProgress::Done);
                 }
             }
@@ -142,7 +142,7 @@ impl ValueCombiner {
     /// the device has received the result.
     fn fetch(&mut self, adi: &mut Adi, count: usize) -> bool {
         if self.fetched == 0 {
-            self.combined().copy_from_slice(adi.value(0));
+            self.combined().copy_from_slice(adi.combined_value(0));
             self.fetched = 1;
         }
         if self.fetched == count {
@@ -151,7 +151,7 @@ impl ValueCombiner {
             return false;
         }
         let next = &mut self.both[1 - self.combined].0[..self.bytes];
-        next.copy_from_slice(adi.value(self.fetched));
+        next.copy_from_slice(adi.combined_value(self.fetched));
         self.fetched += 1;
         true
     }

@@ -109,10 +109,10 @@ pub enum BarrierMismatch {
 pub enum AllreduceStep {
     /// None yet.
     Wait,
-    /// Combine this number of values: in place ([`Adi::combine_values`]), or one by one ([`Adi::value`]) outside the
+    /// Combine this number of values: in place ([`Adi::combine_values`]), or one by one ([`Adi::combined_value`]) outside the
     /// device, followed by [`Adi::set_value`] with the result.
     Combine(usize),
-    /// None: [`Adi::value`] 0 is the result, and the process is out of the barrier.
+    /// None: [`Adi::combined_value`] 0 is the result, and the process is out of the barrier.
     Over,
     /// None: the calls do not match ([`Adi::barrier_mismatch`]), and the process is out of the barrier.
     Differ,
@@ -157,7 +157,7 @@ impl<R: ProtocolRules> Adi<R> {
         self.barrier.state.value.set(value);
         self.barrier.state.marks = marks;
         self.barrier.state.unwanted = DIFFER | received_marks(!marks) & (IS_LAST | IS_NOT_LAST);
-        self.barrier.state.stage = self.pair_from(0);
+        self.barrier.state.stage = self.pair_stage_from(0);
     }
 
     /// Checks whether all processes have entered the barrier, and exits it if so.
@@ -189,7 +189,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Returns the next action of the allreduce that this process has entered. Exits the barrier if it is complete.
     pub fn allreduce_step(&mut self) -> AllreduceStep {
         if let BarrierStage::Combining(origin) = self.barrier.state.stage {
-            return AllreduceStep::Combine(self.expected(origin) + 1);
+            return AllreduceStep::Combine(self.expected_packets(origin) + 1);
         }
         match (self.leave_barrier(), self.barrier_mismatch()) {
             (false, _) => AllreduceStep::Wait,
@@ -200,7 +200,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Returns the `index`th of the values to combine, in the order of their processes' coordinates. If none are to be
     /// combined, returns this process's value. Empty if the index is out of range.
-    pub fn value(&self, index: usize) -> &[u8] {
+    pub fn combined_value(&self, index: usize) -> &[u8] {
         let own = self.barrier.state.value.bytes();
         let BarrierStage::Combining(origin) = self.barrier.state.stage else {
             return own;
@@ -220,7 +220,7 @@ impl<R: ProtocolRules> Adi<R> {
         let BarrierStage::Combining(origin) = self.barrier.state.stage else {
             return;
         };
-        let (lower, count) = (self.lower(origin), self.expected(origin));
+        let (lower, count) = (self.lower(origin), self.expected_packets(origin));
         let own = &mut self.barrier.state.value;
         let heard = self
             .barrier
@@ -240,7 +240,7 @@ impl<R: ProtocolRules> Adi<R> {
         if let Some(last) = above.last() {
             own.set(last.bytes());
         }
-        self.barrier.state.stage = self.after(origin);
+        self.barrier.state.stage = self.stage_after(origin);
     }
 
     /// Sets the result of the pending combination, which has the same length as the values, then continues the barrier.
@@ -253,7 +253,7 @@ impl<R: ProtocolRules> Adi<R> {
         };
         assert!(value.len() == self.barrier.state.value.bytes().len());
         self.barrier.state.value.set(value);
-        self.barrier.state.stage = self.after(origin);
+        self.barrier.state.stage = self.stage_after(origin);
     }
 
     /// Checks whether the network, as of the last [`Adi::progress`], supports the barrier, and this process is in none.
@@ -276,7 +276,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Checks whether the barrier can advance without further packets, if the network has space.
     #[inline]
     pub(crate) fn can_advance_barrier(&self) -> bool {
-        self.barrier.state.has_steps() && !self.waits_for_others()
+        self.barrier.state.has_steps() && !self.waits_for_packets()
     }
 
     fn line_position(&self, dimension: u8) -> LinePosition {
@@ -284,18 +284,18 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Returns the next stage in this or a later dimension of two nodes.
-    fn pair_from(&self, dimension: u8) -> BarrierStage {
+    fn pair_stage_from(&self, dimension: u8) -> BarrierStage {
         match self.barrier.pairs.next(dimension) {
             Some(dimension) if self.barrier.pairs.is_second(dimension) => {
                 BarrierStage::Arriving(dimension)
             }
             Some(dimension) => BarrierStage::Gathering(dimension),
-            None => self.line_from(0),
+            None => self.line_stage_from(0),
         }
     }
 
     /// Returns the next stage in this or a later dimension of more than two nodes.
-    fn line_from(&self, dimension: u8) -> BarrierStage {
+    fn line_stage_from(&self, dimension: u8) -> BarrierStage {
         match (dimension..3)
             .find(|&dimension| self.identity.shape.extents()[usize::from(dimension)] > 2)
         {
@@ -305,18 +305,18 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Returns the stage after this origin has been received and its values have been combined.
-    fn after(&self, origin: PacketOrigin) -> BarrierStage {
+    fn stage_after(&self, origin: PacketOrigin) -> BarrierStage {
         match origin {
-            PacketOrigin::Pair(dimension) => self.pair_from(dimension + 1),
+            PacketOrigin::Pair(dimension) => self.pair_stage_from(dimension + 1),
             PacketOrigin::Line(dimension, AnnounceScope::Group) => {
                 BarrierStage::Telling(dimension, AnnounceScope::Line, 0)
             }
-            PacketOrigin::Line(dimension, AnnounceScope::Line) => self.line_from(dimension + 1),
+            PacketOrigin::Line(dimension, AnnounceScope::Line) => self.line_stage_from(dimension + 1),
         }
     }
 
     /// Returns the number of packets expected from this origin.
-    fn expected(&self, origin: PacketOrigin) -> usize {
+    fn expected_packets(&self, origin: PacketOrigin) -> usize {
         match origin {
             PacketOrigin::Pair(_) => 1,
             PacketOrigin::Line(dimension, circle) => {
@@ -336,18 +336,18 @@ impl<R: ProtocolRules> Adi<R> {
     /// Returns this barrier's received values of this origin, once it is complete.
     fn received_values(&self, origin: PacketOrigin) -> &[ReceivedValue] {
         let of = (self.barrier.state.is_odd, origin);
-        self.barrier.values.values_from(of, self.expected(origin))
+        self.barrier.values.values_from(of, self.expected_packets(origin))
     }
 
     /// Checks whether the barrier waits for packets.
     // Outlined, as most progress steps are outside barriers.
     #[inline(never)]
-    fn waits_for_others(&self) -> bool {
+    fn waits_for_packets(&self) -> bool {
         let (origin, expected) = match self.barrier.state.stage {
             BarrierStage::Gathering(dimension) => (PacketOrigin::Pair(dimension), 1),
             BarrierStage::Hearing(dimension, circle) => {
                 let origin = PacketOrigin::Line(dimension, circle);
-                (origin, self.expected(origin))
+                (origin, self.expected_packets(origin))
             }
             _ => return false,
         };
@@ -372,7 +372,7 @@ impl<R: ProtocolRules> Adi<R> {
         Some(if is_told {
             self.count_received_values(origin, heard)
         } else {
-            self.after(origin)
+            self.stage_after(origin)
         })
     }
 
@@ -396,7 +396,7 @@ impl<R: ProtocolRules> Adi<R> {
         if heard.values > 0 && self.barrier.state.marks & DIFFER == 0 {
             BarrierStage::Combining(origin)
         } else {
-            self.after(origin)
+            self.stage_after(origin)
         }
     }
 
@@ -437,7 +437,7 @@ impl<R: ProtocolRules> Adi<R> {
             }
             BarrierStage::Hearing(dimension, circle) => {
                 let origin = PacketOrigin::Line(dimension, circle);
-                self.count_received(origin, self.expected(origin))?
+                self.count_received(origin, self.expected_packets(origin))?
             }
             BarrierStage::Releasing(0) => BarrierStage::Done,
             BarrierStage::Releasing(left) => {
@@ -532,7 +532,7 @@ impl<R: ProtocolRules> Adi<R> {
     ) -> Result<(), MalformedPacket> {
         let bytes = arrival.bytes;
         let is_more =
-            usize::from(self.barrier.state.received(is_odd, origin).packets) >= self.expected(origin);
+            usize::from(self.barrier.state.received(is_odd, origin).packets) >= self.expected_packets(origin);
         if is_more || bytes.len() > VALUE_BYTES {
             return Err(MalformedPacket);
         }

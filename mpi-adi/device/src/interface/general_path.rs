@@ -18,7 +18,7 @@ use crate::request::PlainCompletion;
 /// Slow path of [`Device::send`](super::Device::send).
 #[cold]
 #[inline(never)]
-pub(super) fn send_rest<E>(
+pub(super) fn send_slow<E>(
     env: &E,
     function: &'static str,
     outgoing: &OutgoingMessage,
@@ -59,7 +59,7 @@ where
 /// Slow path of [`Device::receive`](super::Device::receive).
 #[cold]
 #[inline(never)]
-pub(super) fn receive_rest<E>(
+pub(super) fn receive_slow<E>(
     env: &E,
     function: &'static str,
     incoming: &IncomingMessage,
@@ -107,7 +107,7 @@ where
 
 #[cold]
 #[inline(never)]
-pub(super) fn start_send_rest<E>(
+pub(super) fn start_send_slow<E>(
     env: &E,
     function: &'static str,
     outgoing: &OutgoingMessage,
@@ -147,7 +147,7 @@ where
 
 #[cold]
 #[inline(never)]
-pub(super) fn start_receive_rest<E>(
+pub(super) fn start_receive_slow<E>(
     env: &E,
     function: &'static str,
     incoming: &IncomingMessage,
@@ -188,7 +188,7 @@ where
 
 /// Slow path of [`Device::wait`](super::Device::wait).
 #[inline(never)]
-pub(super) fn wait_rest<E>(env: &E, function: &'static str, id: RequestId) -> Option<RequestCompletion>
+pub(super) fn wait_slow<E>(env: &E, function: &'static str, id: RequestId) -> Option<RequestCompletion>
 where
     E: EnterDevice + ?Sized,
 {

@@ -40,8 +40,8 @@ pub use enter::{EnterDevice, HAS_FAST_PATH, Work};
 
 use blocking::{FAST_PATH, block_until, info_of_pattern, poll, poll_and, start_and_poll, test};
 use general_path::{
-    finish_cancel, finish_cancel_of_receive, receive_rest, send_rest, start_cancel,
-    start_receive_rest, start_receive_with, start_send_rest, start_send_with, wait_rest,
+    finish_cancel, finish_cancel_of_receive, receive_slow, send_slow, start_cancel,
+    start_receive_slow, start_receive_with, start_send_slow, start_send_with, wait_slow,
 };
 
 use crate::adi::{Adi, ProgressHook};
@@ -77,7 +77,7 @@ pub trait Device: EnterDevice {
         };
         match sent {
             FastSend::Complete => Ok(()),
-            sent => send_rest(self, function, outgoing, sent),
+            sent => send_slow(self, function, outgoing, sent),
         }
     }
 
@@ -101,7 +101,7 @@ pub trait Device: EnterDevice {
         match sent {
             FastSend::Complete | FastSend::Copied => Ok(None),
             FastSend::Started(id) => Ok(Some(id)),
-            FastSend::Unavailable => start_send_rest(self, function, outgoing).map(Some),
+            FastSend::Unavailable => start_send_slow(self, function, outgoing).map(Some),
         }
     }
 
@@ -122,7 +122,7 @@ pub trait Device: EnterDevice {
                 whole,
                 is_truncated: false,
             }),
-            received => receive_rest(self, function, incoming, received),
+            received => receive_slow(self, function, incoming, received),
         }
     }
 
@@ -144,7 +144,7 @@ pub trait Device: EnterDevice {
         };
         match started {
             Some(id) => Ok(id),
-            None => start_receive_rest(self, function, incoming),
+            None => start_receive_slow(self, function, incoming),
         }
     }
 
@@ -217,7 +217,7 @@ pub trait Device: EnterDevice {
         if FAST_PATH && let Some(whole) = self.fast_wait(function, id) {
             return Some(RequestCompletion::Plain(whole));
         }
-        wait_rest(self, function, id)
+        wait_slow(self, function, id)
     }
 
     /// Checks whether a request has completed, and frees it in that case. Within a call of `function`, performs a
@@ -397,7 +397,7 @@ pub trait Device: EnterDevice {
             MeasuredQuantity::UnexpectedMessages => with_device(self, |adi, _| adi.matching().unexpected.into()),
             MeasuredQuantity::Requests => with_device(self, |adi, _| adi.requests().live().into()),
             MeasuredQuantity::RequestsIn(context) => {
-                with_device(self, |adi, _| adi.requests().count_in(context).into())
+                with_device(self, |adi, _| adi.requests().count_in_context(context).into())
             }
             MeasuredQuantity::Counter(index) => with_device(self, |adi, kernel| {
                 kernel.count(adi);

@@ -14,7 +14,7 @@ use core::hash::Hasher;
 use super::engine::{Matching, MatchingEngine, MatchingStats, OutOfSpace};
 use super::{ColEngine, FourD, IndexedEngine, ListEngine, PerRank, PnpEngine, UnifiedEngine};
 use crate::envelope::{Context, Envelope, MatchPattern};
-use crate::memory::boxed_with;
+use crate::memory::try_boxed_with;
 use crate::memory::region::{UnexpectedRecord, Region};
 use crate::ids::{BlockIndex, Slot};
 use crate::request::RequestPool;
@@ -56,7 +56,7 @@ impl EngineKind {
             fixed_bytes: |blocks, peers| E::fixed_bytes(blocks, peers) + size_of::<E>(),
             ..Self::with::<E>(|blocks, peers| {
                 let engine = E::new(blocks, peers)?;
-                Some(SelectedEngine::Other(boxed_with(|| engine)?))
+                Some(SelectedEngine::Other(try_boxed_with(|| engine)?))
             })
         }
     }

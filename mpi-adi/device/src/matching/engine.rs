@@ -6,7 +6,7 @@ use core::fmt;
 use core::hash::Hasher;
 
 use crate::envelope::{Context, Envelope, MatchPattern, Tag};
-use crate::memory::boxed_with;
+use crate::memory::try_boxed_with;
 use crate::memory::region::{UnexpectedRecord, Region};
 use crate::ids::{BlockIndex, Slot};
 use crate::request::RequestPool;
@@ -233,7 +233,7 @@ pub trait BoxedCopy {
 
 impl<E: Matching + Clone + 'static> BoxedCopy for E {
     fn boxed_copy(&self) -> Option<Box<dyn Matching>> {
-        let copy = boxed_with(|| self.clone())?;
+        let copy = try_boxed_with(|| self.clone())?;
         Some(copy)
     }
 }

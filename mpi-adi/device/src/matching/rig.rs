@@ -59,7 +59,7 @@ impl<E: MatchingEngine> MatchingFixture<E> {
         let posted = PostedReceive {
             pattern,
             serial: self.posts,
-            to_name: false,
+            needs_listing: false,
         };
         self.posts += 1;
         let receive = ReceiveRequest {

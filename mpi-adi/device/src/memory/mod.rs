@@ -197,7 +197,7 @@ impl PackedSpan {
 
     /// Truncates the span to its first `len` bytes.
     #[inline]
-    pub(crate) fn cut(&mut self, len: u32) {
+    pub(crate) fn truncate(&mut self, len: u32) {
         self.len = self.len.min(len);
     }
 }
@@ -296,14 +296,14 @@ fn walk(span: Span, offset: usize, len: usize, run: &mut dyn FnMut(usize, usize,
 }
 
 /// Allocates a value in the program's heap. Returns `None` if the heap is full.
-pub fn boxed<T>(value: T) -> Option<Box<T>> {
-    boxed_with(|| value)
+pub fn try_boxed<T>(value: T) -> Option<Box<T>> {
+    try_boxed_with(|| value)
 }
 
 /// Allocates a box, then initializes it by `make`. The stack contains at most one copy of the value.
 // Hand-written: a vector's code for growth, drop and spare capacity would be instantiated for each type.
 #[inline(always)]
-pub fn boxed_with<T>(make: impl FnOnce() -> T) -> Option<Box<T>> {
+pub fn try_boxed_with<T>(make: impl FnOnce() -> T) -> Option<Box<T>> {
     const { assert!(size_of::<T>() > 0, "it takes room") };
     // SAFETY: the layout's size is not zero.
     let room = unsafe { alloc::alloc::alloc(alloc::alloc::Layout::new::<T>()) }.cast::<T>();

@@ -186,7 +186,7 @@ pub struct Region {
     peak_lent: u32,
     /// Records with an extension block for the matching engine.
     extended: u32,
-    name_bits: GenerationBits,
+    id_bits: GenerationBits,
 }
 
 /// Enables extension blocks of records. The engines of a small build use none.
@@ -212,13 +212,13 @@ impl Region {
             peak_blocks: 0,
             peak_lent: 0,
             extended: 0,
-            name_bits: GenerationBits::new(RECORD_GENERATION_BITS),
+            id_bits: GenerationBits::new(RECORD_GENERATION_BITS),
         }
     }
 
     /// Reduces the generation bits of record IDs, for a model checker.
     pub(crate) fn narrow_ids(&mut self, bits: u32) {
-        self.name_bits = GenerationBits::new(bits.min(RECORD_GENERATION_BITS));
+        self.id_bits = GenerationBits::new(bits.min(RECORD_GENERATION_BITS));
     }
 
     /// Returns the size of the reserve in bytes.
@@ -535,9 +535,9 @@ impl Region {
     }
 
     fn write_record(&mut self, at: BlockIndex, record: UnexpectedRecord) {
-        let name_bits = self.name_bits;
+        let id_bits = self.id_bits;
         let block = self.block_mut(at);
-        let generation = Generation::from_byte(block[field::GENERATION]).next(name_bits);
+        let generation = Generation::from_byte(block[field::GENERATION]).next(id_bits);
         let (kind, word, receive) = encode_data(record.holding);
         let [low, high] = record.envelope.context.to_le_bytes();
         let context = u32::from_le_bytes([low, high, kind, generation.to_byte()]);

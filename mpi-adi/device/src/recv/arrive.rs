@@ -30,7 +30,7 @@ impl<R: ProtocolRules> Adi<R> {
         rts: &Rts,
         data: &[u8],
     ) -> Option<Option<ReplyPacket>> {
-        let plain = self.peers.has_no_rejected() && rts.is(Rts::INLINE) && !rts.is(Rts::MORE);
+        let plain = self.peers.has_no_rejected() && rts.has_flag(Rts::INLINE) && !rts.has_flag(Rts::MORE);
         if !plain || self.peers.ages(source).from != rts.age {
             return None;
         }
@@ -48,7 +48,7 @@ impl<R: ProtocolRules> Adi<R> {
             flags: ReplyFields::COMPLETE,
             ..ReplyFields::default()
         };
-        Some(self.answer(memory, source, rts, wire::CTS, fields))
+        Some(self.reply_to_rts(memory, source, rts, wire::CTS, fields))
     }
 
     /// Matches an RTS of the fast path with any posted receive, or records it.
@@ -81,8 +81,8 @@ impl<R: ProtocolRules> Adi<R> {
         rts: &Rts,
         data: &[u8],
     ) -> Option<()> {
-        let recordable = rts.is(Rts::IN_ORDER) || !self.rules().records_in_order();
-        if rts.is(Rts::SYNCHRONOUS) || !recordable {
+        let recordable = rts.has_flag(Rts::IN_ORDER) || !self.rules().records_in_order();
+        if rts.has_flag(Rts::SYNCHRONOUS) || !recordable {
             return None;
         }
         let at = self.region.record_complete(memory, *envelope, data)?;
@@ -114,7 +114,7 @@ impl<R: ProtocolRules> Adi<R> {
             && posted_since
             && posted.is_some_and(|slot| !self.is_older(slot, rts.asked));
         let refused_before = matches!(standing, SourceState::Rejected | SourceState::WildcardQueued);
-        let recordable = rts.is(Rts::IN_ORDER) && !refused_before || !rules.records_in_order();
+        let recordable = rts.has_flag(Rts::IN_ORDER) && !refused_before || !rules.records_in_order();
         let verdict = decide(ages_equal && !early, posted, || {
             if recordable {
                 self.create_record(
@@ -122,7 +122,7 @@ impl<R: ProtocolRules> Adi<R> {
                     &envelope,
                     rts.length,
                     rts.request,
-                    rts.is(Rts::SYNCHRONOUS),
+                    rts.has_flag(Rts::SYNCHRONOUS),
                 )
             } else {
                 RecordedMessage::None
@@ -145,7 +145,7 @@ impl<R: ProtocolRules> Adi<R> {
             self.update_source_state(source, &verdict, rts);
             self.advance_restarts(memory, source, standing);
         }
-        self.answer(memory, source, rts, handler, fields)
+        self.reply_to_rts(memory, source, rts, handler, fields)
     }
 
     /// Carries out the decision on an RTS; returns the handler ID and the fields of the reply.
@@ -205,11 +205,11 @@ impl<R: ProtocolRules> Adi<R> {
         match verdict {
             RtsDecision::Reject { failed: true } => self.peers.note_rejected(source),
             RtsDecision::Reject { failed: false } => {
-                self.peers.note_accepted(source, true, rts.is(Rts::FOLLOWS))
+                self.peers.note_accepted(source, true, rts.has_flag(Rts::FOLLOWS))
             }
             _ => self
                 .peers
-                .note_accepted(source, rts.is(Rts::MORE), rts.is(Rts::FOLLOWS)),
+                .note_accepted(source, rts.has_flag(Rts::MORE), rts.has_flag(Rts::FOLLOWS)),
         }
     }
 
@@ -227,7 +227,7 @@ impl<R: ProtocolRules> Adi<R> {
             envelope: *envelope,
             length: rts.length,
         };
-        if rts.is(Rts::INLINE) {
+        if rts.has_flag(Rts::INLINE) {
             let span = self.requests.span(slot);
             memory.write(span, 0, &data[..matched.wanted(span) as usize]);
             self.complete_receive(slot, matched);
@@ -251,7 +251,7 @@ impl<R: ProtocolRules> Adi<R> {
             target: fields.target,
         };
         let streams =
-            rts.is(Rts::EAGER) && fields.wanted > 0 && self.receiver.coming.push(eager).is_ok();
+            rts.has_flag(Rts::EAGER) && fields.wanted > 0 && self.receiver.eager.push(eager).is_ok();
         let flags = fields.flags | flag_if(streams, ReplyFields::STREAM);
         ReplyFields { flags, ..fields }
     }
@@ -265,7 +265,7 @@ impl<R: ProtocolRules> Adi<R> {
         data: &[u8],
     ) -> ReplyFields {
         self.matching.record(&mut self.region, at);
-        if rts.is(Rts::INLINE) {
+        if rts.has_flag(Rts::INLINE) {
             self.region.write_buffer(at, 0, data);
             let received = rts.length;
             self.region.set_holding(at, RecordData::Buffer { received });
@@ -308,18 +308,18 @@ impl<R: ProtocolRules> Adi<R> {
     #[inline]
     pub(crate) fn take_delayed_ack(&mut self, source: Rank) -> Option<DelayedAck> {
         let at = self.delayed_ack_index(source)?;
-        Some(self.receiver.deferred.swap_remove(at))
+        Some(self.receiver.delayed_acks.swap_remove(at))
     }
 
     #[inline]
     fn delayed_ack_index(&self, source: Rank) -> Option<usize> {
-        let mut all = self.receiver.deferred.iter();
+        let mut all = self.receiver.delayed_acks.iter();
         all.position(|deferred| deferred.source == source)
     }
 
     /// Returns the reply to an RTS; `None` when the acknowledgement is delayed, since its sender does not wait for it.
     #[inline]
-    pub(crate) fn answer<M: UserMemory + ?Sized>(
+    pub(crate) fn reply_to_rts<M: UserMemory + ?Sized>(
         &mut self,
         memory: &M,
         source: Rank,
@@ -329,14 +329,14 @@ impl<R: ProtocolRules> Adi<R> {
     ) -> Option<ReplyPacket> {
         let scarce = self.region.is_low(memory);
         let earlier = self.delayed_ack_index(source);
-        let before = earlier.map_or(0, |at| self.receiver.deferred[at].count);
+        let before = earlier.map_or(0, |at| self.receiver.delayed_acks[at].count);
         let deferred = DelayedAck {
             source,
             request: rts.request,
             count: before + 1,
         };
         // The source has no rejected messages in its queue, so no restart waits for the reply either.
-        let may_wait = rts.is(Rts::ACK_DEFERRABLE)
+        let may_wait = rts.has_flag(Rts::ACK_DEFERRABLE)
             && fields.is(ReplyFields::COMPLETE)
             && !scarce
             && deferred.count < SHARED_ANSWER
@@ -344,15 +344,15 @@ impl<R: ProtocolRules> Adi<R> {
         match earlier {
             Some(at) if may_wait => {
                 // The most recently updated one is the last.
-                let last = self.receiver.deferred.len() - 1;
-                self.receiver.deferred[at] = deferred;
-                self.receiver.deferred.swap(at, last);
+                let last = self.receiver.delayed_acks.len() - 1;
+                self.receiver.delayed_acks[at] = deferred;
+                self.receiver.delayed_acks.swap(at, last);
                 return None;
             }
             Some(at) => {
-                self.receiver.deferred.swap_remove(at);
+                self.receiver.delayed_acks.swap_remove(at);
             }
-            None if may_wait && self.receiver.deferred.push(deferred).is_ok() => return None,
+            None if may_wait && self.receiver.delayed_acks.push(deferred).is_ok() => return None,
             None => {}
         }
         self.stats.cts_merged += before as Count;

@@ -49,8 +49,8 @@ impl<R: ProtocolRules> Adi<R> {
         }
         self.receiver.cancelled.waiting.push(id);
         self.requests.mark_cancelled(id.slot());
-        self.extras
-            .parts
+        self.extensions
+            .active
             .set_end_cancelled(Some(Self::on_cancel_event));
         true
     }
@@ -76,7 +76,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Handles a reply of this source to a restart.
     #[inline]
     pub(crate) fn end_cancelled(&mut self, source: Rank) {
-        if let Some(end_cancelled) = self.extras.parts.end_cancelled() {
+        if let Some(end_cancelled) = self.extensions.active.end_cancelled() {
             end_cancelled(self, CancelEvent::Answered(source));
         }
     }
@@ -100,7 +100,7 @@ impl<R: ProtocolRules> Adi<R> {
         });
         if waiting.is_empty() {
             awaited.clear();
-            self.extras.parts.set_end_cancelled(None);
+            self.extensions.active.set_end_cancelled(None);
         }
         self.receiver.cancelled = CancelledReceives { waiting, awaited };
     }
@@ -116,7 +116,7 @@ impl<R: ProtocolRules> Adi<R> {
             (CancelEvent::Answered(_), None) => all_answered,
             // The answered restart listed this receive, unless another restart is in flight.
             (CancelEvent::Answered(source), Some(of)) => {
-                source == of && !(posted.to_name && self.peers.source_state(source).has_restart_in_flight())
+                source == of && !(posted.needs_listing && self.peers.source_state(source).has_restart_in_flight())
             }
         };
         Some(!is_over)

@@ -23,14 +23,14 @@ impl<R: ProtocolRules> Adi<R> {
     ) -> Result<(), MalformedPacket> {
         let at = self
             .receiver
-            .coming
+            .eager
             .iter()
             .position(|coming| coming.source == source && coming.request == place.target);
         let Some(at) = at else {
             self.stats.eager_dropped += 1;
             return Ok(());
         };
-        let target = self.receiver.coming[at].target;
+        let target = self.receiver.eager[at].target;
         let total = match RecordId::from_target(target) {
             Some(id) => {
                 let index = self.region.find(id).ok_or(MalformedPacket)?;
@@ -46,7 +46,7 @@ impl<R: ProtocolRules> Adi<R> {
         let bytes = &bytes[..bytes.len().min(room)];
         let place = TargetOffset { target, ..place };
         if self.handle_data(memory, place, bytes)? {
-            self.receiver.coming.swap_remove(at);
+            self.receiver.eager.swap_remove(at);
         }
         Ok(())
     }

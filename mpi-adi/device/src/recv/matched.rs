@@ -58,7 +58,7 @@ impl<R: ProtocolRules> Adi<R> {
             self.forget(id);
         }
         let none = OutOfMemory::Requests {
-            live: self.requests.named(),
+            live: self.requests.handle_count(),
         };
         self.requests.grow(1 + RESERVED_SLOTS).map_err(|_| none)?;
         self.matching
@@ -91,7 +91,7 @@ impl<R: ProtocolRules> Adi<R> {
             let state = ReceiveState::Posted(PostedReceive {
                 pattern: exact,
                 serial: self.receiver.posts,
-                to_name: false,
+                needs_listing: false,
             });
             let id = self.insert_held(state).map_err(|_| none)?;
             self.receiver.posts += 1;
@@ -133,7 +133,7 @@ impl<R: ProtocolRules> Adi<R> {
                 let due = RecvData::CtsPending { sender };
                 self.requests
                     .set_receive_state(slot, ReceiveState::Matched(matched, due));
-                self.receiver.cts_due.push(&mut self.requests, slot);
+                self.receiver.pending_cts.push(&mut self.requests, slot);
             }
             _ => unreachable!("a message that is received is not held"),
         }

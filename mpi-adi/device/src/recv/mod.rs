@@ -37,11 +37,11 @@ use crate::recv::probe::ArmedProbes;
 #[repr(C)]
 pub(super) struct Receiver {
     /// See [`Adi::delay_acks`](crate::Adi::delay_acks).
-    pub answers_wait: bool,
+    pub delays_acks: bool,
     /// Receives whose CTS is pending.
-    pub cts_due: List<Slot>,
+    pub pending_cts: List<Slot>,
     /// Posted receives from one source that the next restart must list.
-    pub exact_to_name: List<Slot>,
+    pub exact_to_list: List<Slot>,
     /// Posted receives from any source that every restart lists, since some source was waiting when they were posted.
     pub wildcards: List<Slot>,
     /// Receives started so far: the sequence number of the next one.
@@ -51,28 +51,28 @@ pub(super) struct Receiver {
     pub probes: ArmedProbes,
     /// The receive by which a matched probe fetches a rejected message.
     pub fetching: Option<RequestId>,
-    pub at_hand: CachedSelfRecv,
+    pub self_recv_cache: CachedSelfRecv,
     /// Messages whose eager data is arriving.
-    pub coming: heapless::Vec<EagerReceive, EAGER_SOURCES>,
+    pub eager: heapless::Vec<EagerReceive, EAGER_SOURCES>,
     /// Delayed acknowledgements.
-    pub deferred: heapless::Vec<DelayedAck, MAX_DELAYED_ACKS>,
+    pub delayed_acks: heapless::Vec<DelayedAck, MAX_DELAYED_ACKS>,
 }
 
 impl Receiver {
     #[inline]
     pub fn new() -> Receiver {
         Receiver {
-            coming: heapless::Vec::new(),
-            deferred: heapless::Vec::new(),
-            answers_wait: false,
-            cts_due: List::default(),
-            exact_to_name: List::default(),
+            eager: heapless::Vec::new(),
+            delayed_acks: heapless::Vec::new(),
+            delays_acks: false,
+            pending_cts: List::default(),
+            exact_to_list: List::default(),
             wildcards: List::default(),
             posts: 0,
             cancelled: CancelledReceives::default(),
             probes: ArmedProbes::default(),
             fetching: None,
-            at_hand: CachedSelfRecv::EMPTY,
+            self_recv_cache: CachedSelfRecv::EMPTY,
         }
     }
 }

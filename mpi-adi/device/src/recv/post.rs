@@ -82,7 +82,7 @@ impl<R: ProtocolRules> Adi<R> {
         let posted = PostedReceive {
             pattern: *pattern,
             serial: self.receiver.posts,
-            to_name: false,
+            needs_listing: false,
         };
         let state = ReceiveState::Posted(posted);
         let receive = Request::Receive(ReceiveRequest { span, state });
@@ -122,7 +122,7 @@ impl<R: ProtocolRules> Adi<R> {
         let rules = self.rules();
         if self.peers.note_posted(pattern.source(), rules) {
             let list = if pattern.source().is_some() {
-                &mut self.receiver.exact_to_name
+                &mut self.receiver.exact_to_list
             } else {
                 &mut self.receiver.wildcards
             };
@@ -136,10 +136,10 @@ impl<R: ProtocolRules> Adi<R> {
     pub(crate) fn unpost(&mut self, slot: Slot) {
         self.matching.unpost(&mut self.requests, slot);
         let all_are_named =
-            self.receiver.exact_to_name.is_empty() && self.receiver.wildcards.is_empty();
+            self.receiver.exact_to_list.is_empty() && self.receiver.wildcards.is_empty();
         if !all_are_named && self.requests.set_needs_listing(slot, false) {
             let list = if self.requests.posted(slot).pattern.source().is_some() {
-                &mut self.receiver.exact_to_name
+                &mut self.receiver.exact_to_list
             } else {
                 &mut self.receiver.wildcards
             };
@@ -172,7 +172,7 @@ impl<R: ProtocolRules> Adi<R> {
                 let due = RecvData::CtsPending { sender };
                 self.requests
                     .set_receive_state(slot, ReceiveState::Matched(matched, due));
-                self.receiver.cts_due.push(&mut self.requests, slot);
+                self.receiver.pending_cts.push(&mut self.requests, slot);
                 self.release(memory, at);
             }
             RecordData::Buffer { received } if received == record.length => {
@@ -299,9 +299,9 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Dequeues the next receive with a pending CTS: its sender, and the fields of the CTS.
-    pub(crate) fn next_due_cts(&mut self) -> Option<(Rank, ReplyFields)> {
-        let slot = self.receiver.cts_due.head()?;
-        self.receiver.cts_due.remove(&mut self.requests, slot);
+    pub(crate) fn next_pending_cts(&mut self) -> Option<(Rank, ReplyFields)> {
+        let slot = self.receiver.pending_cts.head()?;
+        self.receiver.pending_cts.remove(&mut self.requests, slot);
         let Some((matched, sender)) = self.requests.listed(slot).pending_cts() else {
             unreachable!("the list of CTSs that are due names a receive that owes none")
         };

@@ -36,7 +36,7 @@ impl<R: ProtocolRules> Adi<R> {
             .min(RESTART_ROOM);
         let mut entries = RestartEntries::new();
         let mut fits = true;
-        let mut exact = self.next_exact(self.receiver.exact_to_name.head(), source);
+        let mut exact = self.next_exact(self.receiver.exact_to_list.head(), source);
         let mut wildcard = self.receiver.wildcards.head();
         // Both lists are in the order of posting.
         loop {
@@ -54,7 +54,7 @@ impl<R: ProtocolRules> Adi<R> {
             if is_exact_first {
                 self.requests.set_needs_listing(slot, false);
                 self.receiver
-                    .exact_to_name
+                    .exact_to_list
                     .remove(&mut self.requests.links::<NEEDS_LISTING>(), slot);
                 exact = self.next_exact(next, source);
             } else {
@@ -129,7 +129,7 @@ impl<R: ProtocolRules> Adi<R> {
         }
         let rules = self.rules();
         if before.is_posted_since() && self.peers.source_state(source) != SourceState::Clear {
-            self.peers.restart(source, rules);
+            self.peers.queue_restart(source, rules);
         }
         // A source that was asked for a receive from any source has replied. The next source is asked if the receive is
         // still posted, or a probe still has no note.

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::any::PoolFull;
-use crate::memory::boxed_with;
+use crate::memory::try_boxed_with;
 use crate::ids::MAX_SLOTS;
 use crate::work::count_steps;
 
@@ -37,7 +37,7 @@ impl<C> ChunkList<C> {
             self.make_long();
         }
         self.list.try_reserve(1).map_err(|_| PoolFull)?;
-        self.list.push(boxed_with(make).ok_or(PoolFull)?);
+        self.list.push(try_boxed_with(make).ok_or(PoolFull)?);
         Ok(())
     }
 

@@ -305,7 +305,7 @@ mod tests {
                     state: ReceiveState::Posted(PostedReceive {
                         pattern: self.pattern(),
                         serial: 0,
-                        to_name: false,
+                        needs_listing: false,
                     }),
                 })
             }

@@ -54,7 +54,7 @@ pub struct RequestPool {
     /// Live requests that the program has detached (MPI_Request_free).
     forgotten: u32,
     limit: u32,
-    name_bits: GenerationBits,
+    id_bits: GenerationBits,
 }
 
 impl RequestPool {
@@ -70,13 +70,13 @@ impl RequestPool {
             reserved: 0,
             forgotten: 0,
             limit,
-            name_bits: GenerationBits::new(REQUEST_GENERATION_BITS),
+            id_bits: GenerationBits::new(REQUEST_GENERATION_BITS),
         }
     }
 
     /// Reduces the generation bits of request IDs, for a model checker.
     pub(crate) fn narrow_ids(&mut self, bits: u32) {
-        self.name_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
+        self.id_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
     }
 
     /// Heap bytes per slot, including the links and buckets of the matching engine. The chunk list adds up to half a
@@ -89,7 +89,7 @@ impl RequestPool {
     }
 
     /// Returns the number of live requests that the program has not detached.
-    pub fn named(&self) -> u32 {
+    pub fn handle_count(&self) -> u32 {
         self.live() - self.forgotten
     }
 
@@ -284,7 +284,7 @@ impl RequestPool {
     /// Advances the generation of the next free slot and returns its new ID.
     #[inline]
     pub(crate) fn next_generation(&mut self) -> Option<RequestId> {
-        let (slot, bits) = (self.free?, self.name_bits);
+        let (slot, bits) = (self.free?, self.id_bits);
         let entry = self.entry_mut(slot)?;
         entry.next_generation(bits);
         Some(RequestId::new(slot, entry.generation()))
@@ -304,14 +304,14 @@ impl RequestPool {
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
     pub(crate) fn entry_by_id(&self, id: RequestId) -> Option<&SlotEntry> {
-        self.entry(id.slot()).filter(|entry| entry.is(id))
+        self.entry(id.slot()).filter(|entry| entry.has_id(id))
     }
 
     /// Returns the entry of the request `id`, for writing, or `None` if the ID is stale.
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
     fn entry_by_id_mut(&mut self, id: RequestId) -> Option<&mut SlotEntry> {
-        self.entry_mut(id.slot()).filter(|entry| entry.is(id))
+        self.entry_mut(id.slot()).filter(|entry| entry.has_id(id))
     }
 
     /// Returns the pattern of a request: that of a receive, or of its message once it has matched; for a send, its
@@ -362,7 +362,7 @@ impl RequestPool {
     }
 
     /// Counts the requests of this context for which the program has handles. Checks all requests.
-    pub fn count_in(&self, context: Context) -> u32 {
+    pub fn count_in_context(&self, context: Context) -> u32 {
         let of_it = |entry: &&SlotEntry| entry.is_owned() && entry.context() == context;
         self.entries().filter(of_it).count() as u32
     }
@@ -385,7 +385,7 @@ impl RequestPool {
     /// Returns `Some(None)` if it has not finished, and `None` if the ID is stale.
     #[inline]
     pub(crate) fn take_completed_by_id(&mut self, id: RequestId) -> Option<Option<CompletedRequest>> {
-        let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
+        let (slot, next, bits) = (id.slot(), self.free, self.id_bits);
         let entry = self.entry_by_id_mut(id)?;
         let Some(outcome) = entry.outcome() else {
             return Some(None);
@@ -404,7 +404,7 @@ impl RequestPool {
     /// changes nothing.
     #[inline]
     pub(crate) fn take_plain_completed(&mut self, id: RequestId) -> Option<PlainCompletion> {
-        let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
+        let (slot, next, bits) = (id.slot(), self.free, self.id_bits);
         let entry = self.entry_by_id_mut(id)?;
         let whole = entry.plain_completion()?;
         entry.free(next, bits);
@@ -428,7 +428,7 @@ impl RequestPool {
     /// If the ID is stale.
     #[inline(always)]
     pub fn take_completed(&mut self, id: RequestId) -> Option<RequestOutcome> {
-        let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
+        let (slot, next, bits) = (id.slot(), self.free, self.id_bits);
         let entry = self.entry_by_id_mut(id).expect("a live request");
         let outcome = entry.outcome()?;
         entry.free(next, bits);
@@ -454,7 +454,7 @@ impl RequestPool {
 
     fn free_request(&mut self, slot: Slot) {
         let next = self.free;
-        let bits = self.name_bits;
+        let bits = self.id_bits;
         let entry = self.listed_mut(slot);
         entry.free(next, bits);
         self.push_free(slot);
@@ -633,9 +633,9 @@ impl RequestPool {
 
     /// Sets whether the posted receive in `slot` must be listed in the next restart. Returns the previous value.
     #[inline]
-    pub(crate) fn set_needs_listing(&mut self, slot: Slot, to_name: bool) -> bool {
-        let is_to_name = self.listed_mut(slot).needs_listing_mut();
-        core::mem::replace(is_to_name.expect(NOT_POSTED), to_name)
+    pub(crate) fn set_needs_listing(&mut self, slot: Slot, needs_listing: bool) -> bool {
+        let needs_listing_flag = self.listed_mut(slot).needs_listing_mut();
+        core::mem::replace(needs_listing_flag.expect(NOT_POSTED), needs_listing)
     }
 }
 

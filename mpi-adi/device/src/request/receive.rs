@@ -37,7 +37,7 @@ pub struct PostedReceive {
     /// Sequence number in the order of receives.
     pub serial: SequenceNumber,
     /// It must be listed in the next restart.
-    pub to_name: bool,
+    pub needs_listing: bool,
 }
 
 /// A message that a receive has matched.

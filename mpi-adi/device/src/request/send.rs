@@ -158,13 +158,13 @@ impl PendingSend {
 
     /// Checks a mark.
     #[inline]
-    pub(crate) fn is(&self, mark: u8) -> bool {
+    pub(crate) fn has_mark(&self, mark: u8) -> bool {
         self.marks & mark != 0
     }
 
     /// Sets or clears a mark.
     #[inline]
-    pub(crate) fn set(&mut self, mark: u8, to: bool) {
+    pub(crate) fn set_mark(&mut self, mark: u8, to: bool) {
         if to {
             self.marks |= mark
         } else {
@@ -185,7 +185,7 @@ impl PendingSend {
     /// Returns the receive for which a restart of the receiver requests this message.
     #[inline]
     pub(crate) fn requested(&self) -> Option<RequestedFlags> {
-        self.is(ASKED).then_some(RequestedFlags(self.marks & RequestedFlags::ALL))
+        self.has_mark(ASKED).then_some(RequestedFlags(self.marks & RequestedFlags::ALL))
     }
 
     pub(crate) fn set_requested(&mut self, asked: Option<RequestedFlags>) {
@@ -195,7 +195,7 @@ impl PendingSend {
     /// Sets whether the RTS in flight contains the restart's request, if there is one.
     #[inline]
     pub(crate) fn set_transmitted(&mut self, told: bool) {
-        self.set(TOLD, told && self.is(ASKED));
+        self.set_mark(TOLD, told && self.has_mark(ASKED));
     }
 }
 
@@ -204,9 +204,9 @@ impl PendingSend {
 impl Hash for PendingSend {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let mut known = *self;
-        known.set(
+        known.set_mark(
             IN_ORDER,
-            self.is(IN_ORDER) && self.offer == RtsState::Unanswered,
+            self.has_mark(IN_ORDER) && self.offer == RtsState::Unanswered,
         );
         (known.offer, known.marks).hash(state);
     }

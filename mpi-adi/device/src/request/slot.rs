@@ -56,7 +56,7 @@ enum SlotState {
         next: Option<Slot>,
     },
     Posted {
-        to_name: bool,
+        needs_listing: bool,
         serial: PackedId<SequenceNumber>,
     },
     CtsPending {
@@ -157,9 +157,9 @@ impl SlotState {
             ReceiveState::Posted(PostedReceive {
                 pattern: _,
                 serial,
-                to_name,
+                needs_listing,
             }) => SlotState::Posted {
-                to_name,
+                needs_listing,
                 serial: PackedId::new(serial),
             },
             ReceiveState::Matched(MatchedMessage { length, .. }, coming) => match coming {
@@ -195,15 +195,15 @@ impl SlotEntry {
 
     /// Frees the slot and invalidates the request's ID.
     #[inline]
-    pub(super) fn free(&mut self, next: Option<Slot>, name_bits: GenerationBits) {
+    pub(super) fn free(&mut self, next: Option<Slot>, id_bits: GenerationBits) {
         self.state = SlotState::Free { next };
-        self.next_generation(name_bits);
+        self.next_generation(id_bits);
     }
 
     /// Advances the generation, so that the next request gets a different ID.
     #[inline]
-    pub(super) fn next_generation(&mut self, name_bits: GenerationBits) {
-        self.marks = SlotFlags(self.generation().next(name_bits).to_bits());
+    pub(super) fn next_generation(&mut self, id_bits: GenerationBits) {
+        self.marks = SlotFlags(self.generation().next(id_bits).to_bits());
     }
 
     /// Stores `request` in this free slot. Returns the next free slot. Inlined, to specialize it for the known kind of
@@ -274,8 +274,8 @@ impl SlotEntry {
 
     /// Checks whether the slot contains the request `id`.
     #[inline]
-    pub(super) fn is(&self, id: RequestId) -> bool {
-        !matches!(self.state, SlotState::Free { .. }) && id.is(self.generation())
+    pub(super) fn has_id(&self, id: RequestId) -> bool {
+        !matches!(self.state, SlotState::Free { .. }) && id.has_generation(self.generation())
     }
 
     /// Checks whether both are sends, or both posted receives, with the same table key.
@@ -433,7 +433,7 @@ impl SlotEntry {
     #[inline(always)]
     pub(super) fn set_send_state(&mut self, state: SendState) {
         if let SendState::Sending(MessageTransfer { end, .. }) = state {
-            self.data.cut(end);
+            self.data.truncate(end);
         }
         self.state = SlotState::from_send(state);
     }
@@ -456,10 +456,10 @@ impl SlotEntry {
     #[inline]
     pub(crate) fn posted(&self) -> Option<PostedReceive> {
         match self.state {
-            SlotState::Posted { to_name, serial } => Some(PostedReceive {
+            SlotState::Posted { needs_listing, serial } => Some(PostedReceive {
                 pattern: self.pattern(),
                 serial: serial.get(),
-                to_name,
+                needs_listing,
             }),
             _ => None,
         }
@@ -469,7 +469,7 @@ impl SlotEntry {
     #[inline]
     pub(super) fn needs_listing_mut(&mut self) -> Option<&mut bool> {
         match &mut self.state {
-            SlotState::Posted { to_name, .. } => Some(to_name),
+            SlotState::Posted { needs_listing, .. } => Some(needs_listing),
             _ => None,
         }
     }
@@ -634,7 +634,7 @@ impl SlotEntry {
     /// buffer. Otherwise returns `None` and changes nothing.
     #[inline]
     pub(super) fn finish_posted(&mut self, matched: &MatchedMessage) -> Option<Span> {
-        let is_plain = matches!(self.state, SlotState::Posted { to_name: false, .. })
+        let is_plain = matches!(self.state, SlotState::Posted { needs_listing: false, .. })
             && !self
                 .marks
                 .has(SlotFlags::CANCELLED | SlotFlags::FORGOTTEN | SlotFlags::HOLDS);

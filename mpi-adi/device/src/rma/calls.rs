@@ -18,7 +18,7 @@ pub enum WindowCondition {
     /// Always true.
     Now,
     /// The watched condition is met.
-    Over(WindowEvent),
+    Occurred(WindowEvent),
     /// Operations of the epoch may be sent to the target.
     Access(WindowSequence, Rank),
     /// All replies, or those of the target, have arrived.
@@ -35,7 +35,7 @@ impl WindowCondition {
     fn is_true(self, all: &mut OneSided, context: Context) -> bool {
         match self {
             WindowCondition::Now => true,
-            WindowCondition::Over(watch) => all.has_occurred(context, watch),
+            WindowCondition::Occurred(watch) => all.has_occurred(context, watch),
             WindowCondition::Access(epoch, target) => all.can_access(context, epoch, target),
             WindowCondition::Answered(target) => !all.awaits(context, target),
             WindowCondition::Accessed(epoch) => all.can_end(context, epoch),
@@ -146,8 +146,8 @@ pub enum RmaTransfer<'a, 'b> {
     Question(&'a TargetRequest<'b>),
 }
 
-fn take_fault(all: &mut OneSided, context: Context) -> bool {
-    all.window(context).is_some_and(Window::take_fault)
+fn reset_fault(all: &mut OneSided, context: Context) -> bool {
+    all.window(context).is_some_and(Window::reset_fault)
 }
 
 /// Runs `work`, and transmits the resulting packets while injection slots are free. Does not block.
@@ -208,7 +208,7 @@ pub trait OneSidedCalls: EnterDevice {
     ) -> bool {
         wait(self, note, |all, _| {
             let is_true = until.is_true(all, context);
-            is_true.then(|| takes_fault && take_fault(all, context))
+            is_true.then(|| takes_fault && reset_fault(all, context))
         })
     }
 
@@ -223,7 +223,7 @@ pub trait OneSidedCalls: EnterDevice {
         let checked = with_device(self, |adi, _| {
             adi.with_one_sided(|all| WindowState {
                 is_true: until.is_true(all, context),
-                is_faulty: takes_fault && take_fault(all, context),
+                is_faulty: takes_fault && reset_fault(all, context),
             })
         });
         checked.ok_or(WindowError::NoWindow)
@@ -316,12 +316,12 @@ pub trait OneSidedCalls: EnterDevice {
                     *until.insert(WindowCondition::Answered(target))
                 }
                 None => match all.flush((context, epoch, target), is_local, None) {
-                    Some(flush) => *until.insert(WindowCondition::Over(WindowEvent::Done(flush))),
+                    Some(flush) => *until.insert(WindowCondition::Occurred(WindowEvent::Done(flush))),
                     None => return Some(Err(WindowError::NoRoom)),
                 },
             };
             let is_true = until.is_true(all, context);
-            is_true.then(|| Ok(!is_local && take_fault(all, context)))
+            is_true.then(|| Ok(!is_local && reset_fault(all, context)))
         })
     }
 

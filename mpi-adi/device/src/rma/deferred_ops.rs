@@ -224,7 +224,7 @@ impl<R: EpochRules> OneSided<R> {
         what: DeferredAction,
         told: TicketRef,
     ) -> Option<WindowSequence> {
-        self.outbox.is_held = false;
+        self.outgoing.is_held = false;
         let window = self.window(context).expect("a window");
         window.remove_completed();
         window.deferred.try_reserve(1).ok()?;
@@ -241,7 +241,7 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Handles the result of a deferred operation, `len` bytes; 0: rejected, to be requested again.
-    pub(super) fn answered(&mut self, context: Context, serial: WindowSequence, len: usize) {
+    pub(super) fn handle_deferred_reply(&mut self, context: Context, serial: WindowSequence, len: usize) {
         let Some(window) = self.window(context) else {
             return;
         };
@@ -269,7 +269,7 @@ impl<R: EpochRules> OneSided<R> {
             let sent = match self.windows[at].deferred[place].what {
                 DeferredAction::Done => continue,
                 DeferredAction::Operation { .. } => self.advance_operation(at, place, memory, out, only_here),
-                DeferredAction::Flush { .. } => self.flush_on(at, place, memory, out, only_here),
+                DeferredAction::Flush { .. } => self.advance_flush(at, place, memory, out, only_here),
             };
             match sent {
                 RmaTxResult::Packet(leaving) => {
@@ -361,7 +361,7 @@ impl<R: EpochRules> OneSided<R> {
                     ends = self.ends_with(at, place, of.1);
                 }
                 let awaited = ends.and_then(|(_, due)| due.awaited);
-                let name = awaited.map(|awaited| self.await_answer(of, awaited, (Span::EMPTY, 0)));
+                let name = awaited.map(|awaited| self.await_reply(of, awaited, (Span::EMPTY, 0)));
                 if name == Some(None) {
                     ends = None;
                 }
@@ -375,7 +375,7 @@ impl<R: EpochRules> OneSided<R> {
             _ => {
                 let (len, bytes) = self.emit_request_of(operation, done, memory, out);
                 let awaited = ReplyPurpose::Result(bytes as u32);
-                let Some(name) = self.await_for(serial, of.0, of.1, awaited, operation.into, done) else {
+                let Some(name) = self.await_reply_for(serial, of.0, of.1, awaited, operation.into, done) else {
                     return RmaTxResult::NoSpace;
                 };
                 (name, len, 0, true)
@@ -480,7 +480,7 @@ impl<R: EpochRules> OneSided<R> {
             place: from,
             len: bytes as u32,
         };
-        let Some(name) = self.await_for(serial, of.0, of.1, awaited, operation.into, done) else {
+        let Some(name) = self.await_reply_for(serial, of.0, of.1, awaited, operation.into, done) else {
             return RmaTxResult::NoSpace;
         };
         if let DeferredAction::Operation { done, .. } = &mut self.windows[at].deferred[place].what {
@@ -494,11 +494,11 @@ impl<R: EpochRules> OneSided<R> {
             return RmaTxResult::Local;
         }
         // Before the flush behind it, which checks whether it was out of bounds.
-        self.ask_now(name, out).map_or(RmaTxResult::Local, RmaTxResult::Packet)
+        self.request_now(name, out).map_or(RmaTxResult::Local, RmaTxResult::Packet)
     }
 
     /// Advances a flush: after all earlier operations, it flushes each touched target, and waits for the replies.
-    fn flush_on(
+    fn advance_flush(
         &mut self,
         at: usize,
         place: usize,
@@ -546,7 +546,7 @@ impl<R: EpochRules> OneSided<R> {
                 self.send_head(at, due, memory, out)
             }
         };
-        let asked = self.questions.asked;
+        let asked = self.origin_requests.asked;
         if !matches!(sent, RmaTxResult::NoSpace)
             && let DeferredAction::Flush { from, number, .. } = &mut self.windows[at].deferred[place].what
         {

@@ -534,7 +534,7 @@ impl Window {
     }
 
     /// Handles a done: a process has completed its access.
-    pub(super) fn take_done<R: EpochRules>(&mut self, source: Rank, rules: R) -> Result<(), MalformedPacket> {
+    pub(super) fn handle_done<R: EpochRules>(&mut self, source: Rank, rules: R) -> Result<(), MalformedPacket> {
         let mut exposures = self
             .epochs
             .iter_mut()
@@ -556,7 +556,7 @@ impl Window {
         Ok(())
     }
 
-    pub(super) fn take_arrived(&mut self, source: Rank) -> Result<(), MalformedPacket> {
+    pub(super) fn handle_arrived(&mut self, source: Rank) -> Result<(), MalformedPacket> {
         let tree = &mut self.tree;
         if !tree.children.contains(&source) || tree.arrived == tree.children.len() {
             return Err(MalformedPacket);
@@ -565,7 +565,7 @@ impl Window {
         Ok(())
     }
 
-    pub(super) fn take_released(&mut self, source: Rank) -> Result<(), MalformedPacket> {
+    pub(super) fn handle_released(&mut self, source: Rank) -> Result<(), MalformedPacket> {
         let is_asked = |epoch: &&mut Epoch| epoch.sort == EpochKind::Fence && epoch.step == EpochState::Requested;
         let epoch = self.epochs.iter_mut().find(is_asked).ok_or(MalformedPacket)?;
         if self.tree.parent != Some(source) {
@@ -657,9 +657,9 @@ impl<R: EpochRules> OneSided<R> {
             EpochKind::Start if epoch.closed.is_none() => EpochAction::Wait,
             EpochKind::Start => window.done_of(self.rules, place, |rank| {
                 let has_left = !window.has_deferred(epoch.serial, Some(rank))
-                    || self.breaks(BrokenRule::DoneBeforeOperations);
+                    || self.is_broken(BrokenRule::DoneBeforeOperations);
                 let has_come = !self.awaits(window.context, Some(rank))
-                    || self.breaks(BrokenRule::DoneBeforeResults);
+                    || self.is_broken(BrokenRule::DoneBeforeResults);
                 has_left && has_come
             }),
             EpochKind::Lock {
@@ -694,12 +694,12 @@ impl<R: EpochRules> OneSided<R> {
         let flush = EpochAction::Send(PendingHead::with_reply(target, PacketKind::Flush, ReplyPurpose::Done));
         let is_left = || {
             let waits = window.has_deferred(epoch.serial, None) || awaits();
-            epoch.closed.is_some() && (!waits || self.breaks(BrokenRule::UnlocksEarly))
+            epoch.closed.is_some() && (!waits || self.is_broken(BrokenRule::UnlocksEarly))
         };
         match epoch.step {
             EpochState::Begun => EpochAction::Send(PendingHead::lock(target, self.wanted_lock(epoch, is_exclusive))),
             EpochState::Requested | EpochState::Urged if window.has(target, PeerFlags::HELD) => EpochAction::Open,
-            EpochState::Requested if self.has_others(epoch) && !self.breaks(BrokenRule::NeverUrges) => {
+            EpochState::Requested if self.has_others(epoch) && !self.is_broken(BrokenRule::NeverUrges) => {
                 EpochAction::Send(PendingHead::lock(target, wire::URGENT))
             }
             EpochState::Open if !is_left() => EpochAction::Wait,
@@ -731,12 +731,12 @@ impl<R: EpochRules> OneSided<R> {
             let locks = matches!(other.sort, EpochKind::Lock { .. } | EpochKind::LockAll);
             locks && other.is_active() && !core::ptr::eq(other, epoch)
         };
-        all.any(is_another) && !self.breaks(BrokenRule::QueuesBeside)
+        all.any(is_another) && !self.is_broken(BrokenRule::QueuesBeside)
     }
 
     fn next_of_lock_all(&self, window: &Window, epoch: &Epoch) -> EpochAction {
         if let Some(target) = window.next_with(PeerFlags::WANTED, 0) {
-            let wish = if self.breaks(BrokenRule::QueuesBeside) {
+            let wish = if self.is_broken(BrokenRule::QueuesBeside) {
                 wire::SHARED
             } else {
                 wire::SHARED_BESIDE
@@ -764,7 +764,7 @@ impl<R: EpochRules> OneSided<R> {
         let tree = &window.tree;
         match epoch.step {
             EpochState::Begun
-                if tree.arrived < tree.children.len() && !self.breaks(BrokenRule::ArrivesAlone) =>
+                if tree.arrived < tree.children.len() && !self.is_broken(BrokenRule::ArrivesAlone) =>
             {
                 EpochAction::Wait
             }
@@ -776,7 +776,7 @@ impl<R: EpochRules> OneSided<R> {
                 if window.has_deferred(epoch.serial, None) {
                     return EpochAction::Wait;
                 }
-                if self.breaks(BrokenRule::ArrivesUnflushed) {
+                if self.is_broken(BrokenRule::ArrivesUnflushed) {
                     return EpochAction::End;
                 }
                 match window.next_with(PeerFlags::TOUCHED, 0) {
@@ -802,7 +802,7 @@ impl<R: EpochRules> OneSided<R> {
             None => 0,
             Some(awaited) => {
                 let into = (Span::EMPTY, 0);
-                match self.await_answer((context, target), awaited, into) {
+                match self.await_reply((context, target), awaited, into) {
                     Some(name) => name,
                     None => return RmaTxResult::NoSpace,
                 }
@@ -838,7 +838,7 @@ impl<R: EpochRules> OneSided<R> {
         let is_closed = epoch.closed.is_some() && epoch.checks && epoch.step == EpochState::Open;
         let is_last =
             || !window.has_deferred_but(last, target) && !self.awaits(window.context, Some(target));
-        if !is_closed || !is_last() && !self.breaks(BrokenRule::EndsWithAny) {
+        if !is_closed || !is_last() && !self.is_broken(BrokenRule::EndsWithAny) {
             return None;
         }
         let granted = || {
@@ -1026,7 +1026,7 @@ impl<R: EpochRules> OneSided<R> {
     /// When the window does not exist.
     pub fn open(&mut self, context: Context, opening: EpochArgs<'_>, told: TicketRef) -> Option<WindowSequence> {
         let at = self.place(context).expect("a window");
-        self.outbox.is_held = false;
+        self.outgoing.is_held = false;
         let window = &mut self.windows[at];
         window.remove_completed();
         let mut members = Vec::new();
@@ -1058,7 +1058,7 @@ impl<R: EpochRules> OneSided<R> {
         let Some(at) = self.place(context) else {
             return;
         };
-        self.outbox.is_held = false;
+        self.outgoing.is_held = false;
         let window = &mut self.windows[at];
         let now = window.serial;
         if let Some(place) = window.epoch_at(epoch) {

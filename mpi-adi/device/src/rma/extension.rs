@@ -16,8 +16,8 @@ use crate::rma::{OneSided, RmaRequest, wire};
 impl<R: ProtocolRules> Adi<R> {
     /// Enables one-sided communication.
     pub fn set_one_sided(&mut self, one_sided: Box<OneSided>) {
-        self.extras.one_sided = Some(one_sided);
-        self.extras.parts.enable(ExtensionId::OneSided, ActiveExtension {
+        self.extensions.one_sided = Some(one_sided);
+        self.extensions.active.enable(ExtensionId::OneSided, ActiveExtension {
                 take: handle_packet,
                 next: write_packet,
             });
@@ -26,9 +26,9 @@ impl<R: ProtocolRules> Adi<R> {
     /// Runs `f` on one-sided communication, if this process has or had windows.
     #[inline]
     pub fn with_one_sided<T>(&mut self, f: impl FnOnce(&mut OneSided) -> T) -> Option<T> {
-        let all = self.extras.one_sided.as_deref_mut()?;
+        let all = self.extensions.one_sided.as_deref_mut()?;
         let result = f(all);
-        self.extras.parts.set_pending(ExtensionId::OneSided, all.due());
+        self.extensions.active.set_pending(ExtensionId::OneSided, all.due());
         Some(result)
     }
 }
@@ -47,8 +47,8 @@ fn handle_packet<R: ProtocolRules>(
         bytes: arrival.bytes,
     };
     let take = |all: &mut OneSided| match class {
-        TrafficClass::Normal => all.take_request(memory, request),
-        TrafficClass::Priority => all.take_answer(memory, request).map(|()| None),
+        TrafficClass::Normal => all.dispatch_request(memory, request),
+        TrafficClass::Priority => all.dispatch_reply(memory, request).map(|()| None),
     };
     adi.with_one_sided(take).unwrap_or(Err(MalformedPacket))
 }

@@ -289,7 +289,7 @@ impl Window {
     }
 
     /// Returns and clears whether an operation of this process was out of bounds at a target.
-    pub fn take_fault(&mut self) -> bool {
+    pub fn reset_fault(&mut self) -> bool {
         core::mem::take(&mut self.is_faulty)
     }
 
@@ -365,9 +365,9 @@ struct TargetReplies {
 pub struct OneSided<R: 'static = AllEpochRules> {
     here: Rank,
     windows: Vec<Window>,
-    outbox: OutgoingPackets,
-    questions: OriginRequests,
-    answers: TargetReplies,
+    outgoing: OutgoingPackets,
+    origin_requests: OriginRequests,
+    target_replies: TargetReplies,
     /// A lock may have become free for a waiting process.
     grants_due: bool,
     /// Epochs or deferred operations may be able to advance.
@@ -383,20 +383,20 @@ pub struct OneSided<R: 'static = AllEpochRules> {
 impl<R: 'static> Hash for OneSided<R> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.windows.hash(state);
-        self.answers
+        self.target_replies
             .cursors
             .iter()
             .for_each(|cursor| cursor.hash(state));
-        self.answers.results.iter().for_each(|one| one.hash(state));
-        self.outbox
+        self.target_replies.results.iter().for_each(|one| one.hash(state));
+        self.outgoing
             .ring
             .iter()
             .for_each(|packet| packet.hash(state));
-        self.outbox.is_held.hash(state);
-        for slot in self.questions.slots.iter().filter(|slot| slot.is_in_use()) {
+        self.outgoing.is_held.hash(state);
+        for slot in self.origin_requests.slots.iter().filter(|slot| slot.is_in_use()) {
             slot.hash(state);
         }
-        (self.grants_due, self.is_due, self.questions.is_refused).hash(state);
+        (self.grants_due, self.is_due, self.origin_requests.is_refused).hash(state);
     }
 }
 
@@ -413,17 +413,17 @@ impl<R: EpochRules> OneSided<R> {
         OneSided {
             here,
             windows: Vec::new(),
-            outbox: OutgoingPackets {
+            outgoing: OutgoingPackets {
                 ring: heapless::Deque::new(),
                 is_held: false,
             },
-            questions: OriginRequests {
+            origin_requests: OriginRequests {
                 slots: [ReplySlot::FREE; SLOTS],
                 to_ask: 0,
                 asked: 0,
                 is_refused: false,
             },
-            answers: TargetReplies {
+            target_replies: TargetReplies {
                 cursors: heapless::Deque::new(),
                 results: heapless::Vec::new(),
             },
@@ -460,7 +460,7 @@ impl<R: EpochRules> OneSided<R> {
 
     /// Returns whether a get in progress reads from this memory.
     pub fn reads(&self, memory: Span) -> bool {
-        self.answers
+        self.target_replies
             .cursors
             .iter()
             .any(|cursor| cursor.is_in(memory))
@@ -475,15 +475,15 @@ impl<R: EpochRules> OneSided<R> {
     /// Returns whether anything is to be sent.
     #[inline]
     pub(crate) fn has_pending_tx(&self) -> bool {
-        !self.outbox.ring.is_empty() || self.has_more_than_packets()
+        !self.outgoing.ring.is_empty() || self.has_more_than_packets()
     }
 
     /// Returns whether anything is to be sent that is in no packet yet.
     #[inline]
     fn has_more_than_packets(&self) -> bool {
-        self.questions.to_ask > 0
-            || !self.answers.results.is_empty()
-            || !self.answers.cursors.is_empty()
+        self.origin_requests.to_ask > 0
+            || !self.target_replies.results.is_empty()
+            || !self.target_replies.cursors.is_empty()
             || self.grants_due
             || self.is_due
     }
@@ -497,10 +497,10 @@ impl<R: EpochRules> OneSided<R> {
     /// Returns and clears whether local state has changed without a packet. A call may wait for just that: a progress
     /// step counts it like a sent packet.
     pub fn reset_moved(&mut self) -> bool {
-        core::mem::take(&mut self.has_moved) && !self.breaks(BrokenRule::MovesUnseen)
+        core::mem::take(&mut self.has_moved) && !self.is_broken(BrokenRule::MovesUnseen)
     }
 
-    fn breaks(&self, flaw: BrokenRule) -> bool {
+    fn is_broken(&self, flaw: BrokenRule) -> bool {
         self.rules.is_broken(flaw)
     }
 
@@ -515,10 +515,10 @@ impl<R: EpochRules> OneSided<R> {
         let mut leaving = None;
         while leaving.is_none() && self.has_pending_tx() {
             leaving = self
-                .next_of_ring(out)
-                .or_else(|| self.next_asked(out))
+                .next_from_ring(out)
+                .or_else(|| self.next_requested(out))
                 .or_else(|| self.next_fetched(out))
-                .or_else(|| self.next_of_cursors(memory, out))
+                .or_else(|| self.next_from_cursors(memory, out))
                 .or_else(|| self.next_grant(out))
                 .or_else(|| self.next_epoch_packet(memory, out));
         }
@@ -554,7 +554,7 @@ impl<R: EpochRules> OneSided<R> {
             place,
             bytes,
         };
-        self.take_request(memory, request)
+        self.dispatch_request(memory, request)
     }
 
     /// Handles a reply of `source`.
@@ -571,7 +571,7 @@ impl<R: EpochRules> OneSided<R> {
             place: None,
             bytes,
         };
-        self.take_answer(memory, answer)
+        self.dispatch_reply(memory, answer)
     }
 
     /// Returns this process's rank.

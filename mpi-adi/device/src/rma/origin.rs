@@ -134,18 +134,18 @@ impl<R: EpochRules> OneSided<R> {
     ///
     /// # Panics
     /// When the window does not exist.
-    pub fn await_answer(
+    pub fn await_reply(
         &mut self,
         of: (Context, Rank),
         awaited: ReplyPurpose,
         into: (Span, usize),
     ) -> Option<u16> {
         let ((window, target), (span, offset)) = (of, into);
-        self.await_for(0, window, target, awaited, span, offset)
+        self.await_reply_for(0, window, target, awaited, span, offset)
     }
 
     /// Allocates a slot for a reply, for a deferred operation.
-    pub(super) fn await_for(
+    pub(super) fn await_reply_for(
         &mut self,
         operation: WindowSequence,
         window: Context,
@@ -155,11 +155,11 @@ impl<R: EpochRules> OneSided<R> {
         offset: usize,
     ) -> Option<u16> {
         let index = self
-            .questions
+            .origin_requests
             .slots
             .iter()
             .position(|slot| slot.awaited.is_none())?;
-        self.outbox.is_held = false;
+        self.outgoing.is_held = false;
         let is_to_ask = matches!(awaited, ReplyPurpose::Data { .. }) && target != self.here;
         // Only a flush reports whether it was in bounds of a window whose extent is unknown here.
         let has_place = matches!(awaited, ReplyPurpose::Data { .. } | ReplyPurpose::Result(_));
@@ -170,7 +170,7 @@ impl<R: EpochRules> OneSided<R> {
         {
             window.touch(target);
         }
-        let slot = &mut self.questions.slots[index];
+        let slot = &mut self.origin_requests.slots[index];
         *slot = ReplySlot {
             awaited: Some(awaited),
             generation: slot.generation.wrapping_add(1),
@@ -180,16 +180,16 @@ impl<R: EpochRules> OneSided<R> {
             span,
             offset,
             come: 0,
-            number: self.questions.asked,
+            number: self.origin_requests.asked,
             operation,
         };
-        self.questions.asked += 1;
-        self.questions.to_ask += u32::from(is_to_ask);
+        self.origin_requests.asked += 1;
+        self.origin_requests.to_ask += u32::from(is_to_ask);
         Some(self.name(index))
     }
 
     pub(super) fn name(&self, index: usize) -> u16 {
-        u16::from(self.questions.slots[index].generation) << INDEX_BITS | index as u16
+        u16::from(self.origin_requests.slots[index].generation) << INDEX_BITS | index as u16
     }
 
     fn index_of(name: u16) -> usize {
@@ -199,7 +199,7 @@ impl<R: EpochRules> OneSided<R> {
     /// Returns the slot with this ID, which waits for a reply of `target`.
     fn slot(&self, name: u16, target: Rank) -> Result<(usize, ReplyPurpose), MalformedPacket> {
         let index = Self::index_of(name);
-        let slot = &self.questions.slots[index];
+        let slot = &self.origin_requests.slots[index];
         match slot.awaited {
             Some(awaited) if self.name(index) == name && slot.target == target => {
                 Ok((index, awaited))
@@ -210,7 +210,7 @@ impl<R: EpochRules> OneSided<R> {
 
     /// Returns whether replies of this window, from `target` if specified, are outstanding.
     pub fn awaits(&self, window: Context, target: Option<Rank>) -> bool {
-        self.questions.slots.iter().any(|slot| {
+        self.origin_requests.slots.iter().any(|slot| {
             slot.awaited.is_some()
                 && slot.window == window
                 && target.is_none_or(|target| slot.target == target)
@@ -219,7 +219,7 @@ impl<R: EpochRules> OneSided<R> {
 
     /// Returns whether replies of this window below `number`, from `target` if specified, are outstanding.
     pub(super) fn awaits_before(&self, number: u64, window: Context, target: Option<Rank>) -> bool {
-        self.questions.slots.iter().any(|slot| {
+        self.origin_requests.slots.iter().any(|slot| {
             slot.awaited.is_some()
                 && slot.number < number
                 && slot.window == window
@@ -232,7 +232,7 @@ impl<R: EpochRules> OneSided<R> {
         let is_for = |slot: &ReplySlot| {
             slot.awaited.is_some() && slot.window == window && slot.operation == operation
         };
-        self.questions.slots.iter().any(is_for)
+        self.origin_requests.slots.iter().any(is_for)
     }
 
     /// Frees the slot of an arrived reply.
@@ -242,16 +242,16 @@ impl<R: EpochRules> OneSided<R> {
             operation,
             awaited,
             ..
-        } = self.questions.slots[index];
-        self.questions.slots[index].awaited = None;
+        } = self.origin_requests.slots[index];
+        self.origin_requests.slots[index].awaited = None;
         self.is_due |= self
             .window(window)
             .is_some_and(|window| !window.epochs.is_empty());
         if operation == 0 {
-            self.questions.is_refused |= is_refused;
+            self.origin_requests.is_refused |= is_refused;
         } else if let Some(ReplyPurpose::Result(len)) = awaited {
             let len = if is_refused { 0 } else { len as usize };
-            self.answered(window, operation, len);
+            self.handle_deferred_reply(window, operation, len);
         }
     }
 
@@ -268,11 +268,11 @@ impl<R: EpochRules> OneSided<R> {
         let target = question.target;
         // The slot emits the request packet itself.
         let is_data = matches!(question.awaited, ReplyPurpose::Data { .. });
-        if target != self.here && !is_data && self.outbox.ring.is_full() {
+        if target != self.here && !is_data && self.outgoing.ring.is_full() {
             return false;
         }
         let of = (window, target);
-        let Some(name) = self.await_answer(of, question.awaited, question.into) else {
+        let Some(name) = self.await_reply(of, question.awaited, question.into) else {
             return false;
         };
         if is_data && target != self.here {
@@ -291,8 +291,8 @@ impl<R: EpochRules> OneSided<R> {
             return true;
         }
         // Cannot fail: the ring buffer is not full.
-        self.outbox.is_held = false;
-        let _ = self.outbox.ring.push_back(packet);
+        self.outgoing.is_held = false;
+        let _ = self.outgoing.ring.push_back(packet);
         true
     }
 
@@ -303,10 +303,10 @@ impl<R: EpochRules> OneSided<R> {
     /// When it exceeds a packet.
     pub fn push(&mut self, (window, target): (Context, Rank), name: u16, bytes: &[u8]) -> bool {
         let packet = RmaPacket::new(target, name, bytes);
-        if self.outbox.ring.push_back(packet).is_err() {
+        if self.outgoing.ring.push_back(packet).is_err() {
             return false;
         }
-        self.outbox.is_held = false;
+        self.outgoing.is_held = false;
         // Packets with a reply require no flush.
         let is_silent = bytes.first().is_some_and(|kind| {
             [PacketKind::Put, PacketKind::Accumulate]
@@ -358,11 +358,11 @@ impl<R: EpochRules> OneSided<R> {
 
     /// Returns and clears whether the last fetch of a long result was rejected and must be repeated.
     pub fn reset_rejected(&mut self) -> bool {
-        core::mem::take(&mut self.questions.is_refused)
+        core::mem::take(&mut self.origin_requests.is_refused)
     }
 
-    pub(super) fn next_of_ring(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
-        let packet = self.outbox.ring.front()?;
+    pub(super) fn next_from_ring(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
+        let packet = self.outgoing.ring.front()?;
         let len = packet.len as usize;
         out[..len].copy_from_slice(&packet.bytes[..len]);
         let leaving = OutgoingPacket {
@@ -372,33 +372,33 @@ impl<R: EpochRules> OneSided<R> {
             len,
         };
         // Already copied; the value is not used.
-        let _ = self.outbox.ring.pop_front();
-        self.outbox.is_held &= !self.outbox.ring.is_empty();
+        let _ = self.outgoing.ring.pop_front();
+        self.outgoing.is_held &= !self.outgoing.ring.is_empty();
         Some(leaving)
     }
 
     /// Emits the request of a get that has not been sent, or was rejected.
-    pub(super) fn next_asked(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
-        if self.questions.to_ask == 0 {
+    pub(super) fn next_requested(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
+        if self.origin_requests.to_ask == 0 {
             return None;
         }
         let index = self
-            .questions
+            .origin_requests
             .slots
             .iter()
             .position(|slot| slot.is_to_ask)?;
-        self.ask(index, out)
+        self.request(index, out)
     }
 
     /// Emits the request of the get with this ID, which has not been sent.
-    pub(super) fn ask_now(&mut self, name: u16, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
-        self.ask(Self::index_of(name), out)
+    pub(super) fn request_now(&mut self, name: u16, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
+        self.request(Self::index_of(name), out)
     }
 
-    fn ask(&mut self, index: usize, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
-        self.questions.to_ask -= 1;
+    fn request(&mut self, index: usize, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
+        self.origin_requests.to_ask -= 1;
         let name = self.name(index);
-        let slot = &mut self.questions.slots[index];
+        let slot = &mut self.origin_requests.slots[index];
         slot.is_to_ask = false;
         let Some(ReplyPurpose::Data { place, len }) = slot.awaited else {
             return None;
@@ -413,7 +413,7 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Handles a reply of another process, and advances local state that it enables.
-    pub(super) fn take_answer(
+    pub(super) fn dispatch_reply(
         &mut self,
         memory: &mut dyn UserMemory,
         answer: RmaRequest<'_>,
@@ -437,11 +437,11 @@ impl<R: EpochRules> OneSided<R> {
             .bytes
             .first_chunk::<ANSWER_BYTES>()
             .ok_or(MalformedPacket)?;
-        let slot = &mut self.questions.slots[index];
+        let slot = &mut self.origin_requests.slots[index];
         match (said, awaited) {
             (ReplyKind::Rejected, ReplyPurpose::Data { .. }) if slot.come == 0 && !slot.is_to_ask => {
                 slot.is_to_ask = true;
-                self.questions.to_ask += 1;
+                self.origin_requests.to_ask += 1;
                 return Ok(());
             }
             (ReplyKind::Rejected, ReplyPurpose::Result(_)) => {
@@ -466,7 +466,7 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Handles a data packet of a get.
-    pub(super) fn take_data(
+    pub(super) fn handle_data(
         &mut self,
         memory: &mut dyn UserMemory,
         source: Rank,
@@ -478,7 +478,7 @@ impl<R: EpochRules> OneSided<R> {
         let (ReplyPurpose::Data { len, .. } | ReplyPurpose::Result(len)) = awaited else {
             return Err(MalformedPacket);
         };
-        let slot = &mut self.questions.slots[index];
+        let slot = &mut self.origin_requests.slots[index];
         // The channel keeps the order.
         let more = u32::try_from(bytes.len()).map_err(|_| MalformedPacket)?;
         if place.offset != slot.come || more > len - slot.come {

@@ -80,26 +80,26 @@ impl<R: EpochRules> OneSided<R> {
             self.act_on_pieces(memory, pieces, &head);
             return true;
         }
-        if self.outbox.is_held
-            && let Some(last) = self.outbox.ring.back_mut()
+        if self.outgoing.is_held
+            && let Some(last) = self.outgoing.ring.back_mut()
             && (last.dest == pieces.target && last.bytes.starts_with(&head))
         {
             let added = pieces.add_to(last, memory);
             // Held only if it has space for a piece of the same size.
-            self.outbox.is_held =
+            self.outgoing.is_held =
                 added > 0 && usize::from(last.len) + PIECE_BYTES + added <= SHORT_BYTES;
         } else {
-            self.outbox.is_held = false;
+            self.outgoing.is_held = false;
         }
         while pieces.len > 0 {
             let mut packet = RmaPacket::new(pieces.target, 0, &head);
-            if self.outbox.ring.is_full() {
+            if self.outgoing.ring.is_full() {
                 return false;
             }
             let added = pieces.add_to(&mut packet, memory);
-            self.outbox.is_held = usize::from(packet.len) + PIECE_BYTES + added <= SHORT_BYTES;
+            self.outgoing.is_held = usize::from(packet.len) + PIECE_BYTES + added <= SHORT_BYTES;
             // Cannot fail: the ring buffer is not full.
-            let _ = self.outbox.ring.push_back(packet);
+            let _ = self.outgoing.ring.push_back(packet);
         }
         if let Some(window) = self.window(pieces.head.window) {
             window.touch(pieces.target);
@@ -127,8 +127,8 @@ impl<R: EpochRules> OneSided<R> {
     pub(crate) fn due(&self) -> PendingPackets {
         if !self.has_pending_tx() {
             PendingPackets::None
-        } else if self.outbox.is_held
-            && self.outbox.ring.len() == 1
+        } else if self.outgoing.is_held
+            && self.outgoing.ring.len() == 1
             && !self.has_more_than_packets()
         {
             PendingPackets::Coalescing

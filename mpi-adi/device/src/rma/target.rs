@@ -73,7 +73,7 @@ impl WindowLock {
 
 impl Window {
     /// Returns the `len` bytes at displacement `place`; `None`: out of bounds.
-    fn at(&self, place: u64, len: usize) -> Option<Span> {
+    fn span_at(&self, place: u64, len: usize) -> Option<Span> {
         if self.exposure.is_withdrawn {
             return None;
         }
@@ -81,30 +81,30 @@ impl Window {
             let [span] = self.exposure.regions[..] else {
                 return None;
             };
-            return part(span, usize::try_from(place).ok()?, len);
+            return sub_span(span, usize::try_from(place).ok()?, len);
         }
         let place = usize::try_from(place).ok()?;
         let from = |span: &Span| {
             let offset = place.checked_sub(span.address())?;
-            part(*span, offset, span.len().checked_sub(offset)?)
+            sub_span(*span, offset, span.len().checked_sub(offset)?)
         };
         // With adjacent regions, several may begin at or before the address: one ends there, and one begins there.
         let mut found = { self.exposure.regions.iter().filter_map(from) }.max_by_key(Span::len)?;
         while found.len() < len {
             found = { self.exposure.regions.iter() }.find_map(|next| found.joined(*next))?;
         }
-        part(found, 0, len)
+        sub_span(found, 0, len)
     }
 
     /// Records that an operation of `origin` was out of bounds, to be reported to it.
-    fn fault(&mut self, origin: Rank) {
+    fn mark_fault(&mut self, origin: Rank) {
         if let Some(flags) = self.flags(origin) {
             flags.set(PeerFlags::FAULT, true);
         }
     }
 
     /// Handles a LOCK of `origin`; returns whether it now holds the lock. A packet notifies it, unless it `is_here`.
-    fn ask_lock(&mut self, origin: Rank, operation: u8, is_here: bool) -> Result<bool, MalformedPacket> {
+    fn request_lock(&mut self, origin: Rank, operation: u8, is_here: bool) -> Result<bool, MalformedPacket> {
         let wish = match operation {
             wire::SHARED => PeerFlags::WAITS_SHARED,
             wire::EXCLUSIVE => PeerFlags::WAITS_EXCLUSIVE,
@@ -140,7 +140,7 @@ impl Window {
 
     /// Handles an urgent LOCK of `origin`: it has requested a shared lock, and may now have others. It may be granted
     /// already.
-    fn urge_lock(&mut self, origin: Rank) -> Result<(), MalformedPacket> {
+    fn queue_lock_first(&mut self, origin: Rank) -> Result<(), MalformedPacket> {
         let flags = self.flags(origin).ok_or(MalformedPacket)?;
         if flags.has(PeerFlags::WAITS_SHARED) {
             flags.set(PeerFlags::WAITS_SHARED, false);
@@ -152,7 +152,7 @@ impl Window {
     }
 
     /// Releases the lock of `origin`.
-    fn give_back(&mut self, origin: Rank) -> Result<(), MalformedPacket> {
+    fn release_lock(&mut self, origin: Rank) -> Result<(), MalformedPacket> {
         let flags = self.flags(origin).ok_or(MalformedPacket)?;
         if !flags.has(PeerFlags::HOLDS) || flags.has(PeerFlags::UNTOLD) {
             return Err(MalformedPacket);
@@ -203,22 +203,22 @@ impl Window {
     }
 }
 
-fn part(span: Span, offset: usize, len: usize) -> Option<Span> {
+fn sub_span(span: Span, offset: usize, len: usize) -> Option<Span> {
     let room = span.len().checked_sub(offset)?;
     (len <= room).then(|| span.part(offset, len))
 }
 
-fn answer(said: ReplyKind, name: u16, bytes: [u8; ANSWER_BYTES]) -> ReplyPacket {
+fn reply(said: ReplyKind, name: u16, bytes: [u8; ANSWER_BYTES]) -> ReplyPacket {
     ReplyPacket {
         handler: wire::ONE_SIDED,
-        argument: said.about(name),
+        argument: said.to_argument(name),
         bytes,
     }
 }
 
 impl<R: EpochRules> OneSided<R> {
     /// Handles a request of another process, and advances local state that it enables.
-    pub(super) fn take_request(
+    pub(super) fn dispatch_request(
         &mut self,
         memory: &mut dyn UserMemory,
         request: RmaRequest<'_>,
@@ -237,7 +237,7 @@ impl<R: EpochRules> OneSided<R> {
         request: RmaRequest<'_>,
     ) -> Result<Option<ReplyPacket>, MalformedPacket> {
         if let Some(place) = request.place {
-            self.take_data(memory, request.source, place, request.bytes)?;
+            self.handle_data(memory, request.source, place, request.bytes)?;
             return Ok(None);
         }
         let (source, name) = (request.source, request.argument);
@@ -248,7 +248,7 @@ impl<R: EpochRules> OneSided<R> {
         }
         match head.kind {
             PacketKind::Put | PacketKind::Accumulate => {
-                self.take_pieces(memory, at, source, head, body)?;
+                self.handle_pieces(memory, at, source, head, body)?;
                 match head.ends {
                     Some(kind) => self.synchronize(at, source, name, RequestHead { kind, ..head }),
                     None => Ok(None),
@@ -257,7 +257,7 @@ impl<R: EpochRules> OneSided<R> {
             PacketKind::Fetch => self.fetch(memory, at, source, name, head, body),
             PacketKind::Compare => self.compare(memory, at, source, name, body),
             PacketKind::Get => self.get(memory, at, source, name, body),
-            PacketKind::Size => Ok(Some(answer(ReplyKind::Result, name, self.size(at)))),
+            PacketKind::Size => Ok(Some(reply(ReplyKind::Result, name, self.size(at)))),
             _ => self.synchronize(at, source, name, head),
         }
     }
@@ -275,22 +275,22 @@ impl<R: EpochRules> OneSided<R> {
         self.is_due |= !window.epochs.is_empty();
         match head.kind {
             PacketKind::Lock if head.operation == wire::URGENT => {
-                window.urge_lock(source)?;
+                window.queue_lock_first(source)?;
                 self.grants_due |= window.lock.waiting > 0;
             }
             PacketKind::Lock => {
                 let is_here = source == self.here;
-                self.grants_due |= window.ask_lock(source, head.operation, is_here)? && !is_here;
+                self.grants_due |= window.request_lock(source, head.operation, is_here)? && !is_here;
             }
             PacketKind::Flush | PacketKind::Unlock => {
                 if head.kind == PacketKind::Unlock {
-                    window.give_back(source)?;
+                    window.release_lock(source)?;
                     self.grants_due |= window.lock.waiting > 0;
                 }
                 let flags = window.flags(source).ok_or(MalformedPacket)?;
                 bytes[0] = flags.has(PeerFlags::FAULT).into();
                 flags.set(PeerFlags::FAULT, false);
-                return Ok(Some(answer(ReplyKind::Result, name, bytes)));
+                return Ok(Some(reply(ReplyKind::Result, name, bytes)));
             }
             PacketKind::Grant => window
                 .flags(source)
@@ -300,15 +300,15 @@ impl<R: EpochRules> OneSided<R> {
                 let peer = window.peer(source).ok_or(MalformedPacket)?;
                 peer.grants = peer.grants.checked_add(1).ok_or(MalformedPacket)?;
             }
-            PacketKind::Complete => window.take_done(source, self.rules)?,
-            PacketKind::Arrived => window.take_arrived(source)?,
-            PacketKind::Released => window.take_released(source)?,
+            PacketKind::Complete => window.handle_done(source, self.rules)?,
+            PacketKind::Arrived => window.handle_arrived(source)?,
+            PacketKind::Released => window.handle_released(source)?,
             _ => return Err(MalformedPacket),
         }
         Ok(None)
     }
 
-    fn take_pieces(
+    fn handle_pieces(
         &mut self,
         memory: &mut dyn UserMemory,
         at: usize,
@@ -321,8 +321,8 @@ impl<R: EpochRules> OneSided<R> {
             let (bytes, rest) = rest.split_at_checked(len).ok_or(MalformedPacket)?;
             body = rest;
             let window = &mut self.windows[at];
-            let Some(span) = window.at(place, len) else {
-                window.fault(source);
+            let Some(span) = window.span_at(place, len) else {
+                window.mark_fault(source);
                 continue;
             };
             if head.kind == PacketKind::Put {
@@ -355,13 +355,13 @@ impl<R: EpochRules> OneSided<R> {
         }
         let mut first = [0; ANSWER_BYTES];
         let window = &mut self.windows[at];
-        let Some(span) = window.at(place, len) else {
-            window.fault(source);
-            return Ok(Some(answer(ReplyKind::Result, name, first)));
+        let Some(span) = window.span_at(place, len) else {
+            window.mark_fault(source);
+            return Ok(Some(reply(ReplyKind::Result, name, first)));
         };
         let is_long = len > ANSWER_BYTES;
-        if is_long && self.answers.results.is_full() {
-            return Ok(Some(answer(ReplyKind::Rejected, name, first)));
+        if is_long && self.target_replies.results.is_full() {
+            return Ok(Some(reply(ReplyKind::Rejected, name, first)));
         }
         let mut bytes = [0; MOST_BYTES];
         memory.read(span, 0, &mut bytes[..len]);
@@ -375,12 +375,12 @@ impl<R: EpochRules> OneSided<R> {
         }
         if !is_long {
             first[..len].copy_from_slice(&bytes[..len]);
-            return Ok(Some(answer(ReplyKind::Result, name, first)));
+            return Ok(Some(reply(ReplyKind::Result, name, first)));
         }
         let target = name.into();
         if source == self.here {
             let place = TargetOffset { target, offset: 0 };
-            self.take_data(memory, source, place, &bytes[..len])?;
+            self.handle_data(memory, source, place, &bytes[..len])?;
             return Ok(None);
         }
         let fetched = FetchResult {
@@ -389,7 +389,7 @@ impl<R: EpochRules> OneSided<R> {
             len: len as u8,
             bytes,
         };
-        self.answers.results.push(fetched).map_err(|_| MalformedPacket)?;
+        self.target_replies.results.push(fetched).map_err(|_| MalformedPacket)?;
         Ok(None)
     }
 
@@ -408,8 +408,8 @@ impl<R: EpochRules> OneSided<R> {
         let (compare, new) = both.split_at(len);
         let mut bytes = [0; ANSWER_BYTES];
         let window = &mut self.windows[at];
-        match window.at(place, len) {
-            None => window.fault(source),
+        match window.span_at(place, len) {
+            None => window.mark_fault(source),
             Some(span) => {
                 memory.read(span, 0, &mut bytes[..len]);
                 if bytes[..len] == *compare {
@@ -417,7 +417,7 @@ impl<R: EpochRules> OneSided<R> {
                 }
             }
         }
-        Ok(Some(answer(ReplyKind::Result, name, bytes)))
+        Ok(Some(reply(ReplyKind::Result, name, bytes)))
     }
 
     fn get(
@@ -432,14 +432,14 @@ impl<R: EpochRules> OneSided<R> {
         let len = u32::from_le_bytes(len.try_into().map_err(|_| MalformedPacket)?);
         let mut bytes = [0; ANSWER_BYTES];
         let window = &mut self.windows[at];
-        let Some(span) = window.at(u64::from_le_bytes(*place), len as usize) else {
-            window.fault(source);
+        let Some(span) = window.span_at(u64::from_le_bytes(*place), len as usize) else {
+            window.mark_fault(source);
             // The get is complete: no data exists.
-            return Ok(Some(answer(ReplyKind::Result, name, bytes)));
+            return Ok(Some(reply(ReplyKind::Result, name, bytes)));
         };
         if len as usize <= ANSWER_BYTES {
             memory.read(span, 0, &mut bytes[..len as usize]);
-            return Ok(Some(answer(ReplyKind::Result, name, bytes)));
+            return Ok(Some(reply(ReplyKind::Result, name, bytes)));
         }
         if source == self.here {
             self.get_here(memory, name, span)?;
@@ -451,9 +451,9 @@ impl<R: EpochRules> OneSided<R> {
             span,
             offset: 0,
         };
-        match self.answers.cursors.push_back(cursor) {
+        match self.target_replies.cursors.push_back(cursor) {
             Ok(()) => Ok(None),
-            Err(_) => Ok(Some(answer(ReplyKind::Rejected, name, bytes))),
+            Err(_) => Ok(Some(reply(ReplyKind::Rejected, name, bytes))),
         }
     }
 
@@ -472,7 +472,7 @@ impl<R: EpochRules> OneSided<R> {
                 target: name.into(),
                 offset: offset as u32,
             };
-            self.take_data(memory, self.here, place, bytes)?;
+            self.handle_data(memory, self.here, place, bytes)?;
         }
         Ok(())
     }
@@ -488,7 +488,7 @@ impl<R: EpochRules> OneSided<R> {
 
     /// Emits the result of a fetch.
     pub(super) fn next_fetched(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
-        let fetched = self.answers.results.pop()?;
+        let fetched = self.target_replies.results.pop()?;
         let len = fetched.len as usize;
         out[..len].copy_from_slice(&fetched.bytes[..len]);
         Some(OutgoingPacket {
@@ -503,12 +503,12 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Emits a packet of the next get in round robin.
-    pub(super) fn next_of_cursors(
+    pub(super) fn next_from_cursors(
         &mut self,
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
     ) -> Option<OutgoingPacket> {
-        let mut cursor = self.answers.cursors.pop_front()?;
+        let mut cursor = self.target_replies.cursors.pop_front()?;
         let offset = cursor.offset as usize;
         let len = (cursor.span.len() - offset).min(DATA_BYTES);
         memory.read(cursor.span, offset, &mut out[..len]);
@@ -519,7 +519,7 @@ impl<R: EpochRules> OneSided<R> {
         cursor.offset += len as u32;
         if (cursor.offset as usize) < cursor.span.len() {
             // Cannot fail: it has just been dequeued.
-            let _ = self.answers.cursors.push_back(cursor);
+            let _ = self.target_replies.cursors.push_back(cursor);
         }
         Some(OutgoingPacket {
             dest: cursor.origin,

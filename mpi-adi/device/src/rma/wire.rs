@@ -197,7 +197,7 @@ pub const NAME_BITS: u32 = 15;
 
 impl ReplyKind {
     /// Returns the argument of a reply.
-    pub fn about(self, name: u16) -> u16 {
+    pub fn to_argument(self, name: u16) -> u16 {
         (self as u16) << NAME_BITS | (name & ((1 << NAME_BITS) - 1))
     }
 
@@ -251,7 +251,7 @@ mod tests {
     fn an_answer_says_what_it_is_and_about_what() {
         for said in [ReplyKind::Result, ReplyKind::Rejected] {
             for name in [0, 5, (1 << NAME_BITS) - 1] {
-                assert_eq!(ReplyKind::from_argument(said.about(name)), (said, name));
+                assert_eq!(ReplyKind::from_argument(said.to_argument(name)), (said, name));
             }
         }
     }

@@ -152,7 +152,7 @@ impl<R: ProtocolRules> Adi<R> {
         fields: &ReplyFields,
     ) {
         let streams = self.sender.stream.is_some_and(|stream| stream.slot == slot);
-        if step == ReplyAction::Send && fields.is(ReplyFields::STREAM) && pending.is(EAGER) {
+        if step == ReplyAction::Send && fields.is(ReplyFields::STREAM) && pending.has_mark(EAGER) {
             if streams {
                 self.requests.set_send_state(slot, SendState::Streaming)
             } else {
@@ -172,8 +172,8 @@ impl<R: ProtocolRules> Adi<R> {
                 .set_send_state(slot, SendState::Held(CancelState::None)),
             ReplyAction::RemainQueued => {}
         }
-        if pending.is(CANCELLED)
-            && let Some(take_back) = self.extras.parts.cancel_send()
+        if pending.has_mark(CANCELLED)
+            && let Some(take_back) = self.extensions.active.cancel_send()
         {
             take_back(self, slot);
         }

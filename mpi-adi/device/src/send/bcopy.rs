@@ -113,7 +113,7 @@ pub struct BcopyPool {
     last_unsent: u8,
     /// Bcopies still to be transmitted.
     unsent: u8,
-    name_bits: GenerationBits,
+    id_bits: GenerationBits,
 }
 
 const _: () = assert!(BCOPY_BYTES <= u8::MAX as usize);
@@ -142,13 +142,13 @@ impl BcopyPool {
             first_unsent: NO_BCOPY,
             last_unsent: NO_BCOPY,
             unsent: 0,
-            name_bits: GenerationBits::new(REQUEST_GENERATION_BITS),
+            id_bits: GenerationBits::new(REQUEST_GENERATION_BITS),
         }
     }
 
     /// Limits the generation bits of IDs, for a model checker.
     pub(crate) fn narrow_ids(&mut self, bits: u32) {
-        self.name_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
+        self.id_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
     }
 
     /// Returns whether no bcopy is in use.
@@ -368,7 +368,7 @@ impl BcopyPool {
         self.used &= !taken;
         while taken != 0 {
             let generation = &mut self.bcopies[taken.trailing_zeros() as usize].generation;
-            *generation = generation.next(self.name_bits);
+            *generation = generation.next(self.id_bits);
             taken &= taken - 1;
         }
         true
@@ -381,7 +381,7 @@ impl BcopyPool {
             self.unlink(id.0);
         }
         self.used &= !(1 << at);
-        self.bcopies[at].generation = self.bcopies[at].generation.next(self.name_bits);
+        self.bcopies[at].generation = self.bcopies[at].generation.next(self.id_bits);
     }
 
     /// Removes a bcopy from those still to be transmitted.

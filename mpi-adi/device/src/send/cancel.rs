@@ -20,8 +20,8 @@ impl<R: ProtocolRules> Adi<R> {
         }
         match self.requests.send(slot).state {
             SendState::Pending(pending) if pending.offer == RtsState::Unanswered => {
-                self.requests.pending_mut(slot).set(CANCELLED, true);
-                self.extras.parts.enable_cancel_send(Self::cancel_send);
+                self.requests.pending_mut(slot).set_mark(CANCELLED, true);
+                self.extensions.active.enable_cancel_send(Self::cancel_send);
             }
             SendState::Pending(pending) => {
                 // A restart requests rejected messages.
@@ -56,7 +56,7 @@ impl<R: ProtocolRules> Adi<R> {
             take: Self::handle_cancelled,
             next: Self::next_cancel,
         };
-        self.extras.parts.enable(ExtensionId::Cancels, part);
+        self.extensions.active.enable(ExtensionId::Cancels, part);
         self.set_cancels_due();
     }
 
@@ -67,7 +67,7 @@ impl<R: ProtocolRules> Adi<R> {
         } else {
             PendingPackets::Now
         };
-        self.extras.parts.set_pending(ExtensionId::Cancels, due);
+        self.extensions.active.set_pending(ExtensionId::Cancels, due);
     }
 
     /// Writes the next CANCEL, to the receiver of a cancelled message that it knows.

@@ -255,7 +255,7 @@ impl PendingQueues {
         let at = self.queue_of(requests, dest);
         let mut pending = PendingSend::new(RtsState::Unsent);
         pending.set_serial(self.destinations[at].serial());
-        pending.set(ACK_DEFERRABLE, send.mode == SendMode::StandardDelayedAck);
+        pending.set_mark(ACK_DEFERRABLE, send.mode == SendMode::StandardDelayedAck);
         send.state = SendState::Pending(pending);
         let id = requests
             .insert(Request::Send(send))
@@ -666,12 +666,12 @@ impl PendingQueues {
         };
         let in_order = prev.is_none_or(|prev| {
             let prev = requests.pending(prev);
-            prev.is(IN_ORDER) && prev.offer == RtsState::Unanswered
+            prev.has_mark(IN_ORDER) && prev.offer == RtsState::Unanswered
         });
         let send = requests.pending_mut(slot);
         debug_assert!(may_send_rts(send.offer));
         send.offer = RtsState::Unanswered;
-        send.set(IN_ORDER, in_order);
+        send.set_mark(IN_ORDER, in_order);
         send.set_transmitted(true);
         let asked = send.requested();
         let flags = RtsFlags {

@@ -215,7 +215,7 @@ impl<R: ProtocolRules> Adi<R> {
     #[cold]
     pub(crate) fn no_memory(&self) -> OutOfMemory {
         OutOfMemory::Requests {
-            live: self.requests.named(),
+            live: self.requests.handle_count(),
         }
     }
 

@@ -29,7 +29,7 @@ impl<R: ProtocolRules> Adi<R> {
         port: &mut P,
         memory: &M,
     ) -> usize {
-        if self.peers.has_pending_restarts() || !self.receiver.cts_due.is_empty() {
+        if self.peers.has_pending_restarts() || !self.receiver.pending_cts.is_empty() {
             self.send_priority_now(port, memory)
         } else {
             0
@@ -52,7 +52,7 @@ impl<R: ProtocolRules> Adi<R> {
                 let header = self.header(wire::RESTART);
                 self.send_bytes(port, TrafficClass::Priority, source, header, bytes);
                 self.stats.restarts_sent += 1;
-            } else if let Some((dest, fields)) = self.next_due_cts() {
+            } else if let Some((dest, fields)) = self.next_pending_cts() {
                 self.send_cts(port, dest, &fields);
                 self.stats.cts_sent += 1;
             } else {
@@ -66,9 +66,9 @@ impl<R: ProtocolRules> Adi<R> {
     /// Transmits delayed acknowledgements; used when no arrival promises a piggyback carrier. Returns the number sent.
     pub(crate) fn send_delayed_acks<P: Port>(&mut self, port: &mut P) -> usize {
         let mut sent = 0;
-        while !self.receiver.deferred.is_empty()
+        while !self.receiver.delayed_acks.is_empty()
             && port.can_inject(TrafficClass::Priority)
-            && let Some(deferred) = self.receiver.deferred.pop()
+            && let Some(deferred) = self.receiver.delayed_acks.pop()
         {
             self.send_cts(port, deferred.source, &deferred.fields());
             self.stats.cts_merged += deferred.count as Count - 1;
@@ -110,7 +110,7 @@ impl<R: ProtocolRules> Adi<R> {
             fill(out);
             return self.send_bytes(port, class, dest, header, out);
         }
-        let sent = tx::short(port, class, self.coord(dest), header, bytes, fill);
+        let sent = tx::send_short(port, class, self.coord(dest), header, bytes, fill);
         assert!(sent, "room was there before it was chosen");
     }
 
@@ -153,9 +153,9 @@ impl<R: ProtocolRules> Adi<R> {
     fn has_other_tx(&self) -> bool {
         self.has_other_requests()
             || self.peers.has_pending_restarts()
-            || !self.receiver.cts_due.is_empty()
+            || !self.receiver.pending_cts.is_empty()
             || self.can_advance_barrier()
-            || self.extras.parts.has_urgent()
+            || self.extensions.active.has_urgent()
     }
 
     /// Transmits the packets of extensions while the injection FIFO has space. Returns the number sent, counting other
@@ -166,7 +166,7 @@ impl<R: ProtocolRules> Adi<R> {
         port: &mut P,
         memory: &mut M,
     ) -> usize {
-        if self.extras.parts.is_idle() {
+        if self.extensions.active.is_idle() {
             0
         } else {
             self.send_extensions_now(port, memory)
@@ -183,7 +183,7 @@ impl<R: ProtocolRules> Adi<R> {
         let mut sent = 0;
         while sent < STEP_PACKETS
             && port.can_inject(TrafficClass::Normal)
-            && let Some(next) = self.extras.parts.packet_writer()
+            && let Some(next) = self.extensions.active.packet_writer()
         {
             match next(self, memory.full_access(), &mut out) {
                 TransmitStep::Idle => break,
@@ -243,14 +243,14 @@ impl<R: ProtocolRules> Adi<R> {
     /// progress step without any arrival sends them, unless [they wait](Adi::delay_acks).
     #[inline]
     pub fn has_delayed_acks(&self) -> bool {
-        !self.receiver.deferred.is_empty()
+        !self.receiver.delayed_acks.is_empty()
     }
 
     /// Sets whether progress steps without arrivals keep delayed acknowledgements for piggybacking; initially they do
     /// not. The host ensures that such acknowledgements do not wait for long.
     #[inline]
     pub fn delay_acks(&mut self, wait: bool) {
-        self.receiver.answers_wait = wait;
+        self.receiver.delays_acks = wait;
     }
 
     /// Returns whether any packet other than a reply is to be transmitted by [`Adi::send_pending`].
@@ -365,8 +365,8 @@ impl<R: ProtocolRules> Adi<R> {
             _ => 0,
         };
         let eager = length > INLINE_BYTES && length <= limit;
-        self.requests.pending_mut(slot).set(EAGER, eager);
-        let is_patient = matches!(data, SendData::Bcopy(_)) || pending.is(ACK_DEFERRABLE);
+        self.requests.pending_mut(slot).set_mark(EAGER, eager);
+        let is_patient = matches!(data, SendData::Bcopy(_)) || pending.has_mark(ACK_DEFERRABLE);
         let rts = Rts {
             context,
             tag,
@@ -380,7 +380,7 @@ impl<R: ProtocolRules> Adi<R> {
                 | flag_if(is_patient, Rts::ACK_DEFERRABLE),
             asked: flags.asked,
         };
-        let bytes = if rts.is(Rts::INLINE) { length } else { 0 };
+        let bytes = if rts.has_flag(Rts::INLINE) { length } else { 0 };
         self.send_rts(port, memory, dest, &rts, data, bytes);
         if eager {
             let transfer = MessageTransfer {
@@ -493,8 +493,8 @@ impl<R: ProtocolRules> Adi<R> {
         let send = self.requests.listed(slot);
         let (dest, data, is_accepted) = (send.dest(), send.send_data(), send.is_streaming());
         let sent = self.push_packets(port, memory, dest, data, &mut transfer);
-        self.sender.stream = (!transfer.is_out()).then_some(EagerStream { slot, transfer });
-        if transfer.is_out() && is_accepted {
+        self.sender.stream = (!transfer.is_complete()).then_some(EagerStream { slot, transfer });
+        if transfer.is_complete() && is_accepted {
             self.finish_send(slot, false);
         }
         sent
@@ -545,7 +545,7 @@ impl<R: ProtocolRules> Adi<R> {
         } else {
             self.push_packets(port, memory, dest, data, &mut transfer)
         };
-        if transfer.is_out() {
+        if transfer.is_complete() {
             self.sender.transfers.remove(&mut self.requests, slot);
             self.finish_send(slot, false);
         } else {

@@ -51,7 +51,7 @@ fn an_answer_goes_with_a_message_the_other_way() {
     let [(_, class, rts)] = &packets[..] else {
         panic!("the offer")
     };
-    rig.wires[1].arrive(*class, rts);
+    rig.wires[1].deliver(*class, rts);
     assert!(rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers));
     assert!(rig.outcome(1, receive).is_some());
     let span = rig.span(vec![9; 40]);
@@ -124,7 +124,7 @@ fn wrong_answers_to_bcopy_sends_move_nothing_or_end_them() {
             header
                 .emit(&mut body, answer.bytes.len())
                 .copy_from_slice(&answer.bytes);
-            rig.wires[0].arrive(TrafficClass::Priority, &body);
+            rig.wires[0].deliver(TrafficClass::Priority, &body);
             rig.step(0);
         }
         let stats = rig.adis[0].stats;

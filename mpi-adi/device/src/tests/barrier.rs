@@ -39,7 +39,7 @@ fn move_this(rig: &mut DeviceFixture, (from, at): (usize, usize)) -> u8 {
         .shape
         .rank(packet.dest)
         .expect("a node") as usize;
-    rig.wires[dest].arrive(packet.class, &packet.body);
+    rig.wires[dest].deliver(packet.class, &packet.body);
     rig.step(dest);
     header.handler
 }
@@ -221,14 +221,14 @@ fn advance(rig: &mut DeviceFixture, node: usize) -> Option<Result<Vec<u8>, ()>> 
             None
         }
         AllreduceStep::Combine(count) => {
-            let values = (0..count).map(|index| adi.value(index).to_vec());
+            let values = (0..count).map(|index| adi.combined_value(index).to_vec());
             let value = values.reduce(|left, right| combined(&left, &right));
-            assert!(adi.value(count).is_empty());
+            assert!(adi.combined_value(count).is_empty());
             adi.set_value(&value.expect("values"));
             rig.step(node);
             None
         }
-        AllreduceStep::Over => Some(Ok(adi.value(0).to_vec())),
+        AllreduceStep::Over => Some(Ok(adi.combined_value(0).to_vec())),
         AllreduceStep::Differ => Some(Err(())),
     }
 }
@@ -424,7 +424,7 @@ fn a_value_has_a_length_that_the_barrier_can_carry() {
     };
     let mut body = vec![0; header.bytes() + VALUE_BYTES + 1];
     header.emit(&mut body, VALUE_BYTES + 1);
-    rig.wires[0].arrive(TrafficClass::Priority, &body);
+    rig.wires[0].deliver(TrafficClass::Priority, &body);
     rig.step(0);
     assert_eq!(rig.adis[0].stats.layer.malformed, 1);
 }
@@ -522,6 +522,6 @@ fn packet(rig: &mut DeviceFixture, to: u32, from: u32, (handler, argument): (u8,
     };
     let mut body = vec![0; header.bytes()];
     header.emit(&mut body, 0);
-    rig.wires[to as usize].arrive(TrafficClass::Priority, &body);
+    rig.wires[to as usize].deliver(TrafficClass::Priority, &body);
     rig.step(to as usize);
 }

@@ -45,7 +45,7 @@ impl QueueFixture {
         let state = ReceiveState::Posted(PostedReceive {
             pattern,
             serial: 0,
-            to_name: false,
+            needs_listing: false,
         });
         self.requests.grow(1).expect("there is room");
         let span = Span::EMPTY;

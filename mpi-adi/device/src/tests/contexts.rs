@@ -51,10 +51,10 @@ fn a_context_of_a_refused_message_is_not_idle() {
 #[test]
 fn requests_of_a_context_are_counted() {
     let mut rig = DeviceFixture::new(2, 4);
-    let count = |rig: &DeviceFixture| rig.adis[1].requests().count_in(0);
+    let count = |rig: &DeviceFixture| rig.adis[1].requests().count_in_context(0);
     let posted: [RequestId; 3] = core::array::from_fn(|_| rig.post(pattern(1), 8).0);
     assert_eq!(count(&rig), 3);
-    assert_eq!(rig.adis[1].requests().count_in(2), 0, "another context");
+    assert_eq!(rig.adis[1].requests().count_in_context(2), 0, "another context");
     rig.adis[1].forget(posted[2]);
     assert_eq!(count(&rig), 2);
     rig.send(0, 1, 8, SendMode::Standard);

@@ -117,11 +117,11 @@ fn what_is_searched_is_counted() {
     // Requests: two completed ones that are still to be tested, and the posted ones.
     let requests = rig.adis[1].requests();
     assert_eq!(
-        (requests.live(), requests.named(), requests.peak()),
+        (requests.live(), requests.handle_count(), requests.peak()),
         (6, 6, 6)
     );
     let adi = &rig.adis[1];
-    let parts = adi.matching().traversals + adi.sender.pending.steps() + adi.peers.steps();
+    let parts = adi.matching().traversals + adi.sender.pending.steps() + adi.peers.search_steps();
     assert_eq!(adi.searched(), parts + adi.stats().named);
 
     // A cancelled synchronous send: its record is searched for among the others.
@@ -141,7 +141,7 @@ fn what_the_queue_and_the_peers_search_is_counted() {
         let adi = &rig.adis[node];
         (
             adi.sender.pending.steps(),
-            adi.peers.steps(),
+            adi.peers.search_steps(),
             adi.stats.named,
         )
     };
@@ -247,7 +247,7 @@ fn a_late_answer_waits_for_room_and_counts_as_something_done() {
     assert!(rig.outcome(0, send).is_some());
     let (packets, _) = rig.injected(0);
     for (dest, class, body) in packets {
-        rig.wires[dest].arrive(class, &body);
+        rig.wires[dest].deliver(class, &body);
     }
     assert!(rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers));
     assert!(rig.outcome(1, receive).is_some());
@@ -311,11 +311,11 @@ fn what_was_asked_for_in_the_name_of_one_source_goes_eagerly_up_to_twice_the_lim
     for (len, eager) in [(500, true), (1000, true), (1001, false)] {
         let mut rig = DeviceFixture::eager(2, 0, 500);
         rig.send(0, 1, len, SendMode::Standard);
-        assert_eq!(rig.offers(0)[0].is(wire::Rts::EAGER), len <= 500);
+        assert_eq!(rig.offers(0)[0].has_flag(wire::Rts::EAGER), len <= 500);
         rig.settle();
         let (receive, _) = rig.post(pattern(1), len);
         rig.moved(1);
-        assert_eq!(rig.offers(0)[0].is(wire::Rts::EAGER), eager, "{len}");
+        assert_eq!(rig.offers(0)[0].has_flag(wire::Rts::EAGER), eager, "{len}");
         rig.settle();
         assert!(rig.outcome(1, receive).is_some());
     }
@@ -325,7 +325,7 @@ fn what_was_asked_for_in_the_name_of_one_source_goes_eagerly_up_to_twice_the_lim
         rig.send(0, 1, len, SendMode::Standard);
         let offer = rig.offers(0)[0];
         assert_eq!(
-            (offer.is(wire::Rts::INLINE), offer.is(wire::Rts::EAGER)),
+            (offer.has_flag(wire::Rts::INLINE), offer.has_flag(wire::Rts::EAGER)),
             (inline, !inline)
         );
     }
@@ -376,7 +376,7 @@ fn an_answer_goes_with_what_it_fits() {
         rig.send(0, 1, 4, SendMode::Standard);
         let (packets, _) = rig.injected(0);
         for (dest, class, body) in packets {
-            rig.wires[dest].arrive(class, &body);
+            rig.wires[dest].deliver(class, &body);
         }
         rig.unlimit(1, TrafficClass::Normal);
         rig.step(1);

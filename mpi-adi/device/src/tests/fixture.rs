@@ -212,7 +212,7 @@ impl DeviceFixture {
 
     /// Limits the packets of `class` that node `node` can inject until they are moved.
     pub(super) fn limit(&mut self, node: usize, class: TrafficClass, packets: usize) {
-        self.wires[node].set_room(class, FifoSpace::Packets(packets));
+        self.wires[node].set_space(class, FifoSpace::Packets(packets));
     }
 
     /// Removes the limit of node `node` for `class`.
@@ -268,7 +268,7 @@ impl DeviceFixture {
     pub(super) fn moved(&mut self, from: usize) -> Vec<SeenPacket> {
         let (packets, seen) = self.injected(from);
         for (dest, class, body) in packets {
-            self.wires[dest].arrive(class, &body);
+            self.wires[dest].deliver(class, &body);
             self.step(dest);
         }
         seen
@@ -283,7 +283,7 @@ impl DeviceFixture {
                 self.wires[from].sent_mut().push(packet);
                 continue;
             }
-            self.wires[dest].arrive(packet.class, &packet.body);
+            self.wires[dest].deliver(packet.class, &packet.body);
             self.step(dest);
         }
     }
@@ -292,7 +292,7 @@ impl DeviceFixture {
     pub(super) fn moved_together(&mut self, from: usize) -> Vec<SeenPacket> {
         let (packets, seen) = self.injected(from);
         for (dest, class, body) in packets {
-            self.wires[dest].arrive(class, &body);
+            self.wires[dest].deliver(class, &body);
         }
         for node in 0..self.adis.len() {
             self.step(node);
@@ -325,7 +325,7 @@ impl DeviceFixture {
                 (0, 0, 0)
             );
             assert_eq!(adi.stats.layer.malformed, 0);
-            assert!(adi.receiver.coming.is_empty());
+            assert!(adi.receiver.eager.is_empty());
             assert_eq!(adi.sender.pending.reserved_entries(), 0);
         }
     }

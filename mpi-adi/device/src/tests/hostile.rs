@@ -39,7 +39,7 @@ fn any_bytes_from_the_network_are_counted_and_move_nothing() {
             body[2..5].copy_from_slice(&[random() as u8 % 2, 0, 0]);
             body[5] = random() as u8 % 2;
         }
-        rig.wires[0].arrive(class, &body);
+        rig.wires[0].deliver(class, &body);
         rig.step(0);
         rig.wires[0].sent_mut().clear();
     }
@@ -73,7 +73,7 @@ fn forge_at(
     let mut body = vec![0; header.bytes() + bytes.len()];
     header.emit(&mut body, bytes.len()).copy_from_slice(bytes);
     let before = rig.adis[to].stats.layer.malformed;
-    rig.wires[to].arrive(class, &body);
+    rig.wires[to].deliver(class, &body);
     rig.step(to);
     rig.adis[to].stats.layer.malformed > before
 }

@@ -79,7 +79,7 @@ fn what_is_offered_out_of_order_is_not_recorded() {
     assert_eq!(rig.moved(2), [Restart { age: 1 }]);
     let offers = rig.offers(0);
     assert_eq!(
-        (offers[0].tag, offers[0].is(wire::Rts::IN_ORDER)),
+        (offers[0].tag, offers[0].has_flag(wire::Rts::IN_ORDER)),
         (2, false)
     );
     rig.send(1, 2, 300, SendMode::Standard);
@@ -115,12 +115,12 @@ fn nothing_is_recorded_behind_a_refusal_under_the_same_age() {
     let (mut packets, _) = rig.injected(0);
     let second = packets.pop().expect("two offers");
     let (dest, class, body) = packets.pop().expect("two offers");
-    rig.wires[dest].arrive(class, &body);
+    rig.wires[dest].deliver(class, &body);
     rig.step(dest);
     let nine = MatchPattern::new(Some(Rank::new(1)), Some(9), 0);
     rig.post(nine, 300);
     let (dest, class, body) = second;
-    rig.wires[dest].arrive(class, &body);
+    rig.wires[dest].deliver(class, &body);
     rig.step(dest);
     assert_eq!(rig.adis[2].region.records(), 0);
     rig.settle();
@@ -139,7 +139,7 @@ fn an_offer_says_whether_all_before_it_was_offered_or_accepted() {
     let in_order = |rig: &DeviceFixture| -> Vec<_> {
         rig.offers(0)
             .iter()
-            .map(|o| o.is(wire::Rts::IN_ORDER))
+            .map(|o| o.has_flag(wire::Rts::IN_ORDER))
             .collect()
     };
     assert_eq!(in_order(&rig), [true; 3]);
@@ -154,7 +154,7 @@ fn an_offer_says_whether_all_before_it_was_offered_or_accepted() {
     let eager: Vec<_> = rig
         .offers(0)
         .iter()
-        .map(|o| (o.is(wire::Rts::EAGER), o.is(wire::Rts::MORE)))
+        .map(|o| (o.has_flag(wire::Rts::EAGER), o.has_flag(wire::Rts::MORE)))
         .collect();
     assert_eq!(eager, [(false, true); 2]);
 }
@@ -218,7 +218,7 @@ fn a_request_for_a_message_that_was_taken_passes_to_the_next() {
         // One step, in which no acknowledgement is delayed yet.
         let (packets, _) = rig.injected(0);
         let (dest, class, body) = packets.into_iter().next().expect("an offer");
-        rig.wires[dest].arrive(class, &body);
+        rig.wires[dest].deliver(class, &body);
         rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers);
         assert!(rig.outcome(1, first).is_some());
         let back = SendTo {
@@ -239,7 +239,7 @@ fn a_request_for_a_message_that_was_taken_passes_to_the_next() {
         assert_eq!(rig.moved(1), [Restart { age: 1 }]);
         assert!(rig.offers(0).is_empty(), "an answer is still to come");
         for (dest, class, body) in packets {
-            rig.wires[dest].arrive(class, &body);
+            rig.wires[dest].deliver(class, &body);
             rig.step(dest);
         }
         let offers: Vec<_> = rig.offers(0).iter().map(|o| o.tag).collect();
@@ -293,7 +293,7 @@ fn a_message_taken_back_before_it_is_offered_again_is_not_offered() {
     let offers: Vec<_> = rig
         .offers(0)
         .iter()
-        .map(|o| (o.tag, o.is(wire::Rts::FOLLOWS), o.is(wire::Rts::MORE)))
+        .map(|o| (o.tag, o.has_flag(wire::Rts::FOLLOWS), o.has_flag(wire::Rts::MORE)))
         .collect();
     assert_eq!(offers, [(3, true, true), (4, false, true)]);
     rig.settle();
@@ -307,7 +307,7 @@ fn a_message_taken_back_before_it_is_offered_again_is_not_offered() {
     let offers: Vec<_> = rig
         .offers(0)
         .iter()
-        .map(|o| (o.tag, o.is(wire::Rts::MORE)))
+        .map(|o| (o.tag, o.has_flag(wire::Rts::MORE)))
         .collect();
     assert_eq!(offers, [(4, false)]);
     rig.settle();
@@ -327,7 +327,7 @@ fn a_restart_that_finds_an_empty_queue_is_closed_by_done() {
     assert!(rig.outcome(0, send).is_some_and(|o| o.cancelled));
     rig.limit(0, TrafficClass::Normal, 0);
     for (dest, class, body) in restart {
-        rig.wires[dest].arrive(class, &body);
+        rig.wires[dest].deliver(class, &body);
         rig.step(dest);
     }
     assert!(!rig.adis[0].is_quiet(), "it owes an answer");
@@ -356,7 +356,7 @@ fn a_source_that_is_done_while_there_is_memory_passes_its_turn_on() {
     rig.step(1);
     rig.settle();
     for (dest, class, body) in restart {
-        rig.wires[dest].arrive(class, &body);
+        rig.wires[dest].deliver(class, &body);
         rig.step(dest);
     }
     assert_eq!(rig.moved(1), [Done]);

@@ -151,8 +151,8 @@ fn what_a_restart_has_room_for_is_counted_off_what_stands_refused() {
         assert_eq!(offers.len(), 1);
         let offer = (
             offers[0].tag,
-            offers[0].is(wire::Rts::MORE),
-            offers[0].is(wire::Rts::FOLLOWS),
+            offers[0].has_flag(wire::Rts::MORE),
+            offers[0].has_flag(wire::Rts::FOLLOWS),
         );
         assert_eq!(offer, (tag + 1, more, false));
         rig.moved(0);
@@ -186,7 +186,7 @@ fn an_offer_says_whether_another_follows() {
     let said: Vec<_> = rig
         .offers(0)
         .iter()
-        .map(|o| (o.tag, o.is(wire::Rts::FOLLOWS)))
+        .map(|o| (o.tag, o.has_flag(wire::Rts::FOLLOWS)))
         .collect();
     assert_eq!(said, [(1, true), (3, true), (4, true), (5, false)]);
     // The same, with no message behind the repeated ones.
@@ -201,7 +201,7 @@ fn an_offer_says_whether_another_follows() {
     let said: Vec<_> = rig
         .offers(0)
         .iter()
-        .map(|o| (o.tag, o.is(wire::Rts::FOLLOWS), o.is(wire::Rts::MORE)))
+        .map(|o| (o.tag, o.has_flag(wire::Rts::FOLLOWS), o.has_flag(wire::Rts::MORE)))
         .collect();
     assert_eq!(said, [(1, true, true), (3, false, true)]);
 }

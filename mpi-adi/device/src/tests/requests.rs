@@ -34,7 +34,7 @@ fn requests_that_are_given_up_are_not_counted_as_the_programs() {
     let mut rig = DeviceFixture::new(2, 8);
     let (kept, _) = rig.post(pattern(1), 4);
     let (given_up, _) = rig.post(pattern(2), 4);
-    let counts = |rig: &DeviceFixture| (rig.adis[1].requests.live(), rig.adis[1].requests.named());
+    let counts = |rig: &DeviceFixture| (rig.adis[1].requests.live(), rig.adis[1].requests.handle_count());
     assert_eq!(counts(&rig), (2, 2));
     rig.adis[1].forget(given_up);
     assert_eq!(counts(&rig), (2, 1));

@@ -85,7 +85,7 @@ impl<R: ProtocolRules> LoneDevice<R> {
                 return;
             }
             for packet in sent {
-                self.wire.arrive(packet.class, &packet.body);
+                self.wire.deliver(packet.class, &packet.body);
             }
         }
     }

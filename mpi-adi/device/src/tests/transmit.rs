@@ -78,13 +78,13 @@ fn transfers_go_on_by_the_ways_that_are_free() {
     }
     // Both are requested.
     let [blocked, free] = [1, 2].map(|rank| rig.adis[0].torus_coord(Rank::new(rank)));
-    rig.wires[0].refuse_runs(Some(blocked));
+    rig.wires[0].reject_runs(Some(blocked));
     rig.moved(1);
     rig.moved(2);
     rig.step(0);
     assert!(!rig.wires[0].sent().is_empty());
     assert!(rig.wires[0].sent().iter().all(|packet| packet.dest == free));
-    rig.wires[0].refuse_runs(None);
+    rig.wires[0].reject_runs(None);
     rig.step(0);
     rig.settle();
     assert!(rig.adis[0].is_quiet());

@@ -27,7 +27,7 @@ impl<H: Home> Window<'_, H> {
     pub fn sweep(&self) -> Result<(), Error> {
         self.with(|state| {
             let is_over =
-                |kept: &Kept<H::Hold>| self.is(WindowCondition::Over(WindowEvent::Done(kept.operation)));
+                |kept: &Kept<H::Hold>| self.is(WindowCondition::Occurred(WindowEvent::Done(kept.operation)));
             // No function of the program and no call runs under this lock, because the device does not call back.
             state.kept.retain(|kept| !is_over(kept).unwrap_or(true));
             Ok(())

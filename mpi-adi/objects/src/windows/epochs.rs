@@ -366,7 +366,7 @@ impl<H: Home> Window<'_, H> {
 
     /// Waits until a closed epoch is complete.
     pub fn wait_closed(&self, target: Option<Rank>, epoch: WindowSequence) -> Result<(), Error> {
-        let finished = self.finish(target, WindowCondition::Over(WindowEvent::Closed(epoch)));
+        let finished = self.finish(target, WindowCondition::Occurred(WindowEvent::Closed(epoch)));
         self.sweep()?;
         finished
     }

@@ -9,7 +9,7 @@ use crate::error::{Class, Error};
 use crate::one_sided::combine;
 use crate::op::Op;
 use crate::process::Env;
-use midplane_device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, boxed, boxed_with, runs};
+use midplane_device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, try_boxed, try_boxed_with, runs};
 use midplane_device::rma::calls::{OneSidedCalls, WindowCall, WindowError};
 use midplane_device::rma::{self, OneSided, WindowPeer};
 
@@ -45,13 +45,13 @@ pub fn no_room<T>(count: usize) -> Error {
 
 /// Moves a value to the program's heap. Fails with [`Error::NoRoom`].
 pub fn make_room<T>(value: T) -> Result<Box<T>, Error> {
-    boxed(value).ok_or(no_room::<T>(1))
+    try_boxed(value).ok_or(no_room::<T>(1))
 }
 
 // Not inlined: it uses kilobytes of stack, free again before the call continues.
 #[inline(never)]
 fn one_sided(here: midplane_device::envelope::Rank) -> Result<Box<OneSided>, Error> {
-    let made = boxed_with(|| OneSided::new(here, combine, runs));
+    let made = try_boxed_with(|| OneSided::new(here, combine, runs));
     made.ok_or(no_room::<OneSided>(1))
 }
 

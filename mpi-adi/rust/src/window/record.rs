@@ -149,7 +149,7 @@ impl Record {
     pub(crate) fn is_over(&self, env: &dyn Env, watched: Watched) -> bool {
         let window = self.comm.record.membership().context;
         let is_over = |watch| {
-            let checked = env.check_window(window, WindowCondition::Over(watch), false);
+            let checked = env.check_window(window, WindowCondition::Occurred(watch), false);
             checked.is_ok_and(|checked| checked.is_true)
         };
         let watch = watched.watch();
@@ -168,7 +168,7 @@ impl Record {
                 _ => self.free(function),
             };
         };
-        call.wait(None, WindowCondition::Over(watch));
+        call.wait(None, WindowCondition::Occurred(watch));
         call.sweep()?;
         if reports { call.faults() } else { Ok(()) }
     }
@@ -225,7 +225,7 @@ impl Record {
         let here = call.here();
         call.wait(None, WindowCondition::Idle);
         let epoch = call.lock((here, true), true, None, false)?;
-        call.wait(Some(here), WindowCondition::Over(WindowEvent::Opened(epoch)));
+        call.wait(Some(here), WindowCondition::Occurred(WindowEvent::Opened(epoch)));
         call.withdraw(true);
         call.wait(None, WindowCondition::Unread(memory));
         Ok(())

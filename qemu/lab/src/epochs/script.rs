@@ -295,7 +295,7 @@ impl Script {
             }
             Call::Fault(window, is_faulty) => {
                 let window = all.window(context(*window));
-                if window.is_some_and(Window::take_fault) != *is_faulty {
+                if window.is_some_and(Window::reset_fault) != *is_faulty {
                     return Err(FAULT);
                 }
                 true

@@ -120,7 +120,7 @@ fn port(case: &Case, rank: u8) -> FakePort {
     let here = shape.coord(rank.into()).expect("a rank of the machine");
     let mut port = FakePort::new(shape, here);
     for class in [TrafficClass::Normal, TrafficClass::Priority] {
-        port.set_room(class, FifoSpace::Packets(0));
+        port.set_space(class, FifoSpace::Packets(0));
     }
     port
 }
@@ -224,7 +224,7 @@ impl Node {
                 node.take(&mut port, priority, &taken);
             }
             Deed::Inject { priority } => {
-                port.set_room(class(priority), FifoSpace::Packets(1));
+                port.set_space(class(priority), FifoSpace::Packets(1));
                 if !node.adi.progress(&mut port, &mut node.bytes) {
                     return None;
                 }
@@ -250,8 +250,8 @@ impl Node {
 
     /// Receives a packet, with space for the reply only.
     fn take(&mut self, port: &mut FakePort, priority: bool, packet: &[u8]) {
-        port.arrive(class(priority), packet);
-        port.set_room(TrafficClass::Priority, FifoSpace::Answer);
+        port.deliver(class(priority), packet);
+        port.set_space(TrafficClass::Priority, FifoSpace::Answer);
         let moved = self.adi.progress(port, &mut self.bytes);
         assert!(
             moved && port.waiting(class(priority)) == 0,
@@ -287,7 +287,7 @@ impl Node {
         let (header, payload) = Header::parse(packet).expect("a packet of the device");
         if header.handler == wire::RTS
             && let Some((rts, [byte, ..])) = Rts::parse(payload)
-            && rts.is(Rts::INLINE)
+            && rts.has_flag(Rts::INLINE)
         {
             return Some((byte % PER_SENDER).into());
         }

@@ -219,7 +219,7 @@ impl<E: MatchingEngine> Both<E> {
         let posted = PostedReceive {
             pattern,
             serial: self.posts,
-            to_name: false,
+            needs_listing: false,
         };
         let request = Request::Receive(ReceiveRequest {
             span: Span::EMPTY,

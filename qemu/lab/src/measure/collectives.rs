@@ -323,7 +323,7 @@ impl Run {
                 let buffers = Buffers {
                     part: self.collective.bytes,
                     given: Vec::new(),
-                    taken: Some(node.adi.value(0).to_vec()),
+                    taken: Some(node.adi.combined_value(0).to_vec()),
                 };
                 if self.collective.is_right(rank, self.list.len(), &buffers) {
                     Ok((true, true))

@@ -24,7 +24,7 @@ use super::limits::FEW_BLOCKS;
 use super::table::Bucket;
 use crate::envelope::MatchPattern;
 use crate::list::LinkStorage;
-use crate::memory::boxed_with;
+use crate::memory::try_boxed_with;
 use crate::memory::region::{Block, Region};
 use crate::ids::BlockIndex;
 use crate::request::{BucketRange, KINDS, KeyHash, pattern_of};
@@ -84,7 +84,7 @@ impl BucketTable {
     fn add_chunk(&mut self) -> bool {
         count_steps(CHUNK);
         let has_room = self.heads.try_reserve(1).is_ok();
-        match boxed_with(|| [[Bucket::EMPTY; 2]; CHUNK]) {
+        match try_boxed_with(|| [[Bucket::EMPTY; 2]; CHUNK]) {
             Some(heads) if has_room => {
                 self.heads.push(heads);
                 true

@@ -84,7 +84,7 @@ impl<E: MatchingEngine> EngineFixture<E> {
         let posted = PostedReceive {
             pattern,
             serial: self.posts,
-            to_name: false,
+            needs_listing: false,
         };
         self.posts += 1;
         let state = ReceiveState::Posted(posted);

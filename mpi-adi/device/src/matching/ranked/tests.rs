@@ -57,7 +57,7 @@ impl<E: MatchingEngine> EngineFixture<E> {
         let state = ReceiveState::Posted(PostedReceive {
             pattern,
             serial: self.posts,
-            to_name: false,
+            needs_listing: false,
         });
         self.posts += 1;
         let span = Span::EMPTY;

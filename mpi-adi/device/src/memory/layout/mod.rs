@@ -541,7 +541,7 @@ impl Layout {
     /// Returns the blocks from byte `inner` of the packed element on. `more` further elements follow it, `stride` bytes
     /// apart.
     #[inline]
-    fn comb(&self, root: &LayoutNode, inner: usize, mut stride: isize, mut more: usize) -> StridedBlocks<'_> {
+    fn strided_blocks(&self, root: &LayoutNode, inner: usize, mut stride: isize, mut more: usize) -> StridedBlocks<'_> {
         let (mut node, mut origin, mut skip) = (root, self.at, inner);
         loop {
             if node.dense {
@@ -630,7 +630,7 @@ impl Layout {
                 done += bytes;
                 continue;
             }
-            let comb = self.comb(root, inner, extent, usize::MAX);
+            let comb = self.strided_blocks(root, inner, extent, usize::MAX);
             let mut origin = element * extent + comb.origin;
             let (mut skip, mut more) = (comb.skip, comb.more);
             loop {

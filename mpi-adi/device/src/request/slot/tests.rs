@@ -41,7 +41,7 @@ fn pending_sends() -> Vec<PendingSend> {
                 send.set_requested(asked);
                 send.set_transmitted(is(2));
                 for (bit, mark) in (3..).zip([IN_ORDER, EAGER, CANCELLED, ACK_DEFERRABLE]) {
-                    send.set(mark, is(bit));
+                    send.set_mark(mark, is(bit));
                 }
                 assert_eq!(send.serial(), u64::MAX - 1);
                 let said = send
@@ -135,11 +135,11 @@ fn receive_states() -> Vec<ReceiveState> {
     ] {
         let pattern = MatchPattern::new(source.map(Rank::new), tag, 9);
         all.push(ReceiveState::Cancelled(pattern));
-        all.extend(BOOLS.map(|to_name| {
+        all.extend(BOOLS.map(|needs_listing| {
             ReceiveState::Posted(PostedReceive {
                 pattern,
                 serial: u64::MAX - 1,
-                to_name,
+                needs_listing,
             })
         }));
     }
@@ -222,10 +222,10 @@ fn a_slot_that_becomes_free_keeps_nothing_but_its_next_generation() {
         entry.fill(Request::Send(bcopy));
         assert!(entry.forget() && !entry.forget() && entry.is_forgotten());
         generations.push(entry.generation());
-        assert!(entry.is(RequestId::new(Slot::new(0), entry.generation())));
+        assert!(entry.has_id(RequestId::new(Slot::new(0), entry.generation())));
         entry.free(None, bits);
         assert!(!entry.is_forgotten() && !entry.is_send());
-        assert!(!entry.is(RequestId::new(Slot::new(0), entry.generation())));
+        assert!(!entry.has_id(RequestId::new(Slot::new(0), entry.generation())));
         entry.fill(Request::Send(send(SendState::Bcopy)));
         assert_eq!(entry.send(), Some(send(SendState::Bcopy)));
         entry.state = SlotState::Free { next: None };

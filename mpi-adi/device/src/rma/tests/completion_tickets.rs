@@ -25,7 +25,7 @@ fn a_fence_tells_of_what_was_before_it() {
         assert_eq!(put.ended(), Some(false), "it has left");
         assert_eq!(closed[origin].ended(), Some(true));
         assert_eq!(closed[1 - origin].ended(), Some(false));
-        assert!(!rig.window(origin).take_fault(), "told once");
+        assert!(!rig.window(origin).reset_fault(), "told once");
         // A process without a ticket checks itself.
         rig.put((origin, epochs[origin], origin), BEYOND);
         for (at, epoch) in epochs.into_iter().enumerate() {
@@ -38,7 +38,7 @@ fn a_fence_tells_of_what_was_before_it() {
             assert!(rig.all[at].open(WINDOW, fence, None).is_some());
         }
         rig.settle();
-        assert!(rig.window(origin).take_fault());
+        assert!(rig.window(origin).reset_fault());
     }
 }
 

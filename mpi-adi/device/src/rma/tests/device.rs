@@ -27,7 +27,7 @@ impl Devices {
                 request_slots: 64,
             };
             let mut adi = Adi::new(config, DeviceMemory::allocate(1024, 2).unwrap()).unwrap();
-            assert!(adi.extras.one_sided.is_none() && !adi.has_async_work());
+            assert!(adi.extensions.one_sided.is_none() && !adi.has_async_work());
             adi.set_one_sided(Box::new(one));
             assert!(adi.has_async_work() && adi.is_quiet() && !adi.has_pending_tx());
             adis.push(adi);
@@ -45,7 +45,7 @@ impl Devices {
         let moved = self.adis[at].progress(&mut self.wires[at], &mut self.buffers[at]);
         let sent = self.wires[at].take_sent();
         for packet in &sent {
-            self.wires[1 - at].arrive(packet.class, &packet.body);
+            self.wires[1 - at].deliver(packet.class, &packet.body);
         }
         (sent.len(), moved)
     }
@@ -59,7 +59,7 @@ fn what_windows_say_leaves_and_comes_in_steps_of_the_device() {
     let into = (Span::model(ORIGIN, 2048), 0);
     let to = (WINDOW, rank(1));
     let begun = all.adis[0].with_one_sided(|one| {
-        one.push(to, 0, &put) && one.await_answer(to, awaited, into).is_some()
+        one.push(to, 0, &put) && one.await_reply(to, awaited, into).is_some()
     });
     assert_eq!(begun, Some(true));
     assert!(all.adis[0].has_pending_tx() && !all.adis[0].is_quiet());
@@ -120,7 +120,7 @@ fn a_step_sends_so_many_packets_of_windows_at_most() {
     for _ in 0..gets {
         let awaited = ReplyPurpose::Data { place: 0, len };
         let get = all.adis[0].with_one_sided(|one| {
-            let name = one.await_answer((WINDOW, rank(1)), awaited, into);
+            let name = one.await_reply((WINDOW, rank(1)), awaited, into);
             name.is_some()
         });
         assert_eq!(get, Some(true));

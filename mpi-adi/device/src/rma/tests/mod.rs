@@ -129,7 +129,7 @@ impl RmaFixture {
             place,
             bytes: &bytes,
         };
-        let answer = self.all[at].take_request(&mut self.buffers[at], request)?;
+        let answer = self.all[at].dispatch_request(&mut self.buffers[at], request)?;
         if let Some(answer) = answer {
             let packet = (rank(at), answer.argument, None, answer.bytes.to_vec());
             self.answers[source.index() as usize].push_back(packet);
@@ -147,7 +147,7 @@ impl RmaFixture {
             place,
             bytes: &bytes,
         };
-        self.all[at].take_answer(&mut self.buffers[at], answer)?;
+        self.all[at].dispatch_reply(&mut self.buffers[at], answer)?;
         Ok(true)
     }
 
@@ -181,7 +181,7 @@ impl RmaFixture {
         let into = (Span::model(ORIGIN, 2048), offset);
         let one = &mut self.all[from];
         let name = one
-            .await_answer((WINDOW, rank(to)), awaited, into)
+            .await_reply((WINDOW, rank(to)), awaited, into)
             .expect("a slot");
         if from == to {
             one.act_on_self(&mut self.buffers[from], name, packet)

@@ -31,15 +31,15 @@ fn what_is_beyond_the_window_changes_nothing_and_a_flush_tells() {
         rig.synchronize(0, 1, PacketKind::Flush, 0);
         rig.settle();
         assert_eq!(rig.buffers[1].0[0], [0; 100]);
-        assert!(rig.window(0).take_fault(), "at {place}");
+        assert!(rig.window(0).reset_fault(), "at {place}");
         rig.synchronize(0, 1, PacketKind::Flush, 0);
         rig.settle();
-        assert!(!rig.window(0).take_fault(), "told once");
+        assert!(!rig.window(0).reset_fault(), "told once");
     }
     rig.all[0]
         .act_on_self(&mut rig.buffers[0], 0, &packet(PacketKind::Put, 0, 99, &[9; 2]))
         .expect("a fault is no contradiction");
-    assert!(rig.window(0).take_fault(), "by oneself");
+    assert!(rig.window(0).reset_fault(), "by oneself");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn gets_come_in_pieces_and_more_than_there_are_cursors_are_asked_for_again() {
         rig.leave(origin);
     }
     while rig.take(0).expect("sound") {}
-    assert_eq!(rig.all[0].answers.cursors.len(), CURSORS);
+    assert_eq!(rig.all[0].target_replies.cursors.len(), CURSORS);
     let refused = |answers: &VecDeque<PacketInFlight>| {
         answers
             .iter()
@@ -221,18 +221,18 @@ fn the_ring_and_the_slots_say_when_they_are_full() {
     for _ in 0..SLOTS {
         assert!(
             rig.all[0]
-                .await_answer((WINDOW, rank(1)), awaited, into)
+                .await_reply((WINDOW, rank(1)), awaited, into)
                 .is_some()
         );
     }
     assert_eq!(
-        rig.all[0].await_answer((WINDOW, rank(1)), awaited, into),
+        rig.all[0].await_reply((WINDOW, rank(1)), awaited, into),
         None
     );
     rig.settle();
     assert!(
         rig.all[0]
-            .await_answer((WINDOW, rank(1)), awaited, into)
+            .await_reply((WINDOW, rank(1)), awaited, into)
             .is_some()
     );
     assert!(rig.all[0].awaits(WINDOW, Some(rank(1))) && !rig.all[0].awaits(WINDOW, Some(rank(0))));
@@ -352,5 +352,5 @@ fn a_get_that_is_deferred_leaves_before_the_flush_behind_it() {
     let kinds = rig.requests[1].iter().map(|packet| packet.3[0]);
     assert!(kinds.eq([PacketKind::Get as u8, PacketKind::Flush as u8]));
     rig.settle();
-    assert!(rig.window(0).take_fault(), "beyond the window");
+    assert!(rig.window(0).reset_fault(), "beyond the window");
 }

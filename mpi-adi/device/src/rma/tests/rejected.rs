@@ -69,9 +69,9 @@ fn answers_and_data_that_are_not_awaited_are_refused() {
     rig.leave(0);
     let name = rig.requests[1][0].1;
     for (source, argument) in [
-        (2, ReplyKind::Result.about(name)),
-        (1, ReplyKind::Rejected.about(name ^ 1)),
-        (1, ReplyKind::Result.about(name ^ 64)),
+        (2, ReplyKind::Result.to_argument(name)),
+        (1, ReplyKind::Rejected.to_argument(name ^ 1)),
+        (1, ReplyKind::Result.to_argument(name ^ 64)),
     ] {
         rig.answers[0].push_back((rank(source), argument, None, vec![0; 16]));
         assert_eq!(rig.hear(0), Err(MalformedPacket));
@@ -107,13 +107,13 @@ fn what_contradicts_a_get_is_refused() {
     let mut rig = RmaFixture::new(2, 64);
     rig.get(0, 1, (0, 40), 0);
     let index = rig.all[0]
-        .questions
+        .origin_requests
         .slots
         .iter()
         .position(origin::ReplySlot::is_in_use);
     let name = rig.all[0].name(index.expect("a slot"));
     let hear = |rig: &mut RmaFixture| {
-        let refused = ReplyKind::Rejected.about(name);
+        let refused = ReplyKind::Rejected.to_argument(name);
         rig.answers[0].push_back((rank(1), refused, None, vec![0; 16]));
         rig.hear(0)
     };

@@ -135,7 +135,7 @@ fn what_is_withdrawn_is_beyond_the_window_until_it_is_given_back() {
         assert!(rig.all[0].push((WINDOW, rank(1)), 0, &packet(PacketKind::Put, 0, 0, &[9; 3])));
         rig.synchronize(0, 1, PacketKind::Flush, 0);
         rig.settle();
-        assert_eq!(rig.window(0).take_fault(), is_withdrawn);
+        assert_eq!(rig.window(0).reset_fault(), is_withdrawn);
         let expected = if is_withdrawn { 0 } else { 9 };
         assert_eq!(rig.buffers[1].0[0][..3], [expected; 3]);
     }

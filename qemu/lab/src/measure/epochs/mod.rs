@@ -90,7 +90,7 @@ impl Process<'_, '_, '_> {
 
     /// MPI_Wait for a nonblocking call.
     fn wait(&self, watch: WindowEvent) {
-        { self.node }.wait_for_window(NOTE, WINDOW, WindowCondition::Over(watch), false);
+        { self.node }.wait_for_window(NOTE, WINDOW, WindowCondition::Occurred(watch), false);
     }
 
     fn open(&self, sort: EpochKind, member: Option<u32>) -> WindowSequence {

@@ -72,7 +72,7 @@ fn with_receives<E: MatchingEngine>(
         let posted = PostedReceive {
             pattern,
             serial: source.into(),
-            to_name: false,
+            needs_listing: false,
         };
         let request = Request::Receive(ReceiveRequest {
             span: Span::EMPTY,

@@ -119,7 +119,7 @@ impl<E: MatchingEngine> Rig<E> {
         let posted = PostedReceive {
             pattern: *pattern,
             serial: self.posts,
-            to_name: false,
+            needs_listing: false,
         };
         let request = Request::Receive(ReceiveRequest {
             span: Span::EMPTY,
