@@ -1,19 +1,19 @@
 //! Network for tests: one node's [`Port`], in which only the test moves packets.
 //!
 //! ```
-//! use msg_layer::fake::Fake;
-//! use msg_layer::{Class, Port};
+//! use msg_layer::fake::FakePort;
+//! use msg_layer::{Port, TrafficClass};
 //! use net_torus::{Coord, Shape};
 //!
 //! let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
 //! let [here, there] = [0, 1].map(|rank| shape.coord(rank).unwrap());
-//! let (mut near, mut far) = (Fake::new(shape, here), Fake::new(shape, there));
-//! assert!(near.inject(Class::Normal, there, 5, |body| body.copy_from_slice(b"hello")));
+//! let (mut near, mut far) = (FakePort::new(shape, here), FakePort::new(shape, there));
+//! assert!(near.inject(TrafficClass::Normal, there, 5, |body| body.copy_from_slice(b"hello")));
 //! for packet in near.take_sent() {
-//!     far.arrive(packet.class, &packet.body);
+//!     far.deliver(packet.class, &packet.body);
 //! }
-//! assert!(far.head(Class::Normal).unwrap().starts_with(b"hello"));
-//! far.pop(Class::Normal);
+//! assert!(far.head(TrafficClass::Normal).unwrap().starts_with(b"hello"));
+//! far.pop(TrafficClass::Normal);
 //! ```
 //!
 //! Injected packets are stored in one list. The test removes them ([`FakePort::take_sent`]), or drops, delays and reorders
@@ -55,7 +55,7 @@ pub enum FifoSpace {
     Packets(usize),
     /// There is space only for the reply to a packet that the caller handles, from the first check for received packets
     /// ([`Port::head`]) until all are dequeued.
-    Answer,
+    ReplyOnly,
 }
 
 /// Queues of a node, without checks.
@@ -77,7 +77,7 @@ impl NodeQueues {
     /// Checks for a reply to the last dequeued request, for which there was space at that time.
     fn has_reply_space(&mut self, class: TrafficClass) -> bool {
         let owes_answer = class == TrafficClass::Priority && core::mem::take(&mut self.owes_answer);
-        owes_answer && self.room[class as usize] == FifoSpace::Answer
+        owes_answer && self.room[class as usize] == FifoSpace::ReplyOnly
     }
 
     fn put(
@@ -112,7 +112,7 @@ impl Port for NodeQueues {
                 let sent = self.sent.iter().filter(|packet| packet.class == class);
                 sent.count() < most
             }
-            FifoSpace::Answer => self.looked.get() && self.arrived.iter().any(|fifo| !fifo.is_empty()),
+            FifoSpace::ReplyOnly => self.looked.get() && self.arrived.iter().any(|fifo| !fifo.is_empty()),
         }
     }
 
@@ -519,7 +519,7 @@ mod tests {
     fn there_is_room_for_the_answer_to_what_is_taken_and_for_nothing_else() {
         for class in [TrafficClass::Normal, TrafficClass::Priority] {
             let mut fake = fake();
-            fake.set_space(TrafficClass::Priority, FifoSpace::Answer);
+            fake.set_space(TrafficClass::Priority, FifoSpace::ReplyOnly);
             let answer = |fake: &mut FakePort| fake.inject(TrafficClass::Priority, THERE, 1, |_| ());
             fake.deliver(class, b"taken");
             assert!(!fake.can_inject(TrafficClass::Priority) && !answer(&mut fake));

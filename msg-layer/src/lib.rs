@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   mpi-adi      isend                                   on_rts, on_data          on_cts, on_ncts ..
-//!                  |                                          ^  | Option<Answer>      ^
-//!   msg-layer    tx::short, tx::Transfer::push          request handlers           reply handlers
+//!                  |                                          ^  | Option<ReplyPacket> ^
+//!   msg-layer    tx::send_short, MessageTransfer::push   request handlers           reply handlers
 //!                  |                                          ^  |                     ^
 //!                  |  Normal                                  |  | Priority            | Priority
 //!   net-torus    injection FIFO -> router -> link ->  reception FIFO            reception FIFO

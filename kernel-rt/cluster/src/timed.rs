@@ -87,7 +87,7 @@ impl Shared<'_> {
 
     /// Charges the searches and copies since the last time.
     pub(super) fn pay(&self, rank: usize, adi: &Adi, memory: &mut Counted, costs: &Costs) {
-        let searched = adi.searched();
+        let searched = adi.search_steps();
         let entries = searched - self.processors[rank].searched.replace(searched);
         let copied = costs.copies(std::mem::take(&mut memory.0) as u64);
         self.spend(rank, entries * costs.search_ns + copied);

@@ -349,7 +349,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Returns the number of queue and table entries visited in sequential searches. It measures the work beyond that
     /// for messages and packets.
-    pub fn searched(&self) -> Count {
+    pub fn search_steps(&self) -> Count {
         self.matching.measures().traversals
             + self.sender.pending.steps()
             + self.peers.search_steps() as Count

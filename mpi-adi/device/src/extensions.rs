@@ -21,17 +21,17 @@ pub(super) enum ExtensionId {
     OneSided,
 }
 
-const PARTS: usize = 2;
+const EXTENSIONS: usize = 2;
 /// Bits of the extensions with packets to transmit now.
-const NOW: u8 = (1 << PARTS) - 1;
-const _: () = assert!(2 * PARTS <= u8::BITS as usize);
+const NOW: u8 = (1 << EXTENSIONS) - 1;
+const _: () = assert!(2 * EXTENSIONS <= u8::BITS as usize);
 /// Handler ID of the first extension's packets.
-const FIRST: u8 = 7;
+const FIRST_HANDLER: u8 = 7;
 
 impl ExtensionId {
     /// Returns the handler ID of the extension's packets.
     pub const fn handler(self) -> u8 {
-        FIRST + self as u8
+        FIRST_HANDLER + self as u8
     }
 }
 
@@ -97,7 +97,7 @@ pub(super) struct ActiveExtension<A> {
 /// The extensions in use, and their pending packets.
 #[derive(Clone, Debug)]
 pub(super) struct ActiveExtensions<A> {
-    in_use: [Option<ActiveExtension<A>>; PARTS],
+    in_use: [Option<ActiveExtension<A>>; EXTENSIONS],
     /// One bit for each extension with packets to transmit. The next higher bits mark packets held for coalescing.
     due: u8,
     /// Set from the first cancelled send without a reply.
@@ -110,7 +110,7 @@ impl<A> ActiveExtensions<A> {
     /// Creates the set with no extension in use.
     pub const fn new() -> Self {
         ActiveExtensions {
-            in_use: [const { None }; PARTS],
+            in_use: [const { None }; EXTENSIONS],
             due: 0,
             take_back: None,
             end_cancelled: None,
@@ -146,10 +146,10 @@ impl<A> ActiveExtensions<A> {
     /// Updates the pending state of an extension.
     pub fn set_pending(&mut self, name: ExtensionId, due: PendingPackets) {
         let bit = 1 << name as u8;
-        self.due &= !(bit | bit << PARTS);
+        self.due &= !(bit | bit << EXTENSIONS);
         self.due |= match due {
             PendingPackets::None => 0,
-            PendingPackets::Coalescing => bit << PARTS,
+            PendingPackets::Coalescing => bit << EXTENSIONS,
             PendingPackets::Now => bit,
         };
     }
@@ -158,7 +158,7 @@ impl<A> ActiveExtensions<A> {
     #[inline]
     pub fn release(&mut self) {
         if self.due > NOW {
-            self.due = self.due & NOW | self.due >> PARTS;
+            self.due = self.due & NOW | self.due >> EXTENSIONS;
         }
     }
 
@@ -176,14 +176,14 @@ impl<A> ActiveExtensions<A> {
 
     /// Returns the transmit function of an extension with a pending packet, held ones included.
     pub fn packet_writer(&self) -> Option<PacketWriter<A>> {
-        let due = self.due | self.due >> PARTS;
+        let due = self.due | self.due >> EXTENSIONS;
         let part = self.in_use.get(due.trailing_zeros() as usize)?;
         part.as_ref().map(|part| part.next)
     }
 
     /// Returns the packet handler for this handler ID.
     pub fn packet_handler(&self, handler: u8) -> Option<PacketHandler<A>> {
-        let place = handler.checked_sub(FIRST)?;
+        let place = handler.checked_sub(FIRST_HANDLER)?;
         let part = self.in_use.get(usize::from(place))?;
         part.as_ref().map(|part| part.take)
     }

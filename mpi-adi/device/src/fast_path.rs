@@ -4,8 +4,8 @@
 //! ```text
 //!   send_fast -------+-- to another process, short: buffered copy (bcopy) -----------> Complete
 //!                    +-- self-send, its receive is posted: from buffer to buffer ----> Complete
-//!                    +-- self-send, other: general self-send (send/oneself) ---------> Complete, Started
-//!                    +-- else -------------------------------------------------------> Not: nothing has changed
+//!                    +-- self-send, other: general self-send (send/self_send) -------> Complete, Started
+//!                    +-- else -------------------------------------------------------> Unavailable: nothing has changed
 //!   receive_fast ----+-- the first match is recorded with all data: frees record ----> Complete, without a request
 //!                    +-- else: general receive --------------------------------------> Started
 //! ```

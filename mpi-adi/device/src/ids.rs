@@ -13,7 +13,7 @@
 //! | a receive as a target | slot, 9 bits of generation | CTS; back in DATA | the receive cannot complete before all its data has arrived, in any order |
 //! | a record as a target | block, 7 bits of generation | CTS; back in DATA | as above: a record with a buffer is not freed while its data is arriving |
 //! | position of a record in the order of arrival, in engines that require it | 31 bits | not transmitted | renumbered, in order, when the numbers are exhausted |
-//! | a receive in a record ([`RecordData::Bound`](crate::memory::region::RecordData::Bound)) | slot, 9 bits | not transmitted | the receive waits for the record |
+//! | a receive in a record ([`RecordData::MatchedBuffer`](crate::memory::region::RecordData::MatchedBuffer)) | slot, 9 bits | not transmitted | the receive waits for the record |
 //! | an incoming eager message | source and its request | EAGER | removed from the list with its last byte, or never inserted; the channel keeps the order |
 //! | the age | 8 bits | RTS, DONE; restarts | one restart is in flight to a source, and only a packet under an age ends it: two ages of a pair are in use at most ([`protocol`](crate::protocol)) |
 //! | count of shared acknowledgements | 8 bits | replies, RTSs of the other direction | at most [`SHARED_ANSWER`](crate::SHARED_ANSWER), fewer than there are bcopies; it counts back from an ID, along a chain that ends at a message without an RTS |

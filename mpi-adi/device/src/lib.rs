@@ -18,10 +18,10 @@
 //!   adi        the device of one process                   config, stats   limits, memory passed in, counters
 //!   progress   progress engine: one bounded step: packets -> handlers -> send/, recv/ -> packets
 //!   interface  the operations for the layers above, and the requirements on the host
-//!   fast_path  operations without a request                at_hand   cached receive of this process's next self-send
+//!   fast_path  operations without a request         self_recv_cache   cached receive of this process's next self-send
 //!   protocol   the protocol's decisions as pure functions; read it first
 //!   send/      sends, RTSs, handlers of replies            recv/   receives, probes, handlers of RTSs
-//!   parts      extensions, linked on first use: cancelled sends, and
+//!   extensions linked on first use: cancelled sends, and
 //!   rma/       one-sided communication
 //!   matching/  PRQ and UMQ         request/   requests     memory/   MPI memory, and the program's buffers
 //! ```
@@ -65,7 +65,7 @@ pub mod matching;
 pub mod memory;
 pub mod ids;
 #[cfg(feature = "micro")]
-mod peer_array;
+mod peer_pages_stub;
 mod extensions;
 mod peer_group;
 #[cfg(not(feature = "micro"))]

@@ -90,9 +90,9 @@ pub(super) const fn members(set: PeerSet) -> &'static [SourceState] {
     match set {
         PeerSet::Waiting => &[RejectedEarlier, Rejected, WildcardQueued],
         PeerSet::WildcardQueued => &[WildcardQueued],
-        PeerSet::RestartDue => &[RestartQueued],
+        PeerSet::RestartPending => &[RestartQueued],
         PeerSet::AskedByWildcards => &[RejectedEarlier, Rejected, Offering, RestartSent],
-        PeerSet::DoneDue => &[],
+        PeerSet::DonePending => &[],
     }
 }
 
@@ -113,7 +113,7 @@ pub(super) const SETS_OF: [u8; 1 << PEER_BITS] = {
 
 /// Returns whether a peer with these bits is in a set.
 const fn is_in(nibble: u8, set: PeerSet) -> bool {
-    if matches!(set, PeerSet::DoneDue) {
+    if matches!(set, PeerSet::DonePending) {
         return nibble & DONE != 0;
     }
     let mut members = members(set);
@@ -146,7 +146,7 @@ impl GroupBits {
     /// Returns the members of `set`: the highest bit of each member's four.
     pub(super) fn marks(&self, set: PeerSet) -> u64 {
         const DONES: u64 = EACH * DONE as u64;
-        if set == PeerSet::DoneDue {
+        if set == PeerSet::DonePending {
             return self.0 & DONES;
         }
         let standings = self.0 & !DONES;

@@ -17,20 +17,20 @@ pub(super) enum PeerSet {
     /// Waiting peers that get a restart for receives from any source in their turn.
     WildcardQueued,
     /// Peers with a pending restart.
-    RestartDue,
+    RestartPending,
     /// Peers whose state changes when a receive from any source is posted.
     AskedByWildcards,
     /// Peers with a pending DONE.
-    DoneDue,
+    DonePending,
 }
 
 impl PeerSet {
     pub(super) const ALL: [PeerSet; 5] = [
         PeerSet::Waiting,
         PeerSet::WildcardQueued,
-        PeerSet::RestartDue,
+        PeerSet::RestartPending,
         PeerSet::AskedByWildcards,
-        PeerSet::DoneDue,
+        PeerSet::DonePending,
     ];
 }
 

@@ -28,7 +28,7 @@ use core::hash::{Hash, Hasher};
 use crate::try_box::try_boxed_slice;
 use crate::envelope::Rank;
 #[cfg(feature = "micro")]
-use crate::peer_array::PeerPages;
+use crate::peer_pages_stub::PeerPages;
 pub use crate::peer_group::{PeerAges, PAGE_PEERS, PREALLOCATED_PAGES, SourceState};
 use crate::peer_group::{GroupBits, DONE, GROUP_PEERS, SETS_OF};
 #[cfg(not(feature = "micro"))]
@@ -448,7 +448,7 @@ impl PeerTable {
         if self.counts([SourceState::RestartQueued]) == 0 {
             return None;
         }
-        let source = self.find(PeerSet::RestartDue, self.due_turn)?;
+        let source = self.find(PeerSet::RestartPending, self.due_turn)?;
         self.due_turn = self.after(source);
         self.set_state(source, SourceState::RestartSent);
         Some((source, self.ages(source).from))
@@ -472,7 +472,7 @@ impl PeerTable {
     }
 
     fn take_first_pending_done(&mut self) -> Option<(Rank, Age)> {
-        let peer = self.find(PeerSet::DoneDue, self.due_turn)?;
+        let peer = self.find(PeerSet::DonePending, self.due_turn)?;
         self.set_nibble(peer, self.nibble(peer) & !DONE);
         self.done -= 1;
         Some((peer, self.ages(peer).to))
@@ -755,7 +755,7 @@ mod tests {
                 let from = random.rand_range(0..size as u32);
                 for set in PeerSet::ALL {
                     let is = |peer: &Rank| match set {
-                        PeerSet::DoneDue => peers.nibble(*peer) & DONE != 0,
+                        PeerSet::DonePending => peers.nibble(*peer) & DONE != 0,
                         _ => members(set).contains(&peers.source_state(*peer)),
                     };
                     let from_there = ranks(size).skip(from as usize).chain(ranks(size));

@@ -40,11 +40,11 @@
 //! flow-control state ([`SourceState`](crate::peers::SourceState)) for each source:
 //!
 //! ```text
-//!   Clear --NCTS--> Refused --receive posted, or memory freed and its turn--> RestartQueued --sent--> RestartSent
+//!   Clear --NCTS--> Rejected -receive posted, or memory freed and its turn--> RestartQueued --sent--> RestartSent
 //!    ^               ^  ^                                                          ^   receive    |
 //!    |               |  +-- NCTS                                                   |   posted     v
 //!    |               |                                                             +-------- RestartSentStale
-//!    +-- RTS or DONE under the new age; flag "more rejected" leads to RefusedEarlier, which waits like Refused
+//!    +-- RTS or DONE under the new age; flag "more rejected" leads to RejectedEarlier, which waits like Rejected
 //! ```
 //! *Offering*: an RTS has announced that another one follows. The source does not wait for memory, since its next RTS
 //! would only become stale. *WildcardQueued*: a receive from any source has been posted. It receives only one message,
@@ -122,7 +122,7 @@ pub trait ProtocolRules: Copy {
         true
     }
 
-    /// A self-send does not overtake a message that waits in the pending send queue ([`oneself`](crate::send)).
+    /// A self-send does not overtake a message that waits in the pending send queue ([`self_send`](crate::send)).
     fn guards_own_queue(self) -> bool {
         true
     }

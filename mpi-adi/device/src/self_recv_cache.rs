@@ -1,11 +1,11 @@
 //! Cached self-receive: the receive of a message that this process is about to send to itself.
 //!
 //! ```text
-//!              keep_at_hand            send_to_hand                 conclude_at_hand
-//!   Named  ------------------> Waits -----------------> Arrived --------------------> Named
-//!     ^                          |                         |
-//!     | begin_at_hand            +-----> put_away <--------+
-//!   Nothing                        a request of the pool, posted or finished; then Nothing
+//!             cache_self_recv            deliver_to_cached          take_completed_cached
+//!   IdReserved -------------> Waiting --------------------> Arrived ---------------------> IdReserved
+//!     ^                          |                             |
+//!     | enable_self_recv_cache   +----> evict_cached_recv <----+
+//!   Empty                          a request of the pool, posted or finished; then Empty
 //! ```
 //! A receive that only this process can send to, and the only one posted, is likely to be followed by that self-send,
 //! and by the call that waits for it. Until any other operation, the cached receive uses no slot of the pool and no

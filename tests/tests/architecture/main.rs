@@ -147,7 +147,7 @@ fn the_device_has_few_operations() {
     let file = root().join("mpi-adi/device/src/interface/mod.rs");
     let text = fs::read_to_string(file).expect("the interface");
     let (_, rest) = text
-        .split_once("\npub trait Device: Enter {\n")
+        .split_once("\npub trait Device: EnterDevice {\n")
         .expect("the trait");
     let (operations, _) = rest.split_once("\n}\n").expect("its end");
     let count = { operations.lines() }
@@ -186,7 +186,7 @@ fn the_devices_parts_are_small() {
             }
         }
     }
-    let known = ["Cubes", "Destination", "Stats"].map(String::from);
+    let known = ["Cubes", "Destination", "DeviceStats"].map(String::from);
     assert_eq!(great, BTreeSet::from(known));
 }
 

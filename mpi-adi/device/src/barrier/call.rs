@@ -85,7 +85,7 @@ impl BarrierAllreduce {
         loop {
             match adi.allreduce_step() {
                 AllreduceStep::Wait => return None,
-                AllreduceStep::Differ => {
+                AllreduceStep::Mismatch => {
                     let differ = adi.barrier_mismatch().unwrap_or(BarrierMismatch::Values);
                     return Some(AllreduceProgress::Mismatch(differ));
                 }
@@ -98,7 +98,7 @@ impl BarrierAllreduce {
                         return Some(AllreduceProgress::Combine);
                     }
                 }
-                AllreduceStep::Over => {
+                AllreduceStep::Done => {
                     self.result.write(kernel.memory(), adi.combined_value(0));
                     return Some(AllreduceProgress::Done);
                 }

@@ -25,7 +25,7 @@
 //! operation has to be commutative.
 //!
 //! Values of different lengths are a program error. The process that detects it stops combining and announces the
-//! mismatch instead of a value. Each process still completes the barrier and is notified ([`AllreduceStep::Differ`],
+//! mismatch instead of a value. Each process still completes the barrier and is notified ([`AllreduceStep::Mismatch`],
 //! [`Adi::barrier_mismatch`]).
 //!
 //! # The last barrier
@@ -113,9 +113,9 @@ pub enum AllreduceStep {
     /// device, followed by [`Adi::set_value`] with the result.
     Combine(usize),
     /// None: [`Adi::combined_value`] 0 is the result, and the process is out of the barrier.
-    Over,
+    Done,
     /// None: the calls do not match ([`Adi::barrier_mismatch`]), and the process is out of the barrier.
-    Differ,
+    Mismatch,
 }
 
 impl<R: ProtocolRules> Adi<R> {
@@ -193,8 +193,8 @@ impl<R: ProtocolRules> Adi<R> {
         }
         match (self.leave_barrier(), self.barrier_mismatch()) {
             (false, _) => AllreduceStep::Wait,
-            (true, Some(_)) => AllreduceStep::Differ,
-            (true, None) => AllreduceStep::Over,
+            (true, Some(_)) => AllreduceStep::Mismatch,
+            (true, None) => AllreduceStep::Done,
         }
     }
 
@@ -299,7 +299,7 @@ impl<R: ProtocolRules> Adi<R> {
         match (dimension..3)
             .find(|&dimension| self.identity.shape.extents()[usize::from(dimension)] > 2)
         {
-            Some(dimension) => BarrierStage::Telling(dimension, AnnounceScope::Group, 0),
+            Some(dimension) => BarrierStage::Announcing(dimension, AnnounceScope::Group, 0),
             None => BarrierStage::Releasing(3),
         }
     }
@@ -309,7 +309,7 @@ impl<R: ProtocolRules> Adi<R> {
         match origin {
             PacketOrigin::Pair(dimension) => self.pair_stage_from(dimension + 1),
             PacketOrigin::Line(dimension, AnnounceScope::Group) => {
-                BarrierStage::Telling(dimension, AnnounceScope::Line, 0)
+                BarrierStage::Announcing(dimension, AnnounceScope::Line, 0)
             }
             PacketOrigin::Line(dimension, AnnounceScope::Line) => self.line_stage_from(dimension + 1),
         }
@@ -345,7 +345,7 @@ impl<R: ProtocolRules> Adi<R> {
     fn waits_for_packets(&self) -> bool {
         let (origin, expected) = match self.barrier.state.stage {
             BarrierStage::Gathering(dimension) => (PacketOrigin::Pair(dimension), 1),
-            BarrierStage::Hearing(dimension, circle) => {
+            BarrierStage::Collecting(dimension, circle) => {
                 let origin = PacketOrigin::Line(dimension, circle);
                 (origin, self.expected_packets(origin))
             }
@@ -427,15 +427,15 @@ impl<R: ProtocolRules> Adi<R> {
                 BarrierStage::Waiting
             }
             BarrierStage::Gathering(dimension) => self.count_received(PacketOrigin::Pair(dimension), 1)?,
-            BarrierStage::Telling(dimension, circle, 2) => BarrierStage::Hearing(dimension, circle),
-            BarrierStage::Telling(dimension, circle, packet) => {
+            BarrierStage::Announcing(dimension, circle, 2) => BarrierStage::Collecting(dimension, circle),
+            BarrierStage::Announcing(dimension, circle, packet) => {
                 let (direction, hops) = self.line_position(dimension).hops(circle)[usize::from(packet)];
                 let is_odd = if self.barrier.state.is_odd { IS_ODD } else { 0 };
                 let is_line = if circle == AnnounceScope::Line { IS_LINE } else { 0 };
                 self.announce(port, direction, hops, TELL, u16::from(dimension) | is_odd | is_line)?;
-                BarrierStage::Telling(dimension, circle, packet + 1)
+                BarrierStage::Announcing(dimension, circle, packet + 1)
             }
-            BarrierStage::Hearing(dimension, circle) => {
+            BarrierStage::Collecting(dimension, circle) => {
                 let origin = PacketOrigin::Line(dimension, circle);
                 self.count_received(origin, self.expected_packets(origin))?
             }

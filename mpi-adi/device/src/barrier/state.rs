@@ -18,9 +18,9 @@ pub(crate) enum BarrierStage {
     Waiting,
     /// Announces its arrival to this circle of its line in this dimension. The last field is the next packet: 0 up, 1
     /// down.
-    Telling(u8, AnnounceScope, u8),
+    Announcing(u8, AnnounceScope, u8),
     /// Has sent its announcements, and waits for those of the others.
-    Hearing(u8, AnnounceScope),
+    Collecting(u8, AnnounceScope),
     /// The values of this origin have been received. The program has to combine them with this process's own.
     Combining(PacketOrigin),
     /// RELEASE is still to be sent to the second nodes of its pairs, in the dimensions below this one.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   mpi/, c/, rust/  -- Device: operations, plain data in and out -->  interface/
-//!                                                                          |  Enter: one call, interrupts disabled
+//!                                                                          |  EnterDevice: one call, interrupts disabled
 //!                                                              a host: node, Linux process, simulated node
 //!                                                                          |
 //!                                                                         Adi

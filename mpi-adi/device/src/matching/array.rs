@@ -103,7 +103,7 @@ impl ByRank for RankTables {
     }
 
     #[inline]
-    fn most_records(&self) -> u32 {
+    fn max_records(&self) -> u32 {
         u32::MAX
     }
 

@@ -10,7 +10,7 @@ use crate::memory::region::Region;
 use crate::ids::BlockIndex;
 
 /// Count of available sequence numbers: a record's [word](Region::word) contains one and the [`LINEAR`] flag.
-pub(super) const MOST_NUMBERS: u32 = 1 << 31;
+pub(super) const MAX_NUMBERS: u32 = 1 << 31;
 /// Flag in a record's word: the record is in a linear queue. It is the lowest bit, so words compare as their sequence
 /// numbers do.
 const LINEAR: u32 = 1;
@@ -74,7 +74,7 @@ impl SequenceNumbers {
 
     /// Sets the limit. If it is below the number of records, every arrival renumbers them.
     pub fn set_limit(&mut self, limit: u32) {
-        self.limit = limit.min(MOST_NUMBERS);
+        self.limit = limit.min(MAX_NUMBERS);
     }
 
     /// Checks whether the numbers are exhausted.
@@ -207,8 +207,8 @@ mod tests {
 
     #[test]
     fn every_number_fits_its_word() {
-        let mut numbers = SequenceNumbers::new(MOST_NUMBERS);
-        numbers.next = MOST_NUMBERS - 1;
+        let mut numbers = SequenceNumbers::new(MAX_NUMBERS);
+        numbers.next = MAX_NUMBERS - 1;
         assert!(!numbers.is_exhausted());
         let last = numbers.next_number();
         assert!(numbers.is_exhausted());
@@ -269,8 +269,8 @@ mod tests {
             ArrivalTicket { number, is_linear }.put(&mut region, at);
         }
         let before = lists;
-        let mut numbers = SequenceNumbers::new(MOST_NUMBERS);
-        numbers.next = MOST_NUMBERS;
+        let mut numbers = SequenceNumbers::new(MAX_NUMBERS);
+        numbers.next = MAX_NUMBERS;
         renumber(
             &mut region,
             &mut numbers,

@@ -108,7 +108,7 @@ enum ParameterSetState {
     /// The first call is being measured.
     Profiling(CallProfile),
     /// The number of queues has been determined.
-    Settled {
+    Fixed {
         context: Context,
         /// Serial of the first element that is not in the profiling queue because of this set.
         since: SequenceNumber,
@@ -204,7 +204,7 @@ impl<I: QueueElement> CollectiveQueues<I> {
         let queue =
             operation.and_then(
                 |operation| match self.sets[place(operation, pattern.context())] {
-                    ParameterSetState::Settled { context, since }
+                    ParameterSetState::Fixed { context, since }
                         if context == pattern.context() && since <= serial =>
                     {
                         let there = self.levels(operation).take_while(|at| at.since <= serial);
@@ -238,7 +238,7 @@ impl<I: QueueElement> CollectiveQueues<I> {
         if profile.context == context
             && let Some(wanted) = profile.wanted(source)
         {
-            *set = ParameterSetState::Settled {
+            *set = ParameterSetState::Fixed {
                 context,
                 since: serial,
             };
@@ -353,7 +353,7 @@ impl<I: QueueElement> ElementQueues<I> for CollectiveQueues<I> {
             let set = &mut self.sets[place(operation, context)];
             match set {
                 ParameterSetState::Profiling(CallProfile { context: its, .. })
-                | ParameterSetState::Settled { context: its, .. }
+                | ParameterSetState::Fixed { context: its, .. }
                     if *its == context =>
                 {
                     *set = ParameterSetState::Free;
@@ -371,7 +371,7 @@ impl<I: QueueElement> ElementQueues<I> for CollectiveQueues<I> {
     fn marks_mut(&mut self) -> impl Iterator<Item = &mut SequenceNumber> {
         let levels = &mut self.levels[..usize::from(self.made)];
         let sets = self.sets.iter_mut().filter_map(|set| match set {
-            ParameterSetState::Settled { since, .. } => Some(since),
+            ParameterSetState::Fixed { since, .. } => Some(since),
             _ => None,
         });
         levels.iter_mut().map(|level| &mut level.since).chain(sets)

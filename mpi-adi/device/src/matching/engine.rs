@@ -123,10 +123,10 @@ pub struct OutOfSpace;
 ///
 /// | operation | calls |
 /// |---|---|
-/// | start a receive | [`take`](Matching::take_match), then [`post`](Matching::post) if nothing matched |
-/// | message arrival | [`arrive`](Matching::match_incoming); then [`unpost`](Matching::unpost), or [`record`](Matching::record) if the message is recorded |
+/// | start a receive | [`take_match`](Matching::take_match), then [`post`](Matching::post) if nothing matched |
+/// | message arrival | [`match_incoming`](Matching::match_incoming); then [`unpost`](Matching::unpost), or [`record`](Matching::record) if the message is recorded |
 /// | probe | [`probe`](Matching::probe) |
-/// | matched probe | [`take`](Matching::take_match) |
+/// | matched probe | [`take_match`](Matching::take_match) |
 /// | cancel a posted receive | [`unpost`](Matching::unpost) |
 /// | cancel a sent message, regardless of its record | [`find_record`](Matching::find_record), then [`unrecord`](Matching::unrecord) |
 /// | create and free a communicator | [`open`](Matching::open), [`context_is_idle`](Matching::context_is_idle) |
@@ -168,7 +168,7 @@ pub trait Matching: BoxedCopy + fmt::Debug + Send {
     }
 
     /// Removes [that receive](Matching::first_posted), which matched a message. `next` was linked after it. Replaces
-    /// the calls [`arrive`](Matching::match_incoming) and [`unpost`](Matching::unpost).
+    /// the calls [`match_incoming`](Matching::match_incoming) and [`unpost`](Matching::unpost).
     fn take_first(&mut self, requests: &mut RequestPool, next: Option<Slot>) {
         let _ = (requests, next);
         unreachable!("an engine that knows of no first receive")

@@ -9,7 +9,7 @@
 use core::fmt::Debug;
 use core::hash::{Hash, Hasher};
 
-use super::arrivals::{MOST_NUMBERS, SequenceNumbers, renumber};
+use super::arrivals::{MAX_NUMBERS, SequenceNumbers, renumber};
 use super::engine::{Matching, MatchingEngine, MatchingStats};
 use super::queues::{QueueElement, ElementQueues, QueueSearch};
 use crate::envelope::{Context, Envelope, MatchPattern};
@@ -182,7 +182,7 @@ impl<D: SplitDesign> MatchingEngine for SplitEngine<D> {
         Some(SplitEngine {
             posted: ElementQueues::new(peers)?,
             unexpected: ElementQueues::new(peers)?,
-            numbers: SequenceNumbers::new(MOST_NUMBERS),
+            numbers: SequenceNumbers::new(MAX_NUMBERS),
             measures: MatchingStats::default(),
         })
     }

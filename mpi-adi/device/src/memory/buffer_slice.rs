@@ -1,8 +1,8 @@
-//! Areas: subranges of the program's plain or typed buffers, for code that processes a buffer piecewise.
+//! Buffer slices: subranges of the program's plain or typed buffers, for code that processes a buffer piecewise.
 
 use crate::memory::{Span, TypedElements, UserMemory};
 
-/// A range of bytes of a program's buffer. A span alone cannot express an offset in a typed buffer, so the area stores
+/// A range of bytes of a program's buffer. A span alone cannot express an offset in a typed buffer, so the slice stores
 /// it separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BufferSlice {

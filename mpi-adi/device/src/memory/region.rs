@@ -78,7 +78,7 @@ pub enum RecordData {
         received: u32,
     },
     /// A buffer whose message already matches a receive. The record is in no queue.
-    Bound {
+    MatchedBuffer {
         /// Bytes received.
         received: u32,
         /// The receive that waits for the remaining bytes.
@@ -102,7 +102,7 @@ impl UnexpectedRecord {
     #[inline]
     fn blocks(&self) -> u32 {
         1 + match self.holding {
-            RecordData::Buffer { .. } | RecordData::Bound { .. } => buffer_blocks(self.length),
+            RecordData::Buffer { .. } | RecordData::MatchedBuffer { .. } => buffer_blocks(self.length),
             RecordData::None { .. } => 0,
         }
     }
@@ -117,7 +117,7 @@ impl UnexpectedRecord {
             holding: match block[field::KIND] {
                 KIND_NOTHING => RecordData::None { sender: data },
                 KIND_BUFFER => RecordData::Buffer { received: data },
-                KIND_BOUND => RecordData::Bound {
+                KIND_BOUND => RecordData::MatchedBuffer {
                     received: data,
                     receive: RequestId(get(block, field::PREV_OR_RECEIVE)),
                 },
@@ -726,7 +726,7 @@ fn encode_data(holding: RecordData) -> (u8, u32, Option<u32>) {
     match holding {
         RecordData::None { sender } => (KIND_NOTHING, sender, None),
         RecordData::Buffer { received } => (KIND_BUFFER, received, None),
-        RecordData::Bound { received, receive } => (KIND_BOUND, received, Some(receive.0)),
+        RecordData::MatchedBuffer { received, receive } => (KIND_BOUND, received, Some(receive.0)),
     }
 }
 
@@ -763,10 +763,10 @@ impl Hash for Region {
                 let block = BlockIndex::new(base + index as u32);
                 let record = self.record(block).expect("a taken run's record");
                 at = index + 1;
-                if let RecordData::Buffer { .. } | RecordData::Bound { .. } = record.holding {
+                if let RecordData::Buffer { .. } | RecordData::MatchedBuffer { .. } = record.holding {
                     at += buffer_blocks(record.length) as usize;
                 }
-                if let RecordData::Bound { .. } = record.holding {
+                if let RecordData::MatchedBuffer { .. } = record.holding {
                     self.hash_record(block, state);
                 }
             }
@@ -787,7 +787,7 @@ impl Region {
         let received = match record.holding {
             RecordData::None { .. } => return record.hash(state),
             RecordData::Buffer { received } => received,
-            RecordData::Bound { received, receive } => {
+            RecordData::MatchedBuffer { received, receive } => {
                 receive.hash(state);
                 received
             }
@@ -893,7 +893,7 @@ mod tests {
         assert_eq!(record.holding, RecordData::Buffer { received: 0 });
         for holding in [
             RecordData::None { sender: 77 },
-            RecordData::Bound {
+            RecordData::MatchedBuffer {
                 received: 12,
                 receive: RequestId(4),
             },

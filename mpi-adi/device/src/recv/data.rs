@@ -75,7 +75,7 @@ impl<R: ProtocolRules> Adi<R> {
         let record = self.region.record(at).ok_or(MalformedPacket)?;
         let (received, bound) = match record.holding {
             RecordData::Buffer { received } => (received, None),
-            RecordData::Bound { received, receive } => (received, Some(receive)),
+            RecordData::MatchedBuffer { received, receive } => (received, Some(receive)),
             RecordData::None { .. } => return Err(MalformedPacket),
         };
         let mut landing = Reassembly {
@@ -96,7 +96,7 @@ impl<R: ProtocolRules> Adi<R> {
                 self.copy_buffered(memory, receive.slot(), matched, at);
             }
             Some(receive) => {
-                let bound = RecordData::Bound { received, receive };
+                let bound = RecordData::MatchedBuffer { received, receive };
                 self.region.set_holding(at, bound);
             }
             None => self.region.set_holding(at, RecordData::Buffer { received }),

@@ -3,12 +3,12 @@
 //! A message of a matched probe is a receive without a buffer yet. It *holds* the message in place until `mrecv`:
 //!
 //! ```text
-//!   improbe --+-- a record without data -----------> Stopped: the sender keeps the data, the record is freed
-//!             +-- a record with a buffer ----------> Kept: in its record, which may still be filling
+//!   improbe --+-- a record without data -----------> MprobeHeld: the sender keeps the data, the record is freed
+//!             +-- a record with a buffer ----------> MprobeBuffered: in its record, which may still be filling
 //!             +-- a rejected message is noted -----> Posted, for exactly that envelope ("fetching")
 //!                                                       | RTS; the reply is NCTSD
-//!                                                       +--> Stopped
-//!   mrecv   --+-- Stopped ----> CtsDue --> ...         +-- Kept ----> Bound, or Done immediately
+//!                                                       +--> MprobeHeld
+//!   mrecv   --+-- MprobeHeld --> CtsPending --> ...    +-- MprobeBuffered --> Buffering, or Done immediately
 //! ```
 //! NCTSD is "not clear to send data". So a held message uses MPI memory only if it did before, and memory for a single
 //! record is enough to hold any number of messages.
@@ -76,7 +76,7 @@ impl<R: ProtocolRules> Adi<R> {
             let (coming, is_free) = match record.holding {
                 RecordData::None { sender } => (RecvData::MprobeHeld { sender }, true),
                 RecordData::Buffer { .. } => (RecvData::MprobeBuffered { at }, false),
-                RecordData::Bound { .. } => unreachable!("a bound record is in no queue"),
+                RecordData::MatchedBuffer { .. } => unreachable!("a bound record is in no queue"),
             };
             let state = ReceiveState::Matched(matched, coming);
             let id = self.insert_held(state).map_err(|_| none)?;

@@ -4,7 +4,7 @@
 //!   post      the program's receives and probes                      restart   restarts to rejected sources
 //!   cancel    cancellation of receives
 //!   arrive    handlers of RTSs: match, record or reject; the reply   data      handlers of data packets
-//!   matched   matched probes                     probe, eager, deferred        their data structures
+//!   matched   matched probes                     probe, eager, delayed_ack     their data structures
 //! ```
 #![forbid(unsafe_code)]
 

@@ -181,13 +181,13 @@ impl<R: ProtocolRules> Adi<R> {
             RecordData::Buffer { received } => {
                 self.requests
                     .set_receive_state(slot, ReceiveState::Matched(matched, RecvData::Buffering));
-                let bound = RecordData::Bound {
+                let bound = RecordData::MatchedBuffer {
                     received,
                     receive: id,
                 };
                 self.region.set_holding(at, bound);
             }
-            RecordData::Bound { .. } => unreachable!("a bound record is in no queue"),
+            RecordData::MatchedBuffer { .. } => unreachable!("a bound record is in no queue"),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::kernel::{CallInfo, Kernel};
 use crate::memory::Span;
 use crate::rma::deferred_ops::RecordedOperation;
 use crate::rma::epochs::{EpochArgs, ReorderFlags, WindowSequence, TicketRef, WindowEvent};
-use crate::rma::{NotAttached, OneSided, DataPieces, TargetRequest, Window};
+use crate::rma::{AttachError, OneSided, DataPieces, TargetRequest, Window};
 
 /// A condition of a window.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ pub enum WindowError {
     /// This process has no such window.
     NoWindow,
     /// The program's heap is full.
-    NoRoom,
+    OutOfMemory,
     /// The epoch does not include the target.
     NotIncluded,
     /// An attached region overlaps with the memory.
@@ -143,7 +143,7 @@ pub enum RmaTransfer<'a, 'b> {
     /// Pieces of puts and accumulates, without a reply of their own. Partial packets are held for coalescing.
     Pieces(&'a mut DataPieces),
     /// A packet with a reply.
-    Question(&'a TargetRequest<'b>),
+    Request(&'a TargetRequest<'b>),
 }
 
 fn reset_fault(all: &mut OneSided, context: Context) -> bool {
@@ -231,15 +231,15 @@ pub trait OneSidedCalls: EnterDevice {
 
     /// Performs a call on an epoch. Returns its sequence number, or that of the flush or operation. Transmits the
     /// packets that it prepares if the network has free injection slots. Does not block. Fails with
-    /// [`WindowError::NoWindow`] and [`WindowError::NoRoom`].
+    /// [`WindowError::NoWindow`] and [`WindowError::OutOfMemory`].
     fn call_epoch(&self, context: Context, call: EpochCall<'_>) -> Result<WindowSequence, WindowError> {
         enter(self, |all| match call {
             EpochCall::Prepare => all
                 .prepare_epoch(context)
                 .then_some(0)
-                .ok_or(WindowError::NoRoom),
+                .ok_or(WindowError::OutOfMemory),
             EpochCall::Open(opening, told) => {
-                all.open(context, opening, told).ok_or(WindowError::NoRoom)
+                all.open(context, opening, told).ok_or(WindowError::OutOfMemory)
             }
             EpochCall::Close(epoch, told) => {
                 all.close(context, epoch, told);
@@ -252,7 +252,7 @@ pub trait OneSidedCalls: EnterDevice {
                 told,
             } => {
                 let flush = all.flush((context, epoch, target), is_local, told);
-                flush.ok_or(WindowError::NoRoom)
+                flush.ok_or(WindowError::OutOfMemory)
             }
             EpochCall::Record {
                 epoch,
@@ -261,7 +261,7 @@ pub trait OneSidedCalls: EnterDevice {
                 told,
             } => {
                 let recorded = all.defer(context, epoch, target, operation, told);
-                recorded.ok_or(WindowError::NoRoom)
+                recorded.ok_or(WindowError::OutOfMemory)
             }
         })
     }
@@ -290,7 +290,7 @@ pub trait OneSidedCalls: EnterDevice {
                 let is_done = all.push_pieces(kernel.memory(), pieces);
                 is_done.then_some(())
             }),
-            RmaTransfer::Question(question) => wait(self, note, |all, kernel| {
+            RmaTransfer::Request(question) => wait(self, note, |all, kernel| {
                 let is_done = all.emit_request(kernel.memory(), context, question);
                 is_done.then_some(())
             }),
@@ -298,7 +298,7 @@ pub trait OneSidedCalls: EnterDevice {
     }
 
     /// Flushes an epoch, and blocks until the flush is complete. Returns whether targets have reported faulty
-    /// operations of this process, unless `is_local`. Fails with [`WindowError::NoRoom`].
+    /// operations of this process, unless `is_local`. Fails with [`WindowError::OutOfMemory`].
     fn flush_and_wait(
         &self,
         note: CallInfo,
@@ -317,7 +317,7 @@ pub trait OneSidedCalls: EnterDevice {
                 }
                 None => match all.flush((context, epoch, target), is_local, None) {
                     Some(flush) => *until.insert(WindowCondition::Occurred(WindowEvent::Done(flush))),
-                    None => return Some(Err(WindowError::NoRoom)),
+                    None => return Some(Err(WindowError::OutOfMemory)),
                 },
             };
             let is_true = until.is_true(all, context);
@@ -330,7 +330,7 @@ pub trait OneSidedCalls: EnterDevice {
         with_device(self, |adi, _| adi.with_one_sided(OneSided::reset_rejected)) == Some(true)
     }
 
-    /// Changes a window. Does not block. Fails with [`WindowError::NoWindow`], [`WindowError::NoRoom`],
+    /// Changes a window. Does not block. Fails with [`WindowError::NoWindow`], [`WindowError::OutOfMemory`],
     /// [`WindowError::Overlaps`] and [`WindowError::NotAttached`].
     fn change_window(
         &self,
@@ -353,7 +353,7 @@ fn change(adi: &mut Adi, context: Context, call: WindowCall) -> Result<WindowCha
             if all.prepare() {
                 Ok(WindowChange::Done)
             } else {
-                Err(WindowError::NoRoom)
+                Err(WindowError::OutOfMemory)
             }
         }
         WindowCall::Add(window) => {
@@ -375,8 +375,8 @@ fn change_entered(window: &mut Window, call: WindowCall) -> Result<WindowChange,
         WindowCall::SetReorder(reorder) => window.set_reorder(reorder),
         WindowCall::Withdraw(is_withdrawn) => window.revoke_access(is_withdrawn),
         WindowCall::Attach(memory) => window.attach(memory).map_err(|error| match error {
-            NotAttached::Overlaps => WindowError::Overlaps,
-            NotAttached::NoRoom => WindowError::NoRoom,
+            AttachError::Overlaps => WindowError::Overlaps,
+            AttachError::OutOfMemory => WindowError::OutOfMemory,
         })?,
         WindowCall::Detach(base) => {
             let detached = window.detach(base).ok_or(WindowError::NotAttached)?;

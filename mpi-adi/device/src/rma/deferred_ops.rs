@@ -14,7 +14,7 @@ use crate::envelope::{Context, Rank};
 use crate::memory::{Span, UserMemory};
 use crate::extensions::OutgoingPacket;
 use crate::rma::epochs::{PendingHead, EpochRules, RmaTxResult, WindowSequence, TicketRef};
-use crate::rma::wire::{HEAD_BYTES, RequestHead, PacketKind, MOST_BYTES, PIECE_BYTES, emit_piece};
+use crate::rma::wire::{HEAD_BYTES, RequestHead, PacketKind, MAX_BYTES, PIECE_BYTES, emit_piece};
 use crate::rma::{ReplyPurpose, PeerFlags, OneSided, Window, get_request};
 
 /// Bytes of a reply's result.
@@ -412,7 +412,7 @@ impl<R: EpochRules> OneSided<R> {
     ) -> (usize, usize) {
         operation.head.emit(out);
         let (mut end, mut passed, mut is_full) = (HEAD_BYTES, 0, false);
-        let most = (operation.len - done).min(MOST_BYTES);
+        let most = (operation.len - done).min(MAX_BYTES);
         (self.walk)(operation.to, done, most, &mut |place, before, bytes| {
             let room = (SHORT_BYTES - end).saturating_sub(PIECE_BYTES);
             let bytes = bytes.min(room) / operation.unit * operation.unit;
@@ -440,7 +440,7 @@ impl<R: EpochRules> OneSided<R> {
         let room = if operation.unit <= RESULT_BYTES {
             RESULT_BYTES
         } else {
-            MOST_BYTES
+            MAX_BYTES
         };
         let most = (room / operation.unit * operation.unit).min(operation.len - done);
         let (place, bytes) = first_run(self, operation.to, done, most);

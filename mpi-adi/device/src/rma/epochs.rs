@@ -60,7 +60,7 @@ use crate::rma::{ReplyPurpose, PeerFlags, OneSided, WindowPeer, Window};
 pub type WindowSequence = u64;
 
 /// Maximum number of active exposure epochs at one window: their grants fit a counter.
-const MOST_EXPOSURES: usize = 64;
+const MAX_EXPOSURES: usize = 64;
 
 /// Rules that a model checker may break, one at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -482,7 +482,7 @@ impl Window {
         let (before, rest) = self.epochs.split_at(place);
         let next = &rest[0];
         let is_exposure = |epoch: &&Epoch| epoch.is_active() && epoch.sort == EpochKind::Post;
-        if next.sort == EpochKind::Post && before.iter().filter(is_exposure).count() >= MOST_EXPOSURES {
+        if next.sort == EpochKind::Post && before.iter().filter(is_exposure).count() >= MAX_EXPOSURES {
             return false;
         }
         if rules.is_broken(BrokenRule::AsksNone) {

@@ -72,7 +72,7 @@ pub const SLOTS: usize = 64;
 /// Maximum number of concurrent gets, longer than a reply, that a target serves.
 pub const CURSORS: usize = 16;
 /// Maximum bytes of one get; longer ones are split.
-pub const MOST_GET: u32 = 1 << 30;
+pub const MAX_GET_BYTES: u32 = 1 << 30;
 /// Maximum number of fetch results, longer than a reply, that a target keeps until they are sent.
 pub const RESULTS: usize = 8;
 /// Maximum size of all this in bytes.
@@ -301,17 +301,17 @@ impl Window {
     /// Exposes additional memory.
     ///
     /// # Errors
-    /// [`NotAttached`]: nothing has changed.
-    pub fn attach(&mut self, memory: Span) -> Result<(), NotAttached> {
+    /// [`AttachError`]: nothing has changed.
+    pub fn attach(&mut self, memory: Span) -> Result<(), AttachError> {
         let (base, end) = (memory.address(), memory.address() + memory.len());
         let overlaps = |other: &Span| base < other.address() + other.len() && other.address() < end;
         if self.exposure.regions.iter().any(overlaps) {
-            return Err(NotAttached::Overlaps);
+            return Err(AttachError::Overlaps);
         }
         self.exposure
             .regions
             .try_reserve(1)
-            .map_err(|_| NotAttached::NoRoom)?;
+            .map_err(|_| AttachError::OutOfMemory)?;
         self.exposure.regions.push(memory);
         Ok(())
     }
@@ -326,11 +326,11 @@ impl Window {
 
 /// Reason why memory cannot be attached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NotAttached {
+pub enum AttachError {
     /// Part of it is attached already.
     Overlaps,
     /// The heap is full.
-    NoRoom,
+    OutOfMemory,
 }
 
 /// Outgoing packets.

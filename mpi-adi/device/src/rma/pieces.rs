@@ -20,7 +20,7 @@ use crate::extensions::PendingPackets;
 use crate::rma::OneSided;
 use crate::rma::epochs::EpochRules;
 use crate::rma::origin::RmaPacket;
-use crate::rma::wire::{HEAD_BYTES, RequestHead, MOST_BYTES, PIECE_BYTES, emit_piece};
+use crate::rma::wire::{HEAD_BYTES, RequestHead, MAX_BYTES, PIECE_BYTES, emit_piece};
 
 /// Data on its way to a target.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub struct DataPieces {
     pub target: Rank,
     /// Head of the packets: that of a put or an accumulate.
     pub head: RequestHead,
-    /// Bytes that must not be split, from 1 to [`MOST_BYTES`].
+    /// Bytes that must not be split, from 1 to [`MAX_BYTES`].
     pub unit: usize,
     /// The source buffer.
     pub from: Span,
@@ -52,7 +52,7 @@ impl DataPieces {
     /// Returns the bytes of the next piece in a packet that already contains `len`; 0: none fits.
     fn next_bytes(&self, len: usize) -> usize {
         let room = (SHORT_BYTES - len).saturating_sub(PIECE_BYTES);
-        let most = self.len.min(room).min(MOST_BYTES);
+        let most = self.len.min(room).min(MAX_BYTES);
         most - most % self.unit
     }
 

@@ -8,7 +8,7 @@ use crate::envelope::{Context, Rank};
 use crate::memory::{Span, UserMemory};
 use crate::extensions::OutgoingPacket;
 use crate::rma::epochs::EpochRules;
-use crate::rma::wire::{self, HEAD_BYTES, RequestHead, PacketKind, MOST_BYTES, ReplyKind};
+use crate::rma::wire::{self, HEAD_BYTES, RequestHead, PacketKind, MAX_BYTES, ReplyKind};
 use crate::rma::{PeerFlags, OneSided, WindowPeer, RmaRequest, Window};
 
 /// A get in progress.
@@ -35,7 +35,7 @@ pub(super) struct FetchResult {
     /// The origin's ID of it.
     name: u16,
     len: u8,
-    bytes: [u8; MOST_BYTES],
+    bytes: [u8; MAX_BYTES],
 }
 
 /// Maximum element size.
@@ -329,7 +329,7 @@ impl<R: EpochRules> OneSided<R> {
                 memory.write(span, 0, bytes);
                 continue;
             }
-            let mut elements = [0; MOST_BYTES];
+            let mut elements = [0; MAX_BYTES];
             let elements = elements.get_mut(..len).ok_or(MalformedPacket)?;
             memory.read(span, 0, elements);
             if !(self.combine)(head.operation, head.datatype, bytes, elements) {
@@ -350,7 +350,7 @@ impl<R: EpochRules> OneSided<R> {
         body: &[u8],
     ) -> Result<Option<ReplyPacket>, MalformedPacket> {
         let (place, len, operands) = wire::parse_piece(body).ok_or(MalformedPacket)?;
-        if len > MOST_BYTES || !(operands.is_empty() || operands.len() == len) {
+        if len > MAX_BYTES || !(operands.is_empty() || operands.len() == len) {
             return Err(MalformedPacket);
         }
         let mut first = [0; ANSWER_BYTES];
@@ -363,7 +363,7 @@ impl<R: EpochRules> OneSided<R> {
         if is_long && self.target_replies.results.is_full() {
             return Ok(Some(reply(ReplyKind::Rejected, name, first)));
         }
-        let mut bytes = [0; MOST_BYTES];
+        let mut bytes = [0; MAX_BYTES];
         memory.read(span, 0, &mut bytes[..len]);
         if !operands.is_empty() {
             let mut elements = bytes;

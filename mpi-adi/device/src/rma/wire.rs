@@ -39,11 +39,11 @@ pub const URGENT: u8 = 3;
 /// Bytes of a piece's header.
 pub const PIECE_BYTES: usize = 9;
 /// Maximum bytes of one piece: whole elements of any size that fit a packet.
-pub const MOST_BYTES: usize =
+pub const MAX_BYTES: usize =
     (SHORT_BYTES - HEAD_BYTES - PIECE_BYTES) / ELEMENT_BYTES * ELEMENT_BYTES;
 /// Maximum element size: two long doubles, or one and its index.
 const ELEMENT_BYTES: usize = 32;
-const _: () = assert!(MOST_BYTES > 0);
+const _: () = assert!(MAX_BYTES > 0);
 
 /// Kind of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -159,7 +159,7 @@ impl RequestHead {
 /// Writes displacement and length of a piece to the first [`PIECE_BYTES`] of `out`; returns the buffer for its bytes.
 ///
 /// # Panics
-/// When `out` is too short, or `len` above [`MOST_BYTES`].
+/// When `out` is too short, or `len` above [`MAX_BYTES`].
 pub fn emit_piece(out: &mut [u8], place: u64, len: usize) -> &mut [u8] {
     emit_piece_head(out, place, len);
     &mut out[PIECE_BYTES..][..len]
@@ -170,7 +170,7 @@ pub fn emit_piece(out: &mut [u8], place: u64, len: usize) -> &mut [u8] {
 /// # Panics
 /// See [`emit_piece`].
 pub fn emit_piece_head(out: &mut [u8], place: u64, len: usize) {
-    assert!(len <= MOST_BYTES);
+    assert!(len <= MAX_BYTES);
     out[..8].copy_from_slice(&place.to_le_bytes());
     out[8] = len as u8;
 }

@@ -9,7 +9,7 @@
 //! acknowledgement, which may be delayed and piggybacked on other packets.
 //!
 //! ```text
-//!   isend --- Unsent --- transmit --- Offered --- accepted with its data ---> free
+//!   isend --- Unsent --- transmit --- RtsSent --- accepted with its data ---> free
 //!   send  --- Copied --- transmit -------^
 //!               |                        |
 //!               +-----------+------------+   enter_bcopies: any exception
@@ -65,7 +65,7 @@ pub enum BcopyState {
     /// Copied, to be transmitted; without a request.
     Copied,
     /// Transmitted; its request is complete.
-    Offered,
+    RtsSent,
     /// In the pending send queue, in this slot.
     Queued {
         /// The slot.
@@ -126,7 +126,7 @@ impl BcopyPool {
             tag: 0,
             context: 0,
             length: 0,
-            state: BcopyState::Offered,
+            state: BcopyState::RtsSent,
             generation: Generation::FIRST,
             order: 0,
             before: NO_BCOPY,
@@ -266,7 +266,7 @@ impl BcopyPool {
     pub fn offered_to(&self, dest: Rank) -> usize {
         let offered = |id: &BcopyId| {
             let bcopy = self.at(*id);
-            bcopy.dest == dest && matches!(bcopy.state, BcopyState::Offered)
+            bcopy.dest == dest && matches!(bcopy.state, BcopyState::RtsSent)
         };
         self.in_use().filter(offered).count()
     }
@@ -330,7 +330,7 @@ impl BcopyPool {
         if let BcopyState::Unsent { span, .. } = bcopy.state {
             read(span, &mut self.bytes[at][..usize::from(bcopy.length)]);
         }
-        bcopy.state = BcopyState::Offered;
+        bcopy.state = BcopyState::RtsSent;
         self.first_unsent = bcopy.next;
         self.unsent -= 1;
     }
@@ -357,7 +357,7 @@ impl BcopyPool {
             }
             let bcopy = &self.bcopies[usize::from(at)];
             if bcopy.dest != dest
-                || !matches!(bcopy.state, BcopyState::Offered)
+                || !matches!(bcopy.state, BcopyState::RtsSent)
                 || bcopy.order >= order
             {
                 return false;
@@ -427,7 +427,7 @@ impl Hash for BcopyPool {
             let bcopy = self.at(id);
             match bcopy.state {
                 BcopyState::Unsent { span, .. } => Some(span).hash(state),
-                BcopyState::Copied | BcopyState::Offered => {
+                BcopyState::Copied | BcopyState::RtsSent => {
                     None::<Span>.hash(state);
                     (bcopy.state == BcopyState::Copied, self.bytes(id)).hash(state);
                 }

@@ -5,7 +5,7 @@
 //!               |                                    |
 //!               +--- chain <-------------------------+   destinations whose ranks hash to one bucket
 //! ```
-//! As in the table of requests ([`keyed`](crate::request)), the hash table is inside the chunks and grows by linear
+//! As in the table of requests ([`hash_table`](crate::request)), the hash table is inside the chunks and grows by linear
 //! hashing: no call does more than a constant share of that. The hash is universal, so the expected chain length is at
 //! most two for any ranks.
 //!
@@ -166,7 +166,7 @@ impl Destination {
 #[derive(Clone, Debug)]
 enum DestinationSlot {
     Free { next: Option<DestinationId> },
-    Taken(Destination),
+    Occupied(Destination),
 }
 
 #[derive(Clone, Debug)]
@@ -285,7 +285,7 @@ impl DestinationTable {
             unreachable!("the free list holds free places")
         };
         self.free = next;
-        *self.slot_mut(at) = DestinationSlot::Taken(Destination::new(rank));
+        *self.slot_mut(at) = DestinationSlot::Occupied(Destination::new(rank));
         if let Some(bucket) = self.buckets.add(self.chunks.len() * CHUNK_BUCKETS) {
             self.split(hashes, bucket);
         }
@@ -330,7 +330,7 @@ impl DestinationTable {
     pub(super) fn for_each_mut(&mut self, mut change: impl FnMut(&mut Destination)) {
         for index in 0..self.slot_count() {
             let place = self.slot_mut(DestinationId::new(index as u32));
-            if let DestinationSlot::Taken(destination) = place {
+            if let DestinationSlot::Occupied(destination) = place {
                 change(destination);
             }
         }
@@ -339,7 +339,7 @@ impl DestinationTable {
     pub(super) fn iter(&self) -> impl Iterator<Item = &Destination> {
         let places = self.chunks.iter().flat_map(|chunk| &chunk.places);
         places.filter_map(|place| match place {
-            DestinationSlot::Taken(destination) => Some(destination),
+            DestinationSlot::Occupied(destination) => Some(destination),
             DestinationSlot::Free { .. } => None,
         })
     }
@@ -350,7 +350,7 @@ impl Index<DestinationId> for DestinationTable {
 
     fn index(&self, at: DestinationId) -> &Destination {
         match self.slot(at) {
-            DestinationSlot::Taken(destination) => destination,
+            DestinationSlot::Occupied(destination) => destination,
             DestinationSlot::Free { .. } => {
                 unreachable!("a destination is named that is not there")
             }
@@ -361,7 +361,7 @@ impl Index<DestinationId> for DestinationTable {
 impl IndexMut<DestinationId> for DestinationTable {
     fn index_mut(&mut self, at: DestinationId) -> &mut Destination {
         match self.slot_mut(at) {
-            DestinationSlot::Taken(destination) => destination,
+            DestinationSlot::Occupied(destination) => destination,
             DestinationSlot::Free { .. } => {
                 unreachable!("a destination is named that is not there")
             }

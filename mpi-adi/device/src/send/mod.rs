@@ -1,8 +1,8 @@
 //! The send side.
 //!
 //! ```text
-//!   start    the program's sends: copied (bcopy), into the pending send queue (pending), or to this process (oneself)
-//!   leave    transmission of RTSs, pending replies and data (stream: eager data)
+//!   start    the program's sends: copied (bcopy), into the pending send queue (pending), or to this process (self_send)
+//!   transmit transmission of RTSs, pending replies and data (stream: eager data)
 //!   answer   handlers of the receivers' replies             cancel   cancellation of sends
 //! ```
 #![forbid(unsafe_code)]

@@ -11,7 +11,7 @@
 //! grows with the job. Adding a message, sending its RTS, handling its reply and removing it require constant time for
 //! any queue length. A restart requires constant expected time for each receive that it lists and each message of its
 //! `room`. The first restart that lists a tag inserts the queue's messages into the pool's hash table
-//! ([`keyed`](crate::request)) by destination, context and tag, each message once. So messages that are never rejected
+//! ([`hash_table`](crate::request)) by destination, context and tag, each message once. So messages that are never rejected
 //! pay nothing for the search.
 //!
 //! A pending message uses only its slot of the pool; `send/destinations.rs` lists the memory of a destination.

@@ -228,8 +228,8 @@ fn advance(rig: &mut DeviceFixture, node: usize) -> Option<Result<Vec<u8>, ()>> 
             rig.step(node);
             None
         }
-        AllreduceStep::Over => Some(Ok(adi.combined_value(0).to_vec())),
-        AllreduceStep::Differ => Some(Err(())),
+        AllreduceStep::Done => Some(Ok(adi.combined_value(0).to_vec())),
+        AllreduceStep::Mismatch => Some(Err(())),
     }
 }
 

@@ -122,7 +122,7 @@ fn what_is_searched_is_counted() {
     );
     let adi = &rig.adis[1];
     let parts = adi.matching().traversals + adi.sender.pending.steps() + adi.peers.search_steps();
-    assert_eq!(adi.searched(), parts + adi.stats().named);
+    assert_eq!(adi.search_steps(), parts + adi.stats().named);
 
     // A cancelled synchronous send: its record is searched for among the others.
     let send = rig.send(0, 20, 300, SendMode::Synchronous);
@@ -162,9 +162,9 @@ fn what_the_queue_and_the_peers_search_is_counted() {
     // The second message of the same tag passes the first, the third passes two; the wildcard tag passes three.
     assert_eq!(steps(&rig, 0), (1 + 2 + 3, 0, 0));
     let adi = &rig.adis[0];
-    assert_eq!(adi.searched(), 6 + adi.matching().traversals);
+    assert_eq!(adi.search_steps(), 6 + adi.matching().traversals);
     let adi = &rig.adis[39];
-    assert_eq!(adi.searched(), 1 + 4 + adi.matching().traversals);
+    assert_eq!(adi.search_steps(), 1 + 4 + adi.matching().traversals);
 
     // A search passes the unanswered destinations before the searched one.
     let mut rig = DeviceFixture::new(40, 0);

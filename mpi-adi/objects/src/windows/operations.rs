@@ -9,9 +9,9 @@ use midplane_device::envelope::Rank;
 use midplane_device::memory::Span;
 use midplane_device::rma::epochs::WindowSequence;
 use midplane_device::rma::wire::{
-    HEAD_BYTES, RequestHead, PacketKind, MOST_BYTES, PIECE_BYTES, emit_piece_head,
+    HEAD_BYTES, RequestHead, PacketKind, MAX_BYTES, PIECE_BYTES, emit_piece_head,
 };
-use midplane_device::rma::{ReplyPurpose, MOST_GET, DataPieces, TargetRequest, get_request};
+use midplane_device::rma::{ReplyPurpose, MAX_GET_BYTES, DataPieces, TargetRequest, get_request};
 
 /// Bytes of a result that fits in a reply packet.
 const RESULT_BYTES: usize = 16;
@@ -153,7 +153,7 @@ impl<H: Home> Fetch<'_, H> {
     fn run(&self, elements: &impl Elements, bytes: usize, unit: usize) {
         elements.runs(bytes, |at, done, len| {
             let is_short = len <= FETCH_BYTES && unit <= RESULT_BYTES;
-            let room = if is_short { RESULT_BYTES } else { MOST_BYTES };
+            let room = if is_short { RESULT_BYTES } else { MAX_BYTES };
             let most = room / unit * unit;
             for passed in (0..len).step_by(most) {
                 let bytes = (len - passed).min(most);
@@ -242,7 +242,7 @@ impl<H: Home> Window<'_, H> {
         elements.runs(bytes, |at, done, len| {
             let mut passed = 0;
             while passed < len {
-                let bytes = (len - passed).min(MOST_GET as usize);
+                let bytes = (len - passed).min(MAX_GET_BYTES as usize);
                 let from = place.at(at) + passed as u64;
                 let mut packet = [0; 32];
                 let awaited = ReplyPurpose::Data {

@@ -31,7 +31,7 @@ fn fault(is_faulty: bool) -> Result<(), Error> {
 fn refused<T>(count: usize) -> impl Fn(WindowError) -> Error {
     move |why| match why {
         WindowError::NoWindow | WindowError::NotIncluded => no_window(),
-        WindowError::NoRoom => no_room::<T>(count),
+        WindowError::OutOfMemory => no_room::<T>(count),
         WindowError::Overlaps => wrong(Class::RmaAttach, "some of the memory is attached already"),
         WindowError::NotAttached => {
             wrong(Class::RmaAttach, "no memory is attached that begins there")
@@ -160,7 +160,7 @@ impl<H: Home> Window<'_, H> {
     /// Transmits a request packet that requires a reply. Waits while there is no space for it.
     pub fn ask(&self, question: &TargetRequest<'_>) {
         let note = self.note(Some(question.target));
-        let transfer = RmaTransfer::Question(question);
+        let transfer = RmaTransfer::Request(question);
         self.env.transfer(note, self.context(), transfer);
     }
 

@@ -7,8 +7,8 @@ use midplane_device::envelope::{Context, Rank};
 use midplane_device::memory::{Span, UserMemory};
 use midplane_device::rma::deferred_ops::RecordedOperation;
 use midplane_device::rma::epochs::{EpochArgs, ReorderFlags, EpochRules, WindowSequence, EpochKind, WindowEvent};
-use midplane_device::rma::wire::{HEAD_BYTES, RequestHead, PacketKind, MOST_BYTES, PIECE_BYTES, emit_piece};
-use midplane_device::rma::{NotAttached, OneSided, WindowPeer, Window};
+use midplane_device::rma::wire::{HEAD_BYTES, RequestHead, PacketKind, MAX_BYTES, PIECE_BYTES, emit_piece};
+use midplane_device::rma::{AttachError, OneSided, WindowPeer, Window};
 
 use super::memory;
 use crate::sim::Heap;
@@ -284,7 +284,7 @@ impl Script {
                 let here = all.own_rank();
                 let window = all.window(context(memory::DYNAMIC)).expect("a window");
                 heap.enter(here);
-                self.is_short = window.attach(region) == Err(NotAttached::NoRoom);
+                self.is_short = window.attach(region) == Err(AttachError::OutOfMemory);
                 heap.leave(here);
                 !self.is_short
             }
@@ -353,12 +353,12 @@ impl Script {
             is_put
                 && !what.is_strided
                 && what.is_straight
-                && what.len <= MOST_BYTES
+                && what.len <= MAX_BYTES
                 && what.target != all.own_rank().index()
                 && all.can_access(context, epoch, target)
         };
         if can_leave(all) {
-            let mut packet = [0; HEAD_BYTES + PIECE_BYTES + MOST_BYTES];
+            let mut packet = [0; HEAD_BYTES + PIECE_BYTES + MAX_BYTES];
             head.emit(&mut packet);
             let bytes = emit_piece(&mut packet[HEAD_BYTES..], what.place as u64, what.len);
             memory.read(mine(what.from), 0, bytes);

@@ -251,7 +251,7 @@ impl Node {
     /// Receives a packet, with space for the reply only.
     fn take(&mut self, port: &mut FakePort, priority: bool, packet: &[u8]) {
         port.deliver(class(priority), packet);
-        port.set_space(TrafficClass::Priority, FifoSpace::Answer);
+        port.set_space(TrafficClass::Priority, FifoSpace::ReplyOnly);
         let moved = self.adi.progress(port, &mut self.bytes);
         assert!(
             moved && port.waiting(class(priority)) == 0,

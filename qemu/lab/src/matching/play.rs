@@ -238,7 +238,7 @@ impl<E: MatchingEngine> Both<E> {
             RecordData::Buffer { received } if bound => {
                 // The record's links are no longer used as links.
                 let receive = id;
-                let holding = RecordData::Bound { received, receive };
+                let holding = RecordData::MatchedBuffer { received, receive };
                 self.region.set_holding(at, holding);
                 self.taken.push(at);
             }

@@ -319,7 +319,7 @@ impl Run {
                 node.adi.combine_values(sum);
                 Ok((true, false))
             }
-            AllreduceStep::Over => {
+            AllreduceStep::Done => {
                 let buffers = Buffers {
                     part: self.collective.bytes,
                     given: Vec::new(),
@@ -331,7 +331,7 @@ impl Run {
                     Err(CollectiveError::Wrong { rank })
                 }
             }
-            AllreduceStep::Differ => Err(CollectiveError::Wrong { rank }),
+            AllreduceStep::Mismatch => Err(CollectiveError::Wrong { rank }),
         }
     }
 

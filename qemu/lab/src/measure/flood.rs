@@ -78,7 +78,7 @@ impl Searched {
         self.unexpected + self.posted
     }
 
-    /// Returns the total ([`Adi::searched`]).
+    /// Returns the total ([`Adi::search_steps`]).
     pub fn all(&self) -> u64 {
         self.matching() + self.named + self.peers + self.sends
     }
@@ -293,8 +293,8 @@ impl Run {
             unexpected: self.started_hops,
             posted: matching - self.started_hops,
             named,
-            peers: receiver.searched() - matching - named,
-            sends: senders.iter().map(Adi::searched).sum(),
+            peers: receiver.search_steps() - matching - named,
+            sends: senders.iter().map(Adi::search_steps).sum(),
         };
         work
     }

@@ -263,7 +263,7 @@ fn look<P: Programs>(
     if now < node.busy_until {
         return Ok(Some(node.busy_until));
     }
-    let before = (node.adi.searched(), node.memory.copied);
+    let before = (node.adi.search_steps(), node.memory.copied);
     let due = node.deferred.map(|since| since + ANSWERS_WAIT_NS);
     node.adi.delay_acks(due.is_none_or(|due| now < due));
     let mut ns = programs.turn(node, rank, now)?;
@@ -280,7 +280,7 @@ fn look<P: Programs>(
         node.packets += packets;
         ns = packets * costs.packet_ns + u64::from(moved && packets == 0);
     }
-    ns += (node.adi.searched() - before.0) * costs.search_ns;
+    ns += (node.adi.search_steps() - before.0) * costs.search_ns;
     node.torus.step(now);
     // Replies that still wait at the deadline were delayed since then.
     let since = node.deferred.filter(|since| now < since + ANSWERS_WAIT_NS);

@@ -388,7 +388,7 @@ impl ByRank for Cubes {
     }
 
     #[inline]
-    fn most_records(&self) -> u32 {
+    fn max_records(&self) -> u32 {
         self.blocks as u32
     }
 

@@ -36,7 +36,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-use super::arrivals::{MOST_NUMBERS, SequenceNumbers, ArrivalTicket, earlier, renumber};
+use super::arrivals::{MAX_NUMBERS, SequenceNumbers, ArrivalTicket, earlier, renumber};
 use super::engine::{Matching, MatchingEngine, MatchingStats, OutOfSpace};
 use crate::envelope::{Context, Envelope, MatchPattern, Rank};
 use crate::list::{ListEnds, LinkStorage};
@@ -83,7 +83,7 @@ pub trait ByRank: Clone + fmt::Debug + Send + 'static {
     /// See [`Matching::has_reserved`].
     fn has_reserved(&self, receives: usize) -> bool;
     /// Returns the maximum records that can be queued by rank simultaneously.
-    fn most_records(&self) -> u32;
+    fn max_records(&self) -> u32;
 
     /// Creates the queues of one more context. Returns `None` if a linear queue is faster.
     fn open(&mut self) -> Result<Option<Self::Root>, OutOfSpace>;
@@ -142,7 +142,7 @@ impl<Q: ByRank> RankedEngine<Q> {
             queues,
             peers: u32::try_from(peers).unwrap_or(u32::MAX),
             ranked: 0,
-            numbers: SequenceNumbers::new(MOST_NUMBERS),
+            numbers: SequenceNumbers::new(MAX_NUMBERS),
             measures: MatchingStats::default(),
         }
     }
@@ -240,7 +240,7 @@ impl<Q: ByRank> RankedEngine<Q> {
     /// Appends a record to its queue and stores its sequence number.
     #[inline]
     fn enqueue_record(&mut self, region: &mut Region, at: BlockIndex, number: u32) {
-        let has_room = self.ranked < self.queues.most_records();
+        let has_room = self.ranked < self.queues.max_records();
         let Envelope {
             source, context, ..
         } = region.envelope(at);

@@ -28,7 +28,7 @@ pub(in crate::matching) struct EngineFixture<E> {
 pub(in crate::matching) enum ArrivalResult {
     Received(Slot),
     Recorded(BlockIndex),
-    Refused,
+    Rejected,
 }
 
 impl<E: MatchingEngine> EngineFixture<E> {
@@ -101,7 +101,7 @@ impl<E: MatchingEngine> EngineFixture<E> {
                 self.engine.record(&mut self.region, at);
                 ArrivalResult::Recorded(at)
             }
-            None => ArrivalResult::Refused,
+            None => ArrivalResult::Rejected,
         }
     }
 
@@ -274,7 +274,7 @@ fn equal_queues_have_equal_hashes<E: MatchingEngine>(new: impl Fn() -> E) {
         let mut desk = EngineFixture::new(new(), 2);
         desk.open(4);
         for &source in sources {
-            if let ArrivalResult::Refused = desk.arrive(envelope(4, source, 0), source) {
+            if let ArrivalResult::Rejected = desk.arrive(envelope(4, source, 0), source) {
                 desk.withdraw(withdrawn.unwrap()).unwrap();
                 desk.arrive(envelope(4, source, 0), source);
             }
@@ -434,7 +434,7 @@ fn the_way_to_a_queue_counts_when_it_changes() {
     let ArrivalResult::Recorded(at) = desk.arrive(one, 0) else {
         panic!("there is room");
     };
-    assert_ne!(desk.arrive(other, 1), ArrivalResult::Refused);
+    assert_ne!(desk.arrive(other, 1), ArrivalResult::Rejected);
     let again = desk.region.record_without_buffer(&mut RawMemory, one, 0, 2).unwrap();
     desk.probe(&other.pattern());
     // The context's lead, the path to the queue, and the record.

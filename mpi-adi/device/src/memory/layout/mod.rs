@@ -21,7 +21,7 @@
 use alloc::vec::Vec;
 
 /// Maximum levels of a layout, and thus steps of a byte lookup.
-pub const MOST_LEVELS: u32 = 64;
+pub const MAX_LEVELS: u32 = 64;
 /// Bytes per node on a 64-bit machine.
 pub const NODE_BYTES: usize = 48;
 /// Bytes per piece on a 64-bit machine.
@@ -33,13 +33,13 @@ const _: () = assert!(size_of::<LayoutNode>() == NODE_BYTES && size_of::<ChildRu
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LayoutError {
     /// The heap is full.
-    NoRoom {
+    OutOfMemory {
         /// Requested bytes.
         bytes: usize,
     },
     /// The size or a displacement exceeds the address range.
     TooLarge,
-    /// The layout requires more than [`MOST_LEVELS`] levels.
+    /// The layout requires more than [`MAX_LEVELS`] levels.
     TooDeep,
 }
 
@@ -137,7 +137,7 @@ impl LayoutNode {
 fn reserve<T>(items: &mut Vec<T>, more: usize) -> Result<(), LayoutError> {
     items
         .try_reserve_exact(more)
-        .map_err(|_| LayoutError::NoRoom {
+        .map_err(|_| LayoutError::OutOfMemory {
             bytes: more.saturating_mul(size_of::<T>()),
         })
 }
@@ -356,7 +356,7 @@ impl Layout {
     }
 
     fn checked(self) -> Result<Layout, LayoutError> {
-        if self.levels <= MOST_LEVELS {
+        if self.levels <= MAX_LEVELS {
             Ok(self)
         } else {
             Err(LayoutError::TooDeep)
@@ -425,7 +425,7 @@ impl Layout {
         let (node_base, piece_base) = (index(self.nodes.len())?, index(self.pieces.len())?);
         index(self.nodes.len() + layout.nodes.len())?;
         index(self.pieces.len() + layout.pieces.len())?;
-        known.try_reserve(1).map_err(|_| LayoutError::NoRoom {
+        known.try_reserve(1).map_err(|_| LayoutError::OutOfMemory {
             bytes: size_of::<(&Layout, isize, u32)>(),
         })?;
         // One extra node for the root.

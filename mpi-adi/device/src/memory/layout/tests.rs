@@ -328,7 +328,7 @@ fn layouts_have_limits() {
             Err(error) => break error,
         }
     };
-    assert_eq!((failed, deep.levels), (LayoutError::TooDeep, MOST_LEVELS));
+    assert_eq!((failed, deep.levels), (LayoutError::TooDeep, MAX_LEVELS));
     let huge = Layout::leaf(1, 0).unwrap().repeated(usize::MAX / 4, 3);
     assert_eq!(huge, Err(LayoutError::TooLarge));
     let long = Layout::leaf(8, 0).unwrap().repeated(usize::MAX / 8, 8);

@@ -7,7 +7,7 @@ use msg_layer::header::{TargetOffset, SHORT_BYTES};
 
 use super::deferred_ops::RecordedOperation;
 use super::epochs::{EpochArgs, EpochKind, CompletionTicket};
-use super::wire::{HEAD_BYTES, RequestHead, PacketKind, MOST_BYTES, PIECE_BYTES, ReplyKind, emit_piece};
+use super::wire::{HEAD_BYTES, RequestHead, PacketKind, MAX_BYTES, PIECE_BYTES, ReplyKind, emit_piece};
 use super::*;
 
 mod concurrent_epochs;

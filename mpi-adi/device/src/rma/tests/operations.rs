@@ -123,7 +123,7 @@ fn results_are_as_long_as_an_answer_or_as_a_packet() {
     let mut rig = RmaFixture::new(2, 256);
     rig.buffers[1].0[0] = (0..=255).collect();
     let before = rig.buffers[1].0[0].clone();
-    for (len, packets) in [(16, 0), (17, 1), (MOST_BYTES, 1)] {
+    for (len, packets) in [(16, 0), (17, 1), (MAX_BYTES, 1)] {
         let fetch = packet(PacketKind::Fetch, 1, 0, &vec![0; len]);
         rig.ask(0, 1, ReplyPurpose::Result(len as u32), 0, &fetch);
         rig.leave(0);

@@ -138,7 +138,7 @@ fn long_operations_fill_packets_with_whole_units() {
         let mut pieces_left = len;
         let mut packets = 0;
         while pieces_left > 0 {
-            let most = pieces_left.min(MOST_BYTES);
+            let most = pieces_left.min(MAX_BYTES);
             pieces_left -= most - most % unit;
             packets += 1;
         }

@@ -16,7 +16,7 @@ fn packets_that_contradict_themselves_or_the_window_are_refused() {
     RequestHead::new(PacketKind::Arrived, WINDOW).emit(&mut arrived);
     let mut released = [0; HEAD_BYTES];
     RequestHead::new(PacketKind::Released, WINDOW).emit(&mut released);
-    let too_long = packet(PacketKind::Accumulate, 1, 0, &[1; MOST_BYTES]);
+    let too_long = packet(PacketKind::Accumulate, 1, 0, &[1; MAX_BYTES]);
     let mut cut = too_long.clone();
     cut.truncate(HEAD_BYTES + 4);
     let mut fetch = packet(PacketKind::Fetch, 1, 0, &[1; 40]);
@@ -27,7 +27,7 @@ fn packets_that_contradict_themselves_or_the_window_are_refused() {
     let mut long_compare = packet(PacketKind::Compare, 1, 0, &[1; 34]);
     long_compare[HEAD_BYTES + 8] = 17;
     let mut long_fetch = packet(PacketKind::Fetch, 1, 0, &[]);
-    long_fetch[HEAD_BYTES + 8] = MOST_BYTES as u8 + 1;
+    long_fetch[HEAD_BYTES + 8] = MAX_BYTES as u8 + 1;
     let unknown = packet(PacketKind::Accumulate, 0, 0, &[1; 8]);
     let empty: Vec<u8> = Vec::new();
     let hostile = [

@@ -14,16 +14,16 @@ pub use grids::{Distribution, GridDimension, Order, part_of};
 
 use crate::datatype::{Basic, Kind, Number};
 use crate::error::{Error, Limited};
-use midplane_device::memory::layout::{Layout, LayoutError, MOST_LEVELS, LayoutPart};
+use midplane_device::memory::layout::{Layout, LayoutError, MAX_LEVELS, LayoutPart};
 
 impl From<LayoutError> for Error {
     fn from(error: LayoutError) -> Error {
         match error {
-            LayoutError::NoRoom { bytes } => Error::NoRoom { bytes },
+            LayoutError::OutOfMemory { bytes } => Error::NoRoom { bytes },
             LayoutError::TooLarge => Error::TooGreat,
             LayoutError::TooDeep => Error::Limit {
                 what: Limited::DatatypeLevels,
-                limit: MOST_LEVELS as usize,
+                limit: MAX_LEVELS as usize,
             },
         }
     }

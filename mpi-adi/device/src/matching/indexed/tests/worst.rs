@@ -9,7 +9,7 @@ use oorandom::Rand32;
 
 /// Maximum steps per call: the traversal of entries outside the index, the newly indexed entries with a bucket split
 /// for each, and a chunk of requests.
-const MOST: u64 = FAR as u64 + 2 * NEAR as u64 * 4 + 512;
+const MAX_STEPS: u64 = FAR as u64 + 2 * NEAR as u64 * 4 + 512;
 
 /// Queues, and the maximum steps of one call on them.
 struct Watched {
@@ -34,7 +34,7 @@ impl Watched {
         let result = what(&mut self.queues);
         let steps = work::steps_done() + self.queues.engine.measures().traversals - before;
         self.most = self.most.max(steps);
-        assert!(steps <= MOST, "{}: {steps} steps in one call", self.case);
+        assert!(steps <= MAX_STEPS, "{}: {steps} steps in one call", self.case);
         result
     }
 }
