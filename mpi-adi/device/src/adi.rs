@@ -179,7 +179,7 @@ impl<R: ProtocolRules> Adi<R> {
             },
             requests: RequestPool::new(config.request_slots.min(MAX_SLOTS)),
             matching: memory.engine,
-            region: Region::new(memory.reserve),
+            region: Region::new(memory.initial_region),
             peers: memory.peers,
             sender: Sender::new(),
             receiver: Receiver::new(),

@@ -27,8 +27,8 @@ pub const MAX_EAGER_LIMIT: usize = 64 << 10;
 pub const MAX_DELAYED_ACKS: usize = WAYS;
 /// Maximum number of messages of one source covered by one acknowledgement. Smaller than the number of bcopies, so that
 /// the sender never waits for a delayed acknowledgement.
-pub const SHARED_ANSWER: u8 = bcopy::BCOPIES as u8 / 2;
-const _: () = assert!((SHARED_ANSWER as usize) < bcopy::BCOPIES);
+pub const MAX_SHARED_ACKS: u8 = bcopy::BCOPIES as u8 / 2;
+const _: () = assert!((MAX_SHARED_ACKS as usize) < bcopy::BCOPIES);
 /// Sources from which a receiver accepts eager data at the same time; data of other sources is requested again.
 pub const EAGER_SOURCES: usize = if cfg!(feature = "micro") { 8 } else { 16 };
 /// Contexts in use from the start, each with the collectives' context after it: MPI_COMM_WORLD and MPI_COMM_SELF.
@@ -36,7 +36,7 @@ pub const FIRST_CONTEXTS: [Context; 2] = [0, 2];
 /// Maximum bytes of a self-send that one step copies; a longer message is copied in several steps.
 pub const COPY_BYTES: usize = 16 << 10;
 /// Round-robin quantum: data packets that one transfer sends before the next one.
-pub(crate) const TURN_PACKETS: usize = 8;
+pub(crate) const QUANTUM_PACKETS: usize = 8;
 /// Outgoing links of a node: a step tries this many transfers before it finds none that can advance.
 pub(crate) const WAYS: usize = net_torus::Direction::ALL.len();
 
@@ -61,7 +61,7 @@ pub enum OutOfMemory {
 #[derive(Clone, Debug)]
 pub struct DeviceMemory {
     pub(super) engine: SelectedEngine,
-    pub(super) reserve: BlockArray,
+    pub(super) initial_region: BlockArray,
     pub(super) peers: PeerTable,
     pub(super) values: ValueStore,
 }
@@ -150,7 +150,7 @@ impl DeviceMemory {
         };
         Ok(DeviceMemory {
             engine: (kind.make)(blocks, peers).ok_or(none)?,
-            reserve: BlockArray::new(
+            initial_region: BlockArray::new(
                 // Untouched zeroed memory may cost nothing; filled memory always costs.
                 try_zeroed_slice_box::<Block>(blocks).map_err(|()| none)?,
                 try_boxed_slice(0, BlockArray::map_words(blocks)).ok_or(none)?,
@@ -191,11 +191,11 @@ mod tests {
         for (bytes, peers) in [(0, 1), (31, 2), (32, 3), (100, 8), (1 << 20, 1000)] {
             let memory = DeviceMemory::allocate(bytes, peers).expect("room");
             let budget = MemoryBudget::for_job(bytes, peers);
-            assert_eq!(budget.region, memory.reserve.len() * BLOCK_BYTES);
+            assert_eq!(budget.region, memory.initial_region.len() * BLOCK_BYTES);
             assert!(budget.region <= bytes && bytes < budget.region + BLOCK_BYTES);
             // Whole machine words, one bit per block.
-            assert!(budget.map * 8 >= memory.reserve.len());
-            assert!(budget.map * 8 < memory.reserve.len() + usize::BITS as usize);
+            assert!(budget.map * 8 >= memory.initial_region.len());
+            assert!(budget.map * 8 < memory.initial_region.len() + usize::BITS as usize);
             assert_eq!(budget.map % size_of::<usize>(), 0);
             let table = memory.peers.bytes_now();
             assert_eq!((budget.peers, memory.peers.size()), (table, peers));

@@ -16,7 +16,7 @@
 //! | a receive in a record ([`RecordData::MatchedBuffer`](crate::memory::region::RecordData::MatchedBuffer)) | slot, 9 bits | not transmitted | the receive waits for the record |
 //! | an incoming eager message | source and its request | EAGER | removed from the list with its last byte, or never inserted; the channel keeps the order |
 //! | the age | 8 bits | RTS, DONE; restarts | one restart is in flight to a source, and only a packet under an age ends it: two ages of a pair are in use at most ([`protocol`](crate::protocol)) |
-//! | count of shared acknowledgements | 8 bits | replies, RTSs of the other direction | at most [`SHARED_ANSWER`](crate::SHARED_ANSWER), fewer than there are bcopies; it counts back from an ID, along a chain that ends at a message without an RTS |
+//! | count of shared acknowledgements | 8 bits | replies, RTSs of the other direction | at most [`MAX_SHARED_ACKS`](crate::MAX_SHARED_ACKS), fewer than there are bcopies; it counts back from an ID, along a chain that ends at a message without an RTS |
 //! | a request handle of the program | slot, 9 bits of generation | not transmitted | MPI requires that a program does not use a freed handle; the generation detects most violations |
 //!
 //! # The horizon

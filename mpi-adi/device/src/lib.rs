@@ -92,7 +92,7 @@ pub use adi::{Adi, HookResult, InterruptHook, ProgressHook};
 pub use try_box::try_boxed_slice;
 pub use config::{
     MemoryBudget, DeviceConfig, DEFAULT_EAGER_LIMIT, MAX_DELAYED_ACKS, EAGER_SOURCES, MAX_EAGER_LIMIT,
-    MAX_MPI_MEMORY, MIN_MPI_MEMORY, DeviceMemory, OutOfMemory, SHARED_ANSWER, STEP_PACKETS,
+    MAX_MPI_MEMORY, MIN_MPI_MEMORY, DeviceMemory, OutOfMemory, MAX_SHARED_ACKS, STEP_PACKETS,
 };
 pub use envelope::{Context, Tag};
 pub use memory::region;

@@ -56,14 +56,14 @@ impl<R: ProtocolRules> Adi<R> {
     #[inline(never)]
     fn enable_self_recv_cache(&mut self) -> bool {
         self.evict_cached_recv();
-        let is_calm = self.peers.has_no_rejected()
+        let is_quiet = self.peers.has_no_rejected()
             && self.receiver.probes.is_empty()
             && self.may_send_to_self(self.identity.rank)
             && self.reserve_for_recv(RESERVED_SLOTS).is_ok();
         let (Some(counts), Some(id)) = (self.matching.counts(), self.requests.next_id()) else {
             return false;
         };
-        if !is_calm || counts.posted > 0 || counts.unexpected > 0 {
+        if !is_quiet || counts.posted > 0 || counts.unexpected > 0 {
             return false;
         }
         counts.posted();

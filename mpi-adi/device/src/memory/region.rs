@@ -3,13 +3,13 @@
 //! The region is an array of 32-byte blocks with a bitmap of the allocated ones. A record uses one block, and a buffer
 //! uses a run of blocks. Nothing else grows with incoming traffic, so the region's size is the memory bound.
 //!
-//! The initial region is the *reserve*, which is always available. A host environment may loan more memory
+//! The *initial region* is always available. A host environment may loan more memory
 //! ([`UserMemory::lend`]; on a node, from the program's heap with `--mpi-borrow`). The region borrows up to
-//! [`MAX_LOANS`] further arrays when the reserve is full. The first is small, and each next one is twice as large. An
+//! [`MAX_LOANS`] further arrays when the initial region is full. The first is small, and each next one is twice as large. An
 //! empty array is returned immediately.
 //!
 //! ```text
-//!   block number   0 ....... reserve ....... 2^23 ... loan 0 ... + 2^19 ... loan 1 ... + 2^20 ... 2^24
+//!   block number   0 ... initial region .... 2^23 ... loan 0 ... + 2^19 ... loan 1 ... + 2^20 ... 2^24
 //! ```
 #![forbid(unsafe_code)]
 
@@ -23,7 +23,7 @@ use crate::memory::UserMemory;
 pub use crate::memory::blocks::{BLOCK_BYTES, Block, BlockArray};
 use crate::ids::{BlockIndex, Generation, GenerationBits, RECORD_GENERATION_BITS, RequestId};
 
-/// Maximum blocks of the reserve (256 MiB). This is half the index range of a record ID; loans use the other half.
+/// Maximum blocks of the initial region (256 MiB). This is half the index range of a record ID; loans use the other half.
 pub const MAX_BLOCKS: usize = 1 << 23;
 /// Maximum simultaneous loans.
 pub const MAX_LOANS: usize = 16;
@@ -37,7 +37,7 @@ const PLACES: usize = if cfg!(feature = "borrow") {
 pub const MAX_LOAN_BLOCKS: u32 = (MAX_BLOCKS / MAX_LOANS) as u32;
 /// Minimum size of a further loan, as a divisor of the total borrowed. A smaller loan does not justify a slot.
 const MIN_GROWTH: u32 = 4;
-/// Low watermark, as a divisor of the reserve. Below it, sources are notified and stop sending eagerly (back-pressure).
+/// Low watermark, as a divisor of the initial region. Below it, sources are notified and stop sending eagerly (back-pressure).
 pub const LOW_WATERMARK: u32 = 4;
 /// Blocks of the first loan, if it is sufficient and available.
 const FIRST_LOAN_BLOCKS: u32 = 128;
@@ -169,16 +169,16 @@ pub const fn buffer_blocks(bytes: u32) -> u32 {
     bytes.div_ceil(BLOCK_BYTES as u32)
 }
 
-/// The reserve, its loans and their counters.
+/// The initial region, its loans and their counters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Region {
-    reserve: BlockArray,
+    initial_region: BlockArray,
     loans: [Option<BlockArray>; PLACES],
     /// Spare blocks reported by the lender when it rejected a loan of a single block. Nothing is available until it
     /// reports another count.
     refused_at: Option<u32>,
     used: u32,
-    /// Free blocks of the reserve and of loans.
+    /// Free blocks of the initial region and of loans.
     free: u32,
     records: u32,
     peak_records: u32,
@@ -199,14 +199,14 @@ impl Region {
     ///
     /// # Panics
     /// If there are more than [`MAX_BLOCKS`] blocks.
-    pub fn new(reserve: BlockArray) -> Self {
-        assert!(reserve.len() <= MAX_BLOCKS);
+    pub fn new(initial_region: BlockArray) -> Self {
+        assert!(initial_region.len() <= MAX_BLOCKS);
         Region {
             loans: [const { None }; PLACES],
             refused_at: None,
             used: 0,
-            free: reserve.len() as u32,
-            reserve,
+            free: initial_region.len() as u32,
+            initial_region,
             records: 0,
             peak_records: 0,
             peak_blocks: 0,
@@ -221,12 +221,12 @@ impl Region {
         self.id_bits = GenerationBits::new(bits.min(RECORD_GENERATION_BITS));
     }
 
-    /// Returns the size of the reserve in bytes.
+    /// Returns the size of the initial region in bytes.
     pub fn bytes(&self) -> usize {
-        self.reserve.len() * BLOCK_BYTES
+        self.initial_region.len() * BLOCK_BYTES
     }
 
-    /// Returns the bytes in use, of the reserve and of loans.
+    /// Returns the bytes in use, of the initial region and of loans.
     pub fn used_bytes(&self) -> usize {
         self.used as usize * BLOCK_BYTES
     }
@@ -252,7 +252,7 @@ impl Region {
     }
 
     /// Returns the index of a block's loan, below [`MAX_LOANS`], and the block's index in it. Returns `None` for a
-    /// block of the reserve.
+    /// block of the initial region.
     #[inline]
     pub fn place_in_loan(at: BlockIndex) -> Option<(usize, usize)> {
         let at = at.index().checked_sub(MAX_BLOCKS as u32)?;
@@ -292,7 +292,7 @@ impl Region {
     /// reserve, and nothing to borrow (paper 003: one pool for all peers, whose senders are throttled before it is used
     /// up).
     pub fn is_low<M: UserMemory + ?Sized>(&self, memory: &M) -> bool {
-        self.free < self.reserve.len() as u32 / LOW_WATERMARK && self.borrowable(memory) == 0
+        self.free < self.initial_region.len() as u32 / LOW_WATERMARK && self.borrowable(memory) == 0
     }
 
     fn borrowable<M: UserMemory + ?Sized>(&self, memory: &M) -> u32 {
@@ -319,13 +319,13 @@ impl Region {
         if none { 0 } else { spare }
     }
 
-    /// Allocates a run of `count` blocks, at least 1, from the reserve or from a loan.
+    /// Allocates a run of `count` blocks, at least 1, from the initial region or from a loan.
     fn take_run<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         count: u32,
     ) -> Option<BlockIndex> {
-        let run = match self.reserve.take_run(count) {
+        let run = match self.initial_region.take_run(count) {
             Some(start) => BlockIndex::new(start),
             None => self.take_lent_run(memory, count)?,
         };
@@ -404,7 +404,7 @@ impl Region {
         self.used -= count;
         self.free += count;
         match first.index().checked_sub(MAX_BLOCKS as u32) {
-            None => self.reserve.free_run(first.index(), count),
+            None => self.initial_region.free_run(first.index(), count),
             Some(at) => self.free_lent(memory, at, count),
         }
     }
@@ -427,7 +427,7 @@ impl Region {
     fn locate(&self, block: BlockIndex) -> Option<(&BlockArray, usize)> {
         let index = block.index();
         let (blocks, at) = match index.checked_sub(MAX_BLOCKS as u32) {
-            None => (&self.reserve, index),
+            None => (&self.initial_region, index),
             Some(at) => (
                 self.loans.get((at / MAX_LOAN_BLOCKS) as usize)?.as_ref()?,
                 at % MAX_LOAN_BLOCKS,
@@ -439,7 +439,7 @@ impl Region {
     fn locate_mut(&mut self, block: BlockIndex) -> Option<(&mut BlockArray, usize)> {
         let index = block.index();
         let (blocks, at) = match index.checked_sub(MAX_BLOCKS as u32) {
-            None => (&mut self.reserve, index),
+            None => (&mut self.initial_region, index),
             Some(at) => (
                 self.loans
                     .get_mut((at / MAX_LOAN_BLOCKS) as usize)?
@@ -450,10 +450,10 @@ impl Region {
         ((at as usize) < blocks.len()).then_some((blocks, at as usize))
     }
 
-    // Block indices of loans are above the maximum size of the reserve.
+    // Block indices of loans are above the maximum size of the initial region.
     #[inline]
     fn block(&self, at: BlockIndex) -> &Block {
-        match self.reserve.blocks.get(at.index() as usize) {
+        match self.initial_region.blocks.get(at.index() as usize) {
             Some(block) => block,
             None => self.lent_block(at),
         }
@@ -467,8 +467,8 @@ impl Region {
 
     #[inline]
     fn block_mut(&mut self, at: BlockIndex) -> &mut Block {
-        if (at.index() as usize) < self.reserve.blocks.len() {
-            return &mut self.reserve.blocks[at.index() as usize];
+        if (at.index() as usize) < self.initial_region.blocks.len() {
+            return &mut self.initial_region.blocks[at.index() as usize];
         }
         self.lent_block_mut(at)
     }
@@ -618,7 +618,7 @@ impl Region {
     /// engine's word contains its index from now on. The block is not initialized. Returns `None` if no block is free:
     /// this never borrows memory.
     pub(crate) fn extend(&mut self, at: BlockIndex) -> Option<BlockIndex> {
-        let block = match self.reserve.take_run(1) {
+        let block = match self.initial_region.take_run(1) {
             Some(block) => BlockIndex::new(block),
             None => self.take_run_of_loans(1)?,
         };
@@ -653,12 +653,12 @@ impl Region {
         self.block_mut(block)
     }
 
-    /// Checks whether more blocks are free than a [`LOW_WATERMARK`]th of the reserve.
+    /// Checks whether more blocks are free than a [`LOW_WATERMARK`]th of the initial region.
     pub(crate) fn has_spare(&self) -> bool {
-        self.free > self.reserve.len() as u32 / LOW_WATERMARK
+        self.free > self.initial_region.len() as u32 / LOW_WATERMARK
     }
 
-    /// Returns the number of free blocks for [`Region::extend`], of the reserve and of loans.
+    /// Returns the number of free blocks for [`Region::extend`], of the initial region and of loans.
     #[inline]
     pub(crate) fn free_to_extend(&self) -> u32 {
         if EXTENDS { self.free } else { 0 }
@@ -988,7 +988,7 @@ mod tests {
             region.write_buffer(at, 0, &[records.len() as u8; 33]);
             records.push(at);
         }
-        // Runs of 3: none in the reserve of 2, 42 in the first loan of 128, 24 in the remaining 72.
+        // Runs of 3: none in the initial region of 2, 42 in the first loan of 128, 24 in the remaining 72.
         assert_eq!((records.len(), lender.spare), (42 + 24, 0));
         assert_eq!(region.free_blocks(&lender), 2 + 2);
         assert_eq!(region.peak_lent_bytes(), 200 * BLOCK_BYTES);
@@ -1048,7 +1048,7 @@ mod tests {
         );
     }
 
-    /// Below a quarter of the reserve, not at it.
+    /// Below a quarter of the initial region, not at it.
     #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn the_region_is_low_when_little_is_free_and_nothing_is_to_be_borrowed() {

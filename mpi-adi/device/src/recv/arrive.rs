@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::config::SHARED_ANSWER;
+use crate::config::MAX_SHARED_ACKS;
 use crate::envelope::{Envelope, Rank};
 use crate::matching::Matching;
 use crate::memory::UserMemory;
@@ -339,7 +339,7 @@ impl<R: ProtocolRules> Adi<R> {
         let may_wait = rts.has_flag(Rts::ACK_DEFERRABLE)
             && fields.is(ReplyFields::COMPLETE)
             && !scarce
-            && deferred.count < SHARED_ANSWER
+            && deferred.count < MAX_SHARED_ACKS
             && (self.peers.has_no_rejected() || self.peers.source_state(source) == SourceState::Clear);
         match earlier {
             Some(at) if may_wait => {

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::config::{OutOfMemory, SHARED_ANSWER};
+use crate::config::{OutOfMemory, MAX_SHARED_ACKS};
 use crate::envelope::{MatchPattern, Rank};
 use crate::memory::{Span, UserMemory};
 use crate::ids::{BcopyId, RequestId, Slot};
@@ -42,7 +42,7 @@ impl<R: ProtocolRules> Adi<R> {
     #[inline]
     pub fn awaits_copies(&self, to: &SendTo) -> bool {
         self.sender.bcopies.is_full()
-            && self.sender.bcopies.offered_to(to.dest) >= SHARED_ANSWER.into()
+            && self.sender.bcopies.offered_to(to.dest) >= MAX_SHARED_ACKS.into()
     }
 
     /// Returns whether all messages copied for blocking calls have been transmitted.

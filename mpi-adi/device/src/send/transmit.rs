@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::config::{STEP_PACKETS, TURN_PACKETS, WAYS};
+use crate::config::{STEP_PACKETS, QUANTUM_PACKETS, WAYS};
 use crate::envelope::Rank;
 use crate::memory::UserMemory;
 use crate::memory::blocks::BLOCK_BYTES;
@@ -541,7 +541,7 @@ impl<R: ProtocolRules> Adi<R> {
         };
         let sent = if dest == self.identity.rank {
             self.copy_next_part(memory, data, &mut transfer);
-            TURN_PACKETS
+            QUANTUM_PACKETS
         } else {
             self.push_packets(port, memory, dest, data, &mut transfer)
         };
@@ -574,7 +574,7 @@ impl<R: ProtocolRules> Adi<R> {
             wire::DATA
         };
         let (here, dest) = (self.identity.here, self.coord(dest));
-        transfer.push(port, here, dest, handler, TURN_PACKETS, |offset, out| {
+        transfer.push(port, here, dest, handler, QUANTUM_PACKETS, |offset, out| {
             self.read_data(memory, data, offset as usize, out)
         })
     }

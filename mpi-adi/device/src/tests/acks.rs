@@ -15,7 +15,7 @@ use crate::wire::ReplyFields;
 #[test]
 fn bcopy_sends_that_come_together_share_an_answer() {
     let mut rig = DeviceFixture::new(2, 8);
-    let count = i32::from(crate::SHARED_ANSWER) + 3;
+    let count = i32::from(crate::MAX_SHARED_ACKS) + 3;
     let receives: Vec<_> = (0..count).map(|tag| rig.post(pattern(tag), 4).0).collect();
     for tag in 0..count {
         let send = rig.send(0, tag, 4, SendMode::Standard);
@@ -27,7 +27,7 @@ fn bcopy_sends_that_come_together_share_an_answer() {
     }
     let answers = rig.replies(1, wire::CTS);
     let before: Vec<_> = answers.iter().map(|answer| answer.before).collect();
-    assert_eq!(before, [crate::SHARED_ANSWER - 1, 2]);
+    assert_eq!(before, [crate::MAX_SHARED_ACKS - 1, 2]);
     assert_eq!(
         rig.moved(1),
         [Cts { complete: true }, Cts { complete: true }]
