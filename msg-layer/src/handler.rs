@@ -10,8 +10,8 @@ use crate::header::{PRIORITY_BYTES, TargetOffset};
 /// Number of request handler IDs, and of reply handler IDs.
 pub const HANDLERS: usize = 32;
 /// Maximum payload of a reply in bytes.
-pub const ANSWER_BYTES: usize = 16;
-const _: () = assert!(ANSWER_BYTES <= PRIORITY_BYTES);
+pub const REPLY_BYTES: usize = 16;
+const _: () = assert!(REPLY_BYTES <= PRIORITY_BYTES);
 
 /// A received packet, as passed to its handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +36,7 @@ pub struct ReplyPacket {
     /// Small argument of the handler.
     pub argument: u16,
     /// Payload.
-    pub bytes: [u8; ANSWER_BYTES],
+    pub bytes: [u8; REPLY_BYTES],
 }
 
 /// Error: a packet contradicts itself or the receiver's state. The handler has discarded it.

@@ -249,7 +249,7 @@ fn parse_packet<'b, P: Port>(port: &P, body: &'b [u8]) -> Option<(u8, ReceivedPa
 mod tests {
     use super::*;
     use crate::fake::{FakePort, FifoSpace};
-    use crate::handler::ANSWER_BYTES;
+    use crate::handler::REPLY_BYTES;
     use net_torus::Shape;
 
     const HERE: Coord = Coord { x: 0, y: 0, z: 0 };
@@ -287,12 +287,12 @@ mod tests {
         Ok((*reply != 0).then_some(ReplyPacket {
             handler: LAST,
             argument: arrival.argument,
-            bytes: [*reply; ANSWER_BYTES],
+            bytes: [*reply; REPLY_BYTES],
         }))
     }
 
     fn on_answer(seen: &mut SeenArguments, arrival: &ReceivedPacket<'_>) -> Result<(), MalformedPacket> {
-        if arrival.bytes.len() != ANSWER_BYTES {
+        if arrival.bytes.len() != REPLY_BYTES {
             return Err(MalformedPacket);
         }
         seen.answers.push(arrival.argument);
@@ -336,7 +336,7 @@ mod tests {
         port.deliver(TrafficClass::Normal, &message(LAST, THERE, 2, &[0]));
         port.deliver(
             TrafficClass::Priority,
-            &message(LAST, THERE, 3, &[0; ANSWER_BYTES]),
+            &message(LAST, THERE, 3, &[0; REPLY_BYTES]),
         );
         let (taken, seen, stats) = run(&mut port, 2);
         assert_eq!((taken, seen.requests, seen.answers), (2, vec![1], vec![3]));
@@ -357,7 +357,7 @@ mod tests {
             panic!("one answer")
         };
         assert_eq!((answer.class, answer.dest), (TrafficClass::Priority, THERE));
-        assert_eq!(answer.body, message(LAST, HERE, 5, &[9; ANSWER_BYTES]));
+        assert_eq!(answer.body, message(LAST, HERE, 5, &[9; REPLY_BYTES]));
     }
 
     #[test]
@@ -367,7 +367,7 @@ mod tests {
         port.deliver(TrafficClass::Normal, &message(OTHER, THERE, 2, &[0, 0]));
         port.deliver(
             TrafficClass::Priority,
-            &message(OTHER, THERE, 3, &[0; ANSWER_BYTES]),
+            &message(OTHER, THERE, 3, &[0; REPLY_BYTES]),
         );
         port.deliver(TrafficClass::Priority, &message(OTHER, THERE, 4, &[0]));
         let (taken, seen, stats) = run(&mut port, 10);
@@ -382,7 +382,7 @@ mod tests {
         let [answer] = &port.take_sent()[..] else {
             panic!("one answer")
         };
-        assert_eq!(answer.body, message(LAST, HERE, 1, &[9; ANSWER_BYTES]));
+        assert_eq!(answer.body, message(LAST, HERE, 1, &[9; REPLY_BYTES]));
     }
 
     /// Every rejected packet is counted once, in one of two counters, and dequeued.

@@ -51,7 +51,7 @@
 //! so the waiting sources get their restarts in round robin, [`WILDCARD_RESTARTS`](crate::peers::WILDCARD_RESTARTS) at
 //! a time, until it is matched.
 //!
-//! # Sender ([`on_answer`], [`crate::send::pending`])
+//! # Sender ([`on_reply`], [`crate::send::pending`])
 //! Messages to a destination remain in its pending send queue, in order, until CTS or NCTSD. A rejected message gets
 //! another RTS only when a restart requests it or has `room` for it. No RTS is repeated while its reply is outstanding.
 //!
@@ -270,7 +270,7 @@ pub enum ReplyAction {
 }
 
 /// Implements the sender's table. Returns `None` when no reply is outstanding (an error of the peer).
-pub fn on_answer(offer: RtsState, reply: RtsReply) -> Option<ReplyAction> {
+pub fn on_reply(offer: RtsState, reply: RtsReply) -> Option<ReplyAction> {
     match (offer, reply) {
         (RtsState::Unanswered, RtsReply::Cts) => Some(ReplyAction::Send),
         (RtsState::Unanswered, RtsReply::Nctsd) => Some(ReplyAction::AwaitCts),
@@ -308,12 +308,12 @@ mod tests {
 
     #[test]
     fn the_senders_table_row_by_row() {
-        assert_eq!(on_answer(RtsState::Unanswered, RtsReply::Cts), Some(ReplyAction::Send));
-        assert_eq!(on_answer(RtsState::Unanswered, RtsReply::Nctsd), Some(ReplyAction::AwaitCts));
-        assert_eq!(on_answer(RtsState::Unanswered, RtsReply::Ncts), Some(ReplyAction::RemainQueued));
+        assert_eq!(on_reply(RtsState::Unanswered, RtsReply::Cts), Some(ReplyAction::Send));
+        assert_eq!(on_reply(RtsState::Unanswered, RtsReply::Nctsd), Some(ReplyAction::AwaitCts));
+        assert_eq!(on_reply(RtsState::Unanswered, RtsReply::Ncts), Some(ReplyAction::RemainQueued));
         for reply in [RtsReply::Cts, RtsReply::Nctsd, RtsReply::Ncts] {
-            assert_eq!(on_answer(RtsState::Unsent, reply), None);
-            assert_eq!(on_answer(RtsState::Rejected, reply), None);
+            assert_eq!(on_reply(RtsState::Unsent, reply), None);
+            assert_eq!(on_reply(RtsState::Rejected, reply), None);
         }
     }
 

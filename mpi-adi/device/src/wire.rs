@@ -22,7 +22,7 @@
 //! bytes of envelope were enough for Blue Gene/Q too.
 #![forbid(unsafe_code)]
 
-use msg_layer::handler::{ANSWER_BYTES, ReplyPacket};
+use msg_layer::handler::{REPLY_BYTES, ReplyPacket};
 use msg_layer::header::{PRIORITY_BYTES, SHORT_BYTES};
 
 use crate::envelope::{Context, Envelope, Rank, Tag};
@@ -341,7 +341,7 @@ impl ReplyFields {
 
     /// Returns the reply with handler ID `handler`.
     pub fn emit(&self, handler: u8) -> ReplyPacket {
-        let mut bytes = [0; ANSWER_BYTES];
+        let mut bytes = [0; REPLY_BYTES];
         bytes[0..4].copy_from_slice(&self.request.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.target.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.wanted.to_le_bytes());
@@ -356,7 +356,7 @@ impl ReplyFields {
 
     /// Parses a reply; returns `None` when it is truncated.
     pub fn parse(bytes: &[u8]) -> Option<ReplyFields> {
-        let head = bytes.first_chunk::<ANSWER_BYTES>()?;
+        let head = bytes.first_chunk::<REPLY_BYTES>()?;
         Some(ReplyFields {
             request: word(head, 0),
             target: word(head, 4),

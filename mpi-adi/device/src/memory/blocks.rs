@@ -53,7 +53,7 @@ impl BlockArray {
 
     /// Allocates a run of `count` blocks, at least 1. Returns `None` if no free run is long enough. Next-fit, at most
     /// one pass over the map.
-    pub(super) fn take_run(&mut self, count: u32) -> Option<u32> {
+    pub(super) fn allocate_run(&mut self, count: u32) -> Option<u32> {
         if count > self.free {
             return None;
         }
@@ -129,12 +129,12 @@ mod tests {
             let all = vec![[0; BLOCK_BYTES]; 2 * count as usize].into_boxed_slice();
             let map = vec![0; BlockArray::map_words(all.len())].into_boxed_slice();
             let mut blocks = BlockArray::new(all, map);
-            assert_eq!(blocks.take_run(count), Some(0));
-            assert_eq!(blocks.take_run(count), Some(count));
-            assert_eq!((blocks.take_run(1), blocks.free), (None, 0));
+            assert_eq!(blocks.allocate_run(count), Some(0));
+            assert_eq!(blocks.allocate_run(count), Some(count));
+            assert_eq!((blocks.allocate_run(1), blocks.free), (None, 0));
             for first in [0, count] {
                 blocks.free_run(first, count);
-                assert_eq!(blocks.take_run(count), Some(first));
+                assert_eq!(blocks.allocate_run(count), Some(first));
             }
         }
     }
@@ -168,7 +168,7 @@ mod tests {
                 let expected = (hint..len)
                     .find(is_free)
                     .or_else(|| (0..hint).find(is_free));
-                let taken = blocks.take_run(count);
+                let taken = blocks.allocate_run(count);
                 assert_eq!(taken, expected.map(|start| start as u32), "{len}");
                 if let Some(first) = taken {
                     let end = (first + count) as usize;

@@ -254,7 +254,7 @@ impl Region {
     /// Returns the index of a block's loan, below [`MAX_LOANS`], and the block's index in it. Returns `None` for a
     /// block of the initial region.
     #[inline]
-    pub fn place_in_loan(at: BlockIndex) -> Option<(usize, usize)> {
+    pub fn index_in_loan(at: BlockIndex) -> Option<(usize, usize)> {
         let at = at.index().checked_sub(MAX_BLOCKS as u32)?;
         Some((
             (at / MAX_LOAN_BLOCKS) as usize,
@@ -320,14 +320,14 @@ impl Region {
     }
 
     /// Allocates a run of `count` blocks, at least 1, from the initial region or from a loan.
-    fn take_run<M: UserMemory + ?Sized>(
+    fn allocate_run<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         count: u32,
     ) -> Option<BlockIndex> {
-        let run = match self.initial_region.take_run(count) {
+        let run = match self.initial_region.allocate_run(count) {
             Some(start) => BlockIndex::new(start),
-            None => self.take_lent_run(memory, count)?,
+            None => self.allocate_lent_run(memory, count)?,
         };
         self.count_taken(count);
         Some(run)
@@ -341,12 +341,12 @@ impl Region {
     }
 
     #[cold]
-    fn take_lent_run<M: UserMemory + ?Sized>(
+    fn allocate_lent_run<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         count: u32,
     ) -> Option<BlockIndex> {
-        match self.take_run_of_loans(count) {
+        match self.allocate_run_in_loans(count) {
             None => {
                 let spare = self.borrowable(memory);
                 self.borrow_run(spare, count, &mut |blocks| memory.lend(blocks))
@@ -362,10 +362,10 @@ impl Region {
 
     // One copy of each for all memory types, since borrowing is rare.
     #[inline(never)]
-    fn take_run_of_loans(&mut self, count: u32) -> Option<BlockIndex> {
+    fn allocate_run_in_loans(&mut self, count: u32) -> Option<BlockIndex> {
         let lent = self.loans.iter_mut().enumerate();
         let mut lent = lent.filter_map(|(at, loan)| Some((at, loan.as_mut()?)));
-        lent.find_map(|(at, loan)| Some(Self::lent_block_index(at, loan.take_run(count)?)))
+        lent.find_map(|(at, loan)| Some(Self::lent_block_index(at, loan.allocate_run(count)?)))
     }
 
     /// Borrows up to `spare` blocks and allocates a run of `count` from them, if a loan slot is free.
@@ -392,7 +392,7 @@ impl Region {
                 }
             }
         };
-        let start = loan.take_run(count);
+        let start = loan.allocate_run(count);
         self.free += loan.len() as u32;
         self.loans[at] = Some(loan);
         self.peak_lent = self.peak_lent.max(self.lent());
@@ -529,7 +529,7 @@ impl Region {
             holding,
         };
         // One run contains both, the record first.
-        let at = self.take_run(memory, record.blocks())?;
+        let at = self.allocate_run(memory, record.blocks())?;
         self.write_record(at, record);
         Some(at)
     }
@@ -618,9 +618,9 @@ impl Region {
     /// engine's word contains its index from now on. The block is not initialized. Returns `None` if no block is free:
     /// this never borrows memory.
     pub(crate) fn extend(&mut self, at: BlockIndex) -> Option<BlockIndex> {
-        let block = match self.initial_region.take_run(1) {
+        let block = match self.initial_region.allocate_run(1) {
             Some(block) => BlockIndex::new(block),
-            None => self.take_run_of_loans(1)?,
+            None => self.allocate_run_in_loans(1)?,
         };
         self.count_taken(1);
         self.extended += 1;

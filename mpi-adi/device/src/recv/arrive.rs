@@ -68,7 +68,7 @@ impl<R: ProtocolRules> Adi<R> {
             }
             None => self.record_rts_fast(memory, envelope, rts, data)?,
         }
-        self.receiver.probes.taken(envelope);
+        self.receiver.probes.disarm_matching(envelope);
         Some(())
     }
 
@@ -139,7 +139,7 @@ impl<R: ProtocolRules> Adi<R> {
         {
             // After a receive was posted in the meantime, an earlier message may be requested first.
             let length = rts.length;
-            self.receiver.probes.refused(ProbedMessage { envelope, length });
+            self.receiver.probes.note_rejected(ProbedMessage { envelope, length });
         }
         if ages_equal {
             self.update_source_state(source, &verdict, rts);
@@ -173,17 +173,17 @@ impl<R: ProtocolRules> Adi<R> {
             }
             RtsDecision::Receive(slot) => {
                 self.unpost(slot);
-                self.receiver.probes.taken(envelope);
+                self.receiver.probes.disarm_matching(envelope);
                 self.stats.cts_sent += 1;
                 (wire::CTS, self.accept(memory, slot, envelope, rts, data))
             }
             RtsDecision::Buffer(at) => {
-                self.receiver.probes.taken(envelope);
+                self.receiver.probes.disarm_matching(envelope);
                 self.stats.cts_sent += 1;
                 (wire::CTS, self.accept_into_buffer(source, at, rts, data))
             }
             RtsDecision::Record(at) => {
-                self.receiver.probes.taken(envelope);
+                self.receiver.probes.disarm_matching(envelope);
                 self.matching.record(&mut self.region, at);
                 self.stats.nctsd_sent += 1;
                 (wire::NCTSD, fields)
@@ -374,8 +374,8 @@ impl<R: ProtocolRules> Adi<R> {
         refused: bool,
     ) -> Option<ReplyPacket> {
         if refused {
-            self.receiver.probes.withdrawn(source);
-            self.give_up_fetching(source);
+            self.receiver.probes.remove_cancelled(source);
+            self.end_fetching(source);
         } else {
             let at = self.matching.find_record(&self.region, &|record| {
                 record.envelope.source == source

@@ -86,7 +86,7 @@ impl<R: ProtocolRules> Adi<R> {
             }
             return Ok(self.held_message(id).map(|found| (id, found)));
         }
-        if let Some(noted) = self.receiver.probes.noted(&pattern) {
+        if let Some(noted) = self.receiver.probes.noted_message(&pattern) {
             let exact = noted.envelope.pattern();
             let state = ReceiveState::Posted(PostedReceive {
                 pattern: exact,
@@ -95,7 +95,7 @@ impl<R: ProtocolRules> Adi<R> {
             });
             let id = self.insert_held(state).map_err(|_| none)?;
             self.receiver.posts += 1;
-            self.receiver.probes.posted(&exact);
+            self.receiver.probes.note_posted(&exact);
             self.post(id.slot(), &exact);
             self.receiver.fetching = Some(id);
             return Ok(None);
@@ -159,14 +159,14 @@ impl<R: ProtocolRules> Adi<R> {
     /// ID there.
     pub(crate) fn defer_with_nctsd(&mut self, slot: Slot, matched: MatchedMessage, sender: u32) {
         self.unpost(slot);
-        self.receiver.probes.taken(&matched.envelope);
+        self.receiver.probes.disarm_matching(&matched.envelope);
         let stopped = RecvData::MprobeHeld { sender };
         self.requests
             .set_receive_state(slot, ReceiveState::Matched(matched, stopped));
     }
 
     /// Ends the fetching receive if a rejected message of `source`, possibly the fetched one, has been cancelled.
-    pub(crate) fn give_up_fetching(&mut self, source: Rank) {
+    pub(crate) fn end_fetching(&mut self, source: Rank) {
         let Some(id) = self.receiver.fetching.filter(|id| !self.fetched(*id)) else {
             return;
         };

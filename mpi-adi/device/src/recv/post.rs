@@ -93,7 +93,7 @@ impl<R: ProtocolRules> Adi<R> {
         match found {
             Some(record) => self.take_record(memory, id, record),
             None => {
-                self.receiver.probes.posted(pattern);
+                self.receiver.probes.note_posted(pattern);
                 self.post(id.slot(), pattern);
             }
         }
@@ -231,7 +231,7 @@ impl<R: ProtocolRules> Adi<R> {
     fn finish_plain(&mut self, slot: Slot, matched: &MatchedMessage) -> Option<Span> {
         let (span, next) = self.requests.finish_posted(slot, matched)?;
         self.matching.take_first(&mut self.requests, next);
-        self.receiver.probes.taken(&matched.envelope);
+        self.receiver.probes.disarm_matching(&matched.envelope);
         self.stats.messages_received += 1;
         Some(span)
     }
@@ -272,7 +272,7 @@ impl<R: ProtocolRules> Adi<R> {
                 length: record.length,
             }));
         }
-        if let Some(noted) = self.receiver.probes.noted(&pattern) {
+        if let Some(noted) = self.receiver.probes.noted_message(&pattern) {
             return Ok(Some(noted));
         }
         self.arm(pattern).map(|()| None)

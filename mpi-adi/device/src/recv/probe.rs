@@ -96,7 +96,7 @@ impl ArmedProbes {
     }
 
     /// Returns the noted rejected message that matches `pattern`, if its note is valid for it.
-    pub fn noted(&mut self, pattern: &MatchPattern) -> Option<ProbedMessage> {
+    pub fn noted_message(&mut self, pattern: &MatchPattern) -> Option<ProbedMessage> {
         let turned_away = self.turned_away;
         let armed = self.armed.iter_mut().find(|armed| {
             let answers = armed.pattern.covers(pattern);
@@ -111,7 +111,7 @@ impl ArmedProbes {
     }
 
     /// Returns the armed probes without a note.
-    pub fn unanswered(&self) -> impl Iterator<Item = MatchPattern> + '_ {
+    pub fn patterns_without_note(&self) -> impl Iterator<Item = MatchPattern> + '_ {
         self.armed
             .iter()
             .filter(|armed| armed.noted.is_none())
@@ -119,8 +119,8 @@ impl ArmedProbes {
     }
 
     /// Returns whether a probe for messages from any source has no note.
-    pub fn ask_any_source(&self) -> bool {
-        self.unanswered().any(|pattern| pattern.source().is_none())
+    pub fn has_open_wildcard(&self) -> bool {
+        self.patterns_without_note().any(|pattern| pattern.source().is_none())
     }
 
     /// Allocates memory for one more armed probe.
@@ -146,7 +146,7 @@ impl ArmedProbes {
             self.hold = self.hold.max(gone.hold.saturating_mul(2));
         }
         let hold = self.hold;
-        let varied = hold + self.varied() % hold;
+        let varied = hold + self.next_random() % hold;
         self.armed.push(ArmedProbe {
             pattern,
             noted: None,
@@ -157,7 +157,7 @@ impl ArmedProbes {
     }
 
     /// Returns the next pseudorandom number (xorshift64, Marsaglia 2003).
-    fn varied(&mut self) -> u64 {
+    fn next_random(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
@@ -165,7 +165,7 @@ impl ArmedProbes {
     }
 
     /// Notes a message that was rejected under the current age.
-    pub fn refused(&mut self, message: ProbedMessage) {
+    pub fn note_rejected(&mut self, message: ProbedMessage) {
         for armed in &mut self.armed {
             if armed.noted.is_none() && armed.pattern.matches(&message.envelope) {
                 armed.noted = Some(message);
@@ -177,14 +177,14 @@ impl ArmedProbes {
     /// not, it may be the reply to a restart, so that other matching messages must still be requested when the probe is
     /// repeated.
     #[inline]
-    pub fn taken(&mut self, envelope: &Envelope) {
+    pub fn disarm_matching(&mut self, envelope: &Envelope) {
         if !self.armed.is_empty() {
             self.disarm(&|armed| armed.pattern.matches(envelope));
         }
     }
 
     /// Removes the notes of a rejected message of `source` that was cancelled.
-    pub fn withdrawn(&mut self, source: Rank) {
+    pub fn remove_cancelled(&mut self, source: Rank) {
         // Disarms the probe itself, as in `posted`.
         self.disarm(&|armed| {
             let noted = armed.noted.as_ref();
@@ -194,7 +194,7 @@ impl ArmedProbes {
 
     /// Removes the notes of messages that a posted receive may match.
     #[inline]
-    pub fn posted(&mut self, pattern: &MatchPattern) {
+    pub fn note_posted(&mut self, pattern: &MatchPattern) {
         // Disarms the probe itself, because other messages may have been rejected while this one was noted.
         if !self.armed.is_empty() {
             self.disarm(&|armed| {
@@ -237,15 +237,15 @@ mod tests {
         let mut probes = ArmedProbes::default();
         assert_eq!(probes.arm(TAG_1), Ok(ArmResult::New));
         assert_eq!(probes.arm(TAG_1), Ok(ArmResult::Already));
-        probes.refused(message(3, 2));
-        assert_eq!(probes.noted(&TAG_1), None, "another tag");
-        probes.refused(message(3, 1));
-        probes.refused(message(4, 1));
-        assert_eq!(probes.noted(&TAG_1), Some(message(3, 1)));
-        probes.taken(&message(4, 2).envelope);
-        assert_eq!(probes.noted(&TAG_1), Some(message(3, 1)), "another tag");
-        probes.taken(&message(3, 1).envelope);
-        assert_eq!(probes.noted(&TAG_1), None);
+        probes.note_rejected(message(3, 2));
+        assert_eq!(probes.noted_message(&TAG_1), None, "another tag");
+        probes.note_rejected(message(3, 1));
+        probes.note_rejected(message(4, 1));
+        assert_eq!(probes.noted_message(&TAG_1), Some(message(3, 1)));
+        probes.disarm_matching(&message(4, 2).envelope);
+        assert_eq!(probes.noted_message(&TAG_1), Some(message(3, 1)), "another tag");
+        probes.disarm_matching(&message(3, 1).envelope);
+        assert_eq!(probes.noted_message(&TAG_1), None);
         assert_eq!(probes.arm(TAG_1), Ok(ArmResult::New), "to be armed anew");
     }
 
@@ -254,7 +254,7 @@ mod tests {
         let mut probes = ArmedProbes::default();
         let wide = MatchPattern::new(None, None, 0);
         assert_eq!(probes.arm(wide), Ok(ArmResult::New));
-        probes.refused(message(3, 1));
+        probes.note_rejected(message(3, 1));
         let narrow = |source: Option<u32>, tag| MatchPattern::new(source.map(Rank::new), tag, 0);
         for (pattern, answered) in [
             (narrow(None, None), true),
@@ -264,13 +264,13 @@ mod tests {
             (narrow(Some(3), Some(2)), false),
             (narrow(Some(4), Some(1)), false),
         ] {
-            assert_eq!(probes.noted(&pattern).is_some(), answered, "{pattern:?}");
+            assert_eq!(probes.noted_message(&pattern).is_some(), answered, "{pattern:?}");
         }
         let mut probes = ArmedProbes::default();
         assert_eq!(probes.arm(TAG_1), Ok(ArmResult::New));
-        probes.refused(message(3, 1));
+        probes.note_rejected(message(3, 1));
         assert_eq!(
-            probes.noted(&wide),
+            probes.noted_message(&wide),
             None,
             "an earlier message may have another tag"
         );
@@ -280,11 +280,11 @@ mod tests {
     fn a_message_that_a_posted_receive_may_match_is_not_noted_any_more() {
         let mut probes = ArmedProbes::default();
         assert_eq!(probes.arm(TAG_1), Ok(ArmResult::New));
-        probes.refused(message(3, 1));
-        probes.posted(&MatchPattern::new(Some(Rank::new(4)), None, 0));
-        assert_eq!(probes.noted(&TAG_1), Some(message(3, 1)));
-        probes.posted(&MatchPattern::new(Some(Rank::new(3)), None, 0));
-        assert_eq!(probes.noted(&TAG_1), None);
+        probes.note_rejected(message(3, 1));
+        probes.note_posted(&MatchPattern::new(Some(Rank::new(4)), None, 0));
+        assert_eq!(probes.noted_message(&TAG_1), Some(message(3, 1)));
+        probes.note_posted(&MatchPattern::new(Some(Rank::new(3)), None, 0));
+        assert_eq!(probes.noted_message(&TAG_1), None);
     }
 
     /// Each message is found, for any number of patterns in turn, any reply delay, and any notes that are never
@@ -301,10 +301,10 @@ mod tests {
                 let polls = loop {
                     let tag = (polls % patterns as u64) as i32;
                     if asked.is_some_and(|at| at + delay <= polls) {
-                        probes.refused(message(0, sought));
+                        probes.note_rejected(message(0, sought));
                         asked = None;
                     }
-                    if probes.noted(&pattern(tag)).is_some() {
+                    if probes.noted_message(&pattern(tag)).is_some() {
                         break polls;
                     }
                     if probes.arm(pattern(tag)) == Ok(ArmResult::New) && tag == sought {
@@ -314,7 +314,7 @@ mod tests {
                     assert!(polls < 20_000_000, "{sought} of {patterns} is not found");
                 };
                 println!("{sought} of {patterns}, {delay} later: {polls} probes");
-                probes.taken(&message(0, sought).envelope);
+                probes.disarm_matching(&message(0, sought).envelope);
             }
         }
     }
@@ -365,9 +365,9 @@ mod tests {
     fn a_probe_that_has_found_something_holds_its_place_for_a_while_from_then_on() {
         let mut probes = ArmedProbes::default();
         assert_eq!(probes.arm(pattern(1)), Ok(ArmResult::New));
-        probes.refused(message(0, 1));
+        probes.note_rejected(message(0, 1));
         probes.turned_away = 100;
-        assert!(probes.noted(&pattern(1)).is_some());
+        assert!(probes.noted_message(&pattern(1)).is_some());
         assert_eq!(probes.armed[0].until, 100 + MIN_HOLD);
     }
 }

@@ -63,7 +63,7 @@ impl<R: ProtocolRules> Adi<R> {
             }
         }
         // Probes are last: they find only messages that no receive matches.
-        for pattern in self.receiver.probes.unanswered() {
+        for pattern in self.receiver.probes.patterns_without_note() {
             if pattern.source().is_none_or(|of| of == source) {
                 fits = fits && name(&mut entries, &pattern, false);
             }
@@ -134,7 +134,7 @@ impl<R: ProtocolRules> Adi<R> {
         // A source that was asked for a receive from any source has replied. The next source is asked if the receive is
         // still posted, or a probe still has no note.
         if self.peers.queued_wildcards() > 0
-            && (self.has_open_wildcard() || self.receiver.probes.ask_any_source())
+            && (self.has_open_wildcard() || self.receiver.probes.has_open_wildcard())
         {
             self.peers.restart_wildcards(rules);
         }

@@ -139,7 +139,7 @@ impl RequestPool {
         if self.bucket(bucket) != Some(slot) {
             return false;
         }
-        let next = self.leave_group(slot);
+        let next = self.unlink_from_group(slot);
         *self.bucket_mut(bucket) = next;
         self.table.buckets.remove();
         true
@@ -148,7 +148,7 @@ impl RequestPool {
     /// Removes the first member of a group. Returns the next one in the chain, which becomes the first member if there
     /// are others.
     #[inline]
-    fn leave_group(&mut self, first: Slot) -> Option<Slot> {
+    fn unlink_from_group(&mut self, first: Slot) -> Option<Slot> {
         let (last, next) = (self.last_of(first), self.listed(first).next[KEYED]);
         if last != first
             && let Some(second) = next
@@ -177,7 +177,7 @@ impl RequestPool {
             return;
         };
         if first == slot {
-            let next = self.leave_group(slot);
+            let next = self.unlink_from_group(slot);
             *self.link_mut(bucket, before) = next;
             return;
         }

@@ -161,7 +161,7 @@ where
     with_device_once(env, |adi, kernel| {
         let result = adi.with_one_sided(|all| {
             let result = work(all);
-            if all.is_due() {
+            if all.can_advance() {
                 all.advance_local(kernel.memory());
             }
             result

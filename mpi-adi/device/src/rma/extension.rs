@@ -28,7 +28,7 @@ impl<R: ProtocolRules> Adi<R> {
     pub fn with_one_sided<T>(&mut self, f: impl FnOnce(&mut OneSided) -> T) -> Option<T> {
         let all = self.extensions.one_sided.as_deref_mut()?;
         let result = f(all);
-        self.extensions.active.set_pending(ExtensionId::OneSided, all.due());
+        self.extensions.active.set_pending(ExtensionId::OneSided, all.pending_packets());
         Some(result)
     }
 }

@@ -490,7 +490,7 @@ impl<R: EpochRules> OneSided<R> {
 
     /// Returns whether epochs or deferred operations may be able to advance; if not, [`OneSided::advance_local`] does
     /// nothing.
-    pub fn is_due(&self) -> bool {
+    pub fn can_advance(&self) -> bool {
         self.is_due
     }
 

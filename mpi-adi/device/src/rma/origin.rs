@@ -3,7 +3,7 @@
 
 use core::hash::{Hash, Hasher};
 
-use msg_layer::handler::{ANSWER_BYTES, MalformedPacket};
+use msg_layer::handler::{REPLY_BYTES, MalformedPacket};
 use msg_layer::header::{TargetOffset, SHORT_BYTES};
 
 use crate::envelope::{Context, Rank};
@@ -435,7 +435,7 @@ impl<R: EpochRules> OneSided<R> {
         let (index, awaited) = self.slot(name, answer.source)?;
         let bytes = answer
             .bytes
-            .first_chunk::<ANSWER_BYTES>()
+            .first_chunk::<REPLY_BYTES>()
             .ok_or(MalformedPacket)?;
         let slot = &mut self.origin_requests.slots[index];
         match (said, awaited) {
@@ -450,7 +450,7 @@ impl<R: EpochRules> OneSided<R> {
             }
             (ReplyKind::Result, ReplyPurpose::Result(len) | ReplyPurpose::Data { len, .. }) => {
                 // A get that is out of bounds receives no other reply.
-                let len = (len as usize).min(ANSWER_BYTES);
+                let len = (len as usize).min(REPLY_BYTES);
                 memory.write(slot.span, slot.offset, &bytes[..len]);
             }
             (ReplyKind::Result, ReplyPurpose::Done) => {

@@ -124,7 +124,7 @@ impl<R: EpochRules> OneSided<R> {
 
     /// Returns the state of pending packets.
     #[inline]
-    pub(crate) fn due(&self) -> PendingPackets {
+    pub(crate) fn pending_packets(&self) -> PendingPackets {
         if !self.has_pending_tx() {
             PendingPackets::None
         } else if self.outgoing.is_held

@@ -1,7 +1,7 @@
 //! Handlers of origins' packets at a target. Nothing here waits or allocates.
 #![forbid(unsafe_code)]
 
-use msg_layer::handler::{ANSWER_BYTES, ReplyPacket, MalformedPacket};
+use msg_layer::handler::{REPLY_BYTES, ReplyPacket, MalformedPacket};
 use msg_layer::header::{LONG_BYTES, TargetOffset, SHORT_BYTES};
 
 use crate::envelope::{Context, Rank};
@@ -208,7 +208,7 @@ fn sub_span(span: Span, offset: usize, len: usize) -> Option<Span> {
     (len <= room).then(|| span.part(offset, len))
 }
 
-fn reply(said: ReplyKind, name: u16, bytes: [u8; ANSWER_BYTES]) -> ReplyPacket {
+fn reply(said: ReplyKind, name: u16, bytes: [u8; REPLY_BYTES]) -> ReplyPacket {
     ReplyPacket {
         handler: wire::ONE_SIDED,
         argument: said.to_argument(name),
@@ -271,7 +271,7 @@ impl<R: EpochRules> OneSided<R> {
         head: RequestHead,
     ) -> Result<Option<ReplyPacket>, MalformedPacket> {
         let window = &mut self.windows[at];
-        let mut bytes = [0; ANSWER_BYTES];
+        let mut bytes = [0; REPLY_BYTES];
         self.is_due |= !window.epochs.is_empty();
         match head.kind {
             PacketKind::Lock if head.operation == wire::URGENT => {
@@ -353,13 +353,13 @@ impl<R: EpochRules> OneSided<R> {
         if len > MAX_BYTES || !(operands.is_empty() || operands.len() == len) {
             return Err(MalformedPacket);
         }
-        let mut first = [0; ANSWER_BYTES];
+        let mut first = [0; REPLY_BYTES];
         let window = &mut self.windows[at];
         let Some(span) = window.span_at(place, len) else {
             window.mark_fault(source);
             return Ok(Some(reply(ReplyKind::Result, name, first)));
         };
-        let is_long = len > ANSWER_BYTES;
+        let is_long = len > REPLY_BYTES;
         if is_long && self.target_replies.results.is_full() {
             return Ok(Some(reply(ReplyKind::Rejected, name, first)));
         }
@@ -402,11 +402,11 @@ impl<R: EpochRules> OneSided<R> {
         body: &[u8],
     ) -> Result<Option<ReplyPacket>, MalformedPacket> {
         let (place, len, both) = wire::parse_piece(body).ok_or(MalformedPacket)?;
-        if len > ANSWER_BYTES || both.len() != 2 * len {
+        if len > REPLY_BYTES || both.len() != 2 * len {
             return Err(MalformedPacket);
         }
         let (compare, new) = both.split_at(len);
-        let mut bytes = [0; ANSWER_BYTES];
+        let mut bytes = [0; REPLY_BYTES];
         let window = &mut self.windows[at];
         match window.span_at(place, len) {
             None => window.mark_fault(source),
@@ -430,19 +430,19 @@ impl<R: EpochRules> OneSided<R> {
     ) -> Result<Option<ReplyPacket>, MalformedPacket> {
         let (place, len) = body.split_first_chunk::<8>().ok_or(MalformedPacket)?;
         let len = u32::from_le_bytes(len.try_into().map_err(|_| MalformedPacket)?);
-        let mut bytes = [0; ANSWER_BYTES];
+        let mut bytes = [0; REPLY_BYTES];
         let window = &mut self.windows[at];
         let Some(span) = window.span_at(u64::from_le_bytes(*place), len as usize) else {
             window.mark_fault(source);
             // The get is complete: no data exists.
             return Ok(Some(reply(ReplyKind::Result, name, bytes)));
         };
-        if len as usize <= ANSWER_BYTES {
+        if len as usize <= REPLY_BYTES {
             memory.read(span, 0, &mut bytes[..len as usize]);
             return Ok(Some(reply(ReplyKind::Result, name, bytes)));
         }
         if source == self.here {
-            self.get_here(memory, name, span)?;
+            self.get_from_self(memory, name, span)?;
             return Ok(None);
         }
         let cursor = GetCursor {
@@ -458,7 +458,7 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Performs a get of this process from itself.
-    fn get_here(
+    fn get_from_self(
         &mut self,
         memory: &mut dyn UserMemory,
         name: u16,
@@ -477,10 +477,10 @@ impl<R: EpochRules> OneSided<R> {
         Ok(())
     }
 
-    fn size(&self, at: usize) -> [u8; ANSWER_BYTES] {
+    fn size(&self, at: usize) -> [u8; REPLY_BYTES] {
         let window = &self.windows[at];
         let size: usize = window.exposure.regions.iter().map(Span::len).sum();
-        let mut bytes = [0; ANSWER_BYTES];
+        let mut bytes = [0; REPLY_BYTES];
         bytes[..8].copy_from_slice(&(size as u64).to_le_bytes());
         bytes[8..12].copy_from_slice(&window.exposure.disp_unit.to_le_bytes());
         bytes

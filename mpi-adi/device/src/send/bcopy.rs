@@ -263,7 +263,7 @@ impl BcopyPool {
     }
 
     /// Returns the number of transmitted bcopies to `dest` without another reply.
-    pub fn offered_to(&self, dest: Rank) -> usize {
+    pub fn unanswered_to(&self, dest: Rank) -> usize {
         let offered = |id: &BcopyId| {
             let bcopy = self.at(*id);
             bcopy.dest == dest && matches!(bcopy.state, BcopyState::RtsSent)

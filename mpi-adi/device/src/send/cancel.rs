@@ -57,11 +57,11 @@ impl<R: ProtocolRules> Adi<R> {
             next: Self::next_cancel,
         };
         self.extensions.active.enable(ExtensionId::Cancels, part);
-        self.set_cancels_due();
+        self.set_cancels_pending();
     }
 
     /// Updates the pending state after each change of the list.
-    pub(crate) fn set_cancels_due(&mut self) {
+    pub(crate) fn set_cancels_pending(&mut self) {
         let due = if self.sender.cancels.is_empty() {
             PendingPackets::None
         } else {
@@ -76,7 +76,7 @@ impl<R: ProtocolRules> Adi<R> {
             return TransmitStep::Idle;
         };
         self.sender.cancels.remove(&mut self.requests, slot);
-        self.set_cancels_due();
+        self.set_cancels_pending();
         let SendRequest { dest, state, .. } = self.requests.send(slot);
         let refused = state == SendState::Held(CancelState::Rejected);
         self.requests
@@ -102,7 +102,7 @@ impl<R: ProtocolRules> Adi<R> {
         if class != TrafficClass::Priority {
             return Err(MalformedPacket);
         }
-        let (_, slot, _) = self.handle_answer(arrival)?;
+        let (_, slot, _) = self.replied_send(arrival)?;
         if self.requests.send(slot).state != SendState::Held(CancelState::Requested) {
             return Err(MalformedPacket);
         }

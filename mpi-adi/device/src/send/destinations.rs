@@ -140,7 +140,7 @@ impl Destination {
     }
 
     /// Returns the next message to send an RTS for: messages with an earlier RTS are first, as in the queue.
-    pub(super) fn next_offer(&self) -> Option<Slot> {
+    pub(super) fn next_rts(&self) -> Option<Slot> {
         self.offers.head().or(self.fresh)
     }
 
@@ -151,7 +151,7 @@ impl Destination {
             RestartState::Expected if rules.awaits_replies() => false,
             RestartState::Expected | RestartState::Closed => {
                 let open = self.refused == 0 || self.unanswered < WINDOW;
-                self.next_offer().is_some() && open
+                self.next_rts().is_some() && open
             }
         }
     }

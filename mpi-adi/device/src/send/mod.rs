@@ -3,11 +3,11 @@
 //! ```text
 //!   start    the program's sends: copied (bcopy), into the pending send queue (pending), or to this process (self_send)
 //!   transmit transmission of RTSs, pending replies and data (stream: eager data)
-//!   answer   handlers of the receivers' replies             cancel   cancellation of sends
+//!   reply    handlers of the receivers' replies             cancel   cancellation of sends
 //! ```
 #![forbid(unsafe_code)]
 
-mod answer;
+mod reply;
 pub mod bcopy;
 mod cancel;
 mod restart_progress;

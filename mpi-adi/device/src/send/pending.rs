@@ -200,7 +200,7 @@ impl PendingQueues {
         self.destinations.iter().all(|destination| {
             destination.restart == RestartState::Closed
                 && destination.unanswered == 0
-                && destination.next_offer().is_none()
+                && destination.next_rts().is_none()
         })
     }
 
@@ -643,7 +643,7 @@ impl PendingQueues {
         let (rank, throttled) = (destination.rank, destination.is(THROTTLED));
         let more = destination.refused > 0;
         destination.restart = RestartState::Closed;
-        let Some(slot) = destination.next_offer() else {
+        let Some(slot) = destination.next_rts() else {
             destination.set(LISTED, false);
             let is_empty = destination.queue.is_empty();
             self.ready.remove(&mut self.destinations, at);
@@ -662,7 +662,7 @@ impl PendingQueues {
         } else {
             let links = &mut requests.links::<RTS_QUEUED>();
             destination.offers.remove(links, slot);
-            destination.next_offer().is_some()
+            destination.next_rts().is_some()
         };
         let in_order = prev.is_none_or(|prev| {
             let prev = requests.pending(prev);

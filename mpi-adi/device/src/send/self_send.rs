@@ -174,11 +174,11 @@ impl<R: ProtocolRules> Adi<R> {
     #[inline]
     fn unpost_matched(&mut self, receive: Slot, envelope: &Envelope) {
         self.unpost(receive);
-        self.receiver.probes.taken(envelope);
+        self.receiver.probes.disarm_matching(envelope);
     }
 
     fn record_self_send(&mut self, envelope: &Envelope, at: BlockIndex) {
-        self.receiver.probes.taken(envelope);
+        self.receiver.probes.disarm_matching(envelope);
         self.matching.record(&mut self.region, at);
     }
 

@@ -42,7 +42,7 @@ impl<R: ProtocolRules> Adi<R> {
     #[inline]
     pub fn awaits_copies(&self, to: &SendTo) -> bool {
         self.sender.bcopies.is_full()
-            && self.sender.bcopies.offered_to(to.dest) >= MAX_SHARED_ACKS.into()
+            && self.sender.bcopies.unanswered_to(to.dest) >= MAX_SHARED_ACKS.into()
     }
 
     /// Returns whether all messages copied for blocking calls have been transmitted.

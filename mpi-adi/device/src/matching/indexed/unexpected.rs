@@ -221,7 +221,7 @@ impl UnexpectedQueue {
         is_long: bool,
     ) -> (Option<BlockIndex>, u32) {
         let mut hops = 1;
-        if let Some(at) = self.find_beside(region, pattern, is_long, &mut hops) {
+        if let Some(at) = self.find_next_to_last(region, pattern, is_long, &mut hops) {
             return (Some(at), hops);
         }
         self.find_in_index(region, pattern, hops)
@@ -276,7 +276,7 @@ impl UnexpectedQueue {
 
     /// Returns the record before the last removed one, or else the youngest one, if it matches and no other can.
     #[inline]
-    fn find_beside(
+    fn find_next_to_last(
         &mut self,
         region: &Region,
         pattern: &MatchPattern,

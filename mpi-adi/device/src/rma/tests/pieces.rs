@@ -37,7 +37,7 @@ impl RmaFixture {
     }
 
     fn due(&self) -> PendingPackets {
-        self.all[0].due()
+        self.all[0].pending_packets()
     }
 }
 

@@ -21,7 +21,7 @@ fn an_epoch_gives_access_to_its_targets_when_they_grant_it() {
     let can = |rig: &mut RmaFixture, epoch, at| rig.all[0].can_access(WINDOW, epoch, rank(at));
     assert!(can(&mut rig, locked, 2));
     assert!(
-        !can(&mut rig, start, 1) && !rig.all[0].is_due(),
+        !can(&mut rig, start, 1) && !rig.all[0].can_advance(),
         "nothing helps"
     );
     assert!(!can(&mut rig, 99, 1) && !rig.all[0].can_access(NONE, start, rank(1)));
@@ -40,12 +40,12 @@ fn who_asks_for_access_under_a_lock_of_all_asks_for_the_lock() {
     let mut rig = RmaFixture::new(3, 8);
     let epoch = rig.begin(0, EpochKind::LockAll, &[], ticket());
     rig.settle();
-    assert_eq!((rig.left, rig.all[0].is_due()), (0, false));
+    assert_eq!((rig.left, rig.all[0].can_advance()), (0, false));
     let can = |rig: &mut RmaFixture| rig.all[0].can_access(WINDOW, epoch, rank(1));
-    assert!(!can(&mut rig) && rig.all[0].is_due());
+    assert!(!can(&mut rig) && rig.all[0].can_advance());
     rig.settle();
     assert_eq!(rig.left, 2, "a LOCK and its grant");
-    assert!(can(&mut rig) && !rig.all[0].is_due());
+    assert!(can(&mut rig) && !rig.all[0].can_advance());
 }
 
 #[test]

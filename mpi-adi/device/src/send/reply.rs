@@ -4,7 +4,7 @@
 use crate::adi::Adi;
 use crate::envelope::Rank;
 use crate::ids::{RequestId, Slot};
-use crate::protocol::{RtsReply, ProtocolRules, ReplyAction, on_answer};
+use crate::protocol::{RtsReply, ProtocolRules, ReplyAction, on_reply};
 use crate::request::{CANCELLED, EAGER, PendingSend, QUEUE, RequestPool, SendState, CancelState};
 use crate::send::Sender;
 use crate::send::bcopy::BcopyState;
@@ -15,18 +15,18 @@ use msg_layer::{ReceivedPacket, MalformedPacket, MessageTransfer};
 
 impl<R: ProtocolRules> Adi<R> {
     /// Returns the pending or held send that a reply from `source` identifies; malformed when it identifies none.
-    pub(crate) fn handle_answer(
+    pub(crate) fn replied_send(
         &self,
         arrival: &ReceivedPacket<'_>,
     ) -> Result<(Rank, Slot, ReplyFields), MalformedPacket> {
         let fields = ReplyFields::parse(arrival.bytes).ok_or(MalformedPacket)?;
         let source = Rank::new(arrival.rank);
-        let slot = self.named_by(source, fields.request).ok_or(MalformedPacket)?;
+        let slot = self.send_by_id(source, fields.request).ok_or(MalformedPacket)?;
         Ok((source, slot, fields))
     }
 
     /// Returns the slot of the pending or held send with this ID at `dest`, including a former bcopy.
-    pub(crate) fn named_by(&self, dest: Rank, name: u32) -> Option<Slot> {
+    pub(crate) fn send_by_id(&self, dest: Rank, name: u32) -> Option<Slot> {
         let id = RequestId(name);
         if let Some(bcopy) = self.sender.bcopies.find(id, dest) {
             let BcopyState::Queued { slot } = self.sender.bcopies.at(bcopy).state else {
@@ -60,7 +60,7 @@ impl<R: ProtocolRules> Adi<R> {
         if self.handle_bcopy_reply(arrival, reply) {
             return Ok(());
         }
-        let (dest, slot, fields) = self.handle_answer(arrival)?;
+        let (dest, slot, fields) = self.replied_send(arrival)?;
         if reply == RtsReply::Cts {
             self.stats.cts_received += 1;
         }
@@ -68,15 +68,15 @@ impl<R: ProtocolRules> Adi<R> {
         let send = self.requests.listed(slot);
         match (send.pending().copied(), send.cancel_state()) {
             (Some(pending), _) => {
-                let step = on_answer(pending.offer, reply).ok_or(MalformedPacket)?;
-                self.leave_queue(dest, slot, step, &fields);
+                let step = on_reply(pending.offer, reply).ok_or(MalformedPacket)?;
+                self.update_queue(dest, slot, step, &fields);
                 self.apply_action(slot, pending, step, &fields);
             }
             (_, Some(withdrawal)) if reply == RtsReply::Cts => {
                 if let CancelState::Unrequested | CancelState::Rejected = withdrawal {
                     // A receive matched it before CANCEL was sent to the receiver.
                     self.sender.cancels.remove(&mut self.requests, slot);
-                    self.set_cancels_due();
+                    self.set_cancels_pending();
                 }
                 self.begin_transfer(slot, &fields);
             }
@@ -126,7 +126,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Updates the queue with the reply to the pending send in `slot`: dequeues it, or reinserts it.
-    pub(crate) fn leave_queue(&mut self, dest: Rank, slot: Slot, step: ReplyAction, fields: &ReplyFields) {
+    pub(crate) fn update_queue(&mut self, dest: Rank, slot: Slot, step: ReplyAction, fields: &ReplyFields) {
         let answered = match step {
             ReplyAction::Send | ReplyAction::AwaitCts => RtsOutcome::Accepted,
             ReplyAction::RemainQueued if fields.is(ReplyFields::STALE) => RtsOutcome::Stale,
@@ -213,7 +213,7 @@ impl<R: ProtocolRules> Adi<R> {
         if self.accept_bcopy(dest, request, before) {
             return Ok(());
         }
-        let slot = self.named_by(dest, request).ok_or(MalformedPacket)?;
+        let slot = self.send_by_id(dest, request).ok_or(MalformedPacket)?;
         if self.accept_all(dest, slot, count.into()) {
             Ok(())
         } else {
