@@ -6,11 +6,11 @@
 use kernel_rt::node::{Node, NodeLink, Platform};
 use midplane_abi::blackboard::Blackboard;
 use midplane_device::envelope::Rank;
-use midplane_device::kernel::{AbortReason, Heap};
+use midplane_device::kernel::{AbortReason, HeapUsage};
 use midplane_device::memory::RawMemory;
-use midplane_device::{Adi, Config, Memory};
+use midplane_device::{Adi, DeviceConfig, DeviceMemory};
 use net_torus::link::Link;
-use net_torus::router::{Router, BufferSizes};
+use net_torus::router::{BufferSizes, Router};
 use net_torus::wire::MIN_MTU;
 use net_torus::{Coord, Direction, Shape, Torus};
 use std::cell::RefCell;
@@ -116,8 +116,8 @@ impl Platform<BoardLink> for Board {
 
     fn report_frees(&mut self, _wanted: bool) {}
 
-    fn heap(&self) -> Heap {
-        Heap { bytes: 0, used: 0 }
+    fn heap(&self) -> HeapUsage {
+        HeapUsage { bytes: 0, used: 0 }
     }
 
     fn heap_peak_bytes(&self) -> u64 {
@@ -141,12 +141,12 @@ fn boot(shape: Shape, here: Coord, links: [Option<BoardLink>; 6]) -> Node<BoardL
     let chunks = vec![[0; 32]; SIZES.chunks()].leak();
     let router = Router::new(shape, here, SIZES, chunks).expect("sizes that are legal");
     let torus = Torus::new(router, links).expect("the links of this place");
-    let config = Config {
+    let config = DeviceConfig {
         shape,
         rank: Rank::new(shape.rank(here).expect("inside the torus")),
         request_slots: 16,
     };
-    let memory = Memory::allocate(4096, shape.nodes() as usize).expect("memory");
+    let memory = DeviceMemory::allocate(4096, shape.nodes() as usize).expect("memory");
     let adi = Adi::new(config, memory).expect("memory enough");
     let platform = Board {
         memory: RawMemory,

@@ -14,8 +14,8 @@ use crate::board::records::MIDPLANE_OUTBOX;
 use crate::board::{timer, uart};
 use crate::{arch, clock};
 
-use midplane_abi::outbox::RingWriter;
 pub use midplane_abi::outbox::OutputStream;
+use midplane_abi::outbox::RingWriter;
 
 /// Maximum delay of an incomplete line, in ticks of the clock (10 ms at 10 MHz).
 pub const PARTIAL_TICKS: u64 = 100_000;

@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn names_of_all_matching_engines_fit() {
-        for choice in midplane_engines::Choice::ALL {
+        for choice in midplane_engines::EngineChoice::ALL {
             let board = Blackboard::new();
             board.begin();
             board.set_matching(choice.name());

@@ -54,8 +54,8 @@ pub unsafe fn init(bytes: AddressRange) {
 }
 
 /// Returns the size and use of the heap.
-pub fn fill() -> midplane_device::kernel::Heap {
-    midplane_device::kernel::Heap {
+pub fn fill() -> midplane_device::kernel::HeapUsage {
+    midplane_device::kernel::HeapUsage {
         bytes: size(),
         used: HEAP.used.load(Ordering::Relaxed),
     }

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_device::memory::{RawMemory, Span, UserMemory};
-use midplane_device::region::{BLOCK_BYTES, Block, Blocks};
+use midplane_device::region::{BLOCK_BYTES, Block, BlockArray};
 
 use crate::heap;
 
@@ -20,7 +20,7 @@ pub struct NodeMemory {
 
 /// Returns the bytes that a loan of `count` blocks takes from the heap.
 fn loan_bytes(count: usize) -> usize {
-    count * BLOCK_BYTES + Blocks::map_words(count) * size_of::<usize>()
+    count * BLOCK_BYTES + BlockArray::map_words(count) * size_of::<usize>()
 }
 
 impl NodeMemory {
@@ -55,7 +55,7 @@ impl UserMemory for NodeMemory {
     }
 
     #[inline]
-    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+    fn full_access(&mut self) -> Option<&mut dyn UserMemory> {
         Some(self)
     }
 
@@ -71,15 +71,15 @@ impl UserMemory for NodeMemory {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    fn lend(&mut self, count: u32) -> Option<Blocks> {
+    fn lend(&mut self, count: u32) -> Option<BlockArray> {
         let count = count as usize;
         if !self.lends() || loan_bytes(count) > self.spare_bytes() {
             return None;
         }
         let blocks: Block = [0; BLOCK_BYTES];
-        Some(Blocks::new(
-            midplane_device::boxed(blocks, count)?,
-            midplane_device::boxed(0, Blocks::map_words(count))?,
+        Some(BlockArray::new(
+            midplane_device::try_boxed_slice(blocks, count)?,
+            midplane_device::try_boxed_slice(0, BlockArray::map_words(count))?,
         ))
     }
 }

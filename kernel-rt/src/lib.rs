@@ -38,11 +38,11 @@ mod counters;
 mod variables;
 
 #[cfg(target_os = "none")]
+mod abort;
+#[cfg(target_os = "none")]
 mod clock;
 #[cfg(target_os = "none")]
 mod console;
-#[cfg(target_os = "none")]
-mod abort;
 #[cfg(target_os = "none")]
 mod heap;
 #[cfg(any(target_os = "none", target_os = "linux"))]

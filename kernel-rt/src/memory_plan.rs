@@ -87,7 +87,11 @@ impl MemoryPlan {
     ///
     /// # Errors
     /// If the heap cannot hold the kernel's boot allocations plus [`MIN_HEAP`].
-    pub fn new(ram: AddressRange, image_end: u64, needs: MemoryNeeds) -> Result<Self, MemoryTooSmall> {
+    pub fn new(
+        ram: AddressRange,
+        image_end: u64,
+        needs: MemoryNeeds,
+    ) -> Result<Self, MemoryTooSmall> {
         let links = needs.links as u64;
         let queues = 2 * links * QUEUE_PAGES * PAGE;
         let frames = links * (RECEIVE_FRAMES + TRANSMIT_FRAMES) as u64 * FRAME_BYTES;

@@ -4,7 +4,7 @@
 use core::fmt::{self, Display as _};
 
 use midplane_abi::failure::MpiFailure;
-use midplane_device::kernel::{Heap, MpiError, Told};
+use midplane_device::kernel::{ErrorRecord, HeapUsage, MpiError};
 use midplane_objects::ErrorText;
 use net_torus::coord::{Coord, Rank};
 
@@ -12,7 +12,7 @@ use net_torus::coord::{Coord, Rank};
 pub fn encode_error<'a>(error: &MpiError<'a>) -> MpiFailure<'a> {
     let [a, b, c] = error.told.numbers;
     // A heap of zero bytes could not have failed.
-    let heap = error.heap.unwrap_or(Heap { bytes: 0, used: 0 });
+    let heap = error.heap.unwrap_or(HeapUsage { bytes: 0, used: 0 });
     let (bytes, used) = (heap.bytes as u64, heap.used as u64);
     let has_said = error.said.is_some().into();
     let kind = error.told.kind.into();
@@ -30,7 +30,7 @@ pub fn encode_error<'a>(error: &MpiError<'a>) -> MpiFailure<'a> {
 fn decode_error<'a>(rank: Rank, here: Coord, failure: &MpiFailure<'a>) -> Option<MpiError<'a>> {
     let [kind, a, b, c, bytes, used, has_said, _] = failure.numbers;
     let [function, words, said] = failure.texts;
-    let heap = Heap {
+    let heap = HeapUsage {
         bytes: bytes.try_into().ok()?,
         used: used.try_into().ok()?,
     };
@@ -38,7 +38,7 @@ fn decode_error<'a>(rank: Rank, here: Coord, failure: &MpiFailure<'a>) -> Option
         rank,
         here,
         function,
-        told: Told {
+        told: ErrorRecord {
             kind: kind.try_into().ok()?,
             numbers: [a, b, c],
             words,
@@ -82,7 +82,7 @@ mod tests {
             said,
             called_at: None,
         };
-        let heap = Some(Heap { bytes: 9, used: 7 });
+        let heap = Some(HeapUsage { bytes: 9, used: 7 });
         for (heap, said) in [(None, None), (heap, Some("own words")), (heap, Some(""))] {
             let error = error(heap, said);
             let why = FailureReason::Mpi(encode_error(&error));

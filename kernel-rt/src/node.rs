@@ -18,10 +18,10 @@ use core::hint;
 use midplane_abi::blackboard::{Blackboard, CallRecord};
 use midplane_device::Adi;
 use midplane_device::envelope::Rank;
-use midplane_device::interface::{Incoming, Outgoing, Received, Sent, Work};
-use midplane_device::kernel::{AbortReason, CallNote, Heap, Kernel};
+use midplane_device::interface::{FastRecv, FastSend, IncomingMessage, OutgoingMessage, Work};
+use midplane_device::kernel::{AbortReason, CallInfo, HeapUsage, Kernel};
 use midplane_device::memory::UserMemory;
-use midplane_device::request::{RequestId, Whole};
+use midplane_device::request::{PlainCompletion, RequestId};
 use midplane_device::{HookResult, interface};
 use net_torus::Direction;
 use net_torus::coord::Coord;
@@ -29,7 +29,7 @@ use net_torus::link::Link;
 use net_torus::reliable::ReliableLink;
 use net_torus::torus::Torus;
 
-use crate::counters::{LinkDeviceStats, NodeStats, CounterSources, publish};
+use crate::counters::{CounterSources, LinkDeviceStats, NodeStats, publish};
 
 /// Maximum number of progress steps per interrupt before the program resumes.
 pub const STEPS_PER_INTERRUPT: u32 = 64;
@@ -199,7 +199,7 @@ pub trait Platform<L> {
     fn report_frees(&mut self, wanted: bool);
 
     /// Returns the state of the program's heap.
-    fn heap(&self) -> Heap;
+    fn heap(&self) -> HeapUsage;
 
     /// Returns the maximum number of heap bytes ever in use.
     fn heap_peak_bytes(&self) -> u64;
@@ -267,7 +267,7 @@ pub(crate) struct NodeHost<L, P> {
     /// The delay is over: acknowledgements must be sent.
     answers_due: bool,
     /// The MPI call that the program is in.
-    call: Option<CallNote>,
+    call: Option<CallInfo>,
     /// The blackboard shows an MPI call.
     call_is_up: bool,
     stats_state: StatsState,
@@ -333,16 +333,16 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
-    /// Implements [`Env::fast_send`](midplane_device::interface::Enter::fast_send).
+    /// Implements [`Env::fast_send`](midplane_device::interface::EnterDevice::fast_send).
     #[inline]
-    pub fn fast_send(&mut self, outgoing: &Outgoing) -> Sent {
+    pub fn fast_send(&mut self, outgoing: &OutgoingMessage) -> FastSend {
         if self.is_limited() {
-            return Sent::Not;
+            return FastSend::Unavailable;
         }
         self.put_away();
         let memory = self.host.platform.memory();
         if self.adi.send_to_first(memory, &outgoing.to, outgoing.span) {
-            Sent::Complete
+            FastSend::Complete
         } else {
             self.send(outgoing)
         }
@@ -351,47 +351,47 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Continues [`Node::fast_send`] for messages that do not complete in the first attempt.
     // A separate call, so that the fastest path saves few registers.
     #[inline(never)]
-    fn send(&mut self, outgoing: &Outgoing) -> Sent {
-        let &Outgoing { ref to, span } = outgoing;
+    fn send(&mut self, outgoing: &OutgoingMessage) -> FastSend {
+        let &OutgoingMessage { ref to, span } = outgoing;
         let memory: &mut dyn UserMemory = self.host.platform.memory();
         let sent = self.adi.send_fast(memory, to, span);
-        if sent == Sent::Complete && to.dest == self.adi.rank() {
+        if sent == FastSend::Complete && to.dest == self.adi.rank() {
             // The self-send has been received.
             return sent;
         }
-        if self.host.coalescing_dest != Some(to.dest) || !self.adi.gathers_for(to.dest) {
+        if self.host.coalescing_dest != Some(to.dest) || !self.adi.is_coalescing_dest(to.dest) {
             self.advance_after_call();
         }
         match sent {
-            Sent::Complete if !P::INTERRUPTS && !self.adi.have_copies_left() => Sent::Copied,
+            FastSend::Complete if !P::INTERRUPTS && !self.adi.are_copies_sent() => FastSend::Copied,
             sent => sent,
         }
     }
 
-    /// Implements [`Env::fast_receive`](midplane_device::interface::Enter::fast_receive).
+    /// Implements [`Env::fast_receive`](midplane_device::interface::EnterDevice::fast_receive).
     #[inline]
-    pub fn fast_receive(&mut self, function: &'static str, incoming: &Incoming) -> Received {
-        let &Incoming { ref pattern, span } = incoming;
+    pub fn fast_receive(&mut self, function: &'static str, incoming: &IncomingMessage) -> FastRecv {
+        let &IncomingMessage { ref pattern, span } = incoming;
         if self.is_limited() {
-            return Received::Not;
+            return FastRecv::Unavailable;
         }
         self.put_away();
         let memory: &mut dyn UserMemory = self.host.platform.memory();
         let received = self.adi.receive_fast(memory, pattern, span);
-        let Received::Started(id) = received else {
+        let FastRecv::Started(id) = received else {
             self.advance_after_call();
             return received;
         };
         match self.finish(function, id) {
-            Some(whole) => Received::Complete(whole),
+            Some(whole) => FastRecv::Complete(whole),
             None => received,
         }
     }
 
-    /// Implements [`Env::fast_start_receive`](midplane_device::interface::Enter::fast_start_receive).
+    /// Implements [`Env::fast_start_receive`](midplane_device::interface::EnterDevice::fast_start_receive).
     #[inline]
-    pub fn fast_start_receive(&mut self, incoming: &Incoming) -> Option<RequestId> {
-        let &Incoming { ref pattern, span } = incoming;
+    pub fn fast_start_receive(&mut self, incoming: &IncomingMessage) -> Option<RequestId> {
+        let &IncomingMessage { ref pattern, span } = incoming;
         if self.is_limited() {
             return None;
         }
@@ -404,36 +404,37 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         Some(id)
     }
 
-    /// Implements [`Env::fast_wait`](midplane_device::interface::Enter::fast_wait).
+    /// Implements [`Env::fast_wait`](midplane_device::interface::EnterDevice::fast_wait).
     #[inline]
-    pub fn fast_wait(&mut self, function: &'static str, id: RequestId) -> Option<Whole> {
+    pub fn fast_wait(&mut self, function: &'static str, id: RequestId) -> Option<PlainCompletion> {
         self.put_away();
-        let whole = self.adi.conclude_whole(id);
+        let whole = self.adi.take_plain_completed(id);
         if whole.is_some() || self.is_limited() {
             return whole;
         }
         self.finish(function, id)
     }
 
-    /// Calls [`Adi::keep_at_hand`] on a board without [interrupts](Platform::INTERRUPTS). This and the next two
+    /// Calls [`Adi::cache_self_recv`] on a board without [interrupts](Platform::INTERRUPTS). This and the next two
     /// functions create no further work.
     #[inline]
-    pub fn keep_at_hand(&mut self, incoming: &Incoming) -> Option<RequestId> {
+    pub fn keep_at_hand(&mut self, incoming: &IncomingMessage) -> Option<RequestId> {
         const { assert!(!P::INTERRUPTS) };
-        self.adi.keep_at_hand(&incoming.pattern, incoming.span)
+        self.adi.cache_self_recv(&incoming.pattern, incoming.span)
     }
 
-    /// Calls [`Adi::send_to_hand`].
+    /// Calls [`Adi::deliver_to_cached`].
     #[inline]
-    pub fn send_to_hand(&mut self, outgoing: &Outgoing) -> bool {
+    pub fn send_to_hand(&mut self, outgoing: &OutgoingMessage) -> bool {
         let memory = self.host.platform.memory();
-        self.adi.send_to_hand(memory, &outgoing.to, outgoing.span)
+        self.adi
+            .deliver_to_cached(memory, &outgoing.to, outgoing.span)
     }
 
-    /// Calls [`Adi::conclude_at_hand`].
+    /// Calls [`Adi::take_completed_cached`].
     #[inline]
-    pub fn conclude_at_hand(&mut self, id: RequestId) -> Option<Whole> {
-        self.adi.conclude_at_hand(id)
+    pub fn conclude_at_hand(&mut self, id: RequestId) -> Option<PlainCompletion> {
+        self.adi.take_completed_cached(id)
     }
 
     /// Moves a cached self-receive to the device's requests, where all other calls expect it. An interrupt would expect
@@ -441,13 +442,13 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     #[inline]
     fn put_away(&mut self) {
         if !P::INTERRUPTS {
-            self.adi.put_away();
+            self.adi.evict_cached_recv();
         }
     }
 
     /// Waits for a request within a call.
     #[inline(never)]
-    fn finish(&mut self, function: &'static str, id: RequestId) -> Option<Whole> {
+    fn finish(&mut self, function: &'static str, id: RequestId) -> Option<PlainCompletion> {
         let whole = interface::finish(&mut self.adi, &mut self.host, function, id);
         self.host.end_call(&mut self.adi);
         whole
@@ -463,7 +464,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// checks only the device's send queue.
     #[inline]
     fn advance_after_call(&mut self) {
-        if self.adi.has_to_send() {
+        if self.adi.has_pending_tx() {
             self.host.send_on(&mut self.adi);
         }
     }
@@ -482,8 +483,8 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Returns whether work can continue while the program computes: requests that other nodes advance, delayed
     /// acknowledgements, packets not yet accepted by a link, or an unfinished interrupt hook.
     pub fn is_under_way(&self) -> bool {
-        self.adi.is_under_way()
-            || self.adi.has_deferred()
+        self.adi.has_async_work()
+            || self.adi.has_delayed_acks()
             || self.host.torus.has_to_leave()
             || self.host.hook != HookResult::Idle
     }
@@ -641,16 +642,16 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         let is_first = self.beats == 0;
         let has_received = self.torus.router().has_received();
         let owes_answers = self.owes_answers(adi, now);
-        if has_received || adi.has_to_send() || owes_answers || is_first {
+        if has_received || adi.has_pending_tx() || owes_answers || is_first {
             // Traffic to one neighbour is no reason to acknowledge another's messages.
-            adi.let_answers_wait(!owes_answers);
+            adi.delay_acks(!owes_answers);
             moved |= adi.progress(&mut self.torus, self.platform.memory());
             if self.platform.lends() {
                 self.platform.report_frees(adi.starves_others());
             }
         }
-        if adi.has_deferred() != self.deferred_ns.is_some() {
-            self.deferred_ns = adi.has_deferred().then_some(now);
+        if adi.has_delayed_acks() != self.deferred_ns.is_some() {
+            self.deferred_ns = adi.has_delayed_acks().then_some(now);
             self.answers_due = false;
         }
         moved |= self.torus.transmit_frames(now);
@@ -721,23 +722,24 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
             self.transmit_after_send(adi);
         }
         self.end_call(adi);
-        self.coalescing_dest = if P::INTERRUPTS && self.watch == LinkWatch::Armed && self.torus.holds() {
-            adi.gathered_for()
-        } else {
-            None
-        };
+        self.coalescing_dest =
+            if P::INTERRUPTS && self.watch == LinkWatch::Armed && self.torus.holds() {
+                adi.coalescing_dest()
+            } else {
+                None
+            };
     }
 
     /// Shortened [`NodeHost::transmit_pending`] after a call that only sends. Links without timeouts neither die nor hold forwarded
     /// frames, no acknowledgement is due, and the statistics are written when the call settles.
     fn transmit_after_send(&mut self, adi: &mut Adi) {
-        adi.leave(&mut self.torus, self.platform.memory());
+        adi.transmit_pending(&mut self.torus, self.platform.memory());
         // Links with timeouts receive no frames here.
         if self.torus.transmit_frames(0) && self.stats_state == StatsState::Published {
             self.stats_state = StatsState::Outdated;
         }
         // The acknowledgements may have been piggybacked.
-        self.deferred_ns = self.deferred_ns.filter(|_| adi.has_deferred());
+        self.deferred_ns = self.deferred_ns.filter(|_| adi.has_delayed_acks());
         if self.torus.holds() {
             // The links' interrupts for free space are not enabled yet.
             self.watch = LinkWatch::Enabled;
@@ -831,13 +833,13 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     #[inline(always)]
     fn is_at_rest(&self, adi: &Adi) -> bool {
         let is_held =
-            |dest| P::INTERRUPTS && self.torus.holds() && self.torus.is_held(adi.place(dest));
+            |dest| P::INTERRUPTS && self.torus.holds() && self.torus.is_held(adi.torus_coord(dest));
         if self.is_due() {
             return false;
         }
         self.torus.is_at_rest()
-            && !adi.has_to_send_now(is_held)
-            && !(adi.has_deferred() && self.owes_answers(adi, self.step_ns()))
+            && !adi.has_urgent_tx(is_held)
+            && !(adi.has_delayed_acks() && self.owes_answers(adi, self.step_ns()))
     }
 
     /// Returns whether a timeout of a link with [timeouts](Link::HAS_TIMEOUTS) has expired. Without a step it would
@@ -850,7 +852,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     /// Returns whether the device must send acknowledgements: their delay is over or not permitted.
     fn owes_answers(&self, adi: &Adi, now: u64) -> bool {
         let waited = |since| now.saturating_sub(since) >= PUBLISH_NS;
-        adi.has_deferred()
+        adi.has_delayed_acks()
             && (!self.platform.lets_answers_wait()
                 || self.answers_due
                 || self.deferred_ns.is_some_and(waited))
@@ -876,7 +878,11 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     /// Enables the links' interrupts. Returns false if there is work already.
     fn prepare_sleep(&mut self) -> bool {
         let quiet = L::prepare_all(self.torus.present_links());
-        self.watch = if quiet { LinkWatch::Armed } else { LinkWatch::Enabled };
+        self.watch = if quiet {
+            LinkWatch::Armed
+        } else {
+            LinkWatch::Enabled
+        };
         quiet
     }
 
@@ -889,7 +895,9 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
             self.platform.wake_in(due.saturating_sub(now));
         }
         match self.stats_state {
-            StatsState::Published if self.deferred_ns.is_some() => self.platform.wake_in(PUBLISH_NS),
+            StatsState::Published if self.deferred_ns.is_some() => {
+                self.platform.wake_in(PUBLISH_NS)
+            }
             StatsState::Outdated => {
                 let age = now.saturating_sub(self.published_ns);
                 self.platform.wake_in(PUBLISH_NS.saturating_sub(age));
@@ -1028,7 +1036,7 @@ impl<L: NodeLink, P: Platform<L>> Kernel for NodeHost<L, P> {
         moved
     }
 
-    fn goes_on_alone(&self) -> bool {
+    fn has_async_progress(&self) -> bool {
         P::INTERRUPTS
     }
 
@@ -1048,7 +1056,7 @@ impl<L: NodeLink, P: Platform<L>> Kernel for NodeHost<L, P> {
         self.platform.ns(1).max(1)
     }
 
-    fn heap(&self) -> Option<Heap> {
+    fn heap(&self) -> Option<HeapUsage> {
         Some(self.platform.heap())
     }
 
@@ -1062,7 +1070,7 @@ impl<L: NodeLink, P: Platform<L>> Kernel for NodeHost<L, P> {
 
     /// Records the current call. Most calls end before anyone needs to know them, so the blackboard shows only a call
     /// that sleeps or that is in progress when the statistics are written.
-    fn note(&mut self, call: Option<CallNote>) {
+    fn record_call(&mut self, call: Option<CallInfo>) {
         self.call = call;
         if self.call_is_up {
             self.call_is_up = false;
@@ -1081,12 +1089,12 @@ impl<L: NodeLink, P: Platform<L>> Kernel for NodeHost<L, P> {
 mod tests {
     use super::*;
     use midplane_abi::blackboard::BlackboardSnapshot;
-    use midplane_device::envelope::Pattern;
+    use midplane_device::envelope::MatchPattern;
     use midplane_device::memory::{RawMemory, Span};
-    use midplane_device::request::Mode;
+    use midplane_device::request::SendMode;
     use midplane_device::send::SendTo;
-    use midplane_device::{Config, Memory};
-    use net_torus::router::{Router, BufferSizes};
+    use midplane_device::{DeviceConfig, DeviceMemory};
+    use net_torus::router::{BufferSizes, Router};
     use net_torus::sim::{SimLink, wire_torus};
     use net_torus::{Chunk, Coord, Shape};
 
@@ -1222,8 +1230,8 @@ mod tests {
             panic!("a heap that does not lend has nothing to report");
         }
 
-        fn heap(&self) -> Heap {
-            Heap { bytes: 0, used: 0 }
+        fn heap(&self) -> HeapUsage {
+            HeapUsage { bytes: 0, used: 0 }
         }
 
         fn heap_peak_bytes(&self) -> u64 {
@@ -1267,12 +1275,12 @@ mod tests {
                     })
                 });
                 let torus = Torus::new(router, links).unwrap();
-                let config = Config {
+                let config = DeviceConfig {
                     shape,
                     rank: Rank::new(rank),
                     request_slots: 64,
                 };
-                let memory = Memory::allocate(4096, shape.nodes() as usize).unwrap();
+                let memory = DeviceMemory::allocate(4096, shape.nodes() as usize).unwrap();
                 let adi = Adi::new(config, memory).unwrap();
                 Node::new(adi, torus, TestPlatform::default())
             })
@@ -1310,16 +1318,16 @@ mod tests {
         dest: Rank::new(1),
         tag: 1,
         context: 0,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     };
 
-    const OUTGOING: Outgoing = Outgoing {
+    const OUTGOING: OutgoingMessage = OutgoingMessage {
         to: TO_THE_OTHER,
         span: Span::EMPTY,
     };
 
-    const ANY: Incoming = Incoming {
-        pattern: Pattern::new(None, None, 0),
+    const ANY: IncomingMessage = IncomingMessage {
+        pattern: MatchPattern::new(None, None, 0),
         span: Span::EMPTY,
     };
 
@@ -1341,8 +1349,8 @@ mod tests {
             links.map(|link| link.holds).sum()
         };
         let before = (node.host.beats, holds(node));
-        assert_eq!(node.fast_send(&OUTGOING), Sent::Complete);
-        assert!(node.adi.have_copies_left());
+        assert_eq!(node.fast_send(&OUTGOING), FastSend::Complete);
+        assert!(node.adi.are_copies_sent());
         assert_eq!((node.host.beats, holds(node)), before);
         assert_eq!(node.host.watch, LinkWatch::Armed);
         // The receive is posted, and the message is received by an interrupt.
@@ -1358,7 +1366,7 @@ mod tests {
     fn a_short_message_is_a_step_where_links_keep_time() {
         let node = &mut acquainted::<true, true>()[0];
         let before = node.host.beats;
-        assert_eq!(node.fast_send(&OUTGOING), Sent::Complete);
+        assert_eq!(node.fast_send(&OUTGOING), FastSend::Complete);
         assert!(node.host.beats > before);
         assert_eq!(node.host.watch, LinkWatch::Armed);
     }
@@ -1371,15 +1379,15 @@ mod tests {
         }
         // The first message reaches the link, and that reports a slow neighbour.
         for waiting in 0..16 {
-            assert_eq!(node.fast_send(&OUTGOING), Sent::Complete);
-            assert_eq!(node.adi.have_copies_left(), waiting == 0, "{waiting}");
+            assert_eq!(node.fast_send(&OUTGOING), FastSend::Complete);
+            assert_eq!(node.adi.are_copies_sent(), waiting == 0, "{waiting}");
         }
         node.fast_send(&OUTGOING);
-        assert!(node.adi.have_copies_left(), "worth a frame");
+        assert!(node.adi.are_copies_sent(), "worth a frame");
         // With a limited share of the processor, no call uses the fast path.
         let mut node = nodes([2, 1, 1]).remove(0).limit_interrupts(50);
-        assert_eq!(node.fast_send(&OUTGOING), Sent::Not);
-        assert_eq!(node.fast_receive("a test", &ANY), Received::Not);
+        assert_eq!(node.fast_send(&OUTGOING), FastSend::Unavailable);
+        assert_eq!(node.fast_receive("a test", &ANY), FastRecv::Unavailable);
         assert_eq!(node.fast_start_receive(&ANY), None);
     }
 
@@ -1454,10 +1462,7 @@ mod tests {
         );
         // An interrupt of any source that comes too early.
         node.interrupted();
-        assert_eq!(
-            (node.host.beats, node.host.interrupt_ticks),
-            (beats, took)
-        );
+        assert_eq!((node.host.beats, node.host.interrupt_ticks), (beats, took));
         let links = node.host.torus.links().iter().flatten();
         assert!({ links }.all(|link| !link.interrupts));
         pass(&mut node, wake);
@@ -1478,10 +1483,7 @@ mod tests {
         let mut node = nodes([2, 1, 1]).remove(0).limit_interrupts(0);
         node.host.torus.links_mut()[0].as_mut().unwrap().babbles = true;
         node.interrupted();
-        assert_eq!(
-            (node.host.beats, node.host.platform.wakes.len()),
-            (0, 0)
-        );
+        assert_eq!((node.host.beats, node.host.platform.wakes.len()), (0, 0));
         assert!(polled(&mut node));
         let links = node.host.torus.links().iter().flatten();
         assert!({ links }.all(|link| !link.interrupts));
@@ -1553,10 +1555,7 @@ mod tests {
         let node = &mut nodes[0];
         node.interrupted();
         node.forward();
-        assert_eq!(
-            (node.host.platform.waits, node.host.idle_ticks),
-            (1, 1)
-        );
+        assert_eq!((node.host.platform.waits, node.host.idle_ticks), (1, 1));
         // A frame is received between the step and the sleep.
         node.host.torus.links_mut()[1].as_mut().unwrap().babbles = true;
         node.host.sleep();
@@ -1624,12 +1623,12 @@ mod tests {
         for _ in 0..4 {
             nodes.iter_mut().for_each(TestNode::interrupted);
         }
-        let pattern = Pattern::new(Some(Rank::new(0)), Some(1), 0);
+        let pattern = MatchPattern::new(Some(Rank::new(0)), Some(1), 0);
         let to = SendTo {
             dest: Rank::new(1),
             tag: 1,
             context: 0,
-            mode: Mode::Standard,
+            mode: SendMode::Standard,
         };
         nodes[1].enter(&mut |adi, kernel| {
             adi.irecv(kernel.memory(), pattern, Span::EMPTY).unwrap();
@@ -1639,14 +1638,14 @@ mod tests {
         });
         nodes[1].interrupted();
         assert_eq!(nodes[1].adi.stats().messages_received, 1);
-        assert!(nodes[1].adi.has_deferred());
+        assert!(nodes[1].adi.has_delayed_acks());
         assert_eq!(nodes[1].host.platform.wakes.last(), Some(&PUBLISH_NS));
         nodes[1].interrupted();
-        assert!(nodes[1].adi.has_deferred());
+        assert!(nodes[1].adi.has_delayed_acks());
         pass(&mut nodes[1], PUBLISH_NS);
         nodes[1].acknowledge();
         nodes[1].interrupted();
-        assert!(!nodes[1].adi.has_deferred(), "sent");
+        assert!(!nodes[1].adi.has_delayed_acks(), "sent");
         nodes[0].interrupted();
         assert!(nodes[0].adi.is_quiet(), "and taken");
     }
@@ -1658,12 +1657,12 @@ mod tests {
             let posted = nodes[1].fast_start_receive(&ANY);
             nodes[0].fast_send(&OUTGOING);
             let whole = nodes[1].fast_wait("a test", posted.expect("room"));
-            assert!(whole.is_some() && nodes[1].adi.has_deferred());
+            assert!(whole.is_some() && nodes[1].adi.has_delayed_acks());
         };
         let mut nodes = acquainted::<false, false>();
         received(&mut nodes);
         assert!(nodes[1].is_under_way(), "for who stands in");
-        let back = Outgoing {
+        let back = OutgoingMessage {
             to: SendTo {
                 dest: Rank::new(0),
                 ..TO_THE_OTHER
@@ -1671,16 +1670,16 @@ mod tests {
             ..OUTGOING
         };
         nodes[1].fast_send(&back);
-        assert!(!nodes[1].adi.has_deferred());
+        assert!(!nodes[1].adi.has_delayed_acks());
         assert_eq!(nodes[1].adi.stats().cts_merged, 1);
         // In a call that waits without receiving anything.
         received(&mut nodes);
         let waits = nodes[1].host.platform.waits;
         nodes[1].enter(&mut |adi, kernel| {
             kernel.idle();
-            assert!(adi.has_deferred());
+            assert!(adi.has_delayed_acks());
             kernel.poll(adi);
-            assert!(!adi.has_deferred());
+            assert!(!adi.has_delayed_acks());
             kernel.poll(adi);
             kernel.idle();
         });
@@ -1688,10 +1687,10 @@ mod tests {
         // Or by the progress thread.
         received(&mut nodes);
         nodes[1].interrupted();
-        assert!(nodes[1].adi.has_deferred(), "too early");
+        assert!(nodes[1].adi.has_delayed_acks(), "too early");
         nodes[1].host.platform.ticks += PUBLISH_NS / 100;
         nodes[1].interrupted();
-        assert!(!nodes[1].adi.has_deferred());
+        assert!(!nodes[1].adi.has_delayed_acks());
     }
 
     #[test]
@@ -1699,12 +1698,9 @@ mod tests {
         let mut nodes = acquainted::<false, false>();
         let beats = nodes[0].host.beats;
         nodes[0].fast_send(&OUTGOING);
-        assert!(nodes[0].adi.have_copies_left());
+        assert!(nodes[0].adi.are_copies_sent());
         assert_eq!(nodes[0].host.beats, beats);
-        nodes[0].host.torus.links_mut()[0]
-            .as_mut()
-            .unwrap()
-            .babbles = true;
+        nodes[0].host.torus.links_mut()[0].as_mut().unwrap().babbles = true;
         nodes[0].fast_send(&OUTGOING);
         assert!(nodes[0].host.beats > beats);
     }
@@ -1720,7 +1716,7 @@ mod tests {
             dest: Rank::new(dest),
             tag: 1,
             context: 0,
-            mode: Mode::Standard,
+            mode: SendMode::Standard,
         };
         let send = |node: &mut TestNode, dest| {
             node.enter(&mut |adi, kernel| {
@@ -1728,20 +1724,20 @@ mod tests {
                 kernel.poll(adi);
             });
         };
-        let pattern = Pattern::new(Some(Rank::new(0)), Some(1), 0);
+        let pattern = MatchPattern::new(Some(Rank::new(0)), Some(1), 0);
         nodes[1].enter(&mut |adi, kernel| {
             adi.irecv(kernel.memory(), pattern, Span::EMPTY).unwrap();
         });
         send(&mut nodes[0], 1);
         nodes[1].interrupted();
-        assert!(nodes[1].adi.has_deferred());
+        assert!(nodes[1].adi.has_delayed_acks());
         send(&mut nodes[1], 2);
-        assert!(nodes[1].adi.has_deferred(), "2 is not told");
+        assert!(nodes[1].adi.has_delayed_acks(), "2 is not told");
         send(&mut nodes[1], 0);
-        assert!(!nodes[1].adi.has_deferred());
+        assert!(!nodes[1].adi.has_delayed_acks());
         assert_eq!(nodes[1].adi.stats().cts_merged, 1);
         nodes[0].interrupted();
-        assert!(!nodes[0].adi.has_to_send());
+        assert!(!nodes[0].adi.has_pending_tx());
         assert_eq!(nodes[0].adi.stats().cts_received, 1);
     }
 
@@ -1758,14 +1754,14 @@ mod tests {
             dest: Rank::new(1),
             tag: 1,
             context: 0,
-            mode: Mode::Standard,
+            mode: SendMode::Standard,
         };
         let send = |node: &mut TestNode| {
             node.enter(&mut |adi, kernel| {
                 let sent = adi.send_within_call(kernel.memory(), to, Span::EMPTY);
                 assert_eq!(sent, Ok(None));
                 kernel.poll(adi);
-                assert!(kernel.goes_on_alone());
+                assert!(kernel.has_async_progress());
             });
             node.adi.stats().rts_sent
         };
@@ -1796,28 +1792,28 @@ mod tests {
 
     #[test]
     fn a_call_is_named_when_it_sleeps_or_goes_on_for_a_millisecond() {
-        const NOTE: CallNote = CallNote::of("MPI_Test");
+        const NOTE: CallInfo = CallInfo::without_peer("MPI_Test");
         let mut nodes = nodes([2, 1, 1]);
         let node = &mut nodes[0];
         node.host.platform.blackboard.begin();
         node.interrupted();
         node.enter(&mut |_, kernel| {
-            kernel.note(Some(NOTE));
-            kernel.note(None);
+            kernel.record_call(Some(NOTE));
+            kernel.record_call(None);
         });
         assert_eq!(call_seen(node), (None, 0), "a short one");
         node.enter(&mut |_, kernel| {
-            kernel.note(Some(NOTE));
+            kernel.record_call(Some(NOTE));
             kernel.idle();
         });
         assert_eq!(call_seen(node), (Some("MPI_Test".into()), 1));
-        node.enter(&mut |_, kernel| kernel.note(None));
+        node.enter(&mut |_, kernel| kernel.record_call(None));
         assert_eq!(call_seen(node), (None, 1));
         // Without sleep, but long.
         node.host.stats_state = StatsState::Outdated;
         pass(node, PUBLISH_NS);
         node.enter(&mut |adi, kernel| {
-            kernel.note(Some(NOTE));
+            kernel.record_call(Some(NOTE));
             kernel.poll(adi);
         });
         assert_eq!(call_seen(node), (Some("MPI_Test".into()), 2));

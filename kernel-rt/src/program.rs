@@ -80,13 +80,13 @@ macro_rules! hot_path {
             /// The node's device, for the language bindings.
             struct NodeEnv;
 
-            impl running::Enter for NodeEnv {
+            impl running::EnterDevice for NodeEnv {
                 fn enter<'w>(&self, work: &'w mut running::Work<'w>) {
                     running::enter(work);
                 }
 
                 #[cfg(not(target_arch = "arm"))]
-                fn fast_send(&self, outgoing: &running::Outgoing) -> running::Sent {
+                fn fast_send(&self, outgoing: &running::OutgoingMessage) -> running::FastSend {
                     running::fast_send(outgoing)
                 }
 
@@ -94,15 +94,15 @@ macro_rules! hot_path {
                 fn fast_receive(
                     &self,
                     function: &'static str,
-                    incoming: &running::Incoming,
-                ) -> running::Received {
+                    incoming: &running::IncomingMessage,
+                ) -> running::FastRecv {
                     running::fast_receive(function, incoming)
                 }
 
                 #[cfg(not(target_arch = "arm"))]
                 fn fast_start_receive(
                     &self,
-                    incoming: &running::Incoming,
+                    incoming: &running::IncomingMessage,
                 ) -> ::core::option::Option<running::RequestId> {
                     running::fast_start_receive(incoming)
                 }
@@ -112,7 +112,7 @@ macro_rules! hot_path {
                     &self,
                     function: &'static str,
                     id: running::RequestId,
-                ) -> ::core::option::Option<running::Whole> {
+                ) -> ::core::option::Option<running::PlainCompletion> {
                     running::fast_wait(function, id)
                 }
             }

@@ -3,8 +3,8 @@
 use core::cell::Cell;
 
 use critical_section::Mutex;
-use midplane_abi::blackboard::Blackboard;
 use midplane_abi::backtrace::BacktraceRecord;
+use midplane_abi::blackboard::Blackboard;
 use midplane_abi::failed_malloc::FailedMalloc;
 use midplane_abi::personality::Personality;
 

@@ -10,13 +10,15 @@ use midplane_abi::blackboard::FailureCode;
 use midplane_abi::failure::FailureReason;
 use midplane_abi::personality::{ExitAction, LOGS};
 use midplane_abi::status::exit_byte;
-pub use midplane_device::interface::{Enter, Incoming, Outgoing, Received, Sent, Work};
-pub use midplane_device::request::{RequestId, Whole};
+pub use midplane_device::interface::{
+    EnterDevice, FastRecv, FastSend, IncomingMessage, OutgoingMessage, Work,
+};
+pub use midplane_device::request::{PlainCompletion, RequestId};
 pub use midplane_objects::{Env, Process};
 
+use crate::abort::end;
 use crate::board::platform::{BoardNode, NodeStorage};
 use crate::board::{hot_path, system, timer};
-use crate::abort::end;
 use crate::records::{MIDPLANE_BLACKBOARD, personality};
 use crate::{arch, clock, console};
 
@@ -77,26 +79,26 @@ fn with_node<R>(work: impl FnOnce(&mut BoardNode) -> R) -> R {
 
 /// Calls [`BoardNode`]'s `fast_send`.
 #[inline]
-pub fn fast_send(outgoing: &Outgoing) -> Sent {
+pub fn fast_send(outgoing: &OutgoingMessage) -> FastSend {
     with_node(|node| node.fast_send(outgoing))
 }
 
 /// Calls [`BoardNode`]'s `fast_receive`.
 #[inline]
-pub fn fast_receive(function: &'static str, incoming: &Incoming) -> Received {
+pub fn fast_receive(function: &'static str, incoming: &IncomingMessage) -> FastRecv {
     console::flush();
     with_node(|node| node.fast_receive(function, incoming))
 }
 
 /// Calls [`BoardNode`]'s `fast_start_receive`.
 #[inline]
-pub fn fast_start_receive(incoming: &Incoming) -> Option<RequestId> {
+pub fn fast_start_receive(incoming: &IncomingMessage) -> Option<RequestId> {
     with_node(|node| node.fast_start_receive(incoming))
 }
 
 /// Calls [`BoardNode`]'s `fast_wait`.
 #[inline]
-pub fn fast_wait(function: &'static str, id: RequestId) -> Option<Whole> {
+pub fn fast_wait(function: &'static str, id: RequestId) -> Option<PlainCompletion> {
     console::flush();
     with_node(|node| node.fast_wait(function, id))
 }
@@ -190,7 +192,11 @@ pub fn sleep(ns: u64) {
 pub fn finish(status: i32) -> ! {
     if midplane_objects::installed::phase() == midplane_objects::installed::MpiPhase::Running {
         let why = FailureReason::NotFinalized(status);
-        end(FailureCode::MpiError, if status == 0 { 1 } else { status }, why);
+        end(
+            FailureCode::MpiError,
+            if status == 0 { 1 } else { status },
+            why,
+        );
     }
     console::flush();
     hot_path::publish();

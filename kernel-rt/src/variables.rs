@@ -5,13 +5,13 @@
 //! MPI_T.
 
 use midplane_abi::counters::{Counter, CounterTotal};
-use midplane_device::kernel::Counted;
+use midplane_device::kernel::HostCounter;
 
 /// Returns the description of counter `index`, or `None` if the index is out of range.
 #[unsafe(no_mangle)]
-pub extern "Rust" fn midplane_counter(index: usize) -> Option<Counted> {
+pub extern "Rust" fn midplane_counter(index: usize) -> Option<HostCounter> {
     let about = Counter::ALL.get(index)?.about();
-    Some(Counted {
+    Some(HostCounter {
         name: about.name,
         meaning: about.meaning,
         unit: about.unit.name(),

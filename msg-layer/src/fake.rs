@@ -1,25 +1,25 @@
 //! Network for tests: one node's [`Port`], in which only the test moves packets.
 //!
 //! ```
-//! use msg_layer::fake::Fake;
-//! use msg_layer::{Class, Port};
+//! use msg_layer::fake::FakePort;
+//! use msg_layer::{Port, TrafficClass};
 //! use net_torus::{Coord, Shape};
 //!
 //! let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
 //! let [here, there] = [0, 1].map(|rank| shape.coord(rank).unwrap());
-//! let (mut near, mut far) = (Fake::new(shape, here), Fake::new(shape, there));
-//! assert!(near.inject(Class::Normal, there, 5, |body| body.copy_from_slice(b"hello")));
+//! let (mut near, mut far) = (FakePort::new(shape, here), FakePort::new(shape, there));
+//! assert!(near.inject(TrafficClass::Normal, there, 5, |body| body.copy_from_slice(b"hello")));
 //! for packet in near.take_sent() {
-//!     far.arrive(packet.class, &packet.body);
+//!     far.deliver(packet.class, &packet.body);
 //! }
-//! assert!(far.head(Class::Normal).unwrap().starts_with(b"hello"));
-//! far.pop(Class::Normal);
+//! assert!(far.head(TrafficClass::Normal).unwrap().starts_with(b"hello"));
+//! far.pop(TrafficClass::Normal);
 //! ```
 //!
-//! Injected packets are stored in one list. The test removes them ([`Fake::take_sent`]), or drops, delays and reorders
-//! them ([`Fake::sent_mut`]). The test also sets the free space of the FIFOs ([`Room`]).
+//! Injected packets are stored in one list. The test removes them ([`FakePort::take_sent`]), or drops, delays and reorders
+//! them ([`FakePort::sent_mut`]). The test also sets the free space of the FIFOs ([`FifoSpace`]).
 //!
-//! It is stricter than the torus: [`Strict`] lists the errors of a caller for which it panics, even where the torus
+//! It is stricter than the torus: [`StrictPort`] lists the errors of a caller for which it panics, even where the torus
 //! would accept them. Received bodies end in garbage up to the end of their last chunk, as [`Port::head`] allows.
 
 use alloc::collections::VecDeque;
@@ -30,16 +30,16 @@ use core::cell::Cell;
 use net_torus::chunk::CHUNK_BYTES;
 use net_torus::{Coord, Direction, Shape};
 
-use crate::port::{Class, Port, inject_one};
+use crate::port::{Port, TrafficClass, inject_one};
 
 /// Padding of a received body in its last chunk, and initial content of a body.
 const GARBAGE: u8 = 0xA5;
 
 /// An injected packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sent {
+pub struct FakeSent {
     /// Traffic class.
-    pub class: Class,
+    pub class: TrafficClass,
     /// Destination.
     pub dest: Coord,
     /// It keeps its order among the ordered packets of its class to the same destination.
@@ -50,21 +50,21 @@ pub struct Sent {
 
 /// Free space in the injection FIFO of one class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Room {
+pub enum FifoSpace {
     /// Maximum packets of the class that have been injected and not removed.
     Packets(usize),
     /// There is space only for the reply to a packet that the caller handles, from the first check for received packets
     /// ([`Port::head`]) until all are dequeued.
-    Answer,
+    ReplyOnly,
 }
 
 /// Queues of a node, without checks.
 #[derive(Clone, Debug)]
-struct Queues {
+struct NodeQueues {
     shape: Shape,
     here: Coord,
-    sent: Vec<Sent>,
-    room: [Room; 2],
+    sent: Vec<FakeSent>,
+    room: [FifoSpace; 2],
     arrived: [VecDeque<Vec<u8>>; 2],
     /// The caller has checked for received packets.
     looked: Cell<bool>,
@@ -73,27 +73,27 @@ struct Queues {
     lines: usize,
 }
 
-impl Queues {
+impl NodeQueues {
     /// Checks for a reply to the last dequeued request, for which there was space at that time.
-    fn takes_answer(&mut self, class: Class) -> bool {
-        let owes_answer = class == Class::Priority && core::mem::take(&mut self.owes_answer);
-        owes_answer && self.room[class as usize] == Room::Answer
+    fn has_reply_space(&mut self, class: TrafficClass) -> bool {
+        let owes_answer = class == TrafficClass::Priority && core::mem::take(&mut self.owes_answer);
+        owes_answer && self.room[class as usize] == FifoSpace::ReplyOnly
     }
 
     fn put(
         &mut self,
-        class: Class,
+        class: TrafficClass,
         dest: Coord,
         ordered: bool,
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool {
-        if !self.takes_answer(class) && !self.can_inject(class) {
+        if !self.has_reply_space(class) && !self.can_inject(class) {
             return false;
         }
         let mut body = vec![GARBAGE; len];
         fill(&mut body);
-        self.sent.push(Sent {
+        self.sent.push(FakeSent {
             class,
             dest,
             ordered,
@@ -103,16 +103,18 @@ impl Queues {
     }
 }
 
-impl Port for Queues {
+impl Port for NodeQueues {
     const LINES: bool = true;
 
-    fn can_inject(&self, class: Class) -> bool {
+    fn can_inject(&self, class: TrafficClass) -> bool {
         match self.room[class as usize] {
-            Room::Packets(most) => {
+            FifoSpace::Packets(most) => {
                 let sent = self.sent.iter().filter(|packet| packet.class == class);
                 sent.count() < most
             }
-            Room::Answer => self.looked.get() && self.arrived.iter().any(|fifo| !fifo.is_empty()),
+            FifoSpace::ReplyOnly => {
+                self.looked.get() && self.arrived.iter().any(|fifo| !fifo.is_empty())
+            }
         }
     }
 
@@ -122,7 +124,7 @@ impl Port for Queues {
 
     fn inject(
         &mut self,
-        class: Class,
+        class: TrafficClass,
         dest: Coord,
         len: usize,
         fill: impl FnOnce(&mut [u8]),
@@ -131,7 +133,7 @@ impl Port for Queues {
     }
 
     fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        self.put(Class::Normal, dest, false, len, fill)
+        self.put(TrafficClass::Normal, dest, false, len, fill)
     }
 
     fn inject_line(
@@ -148,11 +150,11 @@ impl Port for Queues {
         let nodes: Vec<Coord> = nodes.collect();
         assert_eq!(nodes.len(), hops.into(), "nodes of a line");
         let first = self.sent.len();
-        if !self.put(Class::Priority, self.here, true, len, fill) {
+        if !self.put(TrafficClass::Priority, self.here, true, len, fill) {
             return false;
         }
         let packet = self.sent.remove(first);
-        let copy = |dest| Sent {
+        let copy = |dest| FakeSent {
             dest,
             ..packet.clone()
         };
@@ -161,44 +163,44 @@ impl Port for Queues {
         true
     }
 
-    fn head(&self, class: Class) -> Option<&[u8]> {
+    fn head(&self, class: TrafficClass) -> Option<&[u8]> {
         self.looked.set(true);
         self.arrived[class as usize].front().map(Vec::as_slice)
     }
 
-    fn pop(&mut self, class: Class) {
+    fn pop(&mut self, class: TrafficClass) {
         self.arrived[class as usize].pop_front();
-        self.owes_answer = class == Class::Normal;
+        self.owes_answer = class == TrafficClass::Normal;
     }
 }
 
 /// Port of one node, in a network that the test moves by hand. See the [module](self).
 #[derive(Clone, Debug)]
-pub struct Fake(Strict<Queues>, Option<Coord>);
+pub struct FakePort(StrictPort<NodeQueues>, Option<Coord>);
 
-impl Fake {
+impl FakePort {
     /// Creates the port of the node at `here` in a machine of this shape, with unlimited space.
-    pub fn new(shape: Shape, here: Coord) -> Fake {
-        let queues = Queues {
+    pub fn new(shape: Shape, here: Coord) -> FakePort {
+        let queues = NodeQueues {
             shape,
             here,
             sent: Vec::new(),
-            room: [Room::Packets(usize::MAX); 2],
+            room: [FifoSpace::Packets(usize::MAX); 2],
             arrived: Default::default(),
             looked: Cell::new(false),
             owes_answer: false,
             lines: 0,
         };
-        Fake(Strict::new(queues), None)
+        FakePort(StrictPort::new(queues), None)
     }
 
     /// Rejects unordered runs to this destination from now on, as on a link without tokens.
-    pub fn refuse_runs(&mut self, to: Option<Coord>) {
+    pub fn reject_runs(&mut self, to: Option<Coord>) {
         self.1 = to;
     }
 
     /// Sets the free space of the injection FIFO of `class`.
-    pub fn set_room(&mut self, class: Class, room: Room) {
+    pub fn set_space(&mut self, class: TrafficClass, room: FifoSpace) {
         self.0.port.room[class as usize] = room;
         self.0.promised.set([false; 2]);
     }
@@ -206,8 +208,8 @@ impl Fake {
     /// Puts a packet with these bytes, valid or not, into the reception FIFO of `class`.
     ///
     /// # Panics
-    /// If the body is longer than [`Class::body_bytes`].
-    pub fn arrive(&mut self, class: Class, body: &[u8]) {
+    /// If the body is longer than [`TrafficClass::body_bytes`].
+    pub fn deliver(&mut self, class: TrafficClass, body: &[u8]) {
         check_body(class, body.len());
         let mut body = body.to_vec();
         // The first chunk starts with the packet's header, followed by the body.
@@ -218,35 +220,35 @@ impl Fake {
     }
 
     /// Returns the packets that were injected and not removed, in the order of injection.
-    pub fn sent(&self) -> &[Sent] {
+    pub fn sent(&self) -> &[FakeSent] {
         &self.0.port.sent
     }
 
     /// Removes and returns all injected packets, in the order of injection. Their FIFOs are empty again.
-    pub fn take_sent(&mut self) -> Vec<Sent> {
+    pub fn take_sent(&mut self) -> Vec<FakeSent> {
         core::mem::take(&mut self.0.port.sent)
     }
 
     /// Returns the injected packets for writing, to drop, delay, restore or reorder them.
-    pub fn sent_mut(&mut self) -> &mut Vec<Sent> {
+    pub fn sent_mut(&mut self) -> &mut Vec<FakeSent> {
         &mut self.0.port.sent
     }
 
-    /// Returns the number of packets injected along a line. [`Fake::sent`] contains each once per node of its line.
+    /// Returns the number of packets injected along a line. [`FakePort::sent`] contains each once per node of its line.
     pub fn lines(&self) -> usize {
         self.0.port.lines
     }
 
     /// Returns the number of packets of `class` that were received and not dequeued.
-    pub fn waiting(&self, class: Class) -> usize {
+    pub fn waiting(&self, class: TrafficClass) -> usize {
         self.0.port.arrived[class as usize].len()
     }
 }
 
-impl Port for Fake {
+impl Port for FakePort {
     const LINES: bool = true;
 
-    fn can_inject(&self, class: Class) -> bool {
+    fn can_inject(&self, class: TrafficClass) -> bool {
         self.0.can_inject(class)
     }
 
@@ -256,7 +258,7 @@ impl Port for Fake {
 
     fn inject(
         &mut self,
-        class: Class,
+        class: TrafficClass,
         dest: Coord,
         len: usize,
         fill: impl FnOnce(&mut [u8]),
@@ -292,24 +294,24 @@ impl Port for Fake {
         self.0.inject_line(direction, hops, len, fill)
     }
 
-    fn head(&self, class: Class) -> Option<&[u8]> {
+    fn head(&self, class: TrafficClass) -> Option<&[u8]> {
         self.0.head(class)
     }
 
-    fn pop(&mut self, class: Class) {
+    fn pop(&mut self, class: TrafficClass) {
         self.0.pop(class);
     }
 }
 
 /// Port wrapper that panics when its caller
 ///
-/// - injects more than [`Class::body_bytes`], or to a node that does not exist;
+/// - injects more than [`TrafficClass::body_bytes`], or to a node that does not exist;
 /// - dequeues a packet that it has not checked;
 /// - dequeues a normal packet without space for the priority packet that may reply to it;
 ///
 /// and when the port rejects a packet after [`Port::can_inject`] has returned true.
 #[derive(Clone, Debug)]
-pub struct Strict<P> {
+pub struct StrictPort<P> {
     port: P,
     /// By class: `can_inject` has returned true, and nothing was injected since.
     promised: Cell<[bool; 2]>,
@@ -317,7 +319,7 @@ pub struct Strict<P> {
     shown: Cell<[bool; 2]>,
 }
 
-impl<P: Port> Strict<P> {
+impl<P: Port> StrictPort<P> {
     /// Checks the calls to `port`.
     pub fn new(port: P) -> Self {
         Self {
@@ -327,12 +329,12 @@ impl<P: Port> Strict<P> {
         }
     }
 
-    fn check(&self, class: Class, dest: Coord, len: usize) {
+    fn check(&self, class: TrafficClass, dest: Coord, len: usize) {
         check_body(class, len);
         assert!(self.port.rank(dest).is_some(), "no node at {dest:?}");
     }
 
-    fn injected(&self, class: Class, injected: bool) -> bool {
+    fn injected(&self, class: TrafficClass, injected: bool) -> bool {
         assert!(
             injected || !self.promised.get()[class as usize],
             "the port refused a {class:?} packet for which it had said that there is room"
@@ -342,21 +344,21 @@ impl<P: Port> Strict<P> {
     }
 }
 
-fn check_body(class: Class, len: usize) {
+fn check_body(class: TrafficClass, len: usize) {
     let most = class.body_bytes();
     assert!(len <= most, "a {class:?} packet with a body of {len} bytes");
 }
 
-fn set(flags: &Cell<[bool; 2]>, class: Class, flag: bool) {
+fn set(flags: &Cell<[bool; 2]>, class: TrafficClass, flag: bool) {
     let mut all = flags.get();
     all[class as usize] = flag;
     flags.set(all);
 }
 
-impl<P: Port> Port for Strict<P> {
+impl<P: Port> Port for StrictPort<P> {
     const LINES: bool = P::LINES;
 
-    fn can_inject(&self, class: Class) -> bool {
+    fn can_inject(&self, class: TrafficClass) -> bool {
         let can = self.port.can_inject(class);
         set(&self.promised, class, can);
         can
@@ -368,7 +370,7 @@ impl<P: Port> Port for Strict<P> {
 
     fn inject(
         &mut self,
-        class: Class,
+        class: TrafficClass,
         dest: Coord,
         len: usize,
         fill: impl FnOnce(&mut [u8]),
@@ -379,9 +381,9 @@ impl<P: Port> Port for Strict<P> {
     }
 
     fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        self.check(Class::Normal, dest, len);
+        self.check(TrafficClass::Normal, dest, len);
         let injected = self.port.inject_unordered(dest, len, fill);
-        self.injected(Class::Normal, injected)
+        self.injected(TrafficClass::Normal, injected)
     }
 
     fn inject_line(
@@ -391,25 +393,25 @@ impl<P: Port> Port for Strict<P> {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool {
-        check_body(Class::Priority, len);
+        check_body(TrafficClass::Priority, len);
         let injected = self.port.inject_line(direction, hops, len, fill);
         self.promised.set([false; 2]);
         injected
     }
 
-    fn head(&self, class: Class) -> Option<&[u8]> {
+    fn head(&self, class: TrafficClass) -> Option<&[u8]> {
         let head = self.port.head(class);
         set(&self.shown, class, head.is_some());
         head
     }
 
-    fn pop(&mut self, class: Class) {
+    fn pop(&mut self, class: TrafficClass) {
         assert!(
             self.shown.get()[class as usize],
             "a {class:?} packet was freed that head had not shown"
         );
         assert!(
-            class == Class::Priority || self.port.can_inject(Class::Priority),
+            class == TrafficClass::Priority || self.port.can_inject(TrafficClass::Priority),
             "a request was taken without room for its answer"
         );
         set(&self.shown, class, false);
@@ -424,14 +426,14 @@ mod tests {
 
     const THERE: Coord = Coord { x: 1, y: 0, z: 0 };
 
-    fn fake() -> Fake {
-        Fake::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default())
+    fn fake() -> FakePort {
+        FakePort::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default())
     }
 
     /// Returns the panic message.
-    fn panics(f: impl FnOnce(&mut Fake)) -> String {
+    fn panics(f: impl FnOnce(&mut FakePort)) -> String {
         let mut fake = fake();
-        fake.arrive(Class::Normal, b"request");
+        fake.deliver(TrafficClass::Normal, b"request");
         let panic = catch_unwind(AssertUnwindSafe(|| f(&mut fake))).unwrap_err();
         match panic.downcast::<String>() {
             Ok(text) => *text,
@@ -441,16 +443,16 @@ mod tests {
 
     #[test]
     fn a_callers_mistakes_panic() {
-        for class in [Class::Normal, Class::Priority] {
+        for class in [TrafficClass::Normal, TrafficClass::Priority] {
             let len = class.body_bytes() + 1;
             let expected = format!("a {class:?} packet with a body of {len} bytes");
             let long = panics(|f| {
                 f.inject(class, THERE, len, |_| ());
             });
             assert_eq!(long, expected);
-            assert_eq!(panics(|f| f.arrive(class, &vec![0; len])), expected);
+            assert_eq!(panics(|f| f.deliver(class, &vec![0; len])), expected);
         }
-        let len = Class::Priority.body_bytes() + 1;
+        let len = TrafficClass::Priority.body_bytes() + 1;
         let long = panics(|f| {
             f.inject_line(Direction::XPlus, 1, len, |_| ());
         });
@@ -460,76 +462,83 @@ mod tests {
             f.inject_unordered(nowhere, 1, |_| ());
         });
         assert!(nowhere.starts_with("no node at"));
-        assert!(panics(|f| f.pop(Class::Normal)).contains("head had not shown"));
+        assert!(panics(|f| f.pop(TrafficClass::Normal)).contains("head had not shown"));
         let unanswerable = panics(|f| {
-            f.set_room(Class::Priority, Room::Packets(0));
-            assert!(f.head(Class::Normal).is_some());
-            f.pop(Class::Normal);
+            f.set_space(TrafficClass::Priority, FifoSpace::Packets(0));
+            assert!(f.head(TrafficClass::Normal).is_some());
+            f.pop(TrafficClass::Normal);
         });
         assert!(unanswerable.contains("without room for its answer"));
     }
 
     /// A port that reports space but rejects the packet.
-    struct Fickle;
+    struct FicklePort;
 
-    impl Port for Fickle {
-        fn can_inject(&self, _: Class) -> bool {
+    impl Port for FicklePort {
+        fn can_inject(&self, _: TrafficClass) -> bool {
             true
         }
         fn rank(&self, _: Coord) -> Option<u32> {
             Some(0)
         }
-        fn inject(&mut self, _: Class, _: Coord, _: usize, _: impl FnOnce(&mut [u8])) -> bool {
+        fn inject(
+            &mut self,
+            _: TrafficClass,
+            _: Coord,
+            _: usize,
+            _: impl FnOnce(&mut [u8]),
+        ) -> bool {
             false
         }
-        fn head(&self, _: Class) -> Option<&[u8]> {
+        fn head(&self, _: TrafficClass) -> Option<&[u8]> {
             None
         }
-        fn pop(&mut self, _: Class) {}
+        fn pop(&mut self, _: TrafficClass) {}
     }
 
     #[test]
     #[should_panic(expected = "for which it had said that there is room")]
     fn a_port_that_breaks_its_word_panics() {
-        let mut port = Strict::new(Fickle);
+        let mut port = StrictPort::new(FicklePort);
         assert!(
-            !port.inject(Class::Normal, THERE, 1, |_| ()),
+            !port.inject(TrafficClass::Normal, THERE, 1, |_| ()),
             "not asked before"
         );
-        assert!(port.can_inject(Class::Normal));
-        port.inject(Class::Normal, THERE, 1, |_| ());
+        assert!(port.can_inject(TrafficClass::Normal));
+        port.inject(TrafficClass::Normal, THERE, 1, |_| ());
     }
 
     #[test]
     fn a_fifo_is_full_until_the_test_takes_what_was_sent() {
         let mut fake = fake();
-        fake.set_room(Class::Normal, Room::Packets(2));
-        assert!(fake.inject(Class::Normal, THERE, 1, |b| b[0] = 1));
+        fake.set_space(TrafficClass::Normal, FifoSpace::Packets(2));
+        assert!(fake.inject(TrafficClass::Normal, THERE, 1, |b| b[0] = 1));
         assert!(fake.inject_unordered(THERE, 1, |b| b[0] = 2));
-        assert!(!fake.can_inject(Class::Normal) && fake.can_inject(Class::Priority));
+        assert!(!fake.can_inject(TrafficClass::Normal) && fake.can_inject(TrafficClass::Priority));
         let sent = fake.take_sent();
         let seen = sent.iter().map(|p| (p.body[0], p.ordered));
         assert!(seen.eq([(1, true), (2, false)]));
-        assert!(fake.inject(Class::Normal, THERE, 1, |b| b[0] = 3));
+        assert!(fake.inject(TrafficClass::Normal, THERE, 1, |b| b[0] = 3));
         fake.sent_mut().clear();
         assert!(fake.sent().is_empty());
     }
 
     #[test]
     fn there_is_room_for_the_answer_to_what_is_taken_and_for_nothing_else() {
-        for class in [Class::Normal, Class::Priority] {
+        for class in [TrafficClass::Normal, TrafficClass::Priority] {
             let mut fake = fake();
-            fake.set_room(Class::Priority, Room::Answer);
-            let answer = |fake: &mut Fake| fake.inject(Class::Priority, THERE, 1, |_| ());
-            fake.arrive(class, b"taken");
-            assert!(!fake.can_inject(Class::Priority) && !answer(&mut fake));
-            assert!(fake.head(class).is_some() && fake.can_inject(Class::Priority));
+            fake.set_space(TrafficClass::Priority, FifoSpace::ReplyOnly);
+            let answer =
+                |fake: &mut FakePort| fake.inject(TrafficClass::Priority, THERE, 1, |_| ());
+            fake.deliver(class, b"taken");
+            assert!(!fake.can_inject(TrafficClass::Priority) && !answer(&mut fake));
+            assert!(fake.head(class).is_some() && fake.can_inject(TrafficClass::Priority));
             // Not checked again, since there was space when the request was dequeued.
             fake.pop(class);
-            if class == Class::Normal {
+            if class == TrafficClass::Normal {
                 assert!(answer(&mut fake));
             }
-            assert!(!fake.can_inject(Class::Priority) && !answer(&mut fake));
+            assert!(!fake.can_inject(TrafficClass::Priority) && !answer(&mut fake));
         }
     }
 
@@ -537,14 +546,14 @@ mod tests {
     fn a_packet_along_a_line_leaves_a_copy_at_each_node() {
         let shape = Shape::new([4, 1, 1], [true; 3]).unwrap();
         let at = |x| Coord { x, y: 0, z: 0 };
-        let mut fake = Fake::new(shape, at(2));
+        let mut fake = FakePort::new(shape, at(2));
         let [east, ..] = Direction::ALL;
         assert!(fake.inject_line(east, 2, 1, |b| b[0] = 7));
         assert_eq!(fake.lines(), 1);
         let sent = fake.take_sent();
         let seen = sent.iter().map(|p| (p.class, p.dest, &p.body[..]));
-        assert!(seen.eq([3, 0].map(|x| (Class::Priority, at(x), &[7][..]))));
-        fake.set_room(Class::Priority, Room::Packets(0));
+        assert!(seen.eq([3, 0].map(|x| (TrafficClass::Priority, at(x), &[7][..]))));
+        fake.set_space(TrafficClass::Priority, FifoSpace::Packets(0));
         assert!(!fake.inject_line(east, 1, 1, |_| ()));
     }
 }

@@ -11,7 +11,7 @@
 use net_torus::coord::Coord;
 use net_torus::wire::{put_word, word_of};
 
-use crate::port::{BODY_BYTES, Class};
+use crate::port::{BODY_BYTES, TrafficClass};
 
 /// Header bytes of a short message.
 pub const SHORT_HEADER: usize = 8;
@@ -20,7 +20,7 @@ pub const LONG_HEADER: usize = 16;
 /// Maximum payload of a short message in bytes.
 pub const SHORT_BYTES: usize = BODY_BYTES - SHORT_HEADER;
 /// Maximum payload in bytes of a short message in a priority packet.
-pub const PRIORITY_BYTES: usize = Class::Priority.body_bytes() - SHORT_HEADER;
+pub const PRIORITY_BYTES: usize = TrafficClass::Priority.body_bytes() - SHORT_HEADER;
 /// Maximum payload in bytes of one packet of a long message.
 pub const LONG_BYTES: usize = BODY_BYTES - LONG_HEADER;
 
@@ -31,14 +31,14 @@ const KIND_LONG: u8 = 1;
 
 /// Destination of the bytes of a long message's packet.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct TargetOffset {
     /// Handle of the destination buffer, which the receiver has provided to the sender.
     pub target: u32,
     /// Offset of the packet's first byte in the message, in bytes.
     pub offset: u32,
 }
 
-impl Place {
+impl TargetOffset {
     #[inline]
     fn word(self) -> u64 {
         u64::from(self.target) | u64::from(self.offset) << 32
@@ -55,7 +55,7 @@ pub struct Header {
     /// Small argument of the handler.
     pub argument: u16,
     /// `Some` in the packets of a long message.
-    pub place: Option<Place>,
+    pub place: Option<TargetOffset>,
 }
 
 /// Reasons why a packet body is not a message of this layer.
@@ -110,9 +110,9 @@ impl Header {
     /// Returns a function that writes the headers of full packets of a long message, with the specified place. Like
     /// [`Header::emit`], it returns the payload's part of the body.
     #[inline]
-    pub(crate) fn emit_all(&self) -> impl Fn(&mut [u8], Place) -> &mut [u8] + use<> {
+    pub(crate) fn emit_all(&self) -> impl Fn(&mut [u8], TargetOffset) -> &mut [u8] + use<> {
         let first = Header {
-            place: Some(Place::default()),
+            place: Some(TargetOffset::default()),
             ..*self
         }
         .first(LONG_BYTES);
@@ -134,7 +134,7 @@ impl Header {
     /// Parses the header and payload of a packet's body. Bytes after the payload are padding of the chunk.
     #[inline]
     pub fn parse(body: &[u8]) -> Result<(Header, &[u8]), HeaderError> {
-        let first = First::read(body)?;
+        let first = HeaderPrefix::read(body)?;
         let (place, payload) = first.rest(body)?;
         Ok((first.header(place), payload))
     }
@@ -142,18 +142,18 @@ impl Header {
 
 /// First [`SHORT_HEADER`] bytes of a header: all that the packets of a long message have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct First(u64);
+pub(crate) struct HeaderPrefix(u64);
 
-impl First {
+impl HeaderPrefix {
     #[inline]
-    pub fn read(body: &[u8]) -> Result<First, HeaderError> {
+    pub fn read(body: &[u8]) -> Result<HeaderPrefix, HeaderError> {
         body.first_chunk()
-            .map(|word| First(word_of(word)))
+            .map(|word| HeaderPrefix(word_of(word)))
             .ok_or(HeaderError::Truncated)
     }
 
     #[inline]
-    pub fn header(self, place: Option<Place>) -> Header {
+    pub fn header(self, place: Option<TargetOffset>) -> Header {
         let [handler, _, x, y, z, _, a0, a1] = self.0.to_le_bytes();
         Header {
             handler,
@@ -165,7 +165,7 @@ impl First {
 
     /// Parses the rest of the packet with this body.
     #[inline]
-    pub fn rest(self, body: &[u8]) -> Result<(Option<Place>, &[u8]), HeaderError> {
+    pub fn rest(self, body: &[u8]) -> Result<(Option<TargetOffset>, &[u8]), HeaderError> {
         let [_, len, _, _, _, kind, _, _] = self.0.to_le_bytes();
         let (place, start) = match kind {
             KIND_SHORT => (None, SHORT_HEADER),
@@ -173,7 +173,7 @@ impl First {
                 let word = body.get(SHORT_HEADER..).and_then(|rest| rest.first_chunk());
                 let word = word_of(word.ok_or(HeaderError::Truncated)?);
                 let (target, offset) = (word as u32, (word >> 32) as u32);
-                (Some(Place { target, offset }), LONG_HEADER)
+                (Some(TargetOffset { target, offset }), LONG_HEADER)
             }
             _ => return Err(HeaderError::Kind),
         };
@@ -194,7 +194,7 @@ mod tests {
     fn a_header_reads_back_as_it_was_written() {
         for place in [
             None,
-            Some(Place {
+            Some(TargetOffset {
                 target: 0x8000_0001,
                 offset: u32::MAX,
             }),
@@ -224,7 +224,7 @@ mod tests {
             handler: 1,
             source: Coord::default(),
             argument: 0,
-            place: Some(Place {
+            place: Some(TargetOffset {
                 target: 1,
                 offset: 2,
             }),

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   mpi-adi      isend                                   on_rts, on_data          on_cts, on_ncts ..
-//!                  |                                          ^  | Option<Answer>      ^
-//!   msg-layer    tx::short, tx::Transfer::push          request handlers           reply handlers
+//!                  |                                          ^  | Option<ReplyPacket> ^
+//!   msg-layer    tx::send_short, MessageTransfer::push   request handlers           reply handlers
 //!                  |                                          ^  |                     ^
 //!                  |  Normal                                  |  | Priority            | Priority
 //!   net-torus    injection FIFO -> router -> link ->  reception FIFO            reception FIFO
@@ -12,11 +12,11 @@
 //! A message specifies a *handler*. On arrival of each packet, the layer calls the handler registered with that ID
 //! (active messages, paper 004 section 2). A *short* message is one packet of at most [`header::SHORT_BYTES`] bytes. A
 //! *long* message has any length below 4 GiB. Each of its packets contains a *target* chosen by the receiver and the
-//! offset of its bytes, so packets can arrive in any order. Reassembly ([`rx::Landing`]) requires only the destination
+//! offset of its bytes, so packets can arrive in any order. Reassembly ([`rx::Reassembly`]) requires only the destination
 //! buffer and a counter.
 //!
 //! # Deadlock freedom
-//! Requests and data use [`port::Class::Normal`] packets, replies use [`port::Class::Priority`] packets, and the
+//! Requests and data use [`port::TrafficClass::Normal`] packets, replies use [`port::TrafficClass::Priority`] packets, and the
 //! network never makes one wait for the other. A reply handler cannot send a reply (its type does not allow it), so
 //! priority packets can always be consumed, everywhere. A request handler replies with at most one packet.
 //! [`progress::progress`] passes it a request only while the priority injection FIFO has space for one. That space is
@@ -39,8 +39,8 @@ pub mod progress;
 pub mod rx;
 pub mod tx;
 
-pub use handler::{Answer, Arrival, Handlers, Malformed, Taken};
-pub use port::{Class, Port};
-pub use progress::{Context, Stats, progress};
-pub use rx::{Landing, LandingError};
-pub use tx::Transfer;
+pub use handler::{HandlerResult, HandlerTable, MalformedPacket, ReceivedPacket, ReplyPacket};
+pub use port::{Port, TrafficClass};
+pub use progress::{LayerContext, LayerStats, progress};
+pub use rx::{Reassembly, ReassemblyError};
+pub use tx::MessageTransfer;

@@ -8,19 +8,19 @@ use net_torus::{Coord, Direction, Fifo, InjectError, Link, Router, RoutingMode, 
 /// packet. Requests use normal packets and replies use priority packets, so the request-reply dependency is free of
 /// deadlock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Class {
+pub enum TrafficClass {
     /// Requests and data.
     Normal,
     /// Replies; every receiver can always consume one.
     Priority,
 }
 
-impl Class {
+impl TrafficClass {
     /// Returns the maximum body of its packets in bytes.
     pub const fn body_bytes(self) -> usize {
         match self {
-            Class::Normal => Fifo::Normal.body_bytes(),
-            Class::Priority => Fifo::Priority.body_bytes(),
+            TrafficClass::Normal => Fifo::Normal.body_bytes(),
+            TrafficClass::Priority => Fifo::Priority.body_bytes(),
         }
     }
 }
@@ -31,35 +31,35 @@ pub const BODY_BYTES: usize = net_torus::BODY_BYTES;
 /// Network interface of the message layer. No call blocks.
 pub trait Port {
     /// Checks for space for one more packet of the maximum size in the injection FIFO of `class`.
-    fn can_inject(&self, class: Class) -> bool;
+    fn can_inject(&self, class: TrafficClass) -> bool;
 
     /// Returns the rank of the node at `node`, below the number of nodes, or `None` if there is no such node. A packet
     /// with an unknown source does not belong to this layer.
     fn rank(&self, node: Coord) -> Option<u32>;
 
-    /// Injects a packet to `dest`, with a body of `len` bytes (at most [`Class::body_bytes`]) written by `fill`.
+    /// Injects a packet to `dest`, with a body of `len` bytes (at most [`TrafficClass::body_bytes`]) written by `fill`.
     /// Returns false, without calling `fill`, if [`Port::can_inject`] is false: try again later. Packets of one class
     /// from one node to another that were injected by this method arrive in the order of injection.
     ///
     /// # Panics
-    /// May panic if `len` exceeds [`Class::body_bytes`] or [`Port::rank`] finds no node at `dest`: both are errors of
+    /// May panic if `len` exceeds [`TrafficClass::body_bytes`] or [`Port::rank`] finds no node at `dest`: both are errors of
     /// the caller, not states of the network.
     fn inject(
         &mut self,
-        class: Class,
+        class: TrafficClass,
         dest: Coord,
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool;
 
-    /// Injects a packet of [`Class::Normal`] like [`Port::inject`], but without ordering: the network may route it
+    /// Injects a packet of [`TrafficClass::Normal`] like [`Port::inject`], but without ordering: the network may route it
     /// adaptively, so it may overtake others and be overtaken.
     fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        self.inject(Class::Normal, dest, len, fill)
+        self.inject(TrafficClass::Normal, dest, len, fill)
     }
 
     /// Injects up to `count` packets with bodies of [`BODY_BYTES`]: one, or several where that is cheaper. They are of
-    /// [`Class::Normal`], in order if `is_ordered`, else like [`Port::inject_unordered`]. `fill` writes one body after
+    /// [`TrafficClass::Normal`], in order if `is_ordered`, else like [`Port::inject_unordered`]. `fill` writes one body after
     /// the other. Returns the number of packets injected; 0 if the FIFO is full, or has no space for such a run.
     ///
     /// # Panics
@@ -77,12 +77,12 @@ pub trait Port {
     /// Whether the network supports [`Port::inject_line`].
     const LINES: bool = false;
 
-    /// Injects a packet of [`Class::Priority`] that deposits a copy at each of the next `hops` nodes in `direction`
+    /// Injects a packet of [`TrafficClass::Priority`] that deposits a copy at each of the next `hops` nodes in `direction`
     /// (Blue Gene/L's deposit bit). Returns false, without calling `fill`, if the FIFO is full or such packets are not
     /// supported.
     ///
     /// # Panics
-    /// May panic if `len` exceeds [`Class::body_bytes`], or if there are fewer nodes in that direction.
+    /// May panic if `len` exceeds [`TrafficClass::body_bytes`], or if there are fewer nodes in that direction.
     fn inject_line(
         &mut self,
         direction: Direction,
@@ -96,32 +96,32 @@ pub trait Port {
 
     /// Returns the body of the oldest packet in the reception FIFO of `class`. It contains at least the injected bytes;
     /// the rest up to the chunk's end is zero or garbage.
-    fn head(&self, class: Class) -> Option<&[u8]>;
+    fn head(&self, class: TrafficClass) -> Option<&[u8]>;
 
     /// Dequeues the packet returned by [`Port::head`].
-    fn pop(&mut self, class: Class);
+    fn pop(&mut self, class: TrafficClass);
 
-    /// Passes the bodies of the oldest packets in the reception FIFO of [`Class::Normal`] to `take`, and dequeues them.
+    /// Passes the bodies of the oldest packets in the reception FIFO of [`TrafficClass::Normal`] to `take`, and dequeues them.
     /// At most `most`: the oldest, and further ones where that is cheaper, while `take` returns true. Returns their
     /// number.
-    fn take_run(&mut self, most: usize, mut take: impl FnMut(&Self, &[u8]) -> bool) -> usize
+    fn receive_run(&mut self, most: usize, mut take: impl FnMut(&Self, &[u8]) -> bool) -> usize
     where
         Self: Sized,
     {
-        let Some(body) = self.head(Class::Normal).filter(|_| most > 0) else {
+        let Some(body) = self.head(TrafficClass::Normal).filter(|_| most > 0) else {
             return 0;
         };
         take(self, body);
-        self.pop(Class::Normal);
+        self.pop(TrafficClass::Normal);
         1
     }
 }
 
-impl From<Class> for Fifo {
-    fn from(class: Class) -> Fifo {
+impl From<TrafficClass> for Fifo {
+    fn from(class: TrafficClass) -> Fifo {
         match class {
-            Class::Normal => Fifo::Normal,
-            Class::Priority => Fifo::Priority,
+            TrafficClass::Normal => Fifo::Normal,
+            TrafficClass::Priority => Fifo::Priority,
         }
     }
 }
@@ -137,7 +137,7 @@ pub(crate) fn inject_one<P: Port + ?Sized>(
     let fill = |body: &mut [u8]| fill(body);
     let injected = count > 0
         && if is_ordered {
-            port.inject(Class::Normal, dest, BODY_BYTES, fill)
+            port.inject(TrafficClass::Normal, dest, BODY_BYTES, fill)
         } else {
             port.inject_unordered(dest, BODY_BYTES, fill)
         };
@@ -194,7 +194,7 @@ macro_rules! by_own_functions {
 
         fn inject(
             &mut self,
-            class: Class,
+            class: TrafficClass,
             dest: Coord,
             len: usize,
             fill: impl FnOnce(&mut [u8]),
@@ -224,7 +224,7 @@ macro_rules! by_own_functions {
             run_injected(result, count, dest)
         }
 
-        fn take_run(&mut self, most: usize, take: impl FnMut(&Self, &[u8]) -> bool) -> usize {
+        fn receive_run(&mut self, most: usize, take: impl FnMut(&Self, &[u8]) -> bool) -> usize {
             Self::take_run(self, Fifo::Normal, most, take)
         }
     };
@@ -233,7 +233,7 @@ macro_rules! by_own_functions {
 impl Port for Router<'_> {
     by_own_functions!(inject_with);
 
-    fn can_inject(&self, class: Class) -> bool {
+    fn can_inject(&self, class: TrafficClass) -> bool {
         Router::can_inject(self, class.into())
     }
 
@@ -241,11 +241,11 @@ impl Port for Router<'_> {
         self.shape().rank(node)
     }
 
-    fn head(&self, class: Class) -> Option<&[u8]> {
+    fn head(&self, class: TrafficClass) -> Option<&[u8]> {
         Router::head(self, class.into())
     }
 
-    fn pop(&mut self, class: Class) {
+    fn pop(&mut self, class: TrafficClass) {
         Router::pop(self, class.into());
     }
 }
@@ -255,7 +255,7 @@ impl Port for Router<'_> {
 impl<L: Link> Port for Torus<'_, L> {
     by_own_functions!(inject);
 
-    fn can_inject(&self, class: Class) -> bool {
+    fn can_inject(&self, class: TrafficClass) -> bool {
         self.router().can_inject(class.into())
     }
 
@@ -263,11 +263,11 @@ impl<L: Link> Port for Torus<'_, L> {
         self.router().shape().rank(node)
     }
 
-    fn head(&self, class: Class) -> Option<&[u8]> {
+    fn head(&self, class: TrafficClass) -> Option<&[u8]> {
         self.router().head(class.into())
     }
 
-    fn pop(&mut self, class: Class) {
+    fn pop(&mut self, class: TrafficClass) {
         self.router_mut().pop(class.into());
     }
 }

@@ -2,32 +2,39 @@
 
 use net_torus::coord::Coord;
 
-use crate::handler::{Answer, Arrival, Handlers, Malformed, RequestHandler, Taken};
-use crate::header::{First, Header, Place};
-use crate::port::{Class, Port};
+use crate::handler::{
+    HandlerResult, HandlerTable, MalformedPacket, ReceivedPacket, ReplyPacket, RequestHandler,
+};
+use crate::header::{Header, HeaderPrefix, TargetOffset};
+use crate::port::{Port, TrafficClass};
 use crate::tx;
 
 /// Statistics of the layer, in packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Stats {
+pub struct LayerStats {
     /// Packets passed to a request handler.
     pub requests: u64,
     /// Packets passed to a reply handler.
     pub answers: u64,
     /// Packets discarded because no handler is registered with their ID.
     pub unknown_handler: u64,
-    /// Packets discarded because they are no messages of this layer, or because their handler returned [`Malformed`].
+    /// Packets discarded because they are no messages of this layer, or because their handler returned [`MalformedPacket`].
     pub malformed: u64,
 }
 
 /// State that handlers operate on. It contains the layer's statistics.
-pub trait Context {
+pub trait LayerContext {
     /// Returns the layer's statistics.
-    fn stats(&mut self) -> &mut Stats;
+    fn stats(&mut self) -> &mut LayerStats;
 
     /// Handles a packet whose ID has no handler in the table: a request, or a reply, which cannot be replied to.
     /// Returns `None` if the ID is unknown.
-    fn take_other(&mut self, class: Class, number: u8, arrival: &Arrival<'_>) -> Option<Taken> {
+    fn handle_other(
+        &mut self,
+        class: TrafficClass,
+        number: u8,
+        arrival: &ReceivedPacket<'_>,
+    ) -> Option<HandlerResult> {
         let _ = (class, number, arrival);
         None
     }
@@ -38,19 +45,19 @@ pub trait Context {
 ///
 /// A request stays in its FIFO until there is space for its potential reply.
 #[inline]
-pub fn progress<P: Port, C: Context>(
+pub fn progress<P: Port, C: LayerContext>(
     port: &mut P,
     here: Coord,
-    handlers: &Handlers<C>,
+    handlers: &HandlerTable<C>,
     context: &mut C,
     budget: usize,
 ) -> usize {
     let mut taken = 0;
     while taken < budget {
-        taken += if take_answer(port, handlers, context) {
+        taken += if handle_reply(port, handlers, context) {
             1
         } else {
-            match take_requests(port, here, handlers, context, budget - taken) {
+            match handle_requests(port, here, handlers, context, budget - taken) {
                 0 => break,
                 requests => requests,
             }
@@ -60,51 +67,55 @@ pub fn progress<P: Port, C: Context>(
 }
 
 #[inline]
-fn take_answer<P: Port, C: Context>(port: &mut P, handlers: &Handlers<C>, context: &mut C) -> bool {
-    let Some(body) = port.head(Class::Priority) else {
+fn handle_reply<P: Port, C: LayerContext>(
+    port: &mut P,
+    handlers: &HandlerTable<C>,
+    context: &mut C,
+) -> bool {
+    let Some(body) = port.head(TrafficClass::Priority) else {
         return false;
     };
-    match arrival(port, body) {
-        Some((number, arrival)) => match handlers.answer_at(number) {
+    match parse_packet(port, body) {
+        Some((number, arrival)) => match handlers.reply_at(number) {
             Some(handler) => {
                 context.stats().answers += 1;
-                if let Err(Malformed) = handler(context, &arrival) {
+                if let Err(MalformedPacket) = handler(context, &arrival) {
                     context.stats().malformed += 1;
                 }
             }
             None => {
-                hand_on(context, Class::Priority, number, &arrival);
+                pass_to_context(context, TrafficClass::Priority, number, &arrival);
             }
         },
         None => context.stats().malformed += 1,
     }
-    port.pop(Class::Priority);
+    port.pop(TrafficClass::Priority);
     true
 }
 
 /// Handles one request, or up to `most` consecutive ones if the first is a long message's packet. Returns their number.
 #[inline]
-fn take_requests<P: Port, C: Context>(
+fn handle_requests<P: Port, C: LayerContext>(
     port: &mut P,
     here: Coord,
-    handlers: &Handlers<C>,
+    handlers: &HandlerTable<C>,
     context: &mut C,
     most: usize,
 ) -> usize {
     // An empty FIFO requires no space for a reply.
-    let Some(body) = port.head(Class::Normal) else {
+    let Some(body) = port.head(TrafficClass::Normal) else {
         return 0;
     };
-    if !port.can_inject(Class::Priority) {
+    if !port.can_inject(TrafficClass::Priority) {
         return 0;
     }
     if Header::is_long(body) {
-        return take_run(port, here, handlers, context, most);
+        return handle_run(port, here, handlers, context, most);
     }
-    let reply = take_request(port, handlers, context, body, &mut None);
-    port.pop(Class::Normal);
+    let reply = handle_request(port, handlers, context, body, &mut None);
+    port.pop(TrafficClass::Normal);
     if let Some((dest, answer)) = reply {
-        send_answer(port, here, dest, &answer);
+        send_reply(port, here, dest, &answer);
     }
     1
 }
@@ -112,16 +123,16 @@ fn take_requests<P: Port, C: Context>(
 /// Handles up to `most` consecutive requests, until one has a reply, for which there is space. Returns their number.
 // Outlined, as short messages are handled one by one.
 #[inline(never)]
-fn take_run<P: Port, C: Context>(
+fn handle_run<P: Port, C: LayerContext>(
     port: &mut P,
     here: Coord,
-    handlers: &Handlers<C>,
+    handlers: &HandlerTable<C>,
     context: &mut C,
     most: usize,
 ) -> usize {
     let (mut reply, mut known) = (None, None);
-    let taken = port.take_run(most, |port, body| {
-        match take_request(port, handlers, context, body, &mut known) {
+    let taken = port.receive_run(most, |port, body| {
+        match handle_request(port, handlers, context, body, &mut known) {
             None => true,
             answer => {
                 reply = answer;
@@ -130,24 +141,24 @@ fn take_run<P: Port, C: Context>(
         }
     });
     if let Some((dest, answer)) = reply {
-        send_answer(port, here, dest, &answer);
+        send_reply(port, here, dest, &answer);
     }
     taken
 }
 
 /// First header word, sender rank and handler of the preceding packet.
-type Known<C> = (First, u32, RequestHandler<C>);
+type KnownSender<C> = (HeaderPrefix, u32, RequestHandler<C>);
 
 /// Handles the request with this body. Returns the reply and its destination.
 // Inlining avoids storing the result, usually `None`.
 #[inline(always)]
-fn take_request<P: Port, C: Context>(
+fn handle_request<P: Port, C: LayerContext>(
     port: &P,
-    handlers: &Handlers<C>,
+    handlers: &HandlerTable<C>,
     context: &mut C,
     body: &[u8],
-    known: &mut Option<Known<C>>,
-) -> Option<(Coord, Answer)> {
+    known: &mut Option<KnownSender<C>>,
+) -> Option<(Coord, ReplyPacket)> {
     let Some((first, place, bytes)) = read(body) else {
         context.stats().malformed += 1;
         return None;
@@ -161,19 +172,20 @@ fn take_request<P: Port, C: Context>(
                 return None;
             };
             let Some(handler) = handlers.request_at(header.handler) else {
-                let arrival = arrival_of(header, rank, bytes);
-                let answer = hand_on(context, Class::Normal, header.handler, &arrival)?;
+                let arrival = packet_from(header, rank, bytes);
+                let answer =
+                    pass_to_context(context, TrafficClass::Normal, header.handler, &arrival)?;
                 return Some((header.source, answer));
             };
             *known = Some((first, rank, handler));
             (rank, handler)
         }
     };
-    let arrival = arrival_of(header, rank, bytes);
+    let arrival = packet_from(header, rank, bytes);
     context.stats().requests += 1;
     match handler(context, &arrival) {
         Ok(answer) => answer.map(|answer| (header.source, answer)),
-        Err(Malformed) => {
+        Err(MalformedPacket) => {
             context.stats().malformed += 1;
             None
         }
@@ -183,22 +195,22 @@ fn take_request<P: Port, C: Context>(
 /// Passes a packet without a registered handler to the context. Returns the reply.
 // One copy for both classes, since such packets are rare.
 #[inline(never)]
-fn hand_on<C: Context>(
+fn pass_to_context<C: LayerContext>(
     context: &mut C,
-    class: Class,
+    class: TrafficClass,
     number: u8,
-    arrival: &Arrival<'_>,
-) -> Option<Answer> {
-    let taken = context.take_other(class, number, arrival);
+    arrival: &ReceivedPacket<'_>,
+) -> Option<ReplyPacket> {
+    let taken = context.handle_other(class, number, arrival);
     let stats = context.stats();
     match (&taken, class) {
         (None, _) => stats.unknown_handler += 1,
-        (_, Class::Normal) => stats.requests += 1,
-        (_, Class::Priority) => stats.answers += 1,
+        (_, TrafficClass::Normal) => stats.requests += 1,
+        (_, TrafficClass::Priority) => stats.answers += 1,
     }
     match taken? {
         Ok(answer) => answer,
-        Err(Malformed) => {
+        Err(MalformedPacket) => {
             stats.malformed += 1;
             None
         }
@@ -206,8 +218,8 @@ fn hand_on<C: Context>(
 }
 
 #[inline]
-fn arrival_of(header: Header, rank: u32, bytes: &[u8]) -> Arrival<'_> {
-    Arrival {
+fn packet_from(header: Header, rank: u32, bytes: &[u8]) -> ReceivedPacket<'_> {
+    ReceivedPacket {
         source: header.source,
         rank,
         argument: header.argument,
@@ -217,13 +229,13 @@ fn arrival_of(header: Header, rank: u32, bytes: &[u8]) -> Arrival<'_> {
 }
 
 #[inline]
-fn read(body: &[u8]) -> Option<(First, Option<Place>, &[u8])> {
-    let first = First::read(body).ok()?;
+fn read(body: &[u8]) -> Option<(HeaderPrefix, Option<TargetOffset>, &[u8])> {
+    let first = HeaderPrefix::read(body).ok()?;
     let (place, bytes) = first.rest(body).ok()?;
     Some((first, place, bytes))
 }
 
-fn send_answer<P: Port>(port: &mut P, here: Coord, dest: Coord, answer: &Answer) {
+fn send_reply<P: Port>(port: &mut P, here: Coord, dest: Coord, answer: &ReplyPacket) {
     let header = Header {
         handler: answer.handler,
         source: here,
@@ -231,7 +243,7 @@ fn send_answer<P: Port>(port: &mut P, here: Coord, dest: Coord, answer: &Answer)
         place: None,
     };
     let len = answer.bytes.len();
-    let sent = tx::short(port, Class::Priority, dest, header, len, |body| {
+    let sent = tx::send_short(port, TrafficClass::Priority, dest, header, len, |body| {
         body.copy_from_slice(&answer.bytes);
     });
     assert!(sent, "room was there before the request was taken");
@@ -239,17 +251,17 @@ fn send_answer<P: Port>(port: &mut P, here: Coord, dest: Coord, answer: &Answer)
 
 /// Decodes a body. Returns the handler ID and the packet, or `None` if it is no message of this layer.
 #[inline]
-fn arrival<'b, P: Port>(port: &P, body: &'b [u8]) -> Option<(u8, Arrival<'b>)> {
+fn parse_packet<'b, P: Port>(port: &P, body: &'b [u8]) -> Option<(u8, ReceivedPacket<'b>)> {
     let (header, bytes) = Header::parse(body).ok()?;
     let rank = port.rank(header.source)?;
-    Some((header.handler, arrival_of(header, rank, bytes)))
+    Some((header.handler, packet_from(header, rank, bytes)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Fake, Room};
-    use crate::handler::ANSWER_BYTES;
+    use crate::fake::{FakePort, FifoSpace};
+    use crate::handler::REPLY_BYTES;
     use net_torus::Shape;
 
     const HERE: Coord = Coord { x: 0, y: 0, z: 0 };
@@ -260,52 +272,63 @@ mod tests {
 
     /// Arguments that the handlers received.
     #[derive(Default)]
-    struct Seen {
+    struct SeenArguments {
         requests: Vec<u16>,
         answers: Vec<u16>,
-        stats: Stats,
+        stats: LayerStats,
     }
 
-    impl Context for Seen {
-        fn stats(&mut self) -> &mut Stats {
+    impl LayerContext for SeenArguments {
+        fn stats(&mut self) -> &mut LayerStats {
             &mut self.stats
         }
 
-        fn take_other(&mut self, class: Class, number: u8, arrival: &Arrival<'_>) -> Option<Taken> {
+        fn handle_other(
+            &mut self,
+            class: TrafficClass,
+            number: u8,
+            arrival: &ReceivedPacket<'_>,
+        ) -> Option<HandlerResult> {
             (number == OTHER).then(|| match class {
-                Class::Normal => on_request(self, arrival),
-                Class::Priority => on_answer(self, arrival).map(|()| None),
+                TrafficClass::Normal => on_request(self, arrival),
+                TrafficClass::Priority => on_answer(self, arrival).map(|()| None),
             })
         }
     }
 
-    fn on_request(seen: &mut Seen, arrival: &Arrival<'_>) -> Result<Option<Answer>, Malformed> {
+    fn on_request(
+        seen: &mut SeenArguments,
+        arrival: &ReceivedPacket<'_>,
+    ) -> Result<Option<ReplyPacket>, MalformedPacket> {
         let [reply] = arrival.bytes else {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         };
         seen.requests.push(arrival.argument);
-        Ok((*reply != 0).then_some(Answer {
+        Ok((*reply != 0).then_some(ReplyPacket {
             handler: LAST,
             argument: arrival.argument,
-            bytes: [*reply; ANSWER_BYTES],
+            bytes: [*reply; REPLY_BYTES],
         }))
     }
 
-    fn on_answer(seen: &mut Seen, arrival: &Arrival<'_>) -> Result<(), Malformed> {
-        if arrival.bytes.len() != ANSWER_BYTES {
-            return Err(Malformed);
+    fn on_answer(
+        seen: &mut SeenArguments,
+        arrival: &ReceivedPacket<'_>,
+    ) -> Result<(), MalformedPacket> {
+        if arrival.bytes.len() != REPLY_BYTES {
+            return Err(MalformedPacket);
         }
         seen.answers.push(arrival.argument);
         Ok(())
     }
 
-    const HANDLERS: Handlers<Seen> = Handlers::new()
+    const HANDLERS: HandlerTable<SeenArguments> = HandlerTable::new()
         .request::<0>(on_request)
         .request::<LAST>(on_request)
-        .answer::<LAST>(on_answer);
+        .reply::<LAST>(on_answer);
 
-    fn port() -> Fake {
-        Fake::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default())
+    fn port() -> FakePort {
+        FakePort::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default())
     }
 
     fn message(handler: u8, source: Coord, argument: u16, payload: &[u8]) -> Vec<u8> {
@@ -322,8 +345,8 @@ mod tests {
         body
     }
 
-    fn run(port: &mut Fake, budget: usize) -> (usize, Seen, Stats) {
-        let mut seen = Seen::default();
+    fn run(port: &mut FakePort, budget: usize) -> (usize, SeenArguments, LayerStats) {
+        let mut seen = SeenArguments::default();
         let taken = progress(port, HERE, &HANDLERS, &mut seen, budget);
         let stats = seen.stats;
         (taken, seen, stats)
@@ -332,47 +355,47 @@ mod tests {
     #[test]
     fn answers_go_first_and_the_budget_is_kept() {
         let mut port = port();
-        port.arrive(Class::Normal, &message(0, THERE, 1, &[0]));
-        port.arrive(Class::Normal, &message(LAST, THERE, 2, &[0]));
-        port.arrive(
-            Class::Priority,
-            &message(LAST, THERE, 3, &[0; ANSWER_BYTES]),
+        port.deliver(TrafficClass::Normal, &message(0, THERE, 1, &[0]));
+        port.deliver(TrafficClass::Normal, &message(LAST, THERE, 2, &[0]));
+        port.deliver(
+            TrafficClass::Priority,
+            &message(LAST, THERE, 3, &[0; REPLY_BYTES]),
         );
         let (taken, seen, stats) = run(&mut port, 2);
         assert_eq!((taken, seen.requests, seen.answers), (2, vec![1], vec![3]));
         assert_eq!((stats.requests, stats.answers), (1, 1));
-        assert_eq!(port.waiting(Class::Normal), 1);
+        assert_eq!(port.waiting(TrafficClass::Normal), 1);
     }
 
     #[test]
     fn a_request_waits_until_there_is_room_for_its_answer() {
         let mut port = port();
-        port.set_room(Class::Priority, Room::Packets(0));
-        port.arrive(Class::Normal, &message(0, THERE, 5, &[9]));
+        port.set_space(TrafficClass::Priority, FifoSpace::Packets(0));
+        port.deliver(TrafficClass::Normal, &message(0, THERE, 5, &[9]));
         assert_eq!(run(&mut port, 10).0, 0);
-        port.set_room(Class::Priority, Room::Packets(1));
+        port.set_space(TrafficClass::Priority, FifoSpace::Packets(1));
         let (taken, seen, _) = run(&mut port, 10);
         assert_eq!((taken, seen.requests), (1, vec![5]));
         let [answer] = &port.take_sent()[..] else {
             panic!("one answer")
         };
-        assert_eq!((answer.class, answer.dest), (Class::Priority, THERE));
-        assert_eq!(answer.body, message(LAST, HERE, 5, &[9; ANSWER_BYTES]));
+        assert_eq!((answer.class, answer.dest), (TrafficClass::Priority, THERE));
+        assert_eq!(answer.body, message(LAST, HERE, 5, &[9; REPLY_BYTES]));
     }
 
     #[test]
     fn what_the_table_has_no_handler_for_goes_to_the_context() {
         let mut port = port();
-        port.arrive(Class::Normal, &message(OTHER, THERE, 1, &[9]));
-        port.arrive(Class::Normal, &message(OTHER, THERE, 2, &[0, 0]));
-        port.arrive(
-            Class::Priority,
-            &message(OTHER, THERE, 3, &[0; ANSWER_BYTES]),
+        port.deliver(TrafficClass::Normal, &message(OTHER, THERE, 1, &[9]));
+        port.deliver(TrafficClass::Normal, &message(OTHER, THERE, 2, &[0, 0]));
+        port.deliver(
+            TrafficClass::Priority,
+            &message(OTHER, THERE, 3, &[0; REPLY_BYTES]),
         );
-        port.arrive(Class::Priority, &message(OTHER, THERE, 4, &[0]));
+        port.deliver(TrafficClass::Priority, &message(OTHER, THERE, 4, &[0]));
         let (taken, seen, stats) = run(&mut port, 10);
         assert_eq!((taken, seen.requests, seen.answers), (4, vec![1], vec![3]));
-        let expected = Stats {
+        let expected = LayerStats {
             requests: 2,
             answers: 2,
             malformed: 2,
@@ -382,7 +405,7 @@ mod tests {
         let [answer] = &port.take_sent()[..] else {
             panic!("one answer")
         };
-        assert_eq!(answer.body, message(LAST, HERE, 1, &[9; ANSWER_BYTES]));
+        assert_eq!(answer.body, message(LAST, HERE, 1, &[9; REPLY_BYTES]));
     }
 
     /// Every rejected packet is counted once, in one of two counters, and dequeued.
@@ -395,17 +418,17 @@ mod tests {
             message(0, outside, 0, &[1]),
             vec![0; 3],
         ] {
-            port.arrive(Class::Normal, &body);
+            port.deliver(TrafficClass::Normal, &body);
         }
-        port.arrive(Class::Priority, &message(LAST, THERE, 0, &[1]));
+        port.deliver(TrafficClass::Priority, &message(LAST, THERE, 0, &[1]));
         for unknown in [1, LAST + 1, u8::MAX] {
-            port.arrive(Class::Normal, &message(unknown, THERE, 0, &[1]));
-            port.arrive(Class::Priority, &message(unknown, THERE, 0, &[1]));
+            port.deliver(TrafficClass::Normal, &message(unknown, THERE, 0, &[1]));
+            port.deliver(TrafficClass::Priority, &message(unknown, THERE, 0, &[1]));
         }
         let (taken, seen, stats) = run(&mut port, 100);
         assert_eq!(taken, 10);
         assert!(seen.requests.is_empty() && seen.answers.is_empty());
-        let expected = Stats {
+        let expected = LayerStats {
             requests: 1,
             answers: 1,
             unknown_handler: 6,

@@ -2,17 +2,17 @@
 
 use net_torus::coord::Coord;
 
-use crate::header::{Header, LONG_BYTES, LONG_HEADER, Place, SHORT_BYTES};
-use crate::port::{Class, Port};
+use crate::header::{Header, LONG_BYTES, LONG_HEADER, SHORT_BYTES, TargetOffset};
+use crate::port::{Port, TrafficClass};
 
 /// Sends a short message of `len` bytes, written by `fill`. Returns false if the injection FIFO of `class` is full:
 /// nothing was sent, and `fill` was not called. Try again later.
 ///
 /// # Panics
 /// If `len` exceeds [`SHORT_BYTES`], or `header` is that of a long message's packet.
-pub fn short<P: Port>(
+pub fn send_short<P: Port>(
     port: &mut P,
-    class: Class,
+    class: TrafficClass,
     dest: Coord,
     header: Header,
     len: usize,
@@ -26,7 +26,7 @@ pub fn short<P: Port>(
 
 /// A long message being transmitted: the part not yet split into packets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Transfer {
+pub struct MessageTransfer {
     /// The receiver's handle of the destination buffer.
     pub target: u32,
     /// First byte not yet sent.
@@ -38,7 +38,7 @@ pub struct Transfer {
     pub in_order: bool,
 }
 
-impl Transfer {
+impl MessageTransfer {
     /// Injects up to `packets` packets, whose bytes `read` copies from the message (offset, buffer). Returns the number
     /// injected, which is lower if the message ends or the FIFO is full.
     pub fn push<P: Port>(
@@ -51,13 +51,13 @@ impl Transfer {
         mut read: impl FnMut(u32, &mut [u8]),
     ) -> usize {
         let mut sent = 0;
-        while sent < packets && !self.is_out() {
+        while sent < packets && !self.is_complete() {
             let (mut offset, left) = (self.offset, (self.end - self.offset) as usize);
             let header = |offset| Header {
                 handler,
                 source: here,
                 argument: 0,
-                place: Some(Place {
+                place: Some(TargetOffset {
                     target: self.target,
                     offset,
                 }),
@@ -66,7 +66,7 @@ impl Transfer {
             let injected = if full > 0 {
                 let (emit, target) = (header(0).emit_all(), self.target);
                 port.inject_run(self.in_order, dest, full, |body| {
-                    read(offset, emit(body, Place { target, offset }));
+                    read(offset, emit(body, TargetOffset { target, offset }));
                     offset += LONG_BYTES as u32;
                 })
             } else {
@@ -76,7 +76,7 @@ impl Transfer {
                 };
                 let bytes = LONG_HEADER + left;
                 usize::from(if self.in_order {
-                    port.inject(Class::Normal, dest, bytes, fill)
+                    port.inject(TrafficClass::Normal, dest, bytes, fill)
                 } else {
                     port.inject_unordered(dest, bytes, fill)
                 })
@@ -91,7 +91,7 @@ impl Transfer {
     }
 
     /// Checks whether every byte has been injected.
-    pub fn is_out(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.offset >= self.end
     }
 }
@@ -99,7 +99,7 @@ impl Transfer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Fake, Room};
+    use crate::fake::{FakePort, FifoSpace};
     use net_torus::Shape;
 
     #[test]
@@ -107,9 +107,10 @@ mod tests {
         let there = Coord { x: 1, y: 0, z: 0 };
         let message: Vec<u8> = (0..3 * LONG_BYTES + 5).map(|at| at as u8).collect();
         for in_order in [false, true] {
-            let mut port = Fake::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default());
-            port.set_room(Class::Normal, Room::Packets(2));
-            let mut transfer = Transfer {
+            let mut port =
+                FakePort::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default());
+            port.set_space(TrafficClass::Normal, FifoSpace::Packets(2));
+            let mut transfer = MessageTransfer {
                 target: 7,
                 offset: 0,
                 end: message.len() as u32,
@@ -131,7 +132,7 @@ mod tests {
                 for packet in port.take_sent() {
                     assert_eq!((packet.dest, packet.ordered), (there, in_order));
                     let (header, bytes) = Header::parse(&packet.body).unwrap();
-                    let place = Place {
+                    let place = TargetOffset {
                         target: 7,
                         offset: arrived.len() as u32,
                     };
@@ -139,7 +140,7 @@ mod tests {
                     arrived.extend_from_slice(bytes);
                 }
             }
-            assert!(transfer.is_out());
+            assert!(transfer.is_complete());
             assert_eq!(arrived, message);
         }
     }

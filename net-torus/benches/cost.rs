@@ -12,7 +12,7 @@
 //! cost of an idle [`Torus::step`].
 
 use net_torus::{
-    BODY_BYTES, Chunk, Coord, Direction, Fifo, Link, Router, RoutingMode, Shape, BufferSizes, Torus,
+    BODY_BYTES, BufferSizes, Chunk, Coord, Direction, Fifo, Link, Router, RoutingMode, Shape, Torus,
 };
 use std::hint::black_box;
 use std::process::{Command, ExitCode};

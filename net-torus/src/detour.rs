@@ -27,9 +27,9 @@
 //! ```
 //! The payload contains the reliable layer's own CRC.
 
+use crate::checksum::CRC_32;
 use crate::coord::{Coord, Direction, Shape};
 use crate::link::Link;
-use crate::checksum::CRC_32;
 
 /// Bytes that the layer adds to each frame's maximum size.
 pub const HEADER: usize = 12;
@@ -336,7 +336,10 @@ pub fn relay<'m, K, L: Link + 'm>(
     let mut moved = false;
     for at in 0..links.len() {
         for which in [WaitingBuffer::Forwarded, WaitingBuffer::Transmitted] {
-            let Some(mut mail) = links[at].as_mut().map(|link| which.take_frame(detour(link))) else {
+            let Some(mut mail) = links[at]
+                .as_mut()
+                .map(|link| which.take_frame(detour(link)))
+            else {
                 continue;
             };
             if !mail.is_empty() {
@@ -437,7 +440,8 @@ mod tests {
                 let mtu = link.mtu();
                 let seed = seed << 16 | u64::from(rank) << 3 | d as u64;
                 let memory = vec![0; Detour::<LowerLink>::memory(mtu)].leak();
-                let detour = Detour::new(FaultyLink::new(link, faults, seed), shape, here, d, memory);
+                let detour =
+                    Detour::new(FaultyLink::new(link, faults, seed), shape, here, d, memory);
                 Some(ReliableLink::new(detour, RETRY, vec![0; 4 * mtu].leak()).unwrap())
             })
         };
@@ -549,7 +553,8 @@ mod tests {
     #[test]
     fn headers_are_read_as_written_and_damage_is_seen() {
         let header = DetourHeader {
-            way: SourceRoute::new([Direction::YPlus, Direction::XMinus, Direction::ZMinus]).unwrap(),
+            way: SourceRoute::new([Direction::YPlus, Direction::XMinus, Direction::ZMinus])
+                .unwrap(),
             link: Direction::ZPlus,
         };
         let mut frame = [7; HEADER + 1];

@@ -9,11 +9,11 @@
 //! injection FIFO. After one packet of a long message waits there, all later ones would. Packets that must keep their
 //! order enter the FIFO, as their sender may have others to inject after them.
 
-use crate::open_frames::WORTH_A_FRAME;
 use crate::chunk::{CHUNK_BYTES, PACKET_BYTES};
 use crate::coord::{Coord, Direction};
 use crate::inject::{InjectError, RoutingMode};
 use crate::link::Link;
+use crate::open_frames::WORTH_A_FRAME;
 use crate::profile::PACKET_CHUNKS;
 use crate::router::{ArbitrationResult, Router};
 use crate::torus::Torus;

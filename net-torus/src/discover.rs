@@ -19,7 +19,7 @@
 //! The module is pure: it receives frames and the time, and returns frames. Time is in nanoseconds, by any clock.
 
 use crate::coord::{Coord, Direction, Shape};
-use crate::wiring::{LinkAccount, WireEnd, MapEntry, MachineMap, WiringError};
+use crate::wiring::{LinkAccount, MachineMap, MapEntry, WireEnd, WiringError};
 
 /// Size of a frame in bytes.
 pub const FRAME_BYTES: usize = ACCOUNT_AT + 6 + 6 * HEARD_BYTES;
@@ -126,7 +126,11 @@ impl<'m> Discovery<'m> {
         let at = side.next % self.count;
         side.next = at + 1;
         let node = self.own;
-        Some(emit(WireEnd { node, link }, digest, &self.nodes[at].account))
+        Some(emit(
+            WireEnd { node, link },
+            digest,
+            &self.nodes[at].account,
+        ))
     }
 
     /// Returns the time at which the next frame is due if none is received before.

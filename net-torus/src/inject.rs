@@ -5,7 +5,9 @@ use crate::coord::{Coord, Direction};
 use crate::profile::PACKET_CHUNKS;
 use crate::queue;
 use crate::route;
-use crate::router::{INJECT, INJECT_PRIORITY, INJECT_SELF, LOCAL, Router, NodeRoute, bubble_channel};
+use crate::router::{
+    INJECT, INJECT_PRIORITY, INJECT_SELF, LOCAL, NodeRoute, Router, bubble_channel,
+};
 use crate::wire::{BODY_BYTES, DirectionSet, Fifo, HEADER_BYTES, HeaderWord};
 
 /// Reason why a packet was not injected. Only [`InjectError::Full`] is temporary.
@@ -154,7 +156,10 @@ impl Router<'_> {
             self.find_way(dest)?;
         }
         let dynamic = fifo == Fifo::Normal && routing == RoutingMode::Adaptive;
-        Ok(self.way.word.with_body(len, bubble_channel(fifo), fifo, dynamic))
+        Ok(self
+            .way
+            .word
+            .with_body(len, bubble_channel(fifo), fifo, dynamic))
     }
 
     #[inline(never)]

@@ -31,15 +31,16 @@
 #![cfg_attr(not(any(test, feature = "sim")), no_std)]
 #![forbid(unsafe_code)]
 
-mod open_frames;
+mod checksum;
 pub mod chunk;
 pub mod coord;
 mod deliver;
 pub mod detour;
+mod direct_inject;
 pub mod discover;
 pub mod inject;
 pub mod link;
-mod direct_inject;
+mod open_frames;
 pub mod profile;
 mod queue;
 pub mod reliable;
@@ -48,7 +49,6 @@ pub mod router;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
 pub mod stats;
-mod checksum;
 pub mod torus;
 pub mod vc;
 pub mod wire;
@@ -59,8 +59,8 @@ pub use coord::{Coord, Direction, Rank, Shape};
 pub use inject::{InjectError, RoutingMode};
 pub use link::Link;
 pub use reliable::ReliableLink;
-pub use router::{ConfigError, Router, BufferSizes};
+pub use router::{BufferSizes, ConfigError, Router};
 pub use stats::Stats;
 pub use torus::Torus;
 pub use vc::Vc;
-pub use wire::{BODY_BYTES, FrameError, Fifo};
+pub use wire::{BODY_BYTES, Fifo, FrameError};

@@ -77,7 +77,13 @@ impl Queue {
     /// Creates a queue for packets of at least 2^`halvings` chunks that stores only the first chunk of each, in one
     /// slot per 2^`halvings` chunks.
     #[cfg(any(test, feature = "sim"))]
-    pub fn with_heads_only(layout: QueueLayout, packets: u16, greatest: usize, halvings: u32, at: &mut usize) -> Self {
+    pub fn with_heads_only(
+        layout: QueueLayout,
+        packets: u16,
+        greatest: usize,
+        halvings: u32,
+        at: &mut usize,
+    ) -> Self {
         let end = *at + chunks_for_heads(packets, greatest, halvings);
         let mut queue = Self::new(layout, packets, greatest, at);
         queue.base |= halvings << HALVINGS;
@@ -224,7 +230,8 @@ mod tests {
             sizes.flat_map(|s| [(s, QueueLayout::Dense), (s, QueueLayout::Fifo)])
         {
             let mut at = 5;
-            let mut queue = Queue::with_heads_only(layout, PACKETS, greatest, size.ilog2(), &mut at);
+            let mut queue =
+                Queue::with_heads_only(layout, PACKETS, greatest, size.ilog2(), &mut at);
             assert_eq!(at, 5 + chunks_for_heads(PACKETS, greatest, size.ilog2()));
             let mut model = VecDeque::new();
             for _ in 0..100 {

@@ -29,9 +29,9 @@
 //! sequence number. CRC-32 misses one corrupted frame in four thousand million. Both ends start at sequence number 0,
 //! so a node that restarts requires its neighbour to restart, too.
 
+use crate::checksum::{self, CRC_32};
 use crate::link::{self, Link};
 use crate::stats::EventCounter;
-use crate::checksum::{self, CRC_32};
 
 /// Bytes that the layer adds to each frame.
 pub const OVERHEAD: usize = 16;
@@ -222,7 +222,11 @@ impl<'m, L: Link, const FRAMES: usize> ReliableLink<'m, L, FRAMES> {
     /// The memory or the MTU of the link is too small.
     // Not inlined: otherwise the link is moved field by field.
     #[inline(never)]
-    pub fn with_frames(link: L, retry: RetryConfig, memory: &'m mut [u8]) -> Result<Self, ReliableError> {
+    pub fn with_frames(
+        link: L,
+        retry: RetryConfig,
+        memory: &'m mut [u8],
+    ) -> Result<Self, ReliableError> {
         let () = Self::IS_SOUND;
         let mtu = link.mtu();
         if mtu <= OVERHEAD {

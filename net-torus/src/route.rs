@@ -4,7 +4,7 @@
 //! differ in nothing else ("Blue Gene/L torus, hint bits and cut-off registers").
 
 use crate::coord::{Coord, Direction, Shape};
-use crate::wire::{FrameError, DirectionSet, HeaderWord};
+use crate::wire::{DirectionSet, FrameError, HeaderWord};
 
 impl Direction {
     /// Returns the dimension: 0 for X, 1 for Y, 2 for Z.
@@ -259,7 +259,10 @@ mod tests {
         use Direction::*;
         assert_eq!(check(&[XPlus], [3, 1, 0], false), Ok(()));
         assert_eq!(check(&[XPlus], [1, 1, 0], false), Ok(()));
-        assert_eq!(check(&[XPlus], [4, 1, 0], false), Err(FrameError::Destination));
+        assert_eq!(
+            check(&[XPlus], [4, 1, 0], false),
+            Err(FrameError::Destination)
+        );
         assert_eq!(check(&[XPlus], [2, 2, 0], false), Err(FrameError::Hints));
         assert_eq!(check(&[XMinus], [3, 1, 0], false), Err(FrameError::Hints));
         assert_eq!(
@@ -272,7 +275,10 @@ mod tests {
         );
         assert_eq!(check(&[YPlus], [1, 3, 0], false), Err(FrameError::Hints));
         assert_eq!(check(&[XPlus], [3, 1, 0], true), Ok(()));
-        assert_eq!(check(&[XPlus, YPlus], [1, 3, 0], true), Err(FrameError::Hints));
+        assert_eq!(
+            check(&[XPlus, YPlus], [1, 3, 0], true),
+            Err(FrameError::Hints)
+        );
     }
 
     #[test]

@@ -25,12 +25,13 @@ use core::num::NonZero;
 use crate::chunk::{CHUNK_BYTES, Chunk, MAX_QUEUE_PACKETS, PACKET_BYTES};
 use crate::coord::{Coord, Direction, Rank, Shape};
 use crate::profile::PACKET_CHUNKS;
-use crate::queue::{self, QueueLayout, Queue};
+use crate::queue::{self, Queue, QueueLayout};
 use crate::route;
-use crate::stats::{Stats, EventCounter};
-use crate::vc::{self, GrantResult, ChannelGrants, ChannelTokens, Vc, needed_to_inject};
+use crate::stats::{EventCounter, Stats};
+use crate::vc::{self, ChannelGrants, ChannelTokens, GrantResult, Vc, needed_to_inject};
 use crate::wire::{
-    FrameError, DirectionSet, FRAME_HEADER_BYTES, Fifo, FrameRepr, HEADER_BYTES, Packet, SUMS, ChecksumFunctions, HeaderWord,
+    ChecksumFunctions, DirectionSet, FRAME_HEADER_BYTES, Fifo, FrameError, FrameRepr, HEADER_BYTES,
+    HeaderWord, Packet, SUMS,
 };
 
 /// Minimum buffer of a bubble channel in packets; the bubble rule requires two.
@@ -438,8 +439,9 @@ impl<'m> Router<'m> {
         halvings: u32,
         memory: &'m mut [Chunk],
     ) -> Result<Self, ConfigError> {
-        let queue =
-            |layout, packets, greatest, at: &mut usize| Queue::with_heads_only(layout, packets, greatest, halvings, at);
+        let queue = |layout, packets, greatest, at: &mut usize| {
+            Queue::with_heads_only(layout, packets, greatest, halvings, at)
+        };
         let chunks = sizes.heads(halvings);
         let mut router = Self::with_queues(shape, here, sizes, chunks, memory, queue)?;
         router.set_exact(DirectionSet::NONE);
@@ -801,7 +803,13 @@ impl<'m> Router<'m> {
 
     /// Adds `source` to exactly `outputs`.
     #[inline]
-    pub(crate) fn enter(&mut self, source: usize, word: HeaderWord, left: DirectionSet, outputs: u8) {
+    pub(crate) fn enter(
+        &mut self,
+        source: usize,
+        word: HeaderWord,
+        left: DirectionSet,
+        outputs: u8,
+    ) {
         self.heads[source] = NonZero::new(outputs).map(|outputs| CachedHeader {
             word,
             left,
@@ -1148,7 +1156,12 @@ impl<'m> Router<'m> {
     }
 
     /// Copies the chosen packet into `out`. Returns its size in bytes, or `None` when it does not fit.
-    pub(crate) fn send(&mut self, d: Direction, choice: ArbitrationResult, out: &mut [u8]) -> Option<usize> {
+    pub(crate) fn send(
+        &mut self,
+        d: Direction,
+        choice: ArbitrationResult,
+        out: &mut [u8],
+    ) -> Option<usize> {
         let ArbitrationResult { source, vc } = choice;
         let head = self.heads[source]?;
         let chunks = head.word.chunks();
@@ -1212,7 +1225,13 @@ impl<'m> Router<'m> {
     /// update. They are contiguous maximum-size packets with the first one's header that may use only this link, and no
     /// other source requests it. The first has been chosen. If it escapes, so do the others, as no tokens arrive in the
     /// meantime.
-    fn run(&self, d: Direction, choice: ArbitrationResult, head: &CachedHeader, most: usize) -> usize {
+    fn run(
+        &self,
+        d: Direction,
+        choice: ArbitrationResult,
+        head: &CachedHeader,
+        most: usize,
+    ) -> usize {
         let source = choice.source;
         let queue = &self.queues[source];
         if most < 2
@@ -1233,7 +1252,12 @@ impl<'m> Router<'m> {
 
     /// Returns for how many more maximum-size packets with this header and route there are tokens.
     #[inline]
-    pub(crate) fn tokens_for_more(&self, word: HeaderWord, d: Direction, choice: ArbitrationResult) -> usize {
+    pub(crate) fn tokens_for_more(
+        &self,
+        word: HeaderWord,
+        d: Direction,
+        choice: ArbitrationResult,
+    ) -> usize {
         let ArbitrationResult { source, vc } = choice;
         let tokens = &self.tokens[d as usize][vc as usize];
         let needed = if vc.is_bubble() {

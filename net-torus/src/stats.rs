@@ -1,7 +1,7 @@
 //! Statistics counters. They are never reset; with 64 bits, as on most machines, they never wrap in practice.
 
 use crate::vc::Vc;
-use crate::wire::{FrameError, Fifo};
+use crate::wire::{Fifo, FrameError};
 
 /// Counter of single events, as wide as the machine can increment with one instruction. With 32 bits, the chunks of a
 /// serial line of 1,000,000 bits per second require two weeks to wrap.

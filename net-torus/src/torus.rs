@@ -1,9 +1,9 @@
 //! Torus device of a node: the router and its six links.
 
-use crate::open_frames::{OpenFrames, WORTH_A_FRAME};
 use crate::chunk::CHUNK_BYTES;
 use crate::coord::{Coord, Direction};
 use crate::link::{self, Link};
+use crate::open_frames::{OpenFrames, WORTH_A_FRAME};
 use crate::router::{ConfigError, Router};
 use crate::wire::{DirectionSet, FRAME_HEADER_BYTES, MIN_MTU};
 

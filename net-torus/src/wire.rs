@@ -27,10 +27,10 @@
 //! On an exact link ([`Link::is_exact`](crate::link::Link::is_exact)) the checksum fields are undefined. Bytes after
 //! the frame's end are ignored: an Ethernet-like link pads short frames.
 
+use crate::checksum::CRC_32;
 use crate::chunk::{CHUNK_BYTES, PACKET_BYTES};
 use crate::coord::{Coord, Direction};
 use crate::profile::{HAS_DYNAMIC, PACKET_CHUNKS, PRIORITY_CHUNKS};
-use crate::checksum::CRC_32;
 use crate::vc::{self, Vc};
 use crc::{CRC_8_SMBUS, Crc, Table};
 
@@ -510,7 +510,10 @@ impl<'a> Packet<'a> {
     }
 
     #[inline]
-    fn new(bytes: &'a [u8], check: impl FnOnce(HeaderWord, u8) -> Result<(), FrameError>) -> CheckedPacket<'a> {
+    fn new(
+        bytes: &'a [u8],
+        check: impl FnOnce(HeaderWord, u8) -> Result<(), FrameError>,
+    ) -> CheckedPacket<'a> {
         let Some(header) = bytes.first_chunk() else {
             return Err((FrameError::Size, None));
         };
@@ -736,7 +739,11 @@ mod tests {
         for bit in 0..64 {
             let mut bad = good;
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(HeaderRepr::parse(&bad), Err(FrameError::Checksum), "bit {bit}");
+            assert_eq!(
+                HeaderRepr::parse(&bad),
+                Err(FrameError::Checksum),
+                "bit {bit}"
+            );
         }
         let good = FrameRepr {
             chunks: 0,
@@ -766,7 +773,10 @@ mod tests {
         assert_eq!(with(2, 0x40), Err(FrameError::Reserved));
         assert_eq!(with(6, 32), Err(FrameError::Padding));
         assert_eq!(with(2, (Vc::Bp as u8) << 3), Err(FrameError::Channel));
-        assert_eq!(with(2, 1 << 5 | (Vc::Bn as u8) << 3), Err(FrameError::Channel));
+        assert_eq!(
+            with(2, 1 << 5 | (Vc::Bn as u8) << 3),
+            Err(FrameError::Channel)
+        );
         assert_eq!(with(2, Vc::D1 as u8 * 8), Err(FrameError::Channel));
         // One chunk with 31 unused bytes would end inside the header.
         let mut header = HeaderRepr { body: 0, ..repr() }.emit();

@@ -245,7 +245,9 @@ impl<'m> MachineMap<'m> {
                 if self.behind(at, link).is_none() {
                     let trouble = match () {
                         () if other == at => WiringDefect::Loop(end.link),
-                        () if end.link != link.opposite() => WiringDefect::Direction(other, end.link),
+                        () if end.link != link.opposite() => {
+                            WiringDefect::Direction(other, end.link)
+                        }
                         () => WiringDefect::OneWay(other, end.link),
                     };
                     return Some((at, link, trouble));

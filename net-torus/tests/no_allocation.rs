@@ -1,7 +1,7 @@
 //! Router operations in an interrupt handler never allocate.
 
 use allocation_counter::measure;
-use net_torus::{Chunk, Coord, Direction, Fifo, Router, RoutingMode, Shape, BufferSizes};
+use net_torus::{BufferSizes, Chunk, Coord, Direction, Fifo, Router, RoutingMode, Shape};
 
 #[test]
 fn injecting_forwarding_and_receiving_allocate_nothing() {

@@ -2,9 +2,10 @@
 //! connected to a pseudo-terminal. Requires the prerequisites of `--board stm32f405`.
 
 use midplane_abi::boot_parameters::{BootParameters, BootRecord, RECORD_BYTES};
-use midplane_harness::boards::{self, SerialAdapter, RunningBoards, BoardWire};
+use midplane_harness::boards::{self, BoardWire, RunningBoards, SerialAdapter};
 use midplane_harness::{
-    self as harness, CompletedRun, TempDirectory, CommandRun, LIMIT, check_killer, midplane, run_with_report, total,
+    self as harness, CommandRun, CompletedRun, LIMIT, TempDirectory, check_killer, midplane,
+    run_with_report, total,
 };
 use rustix::process::Signal;
 use serde_json::Value;

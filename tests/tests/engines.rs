@@ -4,8 +4,8 @@
 
 use std::sync::Mutex;
 
-use midplane_engines::Choice;
-use midplane_lab::explore::{ExpectedResult, CaseRow, cases, never_stop};
+use midplane_engines::EngineChoice;
+use midplane_lab::explore::{CaseRow, ExpectedResult, cases, never_stop};
 use midplane_lab::sim::SeededJob;
 use midplane_lab::{Cluster, SimProcess, as_program};
 use mpi::Tag;
@@ -23,7 +23,7 @@ fn random_jobs_complete_with_every_engine() {
         let failure = SeededJob::draw(seed).with_matching(choice).run().err()?;
         Some(format!("{choice}, seed {seed}: {failure}"))
     };
-    let failures: Vec<String> = { Choice::ALL.iter() }
+    let failures: Vec<String> = { EngineChoice::ALL.iter() }
         .flat_map(|&choice| (0..JOBS).filter_map(move |seed| failure(choice, seed)))
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
@@ -43,12 +43,12 @@ fn every_engine_leads_through_the_same_states() {
     let rows: Vec<CaseRow> = groups.into_iter().flatten().filter(is_small).collect();
     assert!(rows.len() > 10, "{}", rows.len());
     for row in &rows {
-        let explored = |choice: Choice| {
+        let explored = |choice: EngineChoice| {
             let explored = row.clone().with_matching(choice).explore(&mut never_stop);
             explored.unwrap_or_else(|surprise| panic!("{}, {choice}: {surprise}", row.name))
         };
-        let first = explored(Choice::List);
-        for &choice in Choice::ALL {
+        let first = explored(EngineChoice::List);
+        for &choice in EngineChoice::ALL {
             assert_eq!(explored(choice), first, "{}, {choice}", row.name);
         }
     }
@@ -68,7 +68,7 @@ struct Programs {
 }
 
 impl Programs {
-    fn run(&self, choice: Choice) -> Outputs {
+    fn run(&self, choice: EngineChoice) -> Outputs {
         let nodes: usize = self.extents.iter().map(|n| usize::from(*n)).product();
         let outputs = Mutex::new(vec![Vec::new(); nodes]);
         let run = |node: &SimProcess<'_, '_>| {
@@ -245,8 +245,8 @@ fn programs_write_the_same_with_every_engine() {
             mpi_memory,
             seed,
         };
-        let first = programs.run(Choice::List);
-        for choice in &Choice::ALL[1..] {
+        let first = programs.run(EngineChoice::List);
+        for choice in &EngineChoice::ALL[1..] {
             assert!(programs.run(*choice) == first, "{extents:?}, {choice}");
         }
     }

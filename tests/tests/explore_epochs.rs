@@ -3,8 +3,8 @@
 //! `-- --nocapture` prints the numbers of states.
 #![forbid(unsafe_code)]
 
-use midplane_device::rma::epochs::Flaw;
-use midplane_lab::epochs::cases::{RequiredResult, CaseRow, table};
+use midplane_device::rma::epochs::BrokenRule;
+use midplane_lab::epochs::cases::{CaseRow, RequiredResult, table};
 use midplane_lab::epochs::explore::{ExploreResult, explore, walk};
 use midplane_lab::epochs::random::WindowJob;
 
@@ -95,7 +95,7 @@ fn epochs_keep_their_rules_in_long_jobs() {
 }
 
 /// Rules whose jobs have millions of states.
-const LONG: [Flaw; 2] = [Flaw::QueuesBeside, Flaw::NeverUrges];
+const LONG: [BrokenRule; 2] = [BrokenRule::QueuesBeside, BrokenRule::NeverUrges];
 
 fn is_found(row: &CaseRow, found: &ExploreResult) -> bool {
     match found {
@@ -106,7 +106,7 @@ fn is_found(row: &CaseRow, found: &ExploreResult) -> bool {
 
 #[test]
 fn each_broken_rule_is_found() {
-    let is_short = |flaw: Flaw| !LONG.contains(&flaw);
+    let is_short = |flaw: BrokenRule| !LONG.contains(&flaw);
     let rows = table().into_iter();
     let surprises = surprises(
         rows.filter(|row| row.case.flaw.is_some_and(is_short)),
@@ -118,7 +118,7 @@ fn each_broken_rule_is_found() {
 #[test]
 #[ignore = "takes minutes: jobs of millions of states"]
 fn each_broken_rule_is_found_in_long_jobs() {
-    let is_long = |flaw: Flaw| LONG.contains(&flaw);
+    let is_long = |flaw: BrokenRule| LONG.contains(&flaw);
     let rows = table().into_iter();
     let surprises = surprises(
         rows.filter(|row| row.case.flaw.is_some_and(is_long)),
@@ -127,12 +127,12 @@ fn each_broken_rule_is_found_in_long_jobs() {
     assert!(surprises.is_empty(), "{surprises}");
 }
 
-fn random(seed: u64, flaw: Option<Flaw>) -> ExploreResult {
+fn random(seed: u64, flaw: Option<BrokenRule>) -> ExploreResult {
     walk(&WindowJob::draw(2 + (seed % 4) as u32, seed), flaw, seed)
 }
 
 /// Random jobs with operations of several packets, memory that is freed and allocated, and contended locks.
-fn random_large(seed: u64, flaw: Option<Flaw>) -> ExploreResult {
+fn random_large(seed: u64, flaw: Option<BrokenRule>) -> ExploreResult {
     let windows = WindowJob::draw_large(2 + (seed % 4) as u32, seed);
     walk(&windows, flaw, seed)
 }
@@ -141,39 +141,42 @@ fn random_large(seed: u64, flaw: Option<Flaw>) -> ExploreResult {
 fn random_epochs_leave_what_sequential_memory_has() {
     for (seed, of) in (0..300).flat_map(|seed| [(seed, random as Drawn), (seed, random_large)]) {
         let found = of(seed, None);
-        assert!(matches!(found, ExploreResult::Sound(_)), "seed {seed}: {found}");
+        assert!(
+            matches!(found, ExploreResult::Sound(_)),
+            "seed {seed}: {found}"
+        );
     }
 }
 
-type Drawn = fn(u64, Option<Flaw>) -> ExploreResult;
+type Drawn = fn(u64, Option<BrokenRule>) -> ExploreResult;
 
 #[test]
 fn random_epochs_find_each_broken_rule() {
     for flaw in [
-        Flaw::DefersWhatIsNested,
-        Flaw::AsksTheLastOnly,
-        Flaw::AsksNone,
-        Flaw::DoneBeforeResults,
-        Flaw::DoneBeforeOperations,
-        Flaw::CountsForTheNewest,
-        Flaw::ArrivesUnflushed,
-        Flaw::NeedsNoGrant,
-        Flaw::UnlocksEarly,
-        Flaw::EndsWithAny,
+        BrokenRule::DefersWhatIsNested,
+        BrokenRule::AsksTheLastOnly,
+        BrokenRule::AsksNone,
+        BrokenRule::DoneBeforeResults,
+        BrokenRule::DoneBeforeOperations,
+        BrokenRule::CountsForTheNewest,
+        BrokenRule::ArrivesUnflushed,
+        BrokenRule::NeedsNoGrant,
+        BrokenRule::UnlocksEarly,
+        BrokenRule::EndsWithAny,
     ] {
         is_found_by(random, flaw);
     }
     for flaw in [
-        Flaw::QueuesBeside,
-        Flaw::NeedsNoGrant,
-        Flaw::DoneBeforeOperations,
-        Flaw::MovesUnseen,
+        BrokenRule::QueuesBeside,
+        BrokenRule::NeedsNoGrant,
+        BrokenRule::DoneBeforeOperations,
+        BrokenRule::MovesUnseen,
     ] {
         is_found_by(random_large, flaw);
     }
 }
 
-fn is_found_by(random: Drawn, flaw: Flaw) {
+fn is_found_by(random: Drawn, flaw: BrokenRule) {
     let finds = |seed: &u64| !matches!(random(*seed, Some(flaw)), ExploreResult::Sound(_));
     let found = (0..1000).find(finds);
     println!("{flaw:?}: found by seed {found:?}");

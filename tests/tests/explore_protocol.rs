@@ -5,8 +5,8 @@
 #![forbid(unsafe_code)]
 
 use midplane_lab::explore::{
-    END, ENOUGH, EXPECTED, ExpectedResult, GlobalState, MEMORY, MAX_STATES, ORDER, CaseRow, GlobalStep, UnexpectedResult,
-    CaseSystem, IncompleteReason, cases, explore, never_stop,
+    CaseRow, CaseSystem, END, ENOUGH, EXPECTED, ExpectedResult, GlobalState, GlobalStep,
+    IncompleteReason, MAX_STATES, MEMORY, ORDER, UnexpectedResult, cases, explore, never_stop,
 };
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
@@ -34,14 +34,18 @@ impl Model for Checked {
             checked.0.broken(state) != Some(property)
         }
         vec![
-            Property::always(ORDER, |c: &Checked, state: &GlobalState| holds(c, state, ORDER)),
+            Property::always(ORDER, |c: &Checked, state: &GlobalState| {
+                holds(c, state, ORDER)
+            }),
             Property::always(MEMORY, |c: &Checked, state: &GlobalState| {
                 holds(c, state, MEMORY)
             }),
             Property::always(EXPECTED, |c: &Checked, state: &GlobalState| {
                 holds(c, state, EXPECTED)
             }),
-            Property::eventually(END, |c: &Checked, state: &GlobalState| c.0.is_complete(state)),
+            Property::eventually(END, |c: &Checked, state: &GlobalState| {
+                c.0.is_complete(state)
+            }),
         ]
     }
 }

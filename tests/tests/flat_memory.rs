@@ -11,9 +11,11 @@ use midplane_c::constants::*;
 use midplane_c::*;
 use midplane_device::envelope::Rank;
 use midplane_device::interface::Device;
-use midplane_device::kernel::CallNote;
-use midplane_lab::{Cluster, SimProcess, single_process, as_program};
-use midplane_objects::coll::sim_driver::{CommView, CollectiveBuffers, SimCollective, ReduceOperation, CollectiveKind};
+use midplane_device::kernel::CallInfo;
+use midplane_lab::{Cluster, SimProcess, as_program, single_process};
+use midplane_objects::coll::sim_driver::{
+    CollectiveBuffers, CollectiveKind, CommView, ReduceOperation, SimCollective,
+};
 use mpi::topology::Color;
 use mpi::traits::*;
 
@@ -254,7 +256,14 @@ fn collective(node: &SimProcess<'_, '_>, among: CommView, number: u32, what: Col
     let buffers = CollectiveBuffers {
         part: 40,
         given: vec![number as u8; 80],
-        taken: Some(vec![0; if what == CollectiveKind::Alltoall { 80 } else { 40 }]),
+        taken: Some(vec![
+            0;
+            if what == CollectiveKind::Alltoall {
+                80
+            } else {
+                40
+            }
+        ]),
     };
     let operation = ReduceOperation {
         element: 1,
@@ -266,7 +275,7 @@ fn collective(node: &SimProcess<'_, '_>, among: CommView, number: u32, what: Col
     while driven.advance(node).expect("it goes on").is_none() {
         let mut since = None;
         while !driven.is_ready_outside(node) {
-            since = Some(node.advance(CallNote::of("a collective"), since));
+            since = Some(node.advance(CallInfo::without_peer("a collective"), since));
         }
     }
 }

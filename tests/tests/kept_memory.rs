@@ -4,12 +4,12 @@
 use std::alloc::System;
 
 use cap::Cap;
-use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::envelope::{MatchPattern, Rank};
 use midplane_device::memory::{RawMemory, Span};
 use midplane_device::probe::ARMED_PROBES;
-use midplane_device::request::{KEPT_SLOTS, Mode};
+use midplane_device::request::{RESERVED_SLOTS, SendMode};
 use midplane_device::send::SendTo;
-use midplane_device::{Adi, Config, Memory};
+use midplane_device::{Adi, DeviceConfig, DeviceMemory};
 use midplane_lab::single_process;
 use net_torus::Shape;
 
@@ -22,12 +22,12 @@ const NODES: u16 = 128;
 const LONG: usize = 300;
 
 fn device() -> Adi {
-    let config = Config {
+    let config = DeviceConfig {
         shape: Shape::new([NODES, 1, 1], [true; 3]).expect("a machine"),
         rank: Rank::new(0),
         request_slots: usize::MAX,
     };
-    let memory = Memory::allocate(1024, NODES.into()).expect("memory");
+    let memory = DeviceMemory::allocate(1024, NODES.into()).expect("memory");
     Adi::new(config, memory).expect("a rank of the machine")
 }
 
@@ -47,7 +47,7 @@ fn send_until_full(adi: &mut Adi, len: usize, heap: usize) -> (u32, u32) {
         dest: Rank::new(dest),
         tag: 1,
         context: 0,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     });
     with_heap(heap, || {
         let sent = destinations
@@ -55,7 +55,7 @@ fn send_until_full(adi: &mut Adi, len: usize, heap: usize) -> (u32, u32) {
             .take_while(|&to| adi.isend(&mut RawMemory, to, Span::model(0, len)).is_ok())
             .count();
         let blocking = destinations
-            .take(KEPT_SLOTS as usize)
+            .take(RESERVED_SLOTS as usize)
             .take_while(|&to| {
                 adi.send_within_call(&mut RawMemory, to, Span::model(0, LONG))
                     .is_ok()
@@ -72,7 +72,7 @@ fn each_send_leaves_what_is_kept() {
         for heap in (0..8192).step_by(32) {
             let (sent, blocking) = send_until_full(&mut device(), len, heap);
             assert_eq!(
-                blocking, KEPT_SLOTS,
+                blocking, RESERVED_SLOTS,
                 "after {sent} sends of {len} bytes, in a heap of {heap}"
             );
             most = most.max(sent);
@@ -83,7 +83,7 @@ fn each_send_leaves_what_is_kept() {
 
 fn a_probe_without_a_place_is_turned_away() {
     let mut adi = device();
-    let pattern = |tag| Pattern::new(Some(Rank::new(1)), Some(tag), 0);
+    let pattern = |tag| MatchPattern::new(Some(Rank::new(1)), Some(tag), 0);
     with_heap(0, || {
         for tag in 0..ARMED_PROBES as i32 {
             assert_eq!(adi.iprobe(pattern(tag)), Ok(None));

@@ -4,19 +4,19 @@
 use std::alloc::System;
 
 use cap::Cap;
-use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::envelope::{MatchPattern, Rank};
 use midplane_device::matching::EngineKind;
 use midplane_device::memory::{RawMemory, Span};
-use midplane_device::peers::{PAGE_PEERS, STOCK_PAGES};
+use midplane_device::peers::{PAGE_PEERS, PREALLOCATED_PAGES};
 use midplane_device::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
 use midplane_device::region::BLOCK_BYTES;
-use midplane_device::request::{CHUNK_SLOTS, KEPT_SLOTS, Mode, RequestPool};
+use midplane_device::request::{CHUNK_SLOTS, RESERVED_SLOTS, RequestPool, SendMode};
 use midplane_device::send::SendTo;
-use midplane_device::{Adi, Budget, Config, Memory};
-use midplane_engines::Choice;
+use midplane_device::{Adi, DeviceConfig, DeviceMemory, MemoryBudget};
+use midplane_engines::EngineChoice;
 use midplane_lab::single_process;
 use net_torus::chunk::CHUNK_BYTES;
-use net_torus::{Router, Shape, BufferSizes};
+use net_torus::{BufferSizes, Router, Shape};
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
@@ -40,8 +40,8 @@ const CHUNKS: [usize; 6] = [5, 8, 9, 64, 65, 129];
 
 fn device() -> Adi {
     let shape = Shape::new(NODES, [true; 3]).expect("a machine");
-    let memory = Memory::allocate(0, shape.nodes() as usize).expect("memory");
-    let config = Config {
+    let memory = DeviceMemory::allocate(0, shape.nodes() as usize).expect("memory");
+    let config = DeviceConfig {
         shape,
         rank: Rank::new(0),
         request_slots: usize::MAX,
@@ -51,7 +51,7 @@ fn device() -> Adi {
 
 /// Returns the bytes per request that `start` allocates, from the third chunk on to `chunks` chunks.
 fn bytes_each(chunks: usize, start: impl Fn(&mut Adi, u32)) -> f64 {
-    let requests = |chunks: usize| (chunks * CHUNK_SLOTS) as u32 - KEPT_SLOTS;
+    let requests = |chunks: usize| (chunks * CHUNK_SLOTS) as u32 - RESERVED_SLOTS;
     let after = |requests: u32| {
         taken(|| {
             let mut adi = device();
@@ -72,12 +72,12 @@ fn a_request_takes_64_bytes_and_a_destination_72() {
             dest: Rank::new(dest),
             tag: tag as i32,
             context: 0,
-            mode: Mode::Synchronous,
+            mode: SendMode::Synchronous,
         };
         assert!(adi.isend(&mut RawMemory, to, Span::EMPTY).is_ok());
     };
     let receive = |adi: &mut Adi, source: u32, tag: u32| {
-        let pattern = Pattern::new(Some(Rank::new(source)), Some(tag as i32), 0);
+        let pattern = MatchPattern::new(Some(Rank::new(source)), Some(tag as i32), 0);
         assert!(adi.irecv(&mut RawMemory, pattern, Span::EMPTY).is_ok());
     };
     for chunks in CHUNKS {
@@ -110,14 +110,14 @@ impl Terms {
     fn check(&self, kind: &EngineKind) {
         let shape = Shape::new(self.extents, [true; 3]).expect("a machine");
         let peers = shape.nodes() as usize;
-        let config = Config {
+        let config = DeviceConfig {
             shape,
             rank: Rank::new(0),
             request_slots: usize::MAX,
         };
         let mpi_memory = ENGINE_MPI_MEMORY;
-        let budget = Budget::with_engine(kind, mpi_memory, peers);
-        let allocate = || Memory::with_engine(kind, mpi_memory, peers).expect("memory");
+        let budget = MemoryBudget::with_engine(kind, mpi_memory, peers);
+        let allocate = || DeviceMemory::with_engine(kind, mpi_memory, peers).expect("memory");
         let name = kind.name;
         assert_eq!(taken(allocate), budget.total(), "{name} at start");
         let device = || Adi::new(config, allocate()).expect("a rank of the machine");
@@ -135,14 +135,14 @@ impl Terms {
         let receives = |count: usize| {
             move || {
                 let mut adi = device();
-                let pattern = Pattern::new(Some(Rank::new(0)), Some(1), 0);
+                let pattern = MatchPattern::new(Some(Rank::new(0)), Some(1), 0);
                 for _ in 0..count {
                     assert!(adi.irecv(&mut RawMemory, pattern, Span::EMPTY).is_ok());
                 }
                 adi
             }
         };
-        let first = CHUNK_SLOTS - KEPT_SLOTS as usize % CHUNK_SLOTS;
+        let first = CHUNK_SLOTS - RESERVED_SLOTS as usize % CHUNK_SLOTS;
         let least = taken(receives(first));
         let of_requests = CHUNK_SLOTS * RequestPool::SLOT_BYTES;
         let of_receives = taken(receives(first + 1)) - least;
@@ -183,7 +183,7 @@ fn bytes_of_peers(peers: usize) -> (usize, usize) {
     let of_pages = |pages: usize| list + pages * PAGE_PEERS * 5 / 2;
     match pages {
         1 => [peers.div_ceil(16) * 8 + peers * 2; 2].into(),
-        _ => (of_pages(STOCK_PAGES), of_pages(pages)),
+        _ => (of_pages(PREALLOCATED_PAGES), of_pages(pages)),
     }
 }
 
@@ -198,16 +198,16 @@ fn the_budget_is_taken() {
     ] {
         let shape = Shape::new(extents, [true; 3]).expect("a machine");
         let peers = shape.nodes() as usize;
-        let budget = Budget::of(mpi_memory, peers).with_values(&shape);
+        let budget = MemoryBudget::for_job(mpi_memory, peers).with_values(&shape);
         let allocate = || {
-            let memory = Memory::allocate(mpi_memory, peers);
+            let memory = DeviceMemory::allocate(mpi_memory, peers);
             let memory = memory.and_then(|memory| memory.with_values(&shape));
             memory.expect("memory")
         };
         assert_eq!(taken(allocate), budget.total(), "{extents:?}, {mpi_memory}");
         assert_eq!((budget.peers, budget.most_peers), bytes_of_peers(peers));
 
-        let config = Config {
+        let config = DeviceConfig {
             shape,
             rank: Rank::new(0),
             request_slots: usize::MAX,
@@ -215,7 +215,7 @@ fn the_budget_is_taken() {
         let device = || Adi::new(config, allocate()).expect("a rank of the machine");
         let bytes = taken(device) - budget.total();
         let chunk = CHUNK_SLOTS * RequestPool::SLOT_BYTES;
-        let kept = KEPT_SLOTS as usize;
+        let kept = RESERVED_SLOTS as usize;
         let slots = kept.div_ceil(CHUNK_SLOTS) * chunk;
         let destinations = kept.next_multiple_of(CHUNK_DESTINATIONS) * DESTINATION_BYTES;
         let chunks = slots + destinations;
@@ -225,7 +225,7 @@ fn the_budget_is_taken() {
         );
 
         // Further requests are allocated in chunks, for the program's calls only.
-        let pattern = Pattern::new(Some(Rank::new(0)), Some(1), 0);
+        let pattern = MatchPattern::new(Some(Rank::new(0)), Some(1), 0);
         let busy = || {
             let mut adi = device();
             for _ in 0..3 * CHUNK_SLOTS {
@@ -265,7 +265,7 @@ fn what_is_taken_is_what_is_said() {
     a_request_takes_64_bytes_and_a_destination_72();
     the_budget_is_taken();
     for extents in [[2, 2, 1], [16, 16, 16]] {
-        for choice in Choice::ALL {
+        for choice in EngineChoice::ALL {
             Terms { extents }.check(&choice.kind());
         }
     }

@@ -6,8 +6,8 @@ use std::cell::{Cell, RefCell};
 
 use cap::Cap;
 use midplane_device::envelope::Rank;
+use midplane_lab::sim::{ProgramHeaps, SeededJob, SimJob};
 use midplane_lab::single_process;
-use midplane_lab::sim::{ProgramHeaps, SimJob, SeededJob};
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);

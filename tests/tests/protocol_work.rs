@@ -1,9 +1,9 @@
 //! Checks that the device's work is linear in the number of messages, not quadratic.
 #![forbid(unsafe_code)]
 
-use midplane_engines::Choice;
+use midplane_engines::EngineChoice;
 use midplane_lab::flood::{FloodLoad, TotalWork};
-use midplane_lab::timed::{OperationCosts, KillerBenchmark};
+use midplane_lab::timed::{KillerBenchmark, OperationCosts};
 
 fn flood(senders: u32, messages: u32, mpi_memory: usize) -> TotalWork {
     let flood = FloodLoad {
@@ -11,7 +11,7 @@ fn flood(senders: u32, messages: u32, mpi_memory: usize) -> TotalWork {
         messages,
         bytes: 16,
         mpi_memory,
-        matching: Choice::Default,
+        matching: EngineChoice::Default,
     };
     flood.run().expect("a flood that ends well")
 }

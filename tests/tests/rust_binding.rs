@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use midplane_lab::timed::OperationCosts;
-use midplane_lab::{Cluster, JobFailure, SimProcess, ExitStatuses};
+use midplane_lab::{Cluster, ExitStatuses, JobFailure, SimProcess};
 use midplane_lab::{as_fast_program, as_program};
 use mpi::collective::{SystemOperation, UserOperation};
 use mpi::datatype::{AnyBuffer, AnyBufferMut, Partition, PartitionMut, UserDatatype, View};

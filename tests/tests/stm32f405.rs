@@ -2,9 +2,10 @@
 //! of the other boards. Requires QEMU for Arm and its C compiler, which the command downloads.
 
 use midplane_abi::boot_parameters::{AutoConfig, BootParameters};
-use midplane_harness::probe::{ProbeChannel, BoardProbe};
+use midplane_harness::probe::{BoardProbe, ProbeChannel};
 use midplane_harness::{
-    self as harness, CompletedRun, TempDirectory, CommandRun, JobLock, check_killer, midplane, run_with_report, total,
+    self as harness, CommandRun, CompletedRun, JobLock, TempDirectory, check_killer, midplane,
+    run_with_report, total,
 };
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

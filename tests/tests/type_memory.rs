@@ -11,11 +11,11 @@ use midplane_c::constants::{
 };
 use midplane_c::*;
 use midplane_device::envelope::Rank;
-use midplane_device::rma::deferred::DEFERRED_BYTES;
+use midplane_device::rma::deferred_ops::DEFERRED_BYTES;
 use midplane_device::rma::epochs::{EPOCH_BYTES, MEMBER_BYTES};
-use midplane_device::rma::{OneSided, Peer, Window, window_bytes};
-use midplane_lab::single_process;
+use midplane_device::rma::{OneSided, Window, WindowPeer, window_bytes};
 use midplane_lab::epochs::memory;
+use midplane_lab::single_process;
 use midplane_objects::ErrorClass;
 
 #[global_allocator]
@@ -221,9 +221,9 @@ fn a_window_takes_what_is_said_of_it() {
         ALLOCATOR.set_limit(usize::MAX).expect("no limit");
         assert!(!has_room, "with no byte left");
         assert!(all.prepare());
-        let peers = vec![Peer::default(); size].into_boxed_slice();
-        let members = ((0..size as u32).map(Rank::new), here);
-        let window = Window::new(6, vec![memory::window(0)], (false, 1), peers, members);
+        let peers = vec![WindowPeer::default(); size].into_boxed_slice();
+        let members = (0..size as u32).map(Rank::new);
+        let window = Window::new(6, vec![memory::window(0)], false, 1, peers, members, here);
         all.add(window.expect("room"));
         assert_eq!(ALLOCATOR.allocated() - before, window_bytes(size));
         assert_eq!(size_of_val(&*all), size_of::<OneSided>());
@@ -258,8 +258,8 @@ fn windows_take_what_they_give_back() {
     println!(
         "a window: {} for one process; {} and {} for each in the device; an epoch {} and {}, deferred {}",
         16 * failed,
-        window_bytes(1) - size_of::<Peer>(),
-        size_of::<Peer>(),
+        window_bytes(1) - size_of::<WindowPeer>(),
+        size_of::<WindowPeer>(),
         EPOCH_BYTES,
         MEMBER_BYTES,
         DEFERRED_BYTES

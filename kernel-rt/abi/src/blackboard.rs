@@ -17,8 +17,8 @@
 //! the reason.
 
 use super::counters::{ChannelCounter, Counter, LINKS, LinkCounter, LinkCounters};
-use super::record::{MESSAGE_BYTES, FailureRecord};
 use super::memory_access::MemoryAccess;
+use super::record::{FailureRecord, MESSAGE_BYTES};
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 use net_torus::{Direction, Vc};
@@ -391,7 +391,9 @@ pub struct MessageText(pub heapless::String<MESSAGE_BYTES>);
 impl fmt::Write for MessageText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         // Truncated to the free space, so it never fails.
-        let _ = self.0.push_str(truncate(text, MESSAGE_BYTES - self.0.len()));
+        let _ = self
+            .0
+            .push_str(truncate(text, MESSAGE_BYTES - self.0.len()));
         Ok(())
     }
 }
@@ -721,8 +723,16 @@ mod tests {
         let board = Blackboard::new();
         board.begin();
         board.set_fault(7, 0x8000_1234, 0xdead_0000_beef);
-        board.failed(FailureCode::Fault, 1, FinalMessage::Text("rank 3: store to nowhere"));
-        board.failed(FailureCode::Panic, 2, FinalMessage::Text("panic while reporting"));
+        board.failed(
+            FailureCode::Fault,
+            1,
+            FinalMessage::Text("rank 3: store to nowhere"),
+        );
+        board.failed(
+            FailureCode::Panic,
+            2,
+            FinalMessage::Text("panic while reporting"),
+        );
         board.done(0);
         let seen = read(&board);
         assert_eq!(
@@ -781,7 +791,11 @@ mod tests {
         let board = Blackboard::new();
         board.begin();
         let long = "ä".repeat(MESSAGE_BYTES);
-        board.failed(FailureCode::Panic, 1, FinalMessage::Text(&format!("x{long}")));
+        board.failed(
+            FailureCode::Panic,
+            1,
+            FinalMessage::Text(&format!("x{long}")),
+        );
         let seen = read(&board);
         let message = words(&seen);
         assert_eq!(message.len(), MESSAGE_BYTES - 1);
@@ -790,7 +804,10 @@ mod tests {
 
     #[test]
     fn hostile_bytes_are_refused_or_made_harmless() {
-        assert_eq!(BlackboardSnapshot::read(&[0; 8]), Err(ReadError::TooShort(8)));
+        assert_eq!(
+            BlackboardSnapshot::read(&[0; 8]),
+            Err(ReadError::TooShort(8))
+        );
         assert_eq!(
             BlackboardSnapshot::read(&[0xff; BYTES]),
             Err(ReadError::Magic(u32::MAX))
@@ -798,11 +815,17 @@ mod tests {
         let board = Blackboard::new();
         board.begin();
         board.set(AT_STATE, 99);
-        assert_eq!(BlackboardSnapshot::read(&board.bytes()), Err(ReadError::State(99)));
+        assert_eq!(
+            BlackboardSnapshot::read(&board.bytes()),
+            Err(ReadError::State(99))
+        );
         let mut all = vec![0xff; BYTES];
         all[..4].copy_from_slice(&MAGIC.to_le_bytes());
         all[4..8].copy_from_slice(&(NodeState::Failed as u32).to_le_bytes());
-        assert_eq!(BlackboardSnapshot::read(&all), Err(ReadError::End(u32::MAX)));
+        assert_eq!(
+            BlackboardSnapshot::read(&all),
+            Err(ReadError::End(u32::MAX))
+        );
         all[8..12].copy_from_slice(&(FailureCode::Fault as u32).to_le_bytes());
         let seen = BlackboardSnapshot::read(&all).expect("states are sound");
         assert_eq!(words(&seen).len(), MESSAGE_BYTES);

@@ -376,7 +376,8 @@ impl BootRecord {
         if !SEVERAL && self.parts != [1; 3] {
             return Err(RecordError::OneInstance);
         }
-        let division = BoxDivision::new(shape, self.parts).ok_or(RecordError::Range(RecordField::Boxes))?;
+        let division =
+            BoxDivision::new(shape, self.parts).ok_or(RecordError::Range(RecordField::Boxes))?;
         if self.instance >= division.instances() {
             return Err(RecordError::Range(RecordField::Instance));
         }
@@ -408,7 +409,13 @@ impl BootRecord {
 
     fn output(&self) -> Result<OutputTarget, RecordError> {
         let log = LOGS && self.has(flag::LOG);
-        if self.has(flag::RINGS) { Ok(OutputTarget::Rings { log }) } else if log { Err(RecordError::Range(RecordField::Log)) } else { Ok(OutputTarget::Uart) }
+        if self.has(flag::RINGS) {
+            Ok(OutputTarget::Rings { log })
+        } else if log {
+            Err(RecordError::Range(RecordField::Log))
+        } else {
+            Ok(OutputTarget::Uart)
+        }
     }
 
     fn discovery(&self) -> Option<AutoConfig> {
@@ -573,7 +580,7 @@ pub struct BootParameters<'a> {
     pub watch: bool,
     /// Whether the seal of frames on links in memory covers all of their bytes instead of name and length only.
     pub seal: bool,
-    /// The name of the matching engine that the image must have; `None`: any. See `midplane_engines::Choice`.
+    /// The name of the matching engine that the image must have; `None`: any. See `midplane_engines::EngineChoice`.
     pub matching: Option<&'a [u8]>,
     /// Fault injection settings of the links, if any.
     #[cfg(any(feature = "faults", not(target_os = "none")))]

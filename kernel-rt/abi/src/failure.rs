@@ -12,10 +12,12 @@ use net_torus::reliable::ReliableError;
 use net_torus::router::ConfigError;
 
 use super::blackboard::{MessageSnapshot, MessageText};
-use super::boot_error::{DeviceError, DeviceFailure, InsufficientMemory, MemoryTooSmall, TreeError};
+use super::boot_error::{
+    DeviceError, DeviceFailure, InsufficientMemory, MemoryTooSmall, TreeError,
+};
 use super::boot_parameters::{MatchingMismatch, RecordError};
-use super::fault::{NodeName, FaultReport};
-use super::record::{RecordFields, MESSAGE_BYTES, NUMBERS, FailureRecord, TEXTS};
+use super::fault::{FaultReport, NodeName};
+use super::record::{FailureRecord, MESSAGE_BYTES, NUMBERS, RecordFields, TEXTS};
 
 /// Prefix of a failure record in the log, and on the console of a node without a tool.
 pub const LOGGED: &str = "failed: ";
@@ -523,7 +525,7 @@ impl<'a> BootFailure<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::{TrapCause, Fault, FaultMeaning};
+    use crate::fault::{Fault, FaultMeaning, TrapCause};
 
     const PLACE: Option<(Rank, Coord)> = Some((5, Coord { x: 1, y: 0, z: 255 }));
 
@@ -601,7 +603,8 @@ mod tests {
         ];
         let records = RecordError::some_of_each().into_iter();
         let boot = boot.into_iter().chain(trees).chain(devices);
-        let boot = { boot.chain(routers.map(BootFailure::Router)) }.chain(records.map(BootFailure::Parameters));
+        let boot = { boot.chain(routers.map(BootFailure::Router)) }
+            .chain(records.map(BootFailure::Parameters));
         let others = [
             FailureReason::Text("the program called abort()"),
             FailureReason::Panic,

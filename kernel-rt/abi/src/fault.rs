@@ -339,23 +339,48 @@ mod tests {
             (TrapCause::LoadAccess, PC, 0, FaultMeaning::Null),
             (TrapCause::StoreAccess, PC, 0xf_fff8, FaultMeaning::Null),
             (TrapCause::InstructionAccess, 0, 0, FaultMeaning::Null),
-            (TrapCause::StoreAccess, PC, 0x8000_0ff8, FaultMeaning::StackOverflow),
-            (TrapCause::StoreAccess, PC, 0x7000_0000, FaultMeaning::StackOverflow),
-            (TrapCause::LoadAccess, PC, 0x8000_0000, FaultMeaning::StackOverflow),
+            (
+                TrapCause::StoreAccess,
+                PC,
+                0x8000_0ff8,
+                FaultMeaning::StackOverflow,
+            ),
+            (
+                TrapCause::StoreAccess,
+                PC,
+                0x7000_0000,
+                FaultMeaning::StackOverflow,
+            ),
+            (
+                TrapCause::LoadAccess,
+                PC,
+                0x8000_0000,
+                FaultMeaning::StackOverflow,
+            ),
             (
                 TrapCause::StoreAccess,
                 PC,
                 0x8010_0008,
                 FaultMeaning::TrapStackOverflow,
             ),
-            (TrapCause::StoreAccess, PC, 0x8008_8000, FaultMeaning::Constant),
+            (
+                TrapCause::StoreAccess,
+                PC,
+                0x8008_8000,
+                FaultMeaning::Constant,
+            ),
             (
                 TrapCause::InstructionAccess,
                 0x8020_0000,
                 0x8020_0000,
                 FaultMeaning::JumpToData,
             ),
-            (TrapCause::LoadAccess, PC, 0x8080_0000, FaultMeaning::Outside),
+            (
+                TrapCause::LoadAccess,
+                PC,
+                0x8080_0000,
+                FaultMeaning::Outside,
+            ),
             (TrapCause::StoreAccess, PC, u64::MAX, FaultMeaning::Outside),
             (TrapCause::IllegalInstruction, PC, 0, FaultMeaning::Plain),
             (TrapCause::Breakpoint, PC, PC, FaultMeaning::Plain),
@@ -401,7 +426,10 @@ mod tests {
             report(fault(TrapCause::IllegalInstruction, 0x8008_2000, 0), None),
             "a node that does not know its rank yet: illegal instruction 0x0 at pc 0x80082000, sp 0x80002000"
         );
-        let text = report(fault(TrapCause::StoreAccess, 0x8008_2000, 0x8000_0ff8), place);
+        let text = report(
+            fault(TrapCause::StoreAccess, 0x8008_2000, 0x8000_0ff8),
+            place,
+        );
         assert!(
             text.starts_with("rank 5 at (1,0,1): stack overflow: the program's stack of 512 KiB")
         );

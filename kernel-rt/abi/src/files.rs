@@ -285,7 +285,12 @@ pub struct FileRequest {
 
 impl FileRequest {
     /// Polls the mailbox at `at` for a call other than number `last`, and copies its bytes to `out`.
-    pub fn poll(window: &impl MemoryAccess, at: u64, last: u32, out: &mut [u8; BYTES]) -> Option<Self> {
+    pub fn poll(
+        window: &impl MemoryAccess,
+        at: u64,
+        last: u32,
+        out: &mut [u8; BYTES],
+    ) -> Option<Self> {
         let number = window.load(at + AT_ASKED)?;
         if number == last || window.load(at + AT_MAGIC)? != MAGIC {
             return None;
@@ -305,7 +310,12 @@ impl FileRequest {
 }
 
 /// Writes the tool's reply to call `number` of the mailbox at `at`: numbers and bytes, or Linux's error number.
-pub fn answer(window: &impl MemoryAccess, at: u64, number: u32, answer: Result<([u64; 2], &[u8]), u32>) {
+pub fn answer(
+    window: &impl MemoryAccess,
+    at: u64,
+    number: u32,
+    answer: Result<([u64; 2], &[u8]), u32>,
+) {
     let (error, numbers, bytes) = match answer {
         Ok((numbers, bytes)) => (0, numbers, &bytes[..bytes.len().min(BYTES)]),
         Err(error) => (error.max(1), [0; 2], &[][..]),
@@ -334,7 +344,12 @@ mod tests {
         /// Copies the node's contents.
         fn from_mailbox(mailbox: &FileMailbox) -> Self {
             let mut bytes = Vec::new();
-            for word in [&mailbox.magic, &mailbox.asked, &mailbox.answered, &mailbox.call] {
+            for word in [
+                &mailbox.magic,
+                &mailbox.asked,
+                &mailbox.answered,
+                &mailbox.call,
+            ] {
                 bytes.extend(word.load(Ordering::Relaxed).to_le_bytes());
             }
             for number in &mailbox.numbers {
@@ -343,7 +358,12 @@ mod tests {
             for word in [&mailbox.error, &mailbox.length] {
                 bytes.extend(word.load(Ordering::Relaxed).to_le_bytes());
             }
-            bytes.extend(mailbox.bytes.iter().map(|byte| byte.load(Ordering::Relaxed)));
+            bytes.extend(
+                mailbox
+                    .bytes
+                    .iter()
+                    .map(|byte| byte.load(Ordering::Relaxed)),
+            );
             assert_eq!(bytes.len(), size_of::<FileMailbox>());
             MailboxMemory(RefCell::new(bytes))
         }
@@ -397,7 +417,10 @@ mod tests {
     fn what_is_asked_is_answered_once() {
         let mailbox = FileMailbox::new();
         let mut bytes = [0; BYTES];
-        assert_eq!(FileRequest::poll(&MailboxMemory::from_mailbox(&mailbox), 0, 0, &mut bytes), None);
+        assert_eq!(
+            FileRequest::poll(&MailboxMemory::from_mailbox(&mailbox), 0, 0, &mut bytes),
+            None
+        );
         mailbox.ask(FileOperation::Rename, [3, 0, 7], &[b"old", b"new"]);
         assert_eq!(mailbox.answer(), None);
         let memory = MailboxMemory::from_mailbox(&mailbox);
@@ -406,7 +429,10 @@ mod tests {
         assert_eq!((asked.numbers, asked.length), ([3, 0, 7], 6));
         assert_eq!(&bytes[..6], b"oldnew");
         answer(&memory, 0, asked.number, Ok(([5, 6], b"good")));
-        assert_eq!(FileRequest::poll(&memory, 0, asked.number, &mut bytes), None);
+        assert_eq!(
+            FileRequest::poll(&memory, 0, asked.number, &mut bytes),
+            None
+        );
         memory.back(&mailbox);
         let seen = mailbox.answer().expect("answered").expect("no error");
         assert_eq!((seen.numbers, seen.length), ([5, 6], 4));
@@ -436,7 +462,10 @@ mod tests {
         assert_eq!(FileRequest::poll(&memory, 1 << 40, 0, &mut bytes), None);
         answer(&memory, 1 << 40, 1, Err(5));
         mailbox.magic.store(7, Ordering::Relaxed);
-        assert_eq!(FileRequest::poll(&MailboxMemory::from_mailbox(&mailbox), 0, 0, &mut bytes), None);
+        assert_eq!(
+            FileRequest::poll(&MailboxMemory::from_mailbox(&mailbox), 0, 0, &mut bytes),
+            None
+        );
     }
 
     #[test]

@@ -202,7 +202,10 @@ mod tests {
     fn nonsense_from_either_side_is_harmless() {
         let inbox = Inbox::new();
         inbox.written.store(1 << 30, Ordering::Relaxed);
-        assert_eq!(inbox.read_input(&mut [0; 8000]), ReadResult::Bytes(CAPACITY as usize));
+        assert_eq!(
+            inbox.read_input(&mut [0; 8000]),
+            ReadResult::Bytes(CAPACITY as usize)
+        );
         let inbox = Inbox::new();
         inbox.magic.store(7, Ordering::Relaxed);
         inbox.wanted.store(1, Ordering::Relaxed);

@@ -29,10 +29,10 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
+pub mod backtrace;
 pub mod blackboard;
 pub mod boot_error;
 pub mod boot_parameters;
-pub mod backtrace;
 pub mod counters;
 pub mod failed_malloc;
 pub mod failure;
@@ -41,11 +41,11 @@ pub mod faults;
 pub mod files;
 pub mod inbox;
 pub mod layout;
+pub mod memory_access;
 pub mod outbox;
 pub mod personality;
 pub mod record;
 pub mod remote;
 pub mod status;
 pub mod stm32f405;
-pub mod memory_access;
 pub mod word;

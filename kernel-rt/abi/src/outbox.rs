@@ -314,7 +314,10 @@ mod tests {
     #[test]
     fn a_node_that_has_not_come_up_has_printed_nothing() {
         let outbox = Outbox::new();
-        assert_eq!(drain(&mut OutboxReader::new(0), &outbox, OutputStream::Out), b"");
+        assert_eq!(
+            drain(&mut OutboxReader::new(0), &outbox, OutputStream::Out),
+            b""
+        );
     }
 
     #[test]
@@ -322,7 +325,10 @@ mod tests {
         let (outbox, mut reader) = outbox();
         let mut pen = RingWriter::new();
         let much = vec![7; CAPACITY as usize + 5];
-        assert_eq!(outbox.put(OutputStream::Log, &mut pen, &much), CAPACITY as usize);
+        assert_eq!(
+            outbox.put(OutputStream::Log, &mut pen, &much),
+            CAPACITY as usize
+        );
         assert_eq!(outbox.put(OutputStream::Log, &mut pen, &much), 0);
         outbox.publish(OutputStream::Log, &pen);
         let mut little = [0; 3];
@@ -410,9 +416,15 @@ mod tests {
         for nonsense in [CAPACITY + 1, u32::MAX, 1 << 31] {
             ring.written.store(nonsense, Ordering::Relaxed);
             let told = reader.read_stream(&outbox, OutputStream::Err, &mut out);
-            assert_eq!(told, Err(OutboxCorruption::Count(OutputStream::Err, nonsense)));
+            assert_eq!(
+                told,
+                Err(OutboxCorruption::Count(OutputStream::Err, nonsense))
+            );
         }
-        assert_eq!(reader.read_stream(&outbox, OutputStream::Out, &mut out), Ok(&[][..]));
+        assert_eq!(
+            reader.read_stream(&outbox, OutputStream::Out, &mut out),
+            Ok(&[][..])
+        );
         outbox.magic.store(7, Ordering::Relaxed);
         let told = reader.read_stream(&outbox, OutputStream::Out, &mut out);
         assert_eq!(told, Err(OutboxCorruption::Magic(7)));
@@ -425,6 +437,9 @@ mod tests {
         let (outbox, _) = outbox();
         let ring = &outbox.rings[OutputStream::Out as usize];
         ring.read.store(17, Ordering::Relaxed);
-        assert_eq!(outbox.put(OutputStream::Out, &mut RingWriter::new(), b"x"), 0);
+        assert_eq!(
+            outbox.put(OutputStream::Out, &mut RingWriter::new(), b"x"),
+            0
+        );
     }
 }

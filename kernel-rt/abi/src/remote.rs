@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::files::{self, FileOperation};
 use super::inbox::{self, ReadResult};
-use super::outbox::{self, RingWriter, OutputStream};
 use super::memory_access::MemoryAccess;
+use super::outbox::{self, OutputStream, RingWriter};
 
 /// The node's side of an outbox at `at`.
 pub struct RemoteOutbox<W> {
@@ -255,7 +255,11 @@ mod tests {
             assert!(!outbox.must_ring(), "it has not looked since");
             if put < 3000 {
                 reader.arm(&memory);
-                seen.extend_from_slice(reader.read_stream(&memory, OutputStream::Err, &mut out).unwrap());
+                seen.extend_from_slice(
+                    reader
+                        .read_stream(&memory, OutputStream::Err, &mut out)
+                        .unwrap(),
+                );
             }
         }
         assert!(seen == text);

@@ -199,7 +199,12 @@ impl<'w> MachineBlock<'w> {
     ///
     /// # Panics
     /// If there is no such block, or there are too few words.
-    pub fn new(division: BlockDivision, own: usize, words: &'w SharedWords, rest: fn()) -> MachineBlock<'w> {
+    pub fn new(
+        division: BlockDivision,
+        own: usize,
+        words: &'w SharedWords,
+        rest: fn(),
+    ) -> MachineBlock<'w> {
         assert!(own < division.count && words.len() >= division.words());
         MachineBlock {
             division,

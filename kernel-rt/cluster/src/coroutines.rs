@@ -81,7 +81,8 @@ pub(super) fn with_coroutines<R, T>(
             Coroutine::with_stack_unchecked(stack, move |yielder: &_, ()| program(number, yielder))
         })
     };
-    let mut coroutines: Vec<ProgramCoroutine<'_, R>> = stacks.each().enumerate().map(coroutine).collect();
+    let mut coroutines: Vec<ProgramCoroutine<'_, R>> =
+        stacks.each().enumerate().map(coroutine).collect();
     Ok(f(&mut coroutines))
 }
 

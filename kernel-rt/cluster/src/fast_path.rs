@@ -4,9 +4,11 @@
 #![forbid(unsafe_code)]
 
 use midplane_device::Adi;
-use midplane_device::interface::{Enter, Incoming, Outgoing, Received, Sent, Work, finish};
+use midplane_device::interface::{
+    EnterDevice, FastRecv, FastSend, IncomingMessage, OutgoingMessage, Work, finish,
+};
 use midplane_device::kernel::Kernel;
-use midplane_device::request::{RequestId, Whole};
+use midplane_device::request::{PlainCompletion, RequestId};
 use midplane_objects::{Env, Process};
 
 use crate::SimProcess;
@@ -20,7 +22,7 @@ impl FastNode<'_, '_, '_> {
         let mut result = None;
         self.0.enter(&mut |adi, kernel| {
             result = Some(work(adi, kernel));
-            if adi.has_to_send() {
+            if adi.has_pending_tx() {
                 kernel.poll(adi);
             }
         });
@@ -28,21 +30,21 @@ impl FastNode<'_, '_, '_> {
     }
 }
 
-impl Enter for FastNode<'_, '_, '_> {
+impl EnterDevice for FastNode<'_, '_, '_> {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         self.0.enter(work);
     }
 
-    fn fast_send(&self, &Outgoing { to, span }: &Outgoing) -> Sent {
-        let mut result = Sent::Not;
+    fn fast_send(&self, &OutgoingMessage { to, span }: &OutgoingMessage) -> FastSend {
+        let mut result = FastSend::Unavailable;
         self.0.enter(&mut |adi, kernel| {
             result = adi.send_fast(kernel.memory(), &to, span);
-            if adi.has_to_send() {
+            if adi.has_pending_tx() {
                 kernel.poll(adi);
             }
             // The process may make no further call, and nothing else transmits for it.
-            if result == Sent::Complete && !adi.have_copies_left() {
-                result = Sent::Copied;
+            if result == FastSend::Complete && !adi.are_copies_sent() {
+                result = FastSend::Copied;
             }
         });
         result
@@ -51,13 +53,13 @@ impl Enter for FastNode<'_, '_, '_> {
     fn fast_receive(
         &self,
         function: &'static str,
-        &Incoming { pattern, span }: &Incoming,
-    ) -> Received {
+        &IncomingMessage { pattern, span }: &IncomingMessage,
+    ) -> FastRecv {
         self.run(|adi, kernel| {
             let received = adi.receive_fast(kernel.memory(), &pattern, span);
             match received {
-                Received::Started(id) => match finish(adi, kernel, function, id) {
-                    Some(whole) => Received::Complete(whole),
+                FastRecv::Started(id) => match finish(adi, kernel, function, id) {
+                    Some(whole) => FastRecv::Complete(whole),
                     None => received,
                 },
                 _ => received,
@@ -65,14 +67,17 @@ impl Enter for FastNode<'_, '_, '_> {
         })
     }
 
-    fn fast_start_receive(&self, &Incoming { pattern, span }: &Incoming) -> Option<RequestId> {
+    fn fast_start_receive(
+        &self,
+        &IncomingMessage { pattern, span }: &IncomingMessage,
+    ) -> Option<RequestId> {
         self.run(|adi, kernel| {
             let started = adi.start_receive_fast(kernel.memory(), &pattern, span);
             started.ok().map(|(id, _)| id)
         })
     }
 
-    fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
+    fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<PlainCompletion> {
         self.run(|adi, kernel| finish(adi, kernel, function, id))
     }
 }

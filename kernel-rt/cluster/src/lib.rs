@@ -30,21 +30,21 @@
 #![deny(unsafe_code)]
 
 mod blocks;
-mod program_host;
+#[allow(unsafe_code)]
+mod coroutines;
 pub mod costs;
-mod random_schedule;
 mod events;
 pub mod fast_path;
-pub mod step_port;
 mod node;
 mod outcome;
 pub mod panic;
 mod processor;
+mod program_host;
 pub mod random;
+mod random_schedule;
 mod ready;
 mod schedule;
-#[allow(unsafe_code)]
-mod coroutines;
+pub mod step_port;
 mod timed_schedule;
 mod wires;
 
@@ -56,19 +56,19 @@ use std::time::Duration;
 
 use corosensei::Yielder;
 use midplane_device::envelope::Rank;
-use midplane_device::{Adi, Config, Memory, Stats};
-use midplane_engines::Choice;
+use midplane_device::{Adi, DeviceConfig, DeviceMemory, DeviceStats};
+use midplane_engines::EngineChoice;
 use net_torus::chunk::{LINE_CHUNKS, in_lines};
-use net_torus::{Chunk, Router, Shape, BufferSizes, Torus};
+use net_torus::{BufferSizes, Chunk, Router, Shape, Torus};
 
-pub use self::blocks::{MachineBlock, BlockDivision, FailureTime, SharedWords};
-pub use self::program_host::ProgramHost;
+pub use self::blocks::{BlockDivision, FailureTime, MachineBlock, SharedWords};
+use self::coroutines::{STACK_BYTES, with_coroutines};
 pub use self::costs::{CostChange, OperationCosts};
 pub use self::node::SimProcess;
-pub use self::outcome::{BlockOutcome, JobFailure, ExitStatuses, JobProgress};
+pub use self::outcome::{BlockOutcome, ExitStatuses, JobFailure, JobProgress};
+pub use self::program_host::ProgramHost;
 pub use self::schedule::running;
-use self::schedule::{SimNode, UnwindPayload, SharedState};
-use self::coroutines::{STACK_BYTES, with_coroutines};
+use self::schedule::{SharedState, SimNode, UnwindPayload};
 use self::wires::MachineWires;
 
 /// Configuration of a simulated machine.
@@ -85,14 +85,14 @@ pub struct Cluster {
     seed: u64,
     costs: Option<OperationCosts>,
     processors: usize,
-    matching: Choice,
+    matching: EngineChoice,
 }
 
 /// A node's statistics at the job's end.
 #[derive(Clone, Debug)]
 pub struct NodeReport {
     /// The device's counters.
-    pub stats: Stats,
+    pub stats: DeviceStats,
     /// Maximum number of bytes of MPI memory in use.
     pub peak_bytes: usize,
     /// Bytes of MPI memory still in use.
@@ -131,7 +131,7 @@ impl Cluster {
             seed: 0,
             costs: None,
             processors: 1,
-            matching: Choice::default(),
+            matching: EngineChoice::default(),
         }
     }
 
@@ -191,7 +191,7 @@ impl Cluster {
     }
 
     /// Sets the matching engine of the devices.
-    pub fn matching(mut self, matching: Choice) -> Self {
+    pub fn matching(mut self, matching: EngineChoice) -> Self {
         self.matching = matching;
         self
     }
@@ -341,7 +341,7 @@ impl Cluster {
                     Router::new(shape, here, self.sizes, chunks).expect("legal buffer sizes");
                 let torus = Torus::new(router, wires.ends(&shape, rank))
                     .expect("links as the machine is wired");
-                let config = Config {
+                let config = DeviceConfig {
                     shape,
                     rank: Rank::new(rank),
                     request_slots: self.request_slots,
@@ -350,7 +350,7 @@ impl Cluster {
                     Some((of, bytes)) if of == rank => bytes,
                     _ => self.mpi_memory,
                 };
-                let memory = Memory::with_engine(&kind, mpi_memory, shape.nodes() as usize)
+                let memory = DeviceMemory::with_engine(&kind, mpi_memory, shape.nodes() as usize)
                     .and_then(|memory| memory.with_values(&shape))
                     .expect("the host's memory");
                 let mut adi = Adi::new(config, memory).expect("a rank of the machine");

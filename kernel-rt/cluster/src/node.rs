@@ -5,14 +5,14 @@ use std::cell::RefCell;
 
 use corosensei::Yielder;
 use midplane_device::Adi;
-use midplane_device::interface::{Enter, Work};
-use midplane_device::kernel::{AbortReason, CallNote, Kernel};
+use midplane_device::interface::{EnterDevice, Work};
+use midplane_device::kernel::{AbortReason, CallInfo, Kernel};
 use midplane_device::memory::UserMemory;
 use midplane_objects::{Env, ErrorText, Process};
 
 use super::JobFailure;
-use super::random_schedule::YIELDS;
 use super::processor::CountingMemory;
+use super::random_schedule::YIELDS;
 use super::schedule::{ProcessPhase, SharedState};
 use super::wires::WakeMode;
 
@@ -75,12 +75,10 @@ impl Kernel for NodeKernel<'_, '_, '_> {
 
     fn counted(&self, index: usize) -> u64 {
         let SimProcess { shared, rank, .. } = *self.node;
-        shared
-            .host()
-            .map_or(0, |host| host.counted(rank, index))
+        shared.host().map_or(0, |host| host.counted(rank, index))
     }
 
-    fn note(&mut self, call: Option<CallNote>) {
+    fn record_call(&mut self, call: Option<CallInfo>) {
         self.node.shared.note(self.node.rank, call);
     }
 
@@ -104,7 +102,7 @@ impl Kernel for NodeKernel<'_, '_, '_> {
     }
 }
 
-impl Enter for SimProcess<'_, '_> {
+impl EnterDevice for SimProcess<'_, '_> {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         let _inside = self.inside.borrow_mut();
         let shared = self.shared;

@@ -1,6 +1,6 @@
 //! Result and progress of a job.
 
-use midplane_device::kernel::CallNote;
+use midplane_device::kernel::CallInfo;
 
 /// Result of a job: each process's status, by rank.
 pub type ExitStatuses = Result<Vec<i32>, JobFailure>;
@@ -13,7 +13,7 @@ pub type BlockOutcome = Result<Vec<i32>, Option<JobFailure>>;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum JobFailure {
     /// Nothing can move any more; contains the current calls of the processes, by rank.
-    Hang(Vec<Option<CallNote>>),
+    Hang(Vec<Option<CallInfo>>),
     /// A process ended the job.
     Abort {
         /// Its rank.

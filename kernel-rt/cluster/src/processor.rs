@@ -12,7 +12,7 @@ pub(super) struct Processor {
     pub(super) busy_until: Cell<u64>,
     /// Total duration of its work.
     pub(super) busy: Cell<u64>,
-    /// The part of `Adi::searched` already charged.
+    /// The part of `Adi::search_steps` already charged.
     pub(super) searched: Cell<u64>,
     /// A packet remains to transmit.
     pub(super) owes: Cell<bool>,
@@ -52,7 +52,7 @@ impl UserMemory for CountingMemory {
         RawMemory.copy(from, to, len);
     }
 
-    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+    fn full_access(&mut self) -> Option<&mut dyn UserMemory> {
         Some(self)
     }
 }

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_device::Adi;
-use midplane_device::kernel::{AbortReason, CallNote};
+use midplane_device::kernel::{AbortReason, CallInfo};
 use net_torus::Router;
 
 /// The host process of a simulator whose programs cannot be unwound, and share the addresses of their data.
@@ -18,7 +18,7 @@ pub trait ProgramHost {
     fn settles(&self, until_ns: u64, rank: u32);
 
     /// Records the current call of the program of `rank`; `None`: in its own code.
-    fn notes(&self, rank: usize, call: Option<CallNote>);
+    fn notes(&self, rank: usize, call: Option<CallInfo>);
 
     /// Ends the whole job with this status on behalf of the running program.
     fn aborts(&self, why: AbortReason<'_>, status: i32) -> !;

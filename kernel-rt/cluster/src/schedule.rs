@@ -10,17 +10,17 @@ use std::panic::resume_unwind;
 
 use corosensei::Yielder;
 use midplane_device::Adi;
-use midplane_device::kernel::CallNote;
+use midplane_device::kernel::CallInfo;
 use midplane_device::{HookResult, interface};
-use msg_layer::{Class, Port};
+use msg_layer::{Port, TrafficClass};
 use net_torus::Torus;
 
-use super::blocks::{MachineBlock, FailureTime, NEVER, BlockState};
-use super::program_host::ProgramHost;
+use super::blocks::{BlockState, FailureTime, MachineBlock, NEVER};
+use super::coroutines;
 use super::outcome::{BlockOutcome, JobFailure, JobProgress};
 use super::processor::{CountingMemory, Processor};
-use super::coroutines;
-use super::wires::{WakeMode, WireEnd, MachineWires};
+use super::program_host::ProgramHost;
+use super::wires::{MachineWires, WakeMode, WireEnd};
 use crate::costs::OperationCosts;
 use crate::random::{Random, RandomStream};
 
@@ -76,7 +76,7 @@ pub(super) struct SharedState<'m> {
     ended: Cell<usize>,
     /// Programs of other blocks that had ended at the last meeting.
     ended_elsewhere: Cell<usize>,
-    calls: Vec<Cell<Option<CallNote>>>,
+    calls: Vec<Cell<Option<CallInfo>>>,
     /// Failure that has ended the job, and its time; a failure in another block has no details.
     failure: RefCell<Option<(FailureTime, Option<JobFailure>)>>,
     /// By rank: the program's status.
@@ -161,7 +161,8 @@ impl<'m> SharedState<'m> {
     /// Meets the other blocks, if there are any. Returns false if the job is over.
     fn meet(&self) -> bool {
         let mut ended = self.ended.get();
-        let (Some(block), WakeMode::Timed(events, _)) = (self.wires.block, &self.wires.looks) else {
+        let (Some(block), WakeMode::Timed(events, _)) = (self.wires.block, &self.wires.looks)
+        else {
             self.fail_if_they_hang(ended);
             return false;
         };
@@ -356,7 +357,8 @@ impl<'m> SharedState<'m> {
     fn can_go_on(&self, rank: usize) -> bool {
         let torus = self.body(rank).torus.borrow();
         let router = torus.router();
-        let can_send = self.processors[rank].owes() && Port::can_inject(router, Class::Normal);
+        let can_send =
+            self.processors[rank].owes() && Port::can_inject(router, TrafficClass::Normal);
         router.has_received() || can_send
     }
 
@@ -400,7 +402,7 @@ impl<'m> SharedState<'m> {
         }
     }
 
-    pub(super) fn note(&self, rank: usize, call: Option<CallNote>) {
+    pub(super) fn note(&self, rank: usize, call: Option<CallInfo>) {
         self.calls[rank].set(call);
         if let Some(host) = self.host {
             host.notes(rank, call);

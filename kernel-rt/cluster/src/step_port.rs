@@ -1,7 +1,7 @@
 //! Access of a processor to its router during one step.
 #![forbid(unsafe_code)]
 
-use msg_layer::{Class, Port};
+use msg_layer::{Port, TrafficClass};
 use net_torus::{Coord, Direction, Router};
 
 /// A router as its processor uses it during one step, with a limited number of packets to receive and to inject.
@@ -32,7 +32,7 @@ impl Port for StepPort<'_, '_> {
         sent
     }
 
-    fn can_inject(&self, class: Class) -> bool {
+    fn can_inject(&self, class: TrafficClass) -> bool {
         self.inject > 0 && Port::can_inject(self.router, class)
     }
 
@@ -42,7 +42,7 @@ impl Port for StepPort<'_, '_> {
 
     fn inject(
         &mut self,
-        class: Class,
+        class: TrafficClass,
         dest: Coord,
         len: usize,
         fill: impl FnOnce(&mut [u8]),
@@ -60,11 +60,11 @@ impl Port for StepPort<'_, '_> {
         sent
     }
 
-    fn head(&self, class: Class) -> Option<&[u8]> {
+    fn head(&self, class: TrafficClass) -> Option<&[u8]> {
         Port::head(self.router, class).filter(|_| self.take > 0)
     }
 
-    fn pop(&mut self, class: Class) {
+    fn pop(&mut self, class: TrafficClass) {
         self.take -= 1;
         self.packets += 1;
         Port::pop(self.router, class);

@@ -15,13 +15,17 @@ use net_torus::torus::Torus;
 use super::events::EventQueue;
 use super::processor::CountingMemory;
 use super::schedule::{ProcessPhase, SharedState};
-use crate::costs::{OperationCosts, INJECT};
+use crate::costs::{INJECT, OperationCosts};
 use crate::step_port::StepPort;
 
 impl SharedState<'_> {
     /// Runs the scheduled events of routers, and of nodes whose programs have ended, until a program must run; returns
     /// its rank. Returns `None` if nothing moves any more, before the horizon of these nodes if they are a block.
-    pub(super) fn next_event(&self, events: &RefCell<EventQueue>, costs: &OperationCosts) -> Option<usize> {
+    pub(super) fn next_event(
+        &self,
+        events: &RefCell<EventQueue>,
+        costs: &OperationCosts,
+    ) -> Option<usize> {
         while !self.is_over() {
             let (now, rank) = events.borrow_mut().next(self.wires.horizon())?;
             self.wires.now.set(now);
@@ -37,7 +41,9 @@ impl SharedState<'_> {
             match self.phases[rank].get() {
                 ProcessPhase::Computing => return Some(rank),
                 ProcessPhase::Asleep if self.may_receive(rank, moved) => return Some(rank),
-                ProcessPhase::Interruptible(until) if now >= until || self.may_receive(rank, moved) => {
+                ProcessPhase::Interruptible(until)
+                    if now >= until || self.may_receive(rank, moved) =>
+                {
                     return Some(rank);
                 }
                 ProcessPhase::Asleep | ProcessPhase::Interruptible(_) => {}
@@ -86,8 +92,14 @@ impl SharedState<'_> {
     }
 
     /// Charges the searches and copies since the last time.
-    pub(super) fn pay(&self, rank: usize, adi: &Adi, memory: &mut CountingMemory, costs: &OperationCosts) {
-        let searched = adi.searched();
+    pub(super) fn pay(
+        &self,
+        rank: usize,
+        adi: &Adi,
+        memory: &mut CountingMemory,
+        costs: &OperationCosts,
+    ) {
+        let searched = adi.search_steps();
         let entries = searched - self.processors[rank].searched.replace(searched);
         let copied = costs.copies(std::mem::take(&mut memory.0) as u64);
         self.spend(rank, entries * costs.search_ns + copied);
@@ -119,7 +131,7 @@ impl SharedState<'_> {
         );
         self.pay(rank, adi, memory, costs);
         // Rejected or unacknowledged messages wait for packets, not for free space.
-        let owes = adi.has_to_send() || adi.has_deferred();
+        let owes = adi.has_pending_tx() || adi.has_delayed_acks();
         self.processors[rank].owes.set(owes);
         moved
     }

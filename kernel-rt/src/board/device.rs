@@ -5,7 +5,7 @@ use midplane_abi::boot_error::DeviceFailure;
 use midplane_abi::personality::Personality;
 use midplane_device::envelope::Rank;
 use midplane_device::matching::EngineKind;
-use midplane_device::{Adi, Config, Memory};
+use midplane_device::{Adi, DeviceConfig, DeviceMemory};
 
 /// Creates the device of the node `who` with this matching engine, using memory of the heap; `seed` seeds its hash
 /// tables.
@@ -25,19 +25,22 @@ pub fn boxed_device(
     seed: u64,
 ) -> Result<alloc::boxed::Box<Adi>, DeviceFailure> {
     let (config, memory) = parts(who, kind)?;
-    let mut adi = Adi::boxed(config, memory).ok_or(no_place(who))?;
+    let mut adi = Adi::new_boxed(config, memory).ok_or(no_place(who))?;
     prepare(&mut adi, who, seed);
     Ok(adi)
 }
 
 // Not inlined, so that it frees its stack.
 #[inline(never)]
-fn parts(who: &Personality, kind: &EngineKind) -> Result<(Config, Memory), DeviceFailure> {
+fn parts(
+    who: &Personality,
+    kind: &EngineKind,
+) -> Result<(DeviceConfig, DeviceMemory), DeviceFailure> {
     let peers = who.shape.nodes();
-    let memory = Memory::with_engine(kind, who.mpi_memory as usize, peers as usize)
+    let memory = DeviceMemory::with_engine(kind, who.mpi_memory as usize, peers as usize)
         .and_then(|memory| memory.with_values(&who.shape))
         .map_err(|_| DeviceFailure::Memory(who.mpi_memory))?;
-    let config = Config {
+    let config = DeviceConfig {
         shape: who.shape,
         rank: Rank::new(who.rank),
         // The heap is exhausted earlier.

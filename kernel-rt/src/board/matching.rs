@@ -14,7 +14,7 @@ pub use of_images::kind;
 #[cfg(target_os = "none")]
 mod of_images {
     use midplane_device::matching::EngineKind;
-    use midplane_engines::Choice;
+    use midplane_engines::EngineChoice;
 
     /// Defines the symbols, one per engine.
     macro_rules! kinds {
@@ -22,7 +22,7 @@ mod of_images {
             $(
                 // SAFETY: nothing else has this name; it is read with its own type.
                 #[unsafe(export_name = $symbol)]
-                static $name: EngineKind = Choice::$choice.kind();
+                static $name: EngineKind = EngineChoice::$choice.kind();
             )*
         };
     }
@@ -51,12 +51,12 @@ mod of_images {
 
 #[cfg(not(target_os = "none"))]
 mod of_processes {
-    use midplane_engines::Choice;
+    use midplane_engines::EngineChoice;
 
     /// Returns the engine that the boot parameters specify, or the default one. For an unknown name the default is
     /// returned too, and the check of the parameters detects the difference.
-    pub fn select_engine(name: Option<&[u8]>) -> Choice {
+    pub fn select_engine(name: Option<&[u8]>) -> EngineChoice {
         let name = name.and_then(|name| core::str::from_utf8(name).ok());
-        name.and_then(Choice::named).unwrap_or_default()
+        name.and_then(EngineChoice::from_name).unwrap_or_default()
     }
 }

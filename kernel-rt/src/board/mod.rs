@@ -13,9 +13,9 @@ mod virt;
 pub use virt::{platform, records, system, timer, uart};
 
 #[cfg(target_os = "none")]
-mod start;
-#[cfg(target_os = "none")]
 pub mod hot_path;
+#[cfg(target_os = "none")]
+mod start;
 pub mod stm32f405;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 pub use stm32f405::{platform, records, system, timer, uart};

@@ -306,7 +306,13 @@ impl ConsoleRelay {
     }
 
     /// Handles a frame of the relay received on a line.
-    pub fn on_frame(&mut self, line: usize, frame: &[u8], now_ns: u64, ground: &mut impl RelayHost) {
+    pub fn on_frame(
+        &mut self,
+        line: usize,
+        frame: &[u8],
+        now_ns: u64,
+        ground: &mut impl RelayHost,
+    ) {
         match *frame {
             [ANSWER, next] if line == self.line_up && self.is_under_way => {
                 if next == after(self.number) {

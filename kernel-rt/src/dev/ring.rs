@@ -9,7 +9,7 @@
 
 pub mod link;
 
-pub use link::{SleepFlag, Doorbell, RingLink, RingPair, prepare_all};
+pub use link::{Doorbell, RingLink, RingPair, SleepFlag, prepare_all};
 
 /// Slots of one direction, the maximum number of outstanding frames. A power of two, so that the indices may wrap.
 pub const SLOTS: usize = 16;

@@ -11,7 +11,7 @@ use virtio_drivers::queue::VirtQueue;
 use virtio_drivers::transport::Transport;
 use virtio_drivers::transport::mmio::MmioTransport;
 
-use super::handshake::{LinkHandshake, HELLO_BYTES, is_greeting};
+use super::handshake::{HELLO_BYTES, LinkHandshake, is_greeting};
 use super::virtio::{BoardHal, begin, settle_queue};
 use crate::memory_plan::{FRAME_BYTES, RECEIVE_FRAMES, TRANSMIT_FRAMES};
 use crate::node::NodeLink;

@@ -91,7 +91,11 @@ extern "C" fn dlclose(_: *mut c_void) -> c_int {
 
 extern "C" fn dlerror() -> *const c_char {
     const WORDS: &CStr = c"a node has no shared libraries: link them in";
-    if HAS_FAILED.swap(false, Ordering::Relaxed) { WORDS.as_ptr() } else { ptr::null() }
+    if HAS_FAILED.swap(false, Ordering::Relaxed) {
+        WORDS.as_ptr()
+    } else {
+        ptr::null()
+    }
 }
 
 extern "C" fn dladdr(_: *const c_void, _: *mut c_void) -> c_int {

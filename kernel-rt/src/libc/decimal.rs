@@ -152,7 +152,15 @@ impl FloatFormat {
         let stored = self.precision - 1;
         let field = (bits >> stored & self.exponent_mask()) as i32;
         let fraction = bits & ((1 << stored) - 1);
-        let class = if field == self.exponent_mask() as i32 { if fraction == 0 { FloatClass::Infinite } else { FloatClass::Nan } } else { FloatClass::Finite };
+        let class = if field == self.exponent_mask() as i32 {
+            if fraction == 0 {
+                FloatClass::Infinite
+            } else {
+                FloatClass::Nan
+            }
+        } else {
+            FloatClass::Finite
+        };
         UnpackedFloat {
             negative: bits >> self.sign_bit() & 1 != 0,
             class,

@@ -7,8 +7,8 @@ use core::ptr;
 
 use midplane_abi::blackboard;
 use midplane_abi::files::{
-    self, FileReply, BYTES, FileOperation, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
-    OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
+    self, BYTES, FileOperation, FileReply, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE,
+    OPEN_FOLDER, OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
 };
 
 use super::errno::{
@@ -91,7 +91,11 @@ fn done(result: Result<FileReply, c_int>) -> c_int {
 
 /// Returns the tool's ID of a file's descriptor.
 pub fn file(descriptor: c_int) -> Result<u64, c_int> {
-    if descriptor >= FIRST_FILE { Ok(descriptor as u64) } else { Err(EBADF) }
+    if descriptor >= FIRST_FILE {
+        Ok(descriptor as u64)
+    } else {
+        Err(EBADF)
+    }
 }
 
 /// Returns whether a descriptor is open: the streams always are.
@@ -106,7 +110,11 @@ pub fn is_open(descriptor: c_int) -> bool {
 ///
 /// # Safety
 /// As for [`path`].
-unsafe fn with_path(call: FileOperation, numbers: [u64; 3], name: *const c_char) -> Result<FileReply, c_int> {
+unsafe fn with_path(
+    call: FileOperation,
+    numbers: [u64; 3],
+    name: *const c_char,
+) -> Result<FileReply, c_int> {
     // SAFETY: as the caller promises.
     ask(call, numbers, &[unsafe { path(name) }?])
 }
@@ -229,7 +237,9 @@ extern "C" fn close(descriptor: c_int) -> c_int {
 pub extern "C" fn lseek(descriptor: c_int, offset: FileOffset, whence: c_int) -> FileOffset {
     let numbers = |file| [file, wide(offset).cast_unsigned(), whence as u64];
     match file(descriptor).and_then(|file| ask(FileOperation::Seek, numbers(file), &[])) {
-        Ok(answer) => FileOffset::try_from(answer.numbers[0]).unwrap_or_else(|_| fail_long(EOVERFLOW)),
+        Ok(answer) => {
+            FileOffset::try_from(answer.numbers[0]).unwrap_or_else(|_| fail_long(EOVERFLOW))
+        }
         Err(error) => fail_long(error),
     }
 }
@@ -253,7 +263,11 @@ unsafe extern "C" fn unlink(name: *const c_char) -> c_int {
 unsafe extern "C" fn rename(old: *const c_char, new: *const c_char) -> c_int {
     // SAFETY: C's promise.
     let both = unsafe { path(old).and_then(|old| Ok((old, path(new)?))) };
-    done(both.and_then(|(old, new)| ask(FileOperation::Rename, [old.len() as u64, 0, 0], &[old, new])))
+    done(
+        both.and_then(|(old, new)| {
+            ask(FileOperation::Rename, [old.len() as u64, 0, 0], &[old, new])
+        }),
+    )
 }
 
 pub unsafe extern "C" fn mkdir(name: *const c_char, mode: u32) -> c_int {
@@ -407,7 +421,9 @@ fn resize(descriptor: c_int, size: FileOffset) -> c_int {
     };
     match descriptor {
         0..FIRST_FILE => fail(EINVAL),
-        _ => done(file(descriptor).and_then(|file| ask(FileOperation::Resize, [file, size, 0], &[]))),
+        _ => {
+            done(file(descriptor).and_then(|file| ask(FileOperation::Resize, [file, size, 0], &[])))
+        }
     }
 }
 

@@ -8,7 +8,7 @@
     )
 )]
 
-use super::decimal::{FloatBits, DigitCollector, FloatFormat, PackedFloat, RoundingMode};
+use super::decimal::{DigitCollector, FloatBits, FloatFormat, PackedFloat, RoundingMode};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ParserState {
@@ -103,7 +103,8 @@ impl<'a> FloatReader<'a> {
     /// not the beginning of a word, nor `0x` alone.
     pub fn is_item(&self) -> bool {
         let is_word = matches!(self.state, ParserState::Infinity(_) | ParserState::Nan(_));
-        let is_prefix = self.is_hexadecimal && self.state == ParserState::Integer && !self.has_digits;
+        let is_prefix =
+            self.is_hexadecimal && self.state == ParserState::Integer && !self.has_digits;
         self.valid > 0 && !is_prefix && (!is_word || self.valid == self.length)
     }
 
@@ -118,7 +119,9 @@ impl<'a> FloatReader<'a> {
         let is_number = match next {
             ParserState::Zero | ParserState::Integer | ParserState::Fraction => self.has_digits,
             ParserState::Exponent | ParserState::End => true,
-            ParserState::Infinity(letters) => letters == 3 || usize::from(letters) == INFINITY.len(),
+            ParserState::Infinity(letters) => {
+                letters == 3 || usize::from(letters) == INFINITY.len()
+            }
             ParserState::Nan(letters) => usize::from(letters) == NAN.len(),
             _ => false,
         };
@@ -150,7 +153,9 @@ impl<'a> FloatReader<'a> {
                 self.has_digits = false;
                 ParserState::Integer
             }
-            ParserState::Zero | ParserState::Integer | ParserState::Fraction => return self.digit_or_point(byte),
+            ParserState::Zero | ParserState::Integer | ParserState::Fraction => {
+                return self.digit_or_point(byte);
+            }
             ParserState::Mark if byte == b'+' || byte == b'-' => {
                 self.exponent_negative = byte == b'-';
                 ParserState::ExponentSign
@@ -160,7 +165,9 @@ impl<'a> FloatReader<'a> {
                 self.exponent = (self.exponent * 10 + i64::from(digit)).min(MAX_EXPONENT);
                 ParserState::Exponent
             }
-            ParserState::Infinity(letters) if word(INFINITY, letters) => ParserState::Infinity(letters + 1),
+            ParserState::Infinity(letters) if word(INFINITY, letters) => {
+                ParserState::Infinity(letters + 1)
+            }
             ParserState::Nan(letters) if word(NAN, letters) => ParserState::Nan(letters + 1),
             ParserState::Nan(letters)
                 if usize::from(letters) == NAN.len() && byte == b'(' && self.takes_payload =>
@@ -172,7 +179,10 @@ impl<'a> FloatReader<'a> {
                 self.payload.push(lower);
                 ParserState::Payload
             }
-            ParserState::Infinity(_) | ParserState::Nan(_) | ParserState::Payload | ParserState::End => return None,
+            ParserState::Infinity(_)
+            | ParserState::Nan(_)
+            | ParserState::Payload
+            | ParserState::End => return None,
         })
     }
 
@@ -180,8 +190,12 @@ impl<'a> FloatReader<'a> {
         let is_fraction = self.state == ParserState::Fraction;
         match byte {
             b'.' if !is_fraction => return Some(ParserState::Fraction),
-            b'e' | b'E' if !self.is_hexadecimal && self.has_digits => return Some(ParserState::Mark),
-            b'p' | b'P' if self.is_hexadecimal && self.has_digits => return Some(ParserState::Mark),
+            b'e' | b'E' if !self.is_hexadecimal && self.has_digits => {
+                return Some(ParserState::Mark);
+            }
+            b'p' | b'P' if self.is_hexadecimal && self.has_digits => {
+                return Some(ParserState::Mark);
+            }
             _ => {}
         }
         let base = if self.is_hexadecimal { 16 } else { 10 };

@@ -13,7 +13,9 @@
 
 use core::ptr;
 
-use super::decimal::{FloatBits, FloatClass, DOUBLE, Decimal, FloatFormat, QUAD, RoundingMode, UnpackedFloat};
+use super::decimal::{
+    DOUBLE, Decimal, FloatBits, FloatClass, FloatFormat, QUAD, RoundingMode, UnpackedFloat,
+};
 
 /// Reason of a failed call; it determines `errno`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,7 +166,10 @@ pub fn ascii(unit: u32) -> u8 {
 ///
 /// # Errors
 /// [`FormatError::TooLong`] for a number above an `int`.
-pub fn number(units: &(impl FormatUnits + ?Sized), place: &mut usize) -> Result<Option<u32>, FormatError> {
+pub fn number(
+    units: &(impl FormatUnits + ?Sized),
+    place: &mut usize,
+) -> Result<Option<u32>, FormatError> {
     let mut number = None;
     while let digit @ b'0'..=b'9' = ascii(units.at(*place)) {
         let next = u64::from(number.unwrap_or(0)) * 10 + u64::from(digit - b'0');
@@ -278,7 +283,9 @@ impl ConversionSpec {
     fn kind(&self) -> Option<ArgumentKind> {
         Some(match ascii(self.letter) {
             b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'b' | b'B' => match self.length {
-                LengthModifier::Plain | LengthModifier::Char | LengthModifier::Short => ArgumentKind::Int,
+                LengthModifier::Plain | LengthModifier::Char | LengthModifier::Short => {
+                    ArgumentKind::Int
+                }
                 LengthModifier::Long => ArgumentKind::Word,
                 LengthModifier::LongLong => ArgumentKind::Long,
             },
@@ -553,7 +560,11 @@ pub unsafe fn write_at<T>(address: usize, value: T) {
 
 /// Prints an unknown conversion as glibc does.
 #[inline(never)]
-fn unknown(output: &mut FormatOutput<'_>, field: OutputField, letter: u32) -> Result<(), FormatError> {
+fn unknown(
+    output: &mut FormatOutput<'_>,
+    field: OutputField,
+    letter: u32,
+) -> Result<(), FormatError> {
     if IS_SMALL {
         output.put(PERCENT)?;
         return output.put(letter);
@@ -752,7 +763,11 @@ struct FloatArgument {
 }
 
 #[inline(never)]
-fn float(output: &mut FormatOutput<'_>, mut field: OutputField, number: FloatArgument) -> Result<(), FormatError> {
+fn float(
+    output: &mut FormatOutput<'_>,
+    mut field: OutputField,
+    number: FloatArgument,
+) -> Result<(), FormatError> {
     let unpacked = number.format.unpack(number.bits);
     let sign = sign(unpacked.negative, field.flags);
     let is_upper = number.letter.is_ascii_uppercase();
@@ -854,7 +869,12 @@ struct PreparedNumber<'a> {
 
 /// Selects style and digits by the letter, as C17 specifies. Independent of the sink's type, so that there is one copy.
 #[inline(never)]
-fn show<'a>(field: OutputField, number: FloatArgument, unpacked: UnpackedFloat, limbs: &'a mut [u32]) -> PreparedNumber<'a> {
+fn show<'a>(
+    field: OutputField,
+    number: FloatArgument,
+    unpacked: UnpackedFloat,
+    limbs: &'a mut [u32],
+) -> PreparedNumber<'a> {
     let precision = field.precision.unwrap_or(6);
     // No number has non-zero digits after those.
     let zeros = precision.saturating_sub(MAX_DIGITS);

@@ -41,7 +41,14 @@ fn ours(units: &str, values: &[u128]) -> Result<String, FormatError> {
     let mut text = TestText::default();
     let mut list = TestArguments { values, next: 0 };
     // SAFETY: the tests' arguments are those of their formats.
-    let length = unsafe { format(&mut text, &units.as_bytes(), &mut list, RoundingMode::Nearest)? };
+    let length = unsafe {
+        format(
+            &mut text,
+            &units.as_bytes(),
+            &mut list,
+            RoundingMode::Nearest,
+        )?
+    };
     assert_eq!(length as usize, text.0.len());
     Ok(String::from_utf8_lossy(&text.0).into_owned())
 }
@@ -140,7 +147,13 @@ fn compare(seed: u128, number: u64) {
         text += "|%%";
         let bits = random.rand_u64();
         let bits = bits >> below(&mut random, 64);
-        let argument = if is_float { TestArgument::Double(double(&mut random)) } else if letter == b'c' { TestArgument::Integer(bits % 128) } else { TestArgument::Integer(bits) };
+        let argument = if is_float {
+            TestArgument::Double(double(&mut random))
+        } else if letter == b'c' {
+            TestArgument::Integer(bits % 128)
+        } else {
+            TestArgument::Integer(bits)
+        };
         let mut values: Vec<u128> = counts.iter().map(|count| *count as u32 as u128).collect();
         values.push(match argument {
             TestArgument::Double(value) => value.to_bits().into(),

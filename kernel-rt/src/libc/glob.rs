@@ -3,9 +3,9 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 
+use super::directories::{DirectoryEntry, DirectoryStream, closedir, opendir, readdir};
 use super::errno::ENOMEM;
 use super::files::access;
-use super::directories::{DirectoryEntry, DirectoryStream, closedir, opendir, readdir};
 use super::lists::{qsort, strcoll};
 use super::paths::PathBuffer;
 use super::stdio::realloc;
@@ -181,7 +181,11 @@ impl GlobSearch<'_> {
             }
             let error = errno();
             let stops = self.failed.is_some_and(|failed| failed(path, error) != 0);
-            if stops || self.flags & GLOB_ERR != 0 { Err(GLOB_ABORTED) } else { Ok(None) }
+            if stops || self.flags & GLOB_ERR != 0 {
+                Err(GLOB_ABORTED)
+            } else {
+                Ok(None)
+            }
         }
     }
 

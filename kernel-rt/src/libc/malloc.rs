@@ -7,8 +7,8 @@ use core::ptr;
 use midplane_abi::failed_malloc::MallocFailure;
 
 use super::errno::{EINVAL, ENOMEM};
-use crate::arch::set_errno;
 use crate::abort::program_abort;
+use crate::arch::set_errno;
 use crate::heap;
 use crate::records::MIDPLANE_FAILED_MALLOC;
 

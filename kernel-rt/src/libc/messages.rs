@@ -135,12 +135,7 @@ fn counted(status: c_int) {
     }
 }
 
-unsafe extern "C" fn error(
-    status: c_int,
-    number: c_int,
-    format: *const c_char,
-    arguments: VaList,
-) {
+unsafe extern "C" fn error(status: c_int, number: c_int, format: *const c_char, arguments: VaList) {
     // SAFETY: C's promise.
     unsafe { print_message(format, arguments, (number != 0).then_some(number)) };
     counted(status);
@@ -205,7 +200,11 @@ unsafe extern "C" fn vsyslog(priority: c_int, format: *const c_char, arguments: 
     let identity = IDENTITY.load(Ordering::Relaxed);
     // SAFETY: C's promise that it stays; and about the format.
     unsafe {
-        let identity = if identity.is_null() { program_name() } else { CStr::from_ptr(identity) };
+        let identity = if identity.is_null() {
+            program_name()
+        } else {
+            CStr::from_ptr(identity)
+        };
         console::flush();
         put(identity.to_bytes());
         put(b": ");

@@ -249,12 +249,12 @@ mod absent;
 mod affinity;
 pub mod decimal;
 #[cfg(target_os = "none")]
+mod directories;
+#[cfg(target_os = "none")]
 mod errno;
 #[cfg(target_os = "none")]
 mod files;
 pub mod float_text;
-#[cfg(target_os = "none")]
-mod directories;
 pub mod format;
 #[cfg(target_os = "none")]
 mod glob;

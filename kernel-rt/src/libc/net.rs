@@ -303,7 +303,10 @@ unsafe extern "C" fn herror(text: *const c_char) {
     console::flush();
     if !text.is_null() {
         // SAFETY: C's promise.
-        console::write(OutputStream::Err, unsafe { CStr::from_ptr(text) }.to_bytes());
+        console::write(
+            OutputStream::Err,
+            unsafe { CStr::from_ptr(text) }.to_bytes(),
+        );
         console::write(OutputStream::Err, b": ");
     }
     let error = lookup_error(LOOKUP_ERROR.load(Ordering::Relaxed));

@@ -28,7 +28,11 @@ impl PathBuffer {
     /// ENOMEM.
     pub fn new() -> Result<PathBuffer, c_int> {
         let start = heap::c_alloc_zeroed(PathBuffer::ROOM, heap::C_ALIGN);
-        if start.is_null() { Err(ENOMEM) } else { Ok(PathBuffer { start, length: 0 }) }
+        if start.is_null() {
+            Err(ENOMEM)
+        } else {
+            Ok(PathBuffer { start, length: 0 })
+        }
     }
 
     fn bytes(&mut self) -> &mut [u8] {

@@ -6,9 +6,9 @@ use core::ptr;
 
 use super::decimal::FloatBits;
 use super::errno::{EBADF, EILSEQ, EINVAL, ENOMEM, EOVERFLOW, fail};
-use super::format::{FormatError, ArgumentKind, TextSink, FormatUnits, ArgumentValues, format};
+use super::format::{ArgumentKind, ArgumentValues, FormatError, FormatUnits, TextSink, format};
 use super::stdio::{self, StdioFile, WRITABLE, realloc};
-use super::{VaList, ArgumentMemory, ByteFormat, WideFormat};
+use super::{ArgumentMemory, ByteFormat, VaList, WideFormat};
 use crate::arch;
 
 define_variadic!(
@@ -43,7 +43,14 @@ fn returned(result: Result<u32, FormatError>) -> c_int {
 /// As for C's `vprintf`.
 unsafe fn write(sink: &mut dyn TextSink, units: &dyn FormatUnits, arguments: VaList) -> c_int {
     // SAFETY: the caller's promise.
-    returned(unsafe { format(sink, units, &mut ArgumentMemory::new(arguments), arch::rounding()) })
+    returned(unsafe {
+        format(
+            sink,
+            units,
+            &mut ArgumentMemory::new(arguments),
+            arch::rounding(),
+        )
+    })
 }
 
 struct StreamSink {
@@ -232,11 +239,7 @@ unsafe extern "C" fn vsprintf(
     unsafe { vsnprintf(text, usize::MAX, format, arguments) }
 }
 
-unsafe extern "C" fn sprintf(
-    text: *mut c_char,
-    format: *const c_char,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn sprintf(text: *mut c_char, format: *const c_char, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { vsprintf(text, format, arguments) }
 }
@@ -272,13 +275,21 @@ unsafe extern "C" fn asprintf(
     unsafe { vasprintf(out, format, arguments) }
 }
 
-unsafe extern "C" fn vfwprintf(file: *mut StdioFile, format: *const u32, arguments: VaList) -> c_int {
+unsafe extern "C" fn vfwprintf(
+    file: *mut StdioFile,
+    format: *const u32,
+    arguments: VaList,
+) -> c_int {
     let units = WideFormat(format);
     // SAFETY: C's promise.
     unsafe { write_to_stream(file, (!format.is_null()).then_some(&units), arguments, true) }
 }
 
-unsafe extern "C" fn fwprintf(file: *mut StdioFile, format: *const u32, arguments: VaList) -> c_int {
+unsafe extern "C" fn fwprintf(
+    file: *mut StdioFile,
+    format: *const u32,
+    arguments: VaList,
+) -> c_int {
     // SAFETY: C's promise.
     unsafe { vfwprintf(file, format, arguments) }
 }
@@ -354,10 +365,22 @@ impl FormatUnits for LongConversion {
 ///
 /// # Safety
 /// As for C's `strfromd`.
-unsafe fn write_one(text: *mut c_char, room: usize, units: &dyn FormatUnits, bits: FloatBits) -> c_int {
+unsafe fn write_one(
+    text: *mut c_char,
+    room: usize,
+    units: &dyn FormatUnits,
+    bits: FloatBits,
+) -> c_int {
     let mut array = ArraySink::new(text, room);
     // SAFETY: the caller's promise: one conversion, of a number of this format.
-    let result = unsafe { format(&mut array, units, &mut SingleArgument(bits), arch::rounding()) };
+    let result = unsafe {
+        format(
+            &mut array,
+            units,
+            &mut SingleArgument(bits),
+            arch::rounding(),
+        )
+    };
     array.end();
     returned(result)
 }
@@ -379,7 +402,14 @@ unsafe extern "C" fn strfromd(
     value: f64,
 ) -> c_int {
     // SAFETY: C's promise.
-    unsafe { write_one(text, room, &ByteFormat(format), FloatBits::from(value.to_bits())) }
+    unsafe {
+        write_one(
+            text,
+            room,
+            &ByteFormat(format),
+            FloatBits::from(value.to_bits()),
+        )
+    }
 }
 
 /// A `long double`: 128 bits, passed like a 128-bit integer, or identical to a `double`.
@@ -417,6 +447,13 @@ unsafe extern "C" fn gcvt(value: f64, digits: c_int, text: *mut c_char) -> *mut 
         b'g',
     ];
     // SAFETY: C's promise: an array that is long enough.
-    unsafe { write_one(text, usize::MAX, &&units[..], FloatBits::from(value.to_bits())) };
+    unsafe {
+        write_one(
+            text,
+            usize::MAX,
+            &&units[..],
+            FloatBits::from(value.to_bits()),
+        )
+    };
     text
 }

@@ -11,8 +11,8 @@ use midplane_abi::files::MAX_OPEN;
 
 use super::errno::{EAGAIN, ECHILD, EINVAL, ENOENT, EPERM, ESRCH, fail, fail_long};
 use super::time::CLOCKS_PER_SECOND;
-use crate::arch::{self, set_errno};
 use crate::abort::program_abort;
+use crate::arch::{self, set_errno};
 use crate::heap;
 use crate::records::personality;
 use crate::running::finish;

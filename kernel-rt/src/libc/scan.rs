@@ -13,9 +13,12 @@
 use core::ffi::c_void;
 use core::ptr;
 
-use super::decimal::{FloatBits, DOUBLE, FloatFormat, QUAD, RoundingMode, SINGLE};
+use super::decimal::{DOUBLE, FloatBits, FloatFormat, QUAD, RoundingMode, SINGLE};
 use super::float_text::FloatReader;
-use super::format::{ArgumentKind, LONG_DOUBLE, LengthModifier, PERCENT, FormatUnits, ArgumentValues, ascii, number, write_at};
+use super::format::{
+    ArgumentKind, ArgumentValues, FormatUnits, LONG_DOUBLE, LengthModifier, PERCENT, ascii, number,
+    write_at,
+};
 
 /// Source of the text.
 pub trait TextSource {
@@ -488,12 +491,18 @@ unsafe fn integer(
 ///
 /// # Safety
 /// The address, if there is one, is that of a number of the specification's length.
-unsafe fn float(input: &mut ScanInput<'_>, spec: ScanSpec, address: Option<usize>) -> Result<(), ScanStop> {
+unsafe fn float(
+    input: &mut ScanInput<'_>,
+    spec: ScanSpec,
+    address: Option<usize>,
+) -> Result<(), ScanStop> {
     // SAFETY: the caller's promise.
     unsafe {
         match spec.length {
             LengthModifier::Long => write(address, read(input, spec, DOUBLE)? as u64),
-            LengthModifier::LongLong if LONG_DOUBLE == QUAD => write(address, read_long(input, spec)?),
+            LengthModifier::LongLong if LONG_DOUBLE == QUAD => {
+                write(address, read_long(input, spec)?)
+            }
             LengthModifier::LongLong => write(address, read(input, spec, DOUBLE)? as u64),
             _ => write(address, read(input, spec, SINGLE)? as u32),
         }
@@ -514,7 +523,11 @@ unsafe fn write<T>(address: Option<usize>, value: T) {
 
 // One function per format, with its limbs on the stack: more than 7 KiB for a `long double`.
 #[inline(never)]
-fn read(input: &mut ScanInput<'_>, spec: ScanSpec, format: FloatFormat) -> Result<FloatBits, ScanStop> {
+fn read(
+    input: &mut ScanInput<'_>,
+    spec: ScanSpec,
+    format: FloatFormat,
+) -> Result<FloatBits, ScanStop> {
     read_float(input, spec, format, &mut [0; DOUBLE.limbs()])
 }
 

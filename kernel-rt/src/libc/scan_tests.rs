@@ -361,7 +361,15 @@ mod quad {
         let mut text = TestText(Vec::new());
         let mut one = SingleArgument(bits);
         // SAFETY: one argument, as the format requires.
-        unsafe { format(&mut text, &units.as_bytes(), &mut one, RoundingMode::Nearest) }.unwrap();
+        unsafe {
+            format(
+                &mut text,
+                &units.as_bytes(),
+                &mut one,
+                RoundingMode::Nearest,
+            )
+        }
+        .unwrap();
         String::from_utf8(text.0).unwrap()
     }
 

@@ -4,9 +4,9 @@ use core::ffi::{c_char, c_int, c_void};
 
 use super::errno::{EBADF, EILSEQ, EINVAL, ENOMEM, ERANGE, fail};
 use super::format::FormatUnits;
-use super::scan::{HeapFunctions, TextSource, ScanError, scan};
-use super::stdio::{self, StdioFile, READABLE, getc, realloc};
-use super::{VaList, ArgumentMemory, ByteFormat, WideFormat};
+use super::scan::{HeapFunctions, ScanError, TextSource, scan};
+use super::stdio::{self, READABLE, StdioFile, getc, realloc};
+use super::{ArgumentMemory, ByteFormat, VaList, WideFormat};
 use crate::arch::{self, set_errno};
 
 define_variadic!(scanf: 1, fscanf: 2, sscanf: 2, wscanf: 1, fwscanf: 2, swscanf: 2);
@@ -114,7 +114,11 @@ unsafe extern "C" fn vfscanf(
     unsafe { read_stream(file, &ByteFormat(format), arguments, false) }
 }
 
-unsafe extern "C" fn fscanf(file: *mut StdioFile, format: *const c_char, arguments: VaList) -> c_int {
+unsafe extern "C" fn fscanf(
+    file: *mut StdioFile,
+    format: *const c_char,
+    arguments: VaList,
+) -> c_int {
     // SAFETY: C's promise.
     unsafe { vfscanf(file, format, arguments) }
 }
@@ -153,7 +157,11 @@ unsafe extern "C" fn sscanf(
     unsafe { vsscanf(text, format, arguments) }
 }
 
-unsafe extern "C" fn vfwscanf(file: *mut StdioFile, format: *const u32, arguments: VaList) -> c_int {
+unsafe extern "C" fn vfwscanf(
+    file: *mut StdioFile,
+    format: *const u32,
+    arguments: VaList,
+) -> c_int {
     // SAFETY: C's promise.
     unsafe { read_stream(file, &WideFormat(format), arguments, true) }
 }

@@ -67,7 +67,11 @@ unsafe extern "C" fn sem_trywait(semaphore: *mut c_uint) -> c_int {
 unsafe extern "C" fn sem_timedwait(semaphore: *mut c_uint, until: *const Timespec) -> c_int {
     // SAFETY: C's promises.
     unsafe {
-        if try_decrement(semaphore) { 0 } else { fail(sleep_until(until).err().unwrap_or(ETIMEDOUT)) }
+        if try_decrement(semaphore) {
+            0
+        } else {
+            fail(sleep_until(until).err().unwrap_or(ETIMEDOUT))
+        }
     }
 }
 

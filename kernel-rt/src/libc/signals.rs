@@ -7,8 +7,8 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::errno::{EINVAL, ENOSYS, ESRCH, fail};
 use super::messages::warn_unsupported;
-use crate::arch::set_errno;
 use crate::abort::program_abort;
+use crate::arch::set_errno;
 
 define!(
     signal,
@@ -116,7 +116,11 @@ struct SignalAction {
     flags: c_int,
 }
 
-unsafe extern "C" fn sigaction(number: c_int, new: *const SignalAction, old: *mut SignalAction) -> c_int {
+unsafe extern "C" fn sigaction(
+    number: c_int,
+    new: *const SignalAction,
+    old: *mut SignalAction,
+) -> c_int {
     let Some(slot) = slot(number) else {
         return fail(EINVAL);
     };

@@ -196,7 +196,8 @@ pub static stdout: FileRef = FileRef(&OUT);
 static stderr: FileRef = FileRef(&ERR);
 
 /// Open streams of files. picolibc does not track them, and C requires that they are flushed at the program's end.
-static OPEN: [AtomicPtr<StdioFile>; MAX_OPEN] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX_OPEN];
+static OPEN: [AtomicPtr<StdioFile>; MAX_OPEN] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; MAX_OPEN];
 /// Buffer size of such a stream in bytes. picolibc's buffers have 512 bytes, and each flush is a call to the tool.
 const BUFFER_BYTES: usize = 4096;
 
@@ -321,7 +322,11 @@ unsafe extern "C" fn getdelim(
     length as isize
 }
 
-unsafe extern "C" fn getline(line: *mut *mut c_char, room: *mut usize, file: *mut StdioFile) -> isize {
+unsafe extern "C" fn getline(
+    line: *mut *mut c_char,
+    room: *mut usize,
+    file: *mut StdioFile,
+) -> isize {
     // SAFETY: C's promise.
     unsafe { getdelim(line, room, c_int::from(b'\n'), file) }
 }

@@ -7,7 +7,7 @@ use core::{ptr, slice};
 use super::errno::{EINVAL, ENOMEM, fail};
 use super::files::write;
 use super::stdio::{StdioFile, WRITABLE, realloc};
-use super::{VaList, FileOffset, wide};
+use super::{FileOffset, VaList, wide};
 use crate::arch::set_errno;
 use crate::heap;
 
@@ -80,11 +80,7 @@ impl Drop for OwnedText {
     }
 }
 
-unsafe extern "C" fn dprintf(
-    descriptor: c_int,
-    format: *const c_char,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn dprintf(descriptor: c_int, format: *const c_char, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { vdprintf(descriptor, format, arguments) }
 }
@@ -198,7 +194,11 @@ unsafe extern "C" fn put_in_memory(byte: c_char, file: *mut StdioFile) -> c_int 
     c_int::from(byte)
 }
 
-unsafe extern "C" fn seek_in_memory(file: *mut StdioFile, offset: FileOffset, whence: c_int) -> FileOffset {
+unsafe extern "C" fn seek_in_memory(
+    file: *mut StdioFile,
+    offset: FileOffset,
+    whence: c_int,
+) -> FileOffset {
     // SAFETY: as above.
     let stream = unsafe { &mut *file.cast::<MemoryStream>() };
     let from = match whence {

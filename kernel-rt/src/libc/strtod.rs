@@ -4,7 +4,7 @@ use core::ffi::c_char;
 
 #[cfg(target_arch = "riscv64")]
 use super::decimal::QUAD;
-use super::decimal::{FloatBits, DOUBLE, FloatFormat, SINGLE};
+use super::decimal::{DOUBLE, FloatBits, FloatFormat, SINGLE};
 use super::errno::ERANGE;
 use super::float_text::FloatReader;
 use super::format::{FormatUnits, ascii};

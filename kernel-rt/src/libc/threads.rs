@@ -180,7 +180,10 @@ extern "C" fn pthread_attr_destroy(_: *mut ThreadAttributes) -> c_int {
     0
 }
 
-unsafe extern "C" fn pthread_attr_setdetachstate(out: *mut ThreadAttributes, state: c_int) -> c_int {
+unsafe extern "C" fn pthread_attr_setdetachstate(
+    out: *mut ThreadAttributes,
+    state: c_int,
+) -> c_int {
     if !matches!(state, 0 | 1) {
         return EINVAL;
     }
@@ -558,7 +561,10 @@ impl ThreadKeys {
     }
 }
 
-unsafe extern "C" fn pthread_key_create(out: *mut c_uint, destructor: Option<KeyDestructor>) -> c_int {
+unsafe extern "C" fn pthread_key_create(
+    out: *mut c_uint,
+    destructor: Option<KeyDestructor>,
+) -> c_int {
     let taken = TABLE.with(|keys| {
         let at = keys.iter().position(|key| !key.is_used)?;
         keys[at] = ThreadKey {

@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int, c_void};
 
 pub use super::addresses::is_in_place;
-use super::datatypes::{TypedElements, TypedBuffer, plain_bytes};
+use super::datatypes::{TypedBuffer, TypedElements, plain_bytes};
 use super::types::MPI_Status;
 use super::types::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use super::user_ops::{self, UserOp};
@@ -60,7 +60,11 @@ pub unsafe fn bytes(buffer: *const c_void, bytes: usize) -> Result<Span, Error> 
 /// # Safety
 /// Every byte of the elements must satisfy [`bytes`].
 #[inline]
-pub unsafe fn buffer(buffer: *const c_void, count: c_int, datatype: c_int) -> Result<TypedBuffer, Error> {
+pub unsafe fn buffer(
+    buffer: *const c_void,
+    count: c_int,
+    datatype: c_int,
+) -> Result<TypedBuffer, Error> {
     let Some(bytes_of_one) = plain_bytes(datatype) else {
         // SAFETY: guaranteed by the caller.
         return unsafe { buffer_of_others(buffer, count, datatype) };

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::AtomicI32;
 
-use midplane_objects::error::{Error, CallOrder};
+use midplane_objects::error::{CallOrder, Error};
 use midplane_objects::installed::{self, DEVICE};
 pub(super) use midplane_objects::installed::{MpiPhase, phase};
 use midplane_objects::process::Env;

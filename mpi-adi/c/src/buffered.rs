@@ -13,13 +13,13 @@ use spin::Mutex;
 
 use super::args::{self, PeerRank, send_args};
 use super::binding::env;
-use super::hook::Hook;
 use super::error_dispatch::{on_partners, on_process};
+use super::hook::Hook;
 use super::requests::SEND_COMPLETE;
 use midplane_device::envelope::Tag;
 use midplane_device::interface::Device;
 use midplane_device::memory::Span;
-use midplane_device::request::Mode;
+use midplane_device::request::SendMode;
 use midplane_objects::buffered::BufferUse;
 use midplane_objects::comm::{CommRank, Partners};
 use midplane_objects::error::Error;
@@ -65,7 +65,7 @@ pub(super) fn send(
             Span::new(to, len)
         }
     };
-    let id = comm.start_send(function, span, dest, tag, Mode::Standard)?;
+    let id = comm.start_send(function, span, dest, tag, SendMode::Standard)?;
     room.sent(comm.env, place, id);
     Ok(())
 }

@@ -13,7 +13,7 @@ use spin::Mutex;
 
 use super::hook::Hook;
 use super::types::constants::MPI_ERR_LASTCODE;
-use midplane_objects::error::{ErrorClass, Error, LimitedResource};
+use midplane_objects::error::{Error, ErrorClass, LimitedResource};
 
 /// Maximum number of error classes and codes that a program can add.
 pub const USER_CODES: usize = 4096;

@@ -12,20 +12,20 @@ use spin::Mutex;
 
 use super::barrier_by_messages::allow_barriers_by_messages;
 use super::binding::{HANDLERS, any_env};
+use super::comm_state;
 use super::comm_table;
 use super::handles::{HandleKind, HandleTable};
 use super::inter_calls::InterCalls;
-use super::comm_state;
 use super::types::constants::*;
 use midplane_device::envelope::{Context, Rank};
-use midplane_device::interface::{Device, Measure};
+use midplane_device::interface::{Device, MeasuredQuantity};
 use midplane_objects::attributes::Attributes;
 use midplane_objects::comm::{Communicator, Group, Membership, Partners, RankMap};
 use midplane_objects::context::{self, CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT, base};
-use midplane_objects::error::{ErrorClass, Error, LimitedResource};
+use midplane_objects::error::{Error, ErrorClass, LimitedResource};
 use midplane_objects::inter::CreatedInter;
+use midplane_objects::inter_groups::{InterGroups, Intercommunicator};
 use midplane_objects::process::Env;
-use midplane_objects::inter_groups::{Intercommunicator, InterGroups};
 use midplane_objects::split::CreatedComm;
 
 /// Destination of an error: a communicator's error handler.
@@ -223,7 +223,7 @@ pub(super) fn give_up(handle: c_int) -> bool {
     let (Some(context), Ok(env)) = (context, any_env()) else {
         return false;
     };
-    let in_flight = env.measure(Measure::RequestsIn(context)) as u32;
+    let in_flight = env.measure(MeasuredQuantity::RequestsIn(context)) as u32;
     with_object(handle, |object| {
         object.freed = true;
         object.requests += in_flight;

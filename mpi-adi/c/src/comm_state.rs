@@ -38,9 +38,12 @@ pub(super) fn grid(context: Context) -> Option<CartGrid> {
 
 /// Reserves memory for one more topology.
 pub(super) fn reserve() -> Result<(), Error> {
-    TOPOLOGIES.lock().try_reserve(1).map_err(|_| Error::NoSpace {
-        bytes: size_of::<(Context, Topology)>(),
-    })
+    TOPOLOGIES
+        .lock()
+        .try_reserve(1)
+        .map_err(|_| Error::NoSpace {
+            bytes: size_of::<(Context, Topology)>(),
+        })
 }
 
 /// Copies the topology for a duplicate of the communicator with this context (section 6.4.2), and reserves memory for

@@ -123,7 +123,8 @@ unsafe impl<T> Sync for OwnCell<T> {}
 /// The entries, until the program creates a communicator. They and the table have a separate section. Otherwise the
 /// compiler merges them with variables of other files, and every image contains the result.
 #[unsafe(link_section = ".data.mpi_comms")]
-static FIRST: OwnCell<[CommEntry; PREDEFINED]> = OwnCell(UnsafeCell::new([CommEntry::none(0), CommEntry::none(1)]));
+static FIRST: OwnCell<[CommEntry; PREDEFINED]> =
+    OwnCell(UnsafeCell::new([CommEntry::none(0), CommEntry::none(1)]));
 
 #[unsafe(link_section = ".data.mpi_comms")]
 static TABLE: OwnCell<CommTable> = OwnCell(UnsafeCell::new(CommTable {

@@ -12,7 +12,7 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::ffi::{c_char, c_int};
-use midplane_device::kernel::CallNote;
+use midplane_device::kernel::CallInfo;
 
 use super::args::{self, put_text};
 use super::attributes::CommCarrier;
@@ -20,8 +20,8 @@ use super::binding::env;
 use super::comm_objects::{
     KeptComm, communicator, enter, give_up, inter_calls, own, prepare, views, world,
 };
-use super::infos::check_hints;
 use super::error_dispatch::{on_any, on_process};
+use super::infos::check_hints;
 use super::types::constants::*;
 use super::{comm_state, keyvals};
 use midplane_device::envelope::{Context, Rank};
@@ -153,7 +153,7 @@ unsafe fn free(function: &'static str, comm: *mut c_int, waits: bool) -> c_int {
         }
         if waits {
             let context = views.context();
-            let note = CallNote::of(function);
+            let note = CallInfo::without_peer(function);
             call::block_until(env, note, || env.is_context_idle(context));
         }
         keyvals::delete_all::<CommCarrier>(handle)?;

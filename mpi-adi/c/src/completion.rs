@@ -13,16 +13,16 @@ use core::ffi::c_int;
 use super::args;
 use super::binding::env;
 use super::comm_objects;
-use super::fast_path;
 use super::error_dispatch::{end, end_under, on_process};
+use super::fast_path;
 use super::requests::{
-    CompletedRequest, RequestKind, CompletionData, complete_here, completed_with, free_persistent, give_up, named, peek,
-    try_complete,
+    CompletedRequest, CompletionData, RequestKind, complete_here, completed_with, free_persistent,
+    give_up, named, peek, try_complete,
 };
 use super::types::MPI_Status;
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_SUCCESS};
-use midplane_device::interface::{Cancel, Device};
-use midplane_device::kernel::CallNote;
+use midplane_device::interface::{CancelPhase, Device};
+use midplane_device::kernel::CallInfo;
 use midplane_objects::call::block_on;
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
@@ -39,7 +39,7 @@ pub(super) fn wait_one(
         let ended = ended.ok_or(Error::Request { handle: *handle })?;
         return Ok(completed_with(&ended, handle));
     }
-    let note = CallNote::of(function);
+    let note = CallInfo::without_peer(function);
     let completed = block_on(env, note, || complete_here(named, handle));
     Ok(completed.finished(handle))
 }
@@ -60,7 +60,9 @@ pub(super) fn end_one(
         status.complete(completed.status);
     }
     match completed.rest {
-        Some(CompletionData::Failed(error_target, error)) => end_under(function, error_target, Err(error)),
+        Some(CompletionData::Failed(error_target, error)) => {
+            end_under(function, error_target, Err(error))
+        }
         _ => end(function, MPI_COMM_WORLD, Ok(())),
     }
 }
@@ -171,7 +173,7 @@ pub unsafe fn MPI_Cancel(request: *mut c_int) -> c_int {
         match named(handle)? {
             RequestKind::Live(id) => {
                 env.inspect(None, id).ok_or(unknown)?;
-                env.cancel("MPI_Cancel", id, Cancel::Start);
+                env.cancel("MPI_Cancel", id, CancelPhase::Start);
                 Ok(())
             }
             RequestKind::Complete(_) => Ok(()),

@@ -23,8 +23,8 @@ use core::ffi::c_int;
 
 use super::bodies;
 use super::comm_objects::ErrorTarget;
-use super::file_handler;
 use super::error_dispatch::{error_target, raise};
+use super::file_handler;
 use super::types::constants::MPI_COMM_WORLD;
 use midplane_objects::error::Error;
 
@@ -32,9 +32,9 @@ use midplane_objects::error::Error;
 mod rust {
     use core::ffi::{c_char, c_double, c_int, c_longlong, c_void};
 
+    use crate::error_dispatch::ErrorFunction;
     use crate::generalized::{CancelFunction, FreeFunction, QueryFunction};
     use crate::keyvals::{CopyFunction, DeleteFunction};
-    use crate::error_dispatch::ErrorFunction;
     use crate::types::MPI_Status;
     use crate::user_ops::UserFunction;
 

@@ -16,9 +16,9 @@ use super::binding::{MpiPhase, THREAD_LEVEL, any_env, phase, set_phase};
 use super::comm_objects::ErrorTarget;
 use super::error_dispatch::{early, end, end_under, on_process};
 use super::types::constants::*;
-use midplane_device::interface::{Abort, Device};
+use midplane_device::interface::{AbortCause, Device};
 use midplane_objects::environment::{self as job, LIBRARY, VERSION};
-use midplane_objects::error::{Error, CallOrder};
+use midplane_objects::error::{CallOrder, Error};
 
 pub unsafe fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
     early("MPI_Init", init(MPI_THREAD_SINGLE))
@@ -124,7 +124,7 @@ pub unsafe fn MPI_Abort(_comm: c_int, errorcode: c_int) -> c_int {
     // Aborts the job even before MPI_Init and after MPI_Finalize, as requested.
     early(
         "MPI_Abort",
-        any_env().map(|env| env.abort(Abort::Called, errorcode)),
+        any_env().map(|env| env.abort(AbortCause::Called, errorcode)),
     )
 }
 

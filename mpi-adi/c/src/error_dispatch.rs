@@ -7,17 +7,17 @@ use spin::Mutex;
 
 use super::binding::{MpiPhase, any_env, env, phase};
 use super::codes;
-use super::comm_objects::{self, ErrorTarget, CommViews};
+use super::comm_objects::{self, CommViews, ErrorTarget};
 use super::hook::Hook;
 use super::types::MPI_Status;
 use super::types::constants::*;
-use midplane_device::interface::{Abort, Device, FatalError, Measure};
-use midplane_device::kernel::Heap;
+use midplane_device::interface::{AbortCause, Device, FatalError, MeasuredQuantity};
+use midplane_device::kernel::HeapUsage;
 use midplane_objects::comm::{Communicator, Partners, Status};
-use midplane_objects::error::{CLASSES, ErrorClass, Error};
-use midplane_objects::process::Env;
-use midplane_objects::inter_groups::Intercommunicator;
+use midplane_objects::error::{CLASSES, Error, ErrorClass};
 use midplane_objects::error_encoding::DescribedError;
+use midplane_objects::inter_groups::Intercommunicator;
+use midplane_objects::process::Env;
 
 /// Maximum number of error handlers that a program can create (MPI_Comm_create_errhandler).
 pub const USER_HANDLERS: usize = 32;
@@ -70,10 +70,10 @@ pub(super) fn note_errors() {
 }
 
 /// Returns the state of the program's heap, if it is known.
-fn heap(env: &dyn Env) -> Option<Heap> {
-    let bytes = env.measure(Measure::Heap) as usize;
-    let used = env.measure(Measure::HeapUsed) as usize;
-    (bytes > 0).then_some(Heap { bytes, used })
+fn heap(env: &dyn Env) -> Option<HeapUsage> {
+    let bytes = env.measure(MeasuredQuantity::Heap) as usize;
+    let used = env.measure(MeasuredQuantity::HeapUsed) as usize;
+    (bytes > 0).then_some(HeapUsage { bytes, used })
 }
 
 /// Returns the error handler for a call on `comm`; for an invalid handle, that of MPI_COMM_WORLD (section 8.3).
@@ -92,7 +92,11 @@ pub(super) fn end(function: &'static str, comm: c_int, result: Result<(), Error>
 }
 
 /// Ends a call of `function`: returns success, or invokes this handler.
-pub(super) fn end_under(function: &'static str, error_target: ErrorTarget, result: Result<(), Error>) -> c_int {
+pub(super) fn end_under(
+    function: &'static str,
+    error_target: ErrorTarget,
+    result: Result<(), Error>,
+) -> c_int {
     match result {
         Ok(()) => MPI_SUCCESS,
         Err(error) => raise(function, error_target, error),
@@ -117,7 +121,7 @@ pub(super) fn raise(function: &'static str, error_target: ErrorTarget, error: Er
             said: said.as_deref(),
             called_at: None,
         };
-        env.abort(Abort::Error(fatal), 1)
+        env.abort(AbortCause::Error(fatal), 1)
     }
     // A user-defined code has its own string.
     let note = NOTE.get();

@@ -17,13 +17,13 @@ use core::sync::atomic::Ordering;
 use super::args::{self, put_text};
 use super::codes;
 use super::comm_objects::{self, in_use, set_handler};
-use super::file_handler;
 use super::error_dispatch::{
-    ErrorFunction, FUNCTIONS, GIVEN, HANDLERS, HOLD, LAST, USER_HANDLERS, error_target, early,
+    ErrorFunction, FUNCTIONS, GIVEN, HANDLERS, HOLD, LAST, USER_HANDLERS, early, error_target,
     note_errors, on_any, on_process, raise, user_index,
 };
+use super::file_handler;
 use super::types::constants::*;
-use midplane_objects::error::{ErrorClass, Error, LimitedResource};
+use midplane_objects::error::{Error, ErrorClass, LimitedResource};
 
 /// Checks whether a communicator or the files use this error handler.
 fn has(handler: c_int) -> bool {

@@ -14,14 +14,14 @@ use super::error_dispatch::{deliver, end, on_partners};
 use super::requests::{SEND_COMPLETE, handle_of, whole_status};
 use super::types::MPI_Status;
 use super::types::constants::*;
-use midplane_device::config::NoMemory;
-use midplane_device::envelope::Pattern;
+use midplane_device::config::OutOfMemory;
+use midplane_device::envelope::MatchPattern;
 use midplane_device::interface::{
-    Device, Enter, HAS_FAST_PATH, Incoming, Outgoing, Received, ReceivedMessage, RequestMemory,
-    Sent, Work,
+    Device, EnterDevice, FastRecv, FastSend, HAS_FAST_PATH, IncomingMessage, OutgoingMessage,
+    ReceivedMessage, RequestMemory, Work,
 };
 use midplane_device::memory::Span;
-use midplane_device::request::{Mode, RequestId, Whole};
+use midplane_device::request::{PlainCompletion, RequestId, SendMode};
 use midplane_device::send::SendTo;
 use midplane_objects::comm::Partners;
 use midplane_objects::error::Error;
@@ -61,29 +61,29 @@ impl InstalledDevice {
     }
 }
 
-impl Enter for InstalledDevice {
+impl EnterDevice for InstalledDevice {
     #[inline(always)]
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         self.env().enter(work);
     }
 
     #[inline(always)]
-    fn fast_send(&self, outgoing: &Outgoing) -> Sent {
+    fn fast_send(&self, outgoing: &OutgoingMessage) -> FastSend {
         self.env().fast_send(outgoing)
     }
 
     #[inline(always)]
-    fn fast_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
+    fn fast_receive(&self, function: &'static str, incoming: &IncomingMessage) -> FastRecv {
         self.env().fast_receive(function, incoming)
     }
 
     #[inline(always)]
-    fn fast_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
+    fn fast_start_receive(&self, incoming: &IncomingMessage) -> Option<RequestId> {
         self.env().fast_start_receive(incoming)
     }
 
     #[inline(always)]
-    fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
+    fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<PlainCompletion> {
         self.env().fast_wait(function, id)
     }
 }
@@ -157,7 +157,7 @@ impl CallArgs {
     /// # Safety
     /// See [`args::buffer`].
     #[inline(always)]
-    unsafe fn outgoing(&self, peers: CommPeers) -> Option<Outgoing> {
+    unsafe fn outgoing(&self, peers: CommPeers) -> Option<OutgoingMessage> {
         // SAFETY: guaranteed by the caller.
         let span = unsafe { self.span() }?;
         let dest = peers.number(self.peer)?;
@@ -165,9 +165,9 @@ impl CallArgs {
             dest,
             tag: self.tag,
             context: peers.context,
-            mode: Mode::Standard,
+            mode: SendMode::Standard,
         };
-        (self.tag >= 0).then_some(Outgoing { to, span })
+        (self.tag >= 0).then_some(OutgoingMessage { to, span })
     }
 
     /// Returns the match pattern and the buffer of a receive.
@@ -175,7 +175,7 @@ impl CallArgs {
     /// # Safety
     /// See [`args::buffer`].
     #[inline(always)]
-    unsafe fn incoming(&self, peers: CommPeers) -> Option<Incoming> {
+    unsafe fn incoming(&self, peers: CommPeers) -> Option<IncomingMessage> {
         // SAFETY: guaranteed by the caller.
         let span = unsafe { self.span() }?;
         let source = match self.peer {
@@ -183,8 +183,8 @@ impl CallArgs {
             rank => Some(peers.number(rank)?),
         };
         let tag = args::any_tag(self.tag).ok()?;
-        let pattern = Pattern::new(source, tag, peers.context);
-        Some(Incoming { pattern, span })
+        let pattern = MatchPattern::new(source, tag, peers.context);
+        Some(IncomingMessage { pattern, span })
     }
 }
 
@@ -206,7 +206,7 @@ pub(super) unsafe fn send(function: &'static str, given: &CallArgs) -> Option<c_
 /// Returns the error of a call without memory.
 #[cold]
 #[inline(never)]
-fn fail(function: &'static str, comm: c_int, error: NoMemory) -> c_int {
+fn fail(function: &'static str, comm: c_int, error: OutOfMemory) -> c_int {
     end(function, comm, Err(error.into()))
 }
 
@@ -288,7 +288,7 @@ unsafe fn truncated(
 /// # Safety
 /// `status` must satisfy [`args::status`].
 #[inline(always)]
-pub(super) unsafe fn tell(whole: &Whole, status: *mut MPI_Status) {
+pub(super) unsafe fn tell(whole: &PlainCompletion, status: *mut MPI_Status) {
     // SAFETY: guaranteed by the caller.
     if let Ok(Some(status)) = unsafe { args::status(status) } {
         status.set(whole_status(whole));
@@ -327,7 +327,7 @@ pub(super) fn is_open() -> bool {
 /// must still report the completion to the communicator. `None`: the call takes the slow path. Call it only while the
 /// path [is open](is_open).
 #[inline(always)]
-pub(super) fn wait(function: &'static str, handle: c_int) -> Option<Whole> {
+pub(super) fn wait(function: &'static str, handle: c_int) -> Option<PlainCompletion> {
     // Other requests have separate handle ranges.
     if handle >= 0 {
         return None;

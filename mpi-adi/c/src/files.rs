@@ -7,11 +7,11 @@ use core::sync::atomic::Ordering;
 
 use super::args;
 use super::codes;
+use super::error_dispatch::{ErrorFunction, end_under, on_process, raise};
 use super::errors;
 use super::file_handler::{HANDLER, error_target};
-use super::error_dispatch::{ErrorFunction, end_under, on_process, raise};
 use super::types::constants::MPI_FILE_NULL;
-use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::error::{Error, ErrorClass};
 
 /// Fails unless `file` is MPI_FILE_NULL.
 fn check(file: c_int) -> Result<(), Error> {

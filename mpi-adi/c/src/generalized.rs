@@ -10,10 +10,13 @@ use core::ffi::{c_int, c_void};
 use spin::Mutex;
 
 use super::args;
-use super::handles::{HandleKind, HandleTable};
-use super::keyvals::{pointer, check_callback};
 use super::error_dispatch::{error_target, on_process};
-use super::requests::{CompletedRequest, FamilyEntry, RequestFamily, GENERALIZED, CompletionData, enter_family, with_status};
+use super::handles::{HandleKind, HandleTable};
+use super::keyvals::{check_callback, pointer};
+use super::requests::{
+    CompletedRequest, CompletionData, FamilyEntry, GENERALIZED, RequestFamily, enter_family,
+    with_status,
+};
 use super::types::MPI_Status;
 use super::types::constants::MPI_COMM_WORLD;
 use midplane_objects::error::{Error, LimitedResource};

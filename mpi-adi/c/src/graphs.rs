@@ -12,13 +12,13 @@ use core::ffi::c_int;
 
 use super::args::{self, array, array_mut, out};
 use super::comm_objects::{apart, enter, prepare};
-use super::infos::check_hints;
 use super::comm_state;
 use super::error_dispatch::on_comm;
+use super::infos::check_hints;
 use super::types::constants::*;
 use midplane_objects::comm::{CommRank, Communicator};
-use midplane_objects::error::{ErrorClass, Error};
-use midplane_objects::graph::{GraphArc, Edge, Graph, Neighbourhood};
+use midplane_objects::error::{Error, ErrorClass};
+use midplane_objects::graph::{Edge, Graph, GraphArc, Neighbourhood};
 use midplane_objects::topology::Topology;
 
 /// MPI_UNWEIGHTED is the address of this array; nothing reads it.
@@ -272,9 +272,11 @@ unsafe fn edges(
         )
     };
     let mut edges = Vec::new();
-    edges.try_reserve_exact(degree).map_err(|_| Error::NoSpace {
-        bytes: degree * size_of::<Edge>(),
-    })?;
+    edges
+        .try_reserve_exact(degree)
+        .map_err(|_| Error::NoSpace {
+            bytes: degree * size_of::<Edge>(),
+        })?;
     for (at, rank) in ranks.iter().enumerate() {
         args::rank(&comm.partners(), *rank)?;
         edges.push([*rank, weights.map_or(NO_WEIGHT, |weights| weights[at])]);
@@ -482,8 +484,22 @@ pub unsafe fn MPI_Dist_graph_neighbors(
         with_neighbourhood(&comm, |own| {
             // SAFETY: the standard's requirements on the arrays.
             unsafe {
-                put_edges(own, &own.sources, maxindegree, sources, "sources", sourceweights)?;
-                put_edges(own, &own.destinations, maxoutdegree, destinations, "destinations", destweights)
+                put_edges(
+                    own,
+                    &own.sources,
+                    maxindegree,
+                    sources,
+                    "sources",
+                    sourceweights,
+                )?;
+                put_edges(
+                    own,
+                    &own.destinations,
+                    maxoutdegree,
+                    destinations,
+                    "destinations",
+                    destweights,
+                )
             }
         })
     })

@@ -16,8 +16,8 @@ use spin::Mutex;
 
 use super::args;
 use super::comm_objects::{apart, enter, own_number, prepare};
-use super::handles::{HandleKind, HandleTable};
 use super::error_dispatch::{on_any, on_comm, on_inter, on_process};
+use super::handles::{HandleKind, HandleTable};
 use super::types::constants::*;
 use midplane_device::envelope::Rank;
 use midplane_objects::comm::{self, CommRank, Communicator, Membership};
@@ -250,13 +250,9 @@ pub unsafe fn MPI_Group_intersection(group1: c_int, group2: c_int, newgroup: *mu
 pub unsafe fn MPI_Group_difference(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
-        combining(
-            "MPI_Group_difference",
-            group1,
-            group2,
-            newgroup,
-            |a, b| group::select(a, b, false),
-        )
+        combining("MPI_Group_difference", group1, group2, newgroup, |a, b| {
+            group::select(a, b, false)
+        })
     }
 }
 

@@ -11,8 +11,8 @@ use super::binding::any_env;
 use super::collectives::start_among_all;
 use super::comm_objects::{InterObject, enter, give_up, handler, prepare, set_handler, views};
 use super::comm_state;
-use super::keyvals::{self, AttributeCopies};
 use super::error_dispatch::{hold_handler, release_handler};
+use super::keyvals::{self, AttributeCopies};
 use super::types::constants::MPI_COMM_NULL;
 use midplane_device::envelope::Context;
 use midplane_objects::coll::{self, ContextHolder};
@@ -58,7 +58,9 @@ impl DuplicateState {
         let env = any_env()?;
         prepare(context)?;
         let twin = match self.inter {
-            Some(InterObject { sides, calls }) => (calls.duplicate_in)(env, sides, context, self.parent)?,
+            Some(InterObject { sides, calls }) => {
+                (calls.duplicate_in)(env, sides, context, self.parent)?
+            }
             None => {
                 let topology = comm_state::prepare_copy(self.membership.context)?;
                 let made = Communicator::at(env, self.membership).make_duplicate_in(context)?;

@@ -15,11 +15,11 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use spin::Mutex;
 
 use super::args;
-use super::handles::{HandleKind, HandleTable};
 use super::error_dispatch::{on_any, on_process};
+use super::handles::{HandleKind, HandleTable};
 use super::types::constants::*;
 use midplane_objects::comm::Communicator;
-use midplane_objects::error::{ErrorClass, Error, LimitedResource};
+use midplane_objects::error::{Error, ErrorClass, LimitedResource};
 use midplane_objects::info::{self, Info, MAX_KEY, MAX_VALUE, check_key};
 use midplane_objects::process::Env;
 

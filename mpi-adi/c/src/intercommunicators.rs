@@ -13,14 +13,14 @@ use super::args::{self, PeerRank};
 use super::binding::env;
 use super::collectives::inter;
 use super::comm_objects::{enter, enter_inter, intercommunicator, partners, prepare};
-use super::inter_calls::InterCalls;
 use super::error_dispatch::{on_any, on_comm, on_inter};
+use super::inter_calls::InterCalls;
 use super::types::constants::*;
 use midplane_device::envelope::Context;
 use midplane_objects::error::Error;
 use midplane_objects::inter::{LeaderBridge, connect};
+use midplane_objects::inter_groups::{InterGroups, Intercommunicator};
 use midplane_objects::process::Env;
-use midplane_objects::inter_groups::{Intercommunicator, InterGroups};
 
 /// Implementations of other calls on intercommunicators.
 static CALLS: InterCalls = InterCalls {

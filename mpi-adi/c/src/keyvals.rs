@@ -11,7 +11,7 @@ use spin::Mutex;
 
 use super::handles::{HandleKind, HandleTable};
 use midplane_objects::attributes::{Attribute, Attributes};
-use midplane_objects::error::{ErrorClass, Error, LimitedResource};
+use midplane_objects::error::{Error, ErrorClass, LimitedResource};
 
 /// `MPI_Comm_copy_attr_function` and its counterparts for other objects, whose handles are also integers.
 pub type CopyFunction =
@@ -172,14 +172,21 @@ fn drop_attribute<C: AttributeCarrier>(object: c_int, keyval: c_int) {
 
 /// Sets an attribute, after deleting an earlier one. Fails with [`Error::Keyval`], [`Error::NoSpace`], and with the
 /// error of the delete function; the earlier one then remains.
-pub(super) fn set<C: AttributeCarrier>(object: c_int, keyval: c_int, value: usize) -> Result<(), Error> {
+pub(super) fn set<C: AttributeCarrier>(
+    object: c_int,
+    keyval: c_int,
+    value: usize,
+) -> Result<(), Error> {
     usable(C::OF, keyval)?;
     delete::<C>(object, keyval)?;
     attach::<C>(object, Attribute { keyval, value })
 }
 
 /// Returns the value of an attribute, if it is set. Fails with [`Error::Keyval`].
-pub(super) fn get<C: AttributeCarrier>(object: c_int, keyval: c_int) -> Result<Option<usize>, Error> {
+pub(super) fn get<C: AttributeCarrier>(
+    object: c_int,
+    keyval: c_int,
+) -> Result<Option<usize>, Error> {
     usable(C::OF, keyval)?;
     Ok(C::with(object, |attributes| attributes.get(keyval)).flatten())
 }
@@ -334,7 +341,10 @@ mod tests {
             assert_eq!(get::<SingleObject>(1, handle), Ok(Some(value)));
             free(CarrierKind::Communicators, handle).expect("a key");
             assert!(self::keyval(handle).is_some(), "an attribute has it");
-            assert_eq!(get::<SingleObject>(1, handle), Err(Error::Keyval { keyval: handle }));
+            assert_eq!(
+                get::<SingleObject>(1, handle),
+                Err(Error::Keyval { keyval: handle })
+            );
             delete_all::<SingleObject>(1).expect("no function says no");
             assert!(self::keyval(handle).is_none(), "no attribute has it");
             assert!(ATTRIBUTES.lock().last().is_none());

@@ -40,6 +40,7 @@ mod buffered;
 mod codes;
 mod collectives;
 mod comm_objects;
+mod comm_state;
 mod comm_table;
 mod communicators;
 mod completion;
@@ -47,6 +48,7 @@ mod conversions;
 mod datatypes;
 mod entries;
 mod environment;
+mod error_dispatch;
 mod errors;
 mod fast_path;
 mod file_handler;
@@ -60,20 +62,18 @@ mod idup;
 mod infos;
 mod inter_calls;
 mod intercommunicators;
-mod comm_state;
 mod keyvals;
 mod matched;
 #[doc(hidden)]
 pub mod measure;
 mod persistent;
 mod point_to_point;
-mod error_dispatch;
 mod requests;
-mod wait_test_many;
 mod tools;
 mod topologies;
 mod types;
 mod user_ops;
+mod wait_test_many;
 mod windows;
 
 /// Bodies of the functions, called by the entry points.
@@ -97,9 +97,9 @@ mod bodies {
     pub use super::matched::*;
     pub use super::persistent::*;
     pub use super::point_to_point::*;
-    pub use super::wait_test_many::*;
     pub use super::tools::*;
     pub use super::topologies::*;
+    pub use super::wait_test_many::*;
     pub use super::windows::*;
 }
 

@@ -16,11 +16,11 @@ use super::binding::env;
 use super::comm_objects::{ErrorTarget, error_target_in};
 use super::completion::{end_one, wait_one};
 use super::datatypes::TypedBuffer;
-use super::error_dispatch::{error_target, end_under, on_partners};
+use super::error_dispatch::{end_under, error_target, on_partners};
 use super::requests::{RECEIVED_FROM_PROC_NULL, handle_of};
 use super::types::MPI_Status;
 use super::types::constants::*;
-use midplane_device::interface::{Blocking, Device};
+use midplane_device::interface::{BlockingMode, Device};
 use midplane_device::request::RequestId;
 use midplane_objects::comm::Status;
 use midplane_objects::error::Error;
@@ -50,8 +50,8 @@ unsafe fn probe(
         // SAFETY: guaranteed by the caller.
         let (message, status) = unsafe { (args::out(message, "message")?, args::status(status)?) };
         let blocking = match flag {
-            None => Blocking::Yes,
-            Some(_) => Blocking::No,
+            None => BlockingMode::Blocking,
+            Some(_) => BlockingMode::Nonblocking,
         };
         let there = match source {
             PeerRank::ProcNull => Some(NO_PROC),
@@ -133,7 +133,7 @@ unsafe fn start(
     if is_no_proc {
         return Ok(RECEIVED_FROM_PROC_NULL);
     }
-    env.start_receive_taken(function, id, data.span());
+    env.start_receive_matched(function, id, data.span());
     data.keep();
     Ok(handle_of(id))
 }

@@ -14,11 +14,12 @@ use super::binding::env;
 use super::error_dispatch::{end, end_under, on_partners, on_process};
 use super::fast_path::CallArgs;
 use super::requests::{
-    PersistentCall, PersistentRequest, RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, enter_persistent, started, with_object,
+    PersistentCall, PersistentRequest, RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, enter_persistent,
+    started, with_object,
 };
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
 use super::{buffered, comm_objects};
-use midplane_device::request::Mode;
+use midplane_device::request::SendMode;
 use midplane_objects::comm::Partners;
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
@@ -95,12 +96,7 @@ unsafe fn send_init(
 ) -> c_int {
     on_partners(function, args.comm, |comm| {
         // SAFETY: guaranteed by the caller.
-        let (send, request) = unsafe {
-            (
-                args.send(&comm)?,
-                args::out(request, "request")?,
-            )
-        };
+        let (send, request) = unsafe { (args.send(&comm)?, args::out(request, "request")?) };
         *request = enter(comm, call(send))?;
         Ok(())
     })
@@ -115,7 +111,7 @@ pub unsafe fn MPI_Send_init(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let call = |send| PersistentCall::Send(send, Mode::Standard);
+    let call = |send| PersistentCall::Send(send, SendMode::Standard);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         send_init(
@@ -136,7 +132,7 @@ pub unsafe fn MPI_Ssend_init(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let call = |send| PersistentCall::Send(send, Mode::Synchronous);
+    let call = |send| PersistentCall::Send(send, SendMode::Synchronous);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         send_init(
@@ -158,7 +154,7 @@ pub unsafe fn MPI_Rsend_init(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let call = |send| PersistentCall::Send(send, Mode::Standard);
+    let call = |send| PersistentCall::Send(send, SendMode::Standard);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         send_init(

@@ -11,14 +11,14 @@ use core::ffi::{c_int, c_void};
 
 use super::args::{self, PeerRank, ReceiveArgs, SendArgs, recv_args, send_args};
 use super::datatypes::TypedBuffer;
-use super::fast_path::{self, CallArgs};
 use super::error_dispatch::{deliver, on_partners, on_process};
+use super::fast_path::{self, CallArgs};
 use super::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, handle_of};
 
 use super::types::MPI_Status;
-use midplane_device::interface::{Blocking, Device};
+use midplane_device::interface::{BlockingMode, Device};
 use midplane_device::memory::Span;
-use midplane_device::request::Mode;
+use midplane_device::request::SendMode;
 use midplane_objects::comm::{IncomingData, OutgoingData, Partners};
 use midplane_objects::error::Error;
 
@@ -35,13 +35,15 @@ fn from_proc_null(status: Option<&mut MPI_Status>) -> Result<(), Error> {
 /// See [`send_args`], until it returns (section 3.2.2).
 #[cold]
 #[inline(never)]
-unsafe fn send(function: &'static str, mode: Mode, given: CallArgs) -> c_int {
+unsafe fn send(function: &'static str, mode: SendMode, given: CallArgs) -> c_int {
     on_partners(function, given.comm, |comm| {
         // SAFETY: guaranteed by the caller.
         let send = unsafe { given.send(&comm) }?;
         match send.dest {
             PeerRank::ProcNull => Ok(()),
-            PeerRank::Rank(dest) => comm.send_span(function, send.data.span(), dest, send.tag, mode),
+            PeerRank::Rank(dest) => {
+                comm.send_span(function, send.data.span(), dest, send.tag, mode)
+            }
         }
     })
 }
@@ -59,7 +61,7 @@ pub unsafe fn MPI_Send(
     unsafe {
         match fast_path::send("MPI_Send", &given) {
             Some(code) => code,
-            None => send("MPI_Send", Mode::Standard, given),
+            None => send("MPI_Send", SendMode::Standard, given),
         }
     }
 }
@@ -74,7 +76,7 @@ pub unsafe fn MPI_Ssend(
 ) -> c_int {
     let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
-    unsafe { send("MPI_Ssend", Mode::Synchronous, given) }
+    unsafe { send("MPI_Ssend", SendMode::Synchronous, given) }
 }
 
 // It may behave like a standard send (section 3.4).
@@ -88,7 +90,7 @@ pub unsafe fn MPI_Rsend(
 ) -> c_int {
     let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
-    unsafe { send("MPI_Rsend", Mode::Standard, given) }
+    unsafe { send("MPI_Rsend", SendMode::Standard, given) }
 }
 
 /// Starts a nonblocking send.
@@ -99,7 +101,7 @@ pub unsafe fn MPI_Rsend(
 #[inline(never)]
 unsafe fn start_send(
     function: &'static str,
-    mode: Mode,
+    mode: SendMode,
     given: CallArgs,
     request: *mut c_int,
 ) -> c_int {
@@ -136,7 +138,7 @@ pub unsafe fn MPI_Isend(
     unsafe {
         match fast_path::start_send("MPI_Isend", &given, request) {
             Some(code) => code,
-            None => start_send("MPI_Isend", Mode::Standard, given, request),
+            None => start_send("MPI_Isend", SendMode::Standard, given, request),
         }
     }
 }
@@ -152,7 +154,7 @@ pub unsafe fn MPI_Issend(
 ) -> c_int {
     let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
-    unsafe { start_send("MPI_Issend", Mode::Synchronous, given, request) }
+    unsafe { start_send("MPI_Issend", SendMode::Synchronous, given, request) }
 }
 
 // It may behave like a standard send (section 3.4).
@@ -167,7 +169,7 @@ pub unsafe fn MPI_Irsend(
 ) -> c_int {
     let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
-    unsafe { start_send("MPI_Irsend", Mode::Standard, given, request) }
+    unsafe { start_send("MPI_Irsend", SendMode::Standard, given, request) }
 }
 
 pub unsafe fn MPI_Recv(
@@ -261,7 +263,13 @@ fn sendrecv(
     match (send.dest, receive.source) {
         (PeerRank::ProcNull, PeerRank::ProcNull) => from_proc_null(status),
         (PeerRank::Rank(dest), PeerRank::ProcNull) => {
-            comm.send_span(function, send.data.span(), dest, send.tag, Mode::Standard)?;
+            comm.send_span(
+                function,
+                send.data.span(),
+                dest,
+                send.tag,
+                SendMode::Standard,
+            )?;
             from_proc_null(status)
         }
         (PeerRank::ProcNull, PeerRank::Rank(source)) => deliver(
@@ -362,7 +370,7 @@ pub unsafe fn MPI_Probe(source: c_int, tag: c_int, comm: c_int, status: *mut MPI
         match source {
             PeerRank::ProcNull => from_proc_null(status),
             PeerRank::Rank(source) => {
-                match comm.probe_span("MPI_Probe", source, tag, Blocking::Yes)? {
+                match comm.probe_span("MPI_Probe", source, tag, BlockingMode::Blocking)? {
                     Some(found) => deliver(Ok(found), status),
                     None => Ok(()),
                 }
@@ -387,7 +395,9 @@ pub unsafe fn MPI_Iprobe(
                 *flag = 1;
                 return from_proc_null(status);
             }
-            PeerRank::Rank(source) => comm.probe_span("MPI_Iprobe", source, tag, Blocking::No)?,
+            PeerRank::Rank(source) => {
+                comm.probe_span("MPI_Iprobe", source, tag, BlockingMode::Nonblocking)?
+            }
         };
         *flag = found.is_some().into();
         match found {

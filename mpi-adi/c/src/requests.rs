@@ -15,17 +15,19 @@ use super::args::{ReceiveArgs, SendArgs};
 use super::comm_objects::{self, ErrorTarget};
 use super::comm_table;
 use super::datatypes;
+use super::error_dispatch::code;
 use super::handles::{HandleKind, HandleTable};
 use super::hook::Hook;
-use super::error_dispatch::code;
 use super::types::MPI_Status;
 use super::types::constants::MPI_REQUEST_NULL;
 use midplane_device::envelope::Context;
-use midplane_device::interface::{Completion, Device, Release, RequestState, TestResult};
-use midplane_device::kernel::CallNote;
-use midplane_device::request::{Mode, Outcome, RequestId, Whole};
+use midplane_device::interface::{
+    Device, ReleaseTarget, RequestCompletion, RequestState, TestResult,
+};
+use midplane_device::kernel::CallInfo;
+use midplane_device::request::{PlainCompletion, RequestId, RequestOutcome, SendMode};
 use midplane_objects::comm::{Group, Status};
-use midplane_objects::error::{ErrorClass, Error, LimitedResource};
+use midplane_objects::error::{Error, ErrorClass, LimitedResource};
 use midplane_objects::process::Env;
 
 /// Request of a send to MPI_PROC_NULL, or of a buffered send: complete from the start.
@@ -242,7 +244,7 @@ pub(super) fn try_complete(
         };
     }
     if let Some(function) = function {
-        env.advance(CallNote::of(function), None);
+        env.advance(CallInfo::without_peer(function), None);
     }
     Ok(complete_here(named, handle))
 }
@@ -254,7 +256,10 @@ pub(super) fn complete_here(named: RequestKind, handle: &mut c_int) -> Option<Co
         RequestKind::Inactive | RequestKind::Live(_) => MPI_Status::EMPTY,
         RequestKind::Other(family) => {
             let mut ended = family.ended(*handle);
-            if let Some(ended) = ended.as_mut().filter(|ended| !ended.has_pending_callbacks()) {
+            if let Some(ended) = ended
+                .as_mut()
+                .filter(|ended| !ended.has_pending_callbacks())
+            {
                 ended.keep_error_target();
                 family.forget(*handle);
                 reset(handle);
@@ -267,15 +272,15 @@ pub(super) fn complete_here(named: RequestKind, handle: &mut c_int) -> Option<Co
 }
 
 /// Resets the handle of a completed and freed device request, and notifies the communicator.
-pub(super) fn completed_with(ended: &Completion, handle: &mut c_int) -> CompletedRequest {
+pub(super) fn completed_with(ended: &RequestCompletion, handle: &mut c_int) -> CompletedRequest {
     reset(handle);
     match ended {
-        Completion::Whole(whole) => {
+        RequestCompletion::Plain(whole) => {
             let status = whole_status(whole);
             comm_objects::request_completed(whole.context);
             with_status(status)
         }
-        Completion::Other(finished) => {
+        RequestCompletion::Other(finished) => {
             let mut completed = completed(finished.context, &finished.outcome);
             completed.keep_error_target();
             datatypes::release(finished.buffer);
@@ -287,7 +292,7 @@ pub(super) fn completed_with(ended: &Completion, handle: &mut c_int) -> Complete
 
 /// Returns the status of a request that completed without truncation.
 #[inline]
-pub(super) fn whole_status(whole: &Whole) -> MPI_Status {
+pub(super) fn whole_status(whole: &PlainCompletion) -> MPI_Status {
     let source = comm_table::source(whole.context, whole.peer).0;
     MPI_Status::from_result(&Ok(Status {
         source,
@@ -307,9 +312,9 @@ pub(super) fn give_up(env: &dyn Env, id: RequestId) -> bool {
     if buffer.is_typed() && state.outcome.is_none() {
         // The buffer's loan remains until the request is complete.
         datatypes::give_up(buffer, id);
-        env.release(id, Release::Handle);
+        env.release(id, ReleaseTarget::Handle);
     } else {
-        env.release(id, Release::Request);
+        env.release(id, ReleaseTarget::Request);
         datatypes::release(buffer);
     }
     comm_objects::request_completed(context);
@@ -330,7 +335,7 @@ pub(super) fn peek(
         let ended = state.outcome.as_ref();
         return Ok(ended.map(|outcome| completed(state.context, outcome)));
     }
-    env.advance(CallNote::of(function), None);
+    env.advance(CallInfo::without_peer(function), None);
     Ok(match named {
         RequestKind::Complete(status) => Some(with_status(status)),
         RequestKind::Inactive | RequestKind::Live(_) => Some(with_status(MPI_Status::EMPTY)),
@@ -345,7 +350,7 @@ pub(super) fn with_status(status: MPI_Status) -> CompletedRequest {
 
 /// Converts the outcome of a request in this context to a completion for the program.
 #[inline]
-fn completed(context: Context, outcome: &Outcome) -> CompletedRequest {
+fn completed(context: Context, outcome: &RequestOutcome) -> CompletedRequest {
     let mut completed = with_status(MPI_Status::NO_RECEIVE);
     if outcome.cancelled {
         completed.status.midplane_cancelled = 1;
@@ -362,7 +367,10 @@ fn completed(context: Context, outcome: &Outcome) -> CompletedRequest {
             tag,
             room: bytes,
         };
-        completed.rest = Some(CompletionData::Failed(comm_objects::error_target_in(context), error));
+        completed.rest = Some(CompletionData::Failed(
+            comm_objects::error_target_in(context),
+            error,
+        ));
     }
     completed
 }
@@ -377,7 +385,7 @@ const KIND: HandleKind = HandleKind {
 
 #[derive(Clone)]
 pub(super) enum PersistentCall {
-    Send(SendArgs, Mode),
+    Send(SendArgs, SendMode),
     Buffered(SendArgs),
     Receive(ReceiveArgs),
 }
@@ -414,7 +422,10 @@ pub(super) fn enter_persistent(object: PersistentRequest) -> Result<c_int, Error
 }
 
 /// Runs `f` on the persistent request with handle `handle`, if it is valid.
-pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut PersistentRequest) -> R) -> Option<R> {
+pub(super) fn with_object<R>(
+    handle: c_int,
+    f: impl FnOnce(&mut PersistentRequest) -> R,
+) -> Option<R> {
     TABLE.lock().get_mut(handle).map(f)
 }
 

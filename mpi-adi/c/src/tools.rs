@@ -28,11 +28,11 @@ use portable_atomic::AtomicU64;
 
 use super::binding::any_env;
 use super::types::constants::*;
-use midplane_device::interface::{Device, Measure};
-use midplane_device::kernel::Counted;
+use midplane_device::interface::{Device, MeasuredQuantity};
+use midplane_device::kernel::HostCounter;
 use midplane_device::matching::ENGINE_NAMES;
 use midplane_objects::process::Env;
-use midplane_objects::variables::{CONTROL, VariableCategory, LEVELS, ToolVariable};
+use midplane_objects::variables::{CONTROL, LEVELS, ToolVariable, VariableCategory};
 
 mod code {
     use core::ffi::c_int;
@@ -72,10 +72,10 @@ const NUMBER_BITS: u32 = 16;
 #[cfg(not(test))]
 unsafe extern "Rust" {
     /// Returns the description of the host's counter with this index, if it exists.
-    safe fn midplane_counter(index: usize) -> Option<Counted>;
+    safe fn midplane_counter(index: usize) -> Option<HostCounter>;
 }
 #[cfg(test)]
-fn midplane_counter(_: usize) -> Option<Counted> {
+fn midplane_counter(_: usize) -> Option<HostCounter> {
     None
 }
 
@@ -558,7 +558,7 @@ pub unsafe fn MPI_T_pvar_read(session: c_int, handle: c_int, buf: *mut c_void) -
     end(pvar_of(session, handle).and_then(|number| {
         let value = device()?.measure(match LEVELS.get(number) {
             Some(level) => level.measure,
-            None => Measure::Counter(number - LEVELS.len()),
+            None => MeasuredQuantity::Counter(number - LEVELS.len()),
         });
         // SAFETY: the standard's requirements on the arguments: a buffer for the variable's datatype.
         unsafe { put(buf.cast(), value as c_ulonglong) };

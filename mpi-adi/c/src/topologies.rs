@@ -16,9 +16,9 @@ use super::comm_objects::{enter, prepare};
 use super::comm_state;
 use super::error_dispatch::{on_any, on_comm, on_process};
 use super::types::constants::*;
-use midplane_objects::cart::{self, DIMENSIONS, CartGrid};
+use midplane_objects::cart::{self, CartGrid, DIMENSIONS};
 use midplane_objects::comm::Communicator;
-use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::error::{Error, ErrorClass};
 use midplane_objects::split::{CreatedComm, PrepareComm};
 use midplane_objects::topology::{self, Topology};
 

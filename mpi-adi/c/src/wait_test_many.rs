@@ -18,19 +18,19 @@ use super::args;
 use super::binding::env;
 use super::comm_objects::{self, ErrorTarget, release_error_target};
 use super::completion::{end_one, wait_one};
-use super::fast_path;
 use super::error_dispatch::{end, end_under};
+use super::fast_path;
 use super::requests::{
-    CompletedRequest, RequestKind, CompletionData, SEND_COMPLETE, finish_if_pending, named, try_complete, whole_status,
-    with_status,
+    CompletedRequest, CompletionData, RequestKind, SEND_COMPLETE, finish_if_pending, named,
+    try_complete, whole_status, with_status,
 };
 use super::types::MPI_Status;
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED};
 use midplane_device::interface::{CompletionSet, Device};
-use midplane_device::kernel::CallNote;
-use midplane_device::request::{RequestId, Whole};
+use midplane_device::kernel::CallInfo;
+use midplane_device::request::{PlainCompletion, RequestId};
 use midplane_objects::call::{SLICE_REQUESTS, block_on};
-use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::error::{Error, ErrorClass};
 use midplane_objects::process::Env;
 
 /// Result of a call that completes several requests.
@@ -45,7 +45,13 @@ struct ManyOutcome {
 impl ManyOutcome {
     /// Adds the request whose status has index `at`. The statuses before it, and up to `given`, are already set or set
     /// later. MPI_ERROR is set in all of them or in none (section 3.2.5).
-    fn add(&mut self, completed: &CompletedRequest, statuses: &mut StatusArray<'_>, at: usize, given: usize) {
+    fn add(
+        &mut self,
+        completed: &CompletedRequest,
+        statuses: &mut StatusArray<'_>,
+        at: usize,
+        given: usize,
+    ) {
         if let Some(statuses) = statuses {
             let has_failed = matches!(completed.rest, Some(CompletionData::Failed(..)));
             if has_failed && self.failed == 0 {
@@ -170,7 +176,7 @@ unsafe fn wait_for_messages(
 
 // Not inlined, so that programs that ignore statuses save no registers for it.
 #[inline(never)]
-fn tell(whole: Option<Whole>, status: &mut MPI_Status) {
+fn tell(whole: Option<PlainCompletion>, status: &mut MPI_Status) {
     status.complete(whole.map_or(MPI_Status::NO_RECEIVE, |whole| whole_status(&whole)));
 }
 
@@ -274,7 +280,7 @@ impl GroupState {
 /// Runs a progress step in a call of `function`, before each [`SLICE_REQUESTS`] of an array.
 fn poll_at(env: &dyn Env, function: &'static str, first: usize) {
     if first.is_multiple_of(SLICE_REQUESTS) {
-        env.advance(CallNote::of(function), None);
+        env.advance(CallInfo::without_peer(function), None);
     }
 }
 
@@ -378,7 +384,7 @@ fn any(
 
 fn wait_any(env: &dyn Env, requests: &mut [c_int]) -> Result<AnyResult, Error> {
     let name = "MPI_Waitany";
-    block_on(env, CallNote::of(name), || {
+    block_on(env, CallInfo::without_peer(name), || {
         any(env, name, requests).transpose()
     })
 }
@@ -548,7 +554,7 @@ pub unsafe fn MPI_Waitsome(
 ) -> c_int {
     let run = |env: &dyn Env, requests: &mut [c_int], some: &mut CompleteSome<'_>| {
         let name = "MPI_Waitsome";
-        block_on(env, CallNote::of(name), || {
+        block_on(env, CallInfo::without_peer(name), || {
             some.try_all(env, name, requests).transpose()
         })
     };
@@ -596,8 +602,8 @@ pub unsafe fn MPI_Testsome(
 mod tests {
     use super::super::requests::{SEND_COMPLETE, handle_of};
     use super::*;
-    use midplane_device::envelope::{Pattern, Rank};
-    use midplane_device::interface::{Incoming, RequestMemory};
+    use midplane_device::envelope::{MatchPattern, Rank};
+    use midplane_device::interface::{IncomingMessage, RequestMemory};
     use midplane_device::memory::Span;
     use midplane_objects::fake::FakeEnv;
 
@@ -606,8 +612,8 @@ mod tests {
 
     /// Returns the handle of a receive that no message matches.
     fn receive(env: &FakeEnv) -> c_int {
-        let incoming = Incoming {
-            pattern: Pattern::new(Some(Rank::new(0)), Some(0), 0),
+        let incoming = IncomingMessage {
+            pattern: MatchPattern::new(Some(Rank::new(0)), Some(0), 0),
             span: Span::EMPTY,
         };
         let id = env.start_receive("a test", &incoming, RequestMemory::Shared);

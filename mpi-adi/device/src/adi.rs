@@ -6,22 +6,24 @@ use core::hash::{Hash, Hasher};
 
 use net_torus::coord::{Coord, Shape};
 
-use crate::barrier::part::Part as BarrierPart;
-use crate::config::{Config, FIRST_CONTEXTS, GREATEST_EAGER_LIMIT, Memory};
+use crate::barrier::engine::BarrierEngine as BarrierPart;
+use crate::config::{DeviceConfig, DeviceMemory, FIRST_CONTEXTS, MAX_EAGER_LIMIT};
 use crate::envelope::{Context, Rank};
-use crate::matching::{Engine, Matching, Measures};
+use crate::extensions::{ActiveExtensions, CancelEvent};
+use crate::ids::{MAX_SLOTS, RequestId, SequenceNumber, Slot};
+use crate::matching::{Matching, MatchingStats, SelectedEngine};
 use crate::memory::region::Region;
-use crate::memory::{UserMemory, boxed_with};
-use crate::names::{MAX_SLOTS, RequestId, Serial, Slot};
-use crate::parts::{CancelEvent, Parts};
-use crate::peers::{Ages, Peers};
-use crate::protocol::{Rules, Sound};
+use crate::memory::{UserMemory, try_boxed_with};
+use crate::peers::{PeerAges, PeerTable};
+use crate::protocol::{AllRules, ProtocolRules};
 use crate::recv::Receiver;
-use crate::request::{Concluded, KEPT_SLOTS, Outcome, RequestPool, Whole};
+use crate::request::{
+    CompletedRequest, PlainCompletion, RESERVED_SLOTS, RequestOutcome, RequestPool,
+};
 use crate::rma::OneSided;
-use crate::rma::epochs::Watch;
+use crate::rma::epochs::WindowEvent;
 use crate::send::Sender;
-use crate::stats::{Count, Stats};
+use crate::stats::{Count, DeviceStats};
 
 /// Progress hook: work of a layer above that advances when messages have moved, such as nonblocking collectives. Each
 /// call that waits or polls runs it after a progress step.
@@ -55,7 +57,7 @@ pub enum HookResult {
 
 /// Identity of this process.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Identity {
+pub(super) struct NodeIdentity {
     pub shape: Shape,
     pub here: Coord,
     pub rank: Rank,
@@ -66,34 +68,34 @@ pub(super) struct Identity {
 // Small parts come first: short instructions of a microcontroller reach only small offsets.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub struct Adi<R = Sound> {
-    pub(super) identity: Identity,
-    pub(super) extras: Extras<R>,
+pub struct Adi<R = AllRules> {
+    pub(super) identity: NodeIdentity,
+    pub(super) extensions: ExtensionState<R>,
     pub(super) receiver: Receiver,
     pub(super) requests: RequestPool,
-    pub(super) peers: Peers,
+    pub(super) peers: PeerTable,
     pub(super) region: Region,
     pub(super) barrier: BarrierPart,
-    pub(super) matching: Engine,
-    pub(super) stats: Stats,
+    pub(super) matching: SelectedEngine,
+    pub(super) stats: DeviceStats,
     pub(super) sender: Sender,
     pub(super) rules: R,
 }
 
 /// Extensions, linked on first use: programs that do not use them pay neither code size nor run time.
 #[derive(Clone, Debug)]
-pub(super) struct Extras<R> {
+pub(super) struct ExtensionState<R> {
     /// `None` until a layer above has installed one.
     hook: Option<ProgressHook>,
-    pub parts: Parts<Adi<R>>,
-    events: Events,
+    pub active: ActiveExtensions<Adi<R>>,
+    events: EventCount,
     /// `None` until the first window.
     pub one_sided: Option<Box<OneSided>>,
 }
 
 /// Count of changes by progress steps and the hook, for [`Device::advance`](crate::interface::Device::advance).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Events(usize);
+pub struct EventCount(usize);
 
 /// Hashes all state that determines the device's behaviour, so that a model checker recognizes a visited state. Omits
 /// the identity, the statistics, the outcomes of completed requests and the handles of sends.
@@ -112,11 +114,11 @@ impl<R> Hash for Adi<R> {
             self.requests.send(stream.slot).hash(bcopies, state);
             stream.transfer.offset.hash(state);
         }
-        self.receiver.coming.hash(state);
+        self.receiver.eager.hash(state);
         self.sender.bcopies.hash(state);
-        self.receiver.deferred.hash(state);
+        self.receiver.delayed_acks.hash(state);
         self.requests
-            .hash_order(self.receiver.cts_due.head(), state);
+            .hash_order(self.receiver.pending_cts.head(), state);
         self.receiver.cancelled.hash(state);
         self.receiver.probes.hash(state);
         self.receiver.fetching.is_some().hash(state);
@@ -128,90 +130,90 @@ impl<R> Hash for Adi<R> {
 impl Adi {
     /// Creates the device of process `config.rank` over `memory`, with the memory's matching engine. Returns `None`
     /// when the rank does not exist or the memory was allocated for another machine shape.
-    pub fn new(config: Config, memory: Memory) -> Option<Adi> {
-        Adi::with_rules(config, memory, Sound)
+    pub fn new(config: DeviceConfig, memory: DeviceMemory) -> Option<Adi> {
+        Adi::with_rules(config, memory, AllRules)
     }
 
     /// Creates the device in the heap, for a small stack. Returns `None` also when the heap is full.
-    pub fn boxed(config: Config, memory: Memory) -> Option<Box<Adi>> {
-        let here = Self::place_of(&config, &memory)?;
-        let mut adi = Self::idle_boxed(config, here, memory)?;
-        adi.begin();
+    pub fn new_boxed(config: DeviceConfig, memory: DeviceMemory) -> Option<Box<Adi>> {
+        let here = Self::coord_of(&config, &memory)?;
+        let mut adi = Self::new_idle_boxed(config, here, memory)?;
+        adi.initialize();
         Some(adi)
     }
 
     // Not inlined, so that its stack frame is released before `begin` runs.
     #[inline(never)]
-    fn idle_boxed(config: Config, here: Coord, memory: Memory) -> Option<Box<Adi>> {
-        boxed_with(|| Self::idle_here(config, here, memory, Sound))
+    fn new_idle_boxed(config: DeviceConfig, here: Coord, memory: DeviceMemory) -> Option<Box<Adi>> {
+        try_boxed_with(|| Self::new_idle_inline(config, here, memory, AllRules))
     }
 }
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Creates a device that enforces only these protocol rules, for a model checker.
-    pub fn with_rules(config: Config, memory: Memory, rules: R) -> Option<Adi<R>> {
-        let here = Self::place_of(&config, &memory)?;
-        let mut adi = Self::idle(config, here, memory, rules);
-        adi.begin();
+    pub fn with_rules(config: DeviceConfig, memory: DeviceMemory, rules: R) -> Option<Adi<R>> {
+        let here = Self::coord_of(&config, &memory)?;
+        let mut adi = Self::new_idle(config, here, memory, rules);
+        adi.initialize();
         Some(adi)
     }
 
-    fn place_of(config: &Config, memory: &Memory) -> Option<Coord> {
+    fn coord_of(config: &DeviceConfig, memory: &DeviceMemory) -> Option<Coord> {
         let here = config.shape.coord(config.rank.index())?;
         let fits = memory.peers.size() == config.shape.nodes() as usize
-            && memory.values.fit(&config.shape);
+            && memory.values.fits(&config.shape);
         fits.then_some(here)
     }
 
     // Not inlined, so that the value is constructed in the caller's slot without intermediate copies.
     #[inline(never)]
-    fn idle(config: Config, here: Coord, memory: Memory, rules: R) -> Self {
-        Self::idle_here(config, here, memory, rules)
+    fn new_idle(config: DeviceConfig, here: Coord, memory: DeviceMemory, rules: R) -> Self {
+        Self::new_idle_inline(config, here, memory, rules)
     }
 
     #[inline(always)]
-    fn idle_here(config: Config, here: Coord, memory: Memory, rules: R) -> Self {
+    fn new_idle_inline(config: DeviceConfig, here: Coord, memory: DeviceMemory, rules: R) -> Self {
         Adi {
-            identity: Identity {
+            identity: NodeIdentity {
                 shape: config.shape,
                 here,
                 rank: config.rank,
             },
             requests: RequestPool::new(config.request_slots.min(MAX_SLOTS)),
             matching: memory.engine,
-            region: Region::new(memory.reserve),
+            region: Region::new(memory.initial_region),
             peers: memory.peers,
             sender: Sender::new(),
             receiver: Receiver::new(),
             barrier: BarrierPart::new(&config.shape, here, memory.values),
-            extras: Extras {
+            extensions: ExtensionState {
                 hook: None,
-                parts: Parts::new(),
-                events: Events(0),
+                active: ActiveExtensions::new(),
+                events: EventCount(0),
                 one_sided: None,
             },
-            stats: Stats::default(),
+            stats: DeviceStats::default(),
             rules,
         }
     }
 
-    fn begin(&mut self) {
-        self.requests.narrow_names(self.rules.name_bits());
-        self.sender.bcopies.narrow_names(self.rules.name_bits());
-        self.region.narrow_names(self.rules.name_bits());
+    fn initialize(&mut self) {
+        self.requests.narrow_ids(self.rules.id_bits());
+        self.sender.bcopies.narrow_ids(self.rules.id_bits());
+        self.region.narrow_ids(self.rules.id_bits());
         // Reserves memory for blocking calls. Without it they fail earlier; no other effect.
-        let _ = self.requests.grow(KEPT_SLOTS);
-        let _ = self.sender.pending.reserve(KEPT_SLOTS as usize);
+        let _ = self.requests.grow(RESERVED_SLOTS);
+        let _ = self.sender.pending.reserve(RESERVED_SLOTS as usize);
         let _ = self.receiver.probes.reserve();
         for context in FIRST_CONTEXTS {
             self.open_context(context);
         }
     }
 
-    /// Sets the eager limit in bytes, at most [`GREATEST_EAGER_LIMIT`]. A message that fits into an RTS
+    /// Sets the eager limit in bytes, at most [`MAX_EAGER_LIMIT`]. A message that fits into an RTS
     /// ([`INLINE_BYTES`](crate::wire::INLINE_BYTES)) always travels inside it.
     pub fn set_eager_limit(&mut self, bytes: usize) {
-        self.sender.eager_limit = bytes.min(GREATEST_EAGER_LIMIT);
+        self.sender.eager_limit = bytes.min(MAX_EAGER_LIMIT);
     }
 
     /// Returns the maximum size in bytes of an eager message.
@@ -231,14 +233,14 @@ impl<R: Rules> Adi<R> {
 
     /// Returns the ages of `peer`, for a model checker, which knows that only their differences matter.
     #[doc(hidden)]
-    pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
+    pub fn ages_mut(&mut self, peer: Rank) -> &mut PeerAges {
         self.peers.ages_mut(peer)
     }
 
     /// Resets the count of receives to 0 when no receive is posted, and returns the difference. For a model checker,
     /// which knows that only the order of receives and horizons (cut-off sequence numbers) matters.
     #[doc(hidden)]
-    pub fn turn_back_posts(&mut self) -> Serial {
+    pub fn reset_posts(&mut self) -> SequenceNumber {
         if self.requests.has_any_posted() {
             0
         } else {
@@ -248,17 +250,17 @@ impl<R: Rules> Adi<R> {
 
     /// Reduces the horizons received in restarts by `by`, to no less than 0. For a model checker.
     #[doc(hidden)]
-    pub fn turn_back_horizons(&mut self, by: Serial) {
-        self.sender.pending.turn_back_horizons(by);
+    pub fn reduce_horizons(&mut self, by: SequenceNumber) {
+        self.sender.pending.reduce_horizons(by);
     }
 
     /// Allocates the heap memory that packet handlers may need, since handlers never allocate
     /// ([`peers`](crate::peers)). Calls of the program use it before each progress step. Also releases packets held for
     /// coalescing; the step transmits them.
     #[inline]
-    pub fn fill_stock(&mut self) {
-        self.peers.fill_stock();
-        self.extras.parts.release();
+    pub fn preallocate_pages(&mut self) {
+        self.peers.preallocate_pages();
+        self.extensions.active.release();
     }
 
     /// Returns the current size of the peer table in bytes.
@@ -269,45 +271,45 @@ impl<R: Rules> Adi<R> {
     /// Records `events` changes by a progress step or the hook.
     #[inline]
     pub(crate) fn count_events(&mut self, events: usize) {
-        self.extras.events.0 = self.extras.events.0.wrapping_add(events);
+        self.extensions.events.0 = self.extensions.events.0.wrapping_add(events);
     }
 
     /// Returns the count of events.
     #[inline]
-    pub(crate) fn events(&self) -> Events {
-        self.extras.events
+    pub(crate) fn events(&self) -> EventCount {
+        self.extensions.events
     }
 
     /// Installs this progress hook in place of the previous one.
     pub fn set_hook(&mut self, hook: ProgressHook) {
-        self.extras.hook = Some(hook);
+        self.extensions.hook = Some(hook);
     }
 
     /// Returns the hook that is ready to run outside of the device; `None` when none is ready.
     #[inline]
     pub fn ready_hook(&self) -> Option<fn()> {
-        let hook = self.extras.hook.as_ref()?;
+        let hook = self.extensions.hook.as_ref()?;
         (hook.is_ready)(&self.requests).then_some(hook.run)
     }
 
     /// Returns the hook that also runs while the program computes.
     #[inline]
     pub fn interrupt_hook(&self) -> Option<InterruptHook> {
-        self.extras.hook.as_ref()?.run_in_interrupt
+        self.extensions.hook.as_ref()?.run_in_interrupt
     }
 
     /// Returns whether peers can make progress with this process while it computes: a live request, an unacknowledged
     /// bcopy (buffered copy), or a window exists.
-    pub fn is_under_way(&self) -> bool {
+    pub fn has_async_work(&self) -> bool {
         self.requests.live() > 0
             || !self.sender.bcopies.is_empty()
-            || self.extras.one_sided.is_some()
+            || self.extensions.one_sided.is_some()
     }
 
     /// Returns whether the condition that `watch` describes in `window` is met.
-    pub fn is_over(&self, window: Context, watch: Watch) -> bool {
-        let all = self.extras.one_sided.as_deref();
-        all.is_none_or(|all| all.is_over(window, watch))
+    pub fn has_occurred(&self, window: Context, watch: WindowEvent) -> bool {
+        let all = self.extensions.one_sided.as_deref();
+        all.is_none_or(|all| all.has_occurred(window, watch))
     }
 
     #[inline]
@@ -333,12 +335,12 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Returns this node's coordinates.
-    pub fn here(&self) -> Coord {
+    pub fn own_coord(&self) -> Coord {
         self.identity.here
     }
 
     /// Returns the device's statistics.
-    pub fn stats(&self) -> &Stats {
+    pub fn stats(&self) -> &DeviceStats {
         &self.stats
     }
 
@@ -349,10 +351,10 @@ impl<R: Rules> Adi<R> {
 
     /// Returns the number of queue and table entries visited in sequential searches. It measures the work beyond that
     /// for messages and packets.
-    pub fn searched(&self) -> Count {
+    pub fn search_steps(&self) -> Count {
         self.matching.measures().traversals
             + self.sender.pending.steps()
-            + self.peers.steps() as Count
+            + self.peers.search_steps() as Count
             + self.stats.named
     }
 
@@ -368,7 +370,7 @@ impl<R: Rules> Adi<R> {
 
     /// Returns fill levels of the matching queues, and the cost of searching them.
     #[cfg_attr(feature = "micro", inline(never))]
-    pub fn matching(&self) -> Measures {
+    pub fn matching(&self) -> MatchingStats {
         self.matching.measures()
     }
 
@@ -405,49 +407,49 @@ impl<R: Rules> Adi<R> {
     /// Returns whether no process waits for this one any more. Valid once all processes have reached MPI_Finalize: a
     /// message that is rejected then has no receive, and never gets one. A program with such messages is erroneous
     /// (MPI-3.1 section 8.7). It terminates where there is memory for them, so it also terminates where there is none.
-    pub fn may_leave(&self) -> bool {
+    pub fn may_exit(&self) -> bool {
         self.has_only_pending()
             && self.sender.bcopies.all_queued()
-            && self.sender.pending.all_refused()
+            && self.sender.pending.are_all_rejected()
     }
 
     /// Returns whether this process has nothing left to send, except messages that wait to be recorded or matched.
     fn has_only_pending(&self) -> bool {
         self.sender.transfers.is_empty()
             && self.sender.stream.is_none()
-            && self.receiver.cts_due.is_empty()
-            && self.receiver.deferred.is_empty()
-            && self.peers.owed() == 0
-            && self.extras.parts.are_idle()
+            && self.receiver.pending_cts.is_empty()
+            && self.receiver.delayed_acks.is_empty()
+            && self.peers.pending_count() == 0
+            && self.extensions.active.is_idle()
     }
 
     /// Frees the request if it has completed, and returns its outcome; `None` while it has not completed.
     ///
     /// # Panics
-    /// When `id` identifies no request: the bindings check that first ([`Adi::knows`]).
-    pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
-        self.requests.conclude(id)
+    /// When `id` identifies no request: the bindings check that first ([`Adi::has_request`]).
+    pub fn test(&mut self, id: RequestId) -> Option<RequestOutcome> {
+        self.requests.take_completed(id)
     }
 
     /// Frees the request if it has completed, and returns its outcome with all details. Returns `Some(None)` while it
     /// has not completed, and `None` when `id` identifies no request.
     #[inline]
-    pub fn conclude(&mut self, id: RequestId) -> Option<Option<Concluded>> {
-        self.requests.conclude_named(id)
+    pub fn take_completed(&mut self, id: RequestId) -> Option<Option<CompletedRequest>> {
+        self.requests.take_completed_by_id(id)
     }
 
     /// Frees a request that has completed with an untruncated message into or out of a plain buffer. Returns `None`,
     /// and changes nothing, in all other cases.
     #[inline]
-    pub fn conclude_whole(&mut self, id: RequestId) -> Option<Whole> {
-        self.requests.conclude_whole(id)
+    pub fn take_plain_completed(&mut self, id: RequestId) -> Option<PlainCompletion> {
+        self.requests.take_plain_completed(id)
     }
 
     /// Returns the outcome of a completed request without freeing it.
     ///
     /// # Panics
     /// See [`Adi::test`].
-    pub fn peek(&self, id: RequestId) -> Option<Outcome> {
+    pub fn completed_outcome(&self, id: RequestId) -> Option<RequestOutcome> {
         self.requests.outcome(id)
     }
 
@@ -456,7 +458,7 @@ impl<R: Rules> Adi<R> {
     /// # Panics
     /// See [`Adi::test`].
     #[inline]
-    pub fn peek_in_context(&self, id: RequestId) -> Option<(Context, Outcome)> {
+    pub fn outcome_in_context(&self, id: RequestId) -> Option<(Context, RequestOutcome)> {
         self.requests.outcome_in_context(id)
     }
 
@@ -468,14 +470,14 @@ impl<R: Rules> Adi<R> {
     /// Frees the request, now or on completion, because the program gives it up. Ignores an unknown request.
     #[inline]
     pub fn forget(&mut self, id: RequestId) {
-        self.end_cancel(id);
+        self.finish_cancel(id);
         self.requests.forget(id);
     }
 
     /// Completes, as cancelled, a cancelled receive that waits for replies: the program ignores later messages.
     #[inline]
-    pub fn end_cancel(&mut self, id: RequestId) {
-        if let Some(end_cancelled) = self.extras.parts.end_cancelled() {
+    pub fn finish_cancel(&mut self, id: RequestId) {
+        if let Some(end_cancelled) = self.extensions.active.end_cancelled() {
             end_cancelled(self, CancelEvent::GivenUp(id));
         }
     }
@@ -487,7 +489,7 @@ impl<R: Rules> Adi<R> {
 
     /// Returns whether the request exists.
     #[inline]
-    pub fn knows(&self, id: RequestId) -> bool {
+    pub fn has_request(&self, id: RequestId) -> bool {
         self.requests.is_done(id).is_some()
     }
 

@@ -6,62 +6,65 @@
 #![forbid(unsafe_code)]
 
 use msg_layer::header::Header;
-use msg_layer::{Answer, Arrival, Class, Context, Handlers, Malformed, Port, Stats, tx};
+use msg_layer::{
+    HandlerTable, LayerContext, LayerStats, MalformedPacket, Port, ReceivedPacket, ReplyPacket,
+    TrafficClass, tx,
+};
 use net_torus::coord::{Coord, Shape};
 
 use crate::config::STEP_PACKETS;
-use crate::envelope::{Pattern, Rank};
+use crate::envelope::{MatchPattern, Rank};
+use crate::ids::Slot;
 use crate::list::List;
-use crate::matching::{Lists, Matching};
+use crate::matching::{ListEngine, Matching};
 use crate::memory::{Span, UserMemory};
-use crate::names::Slot;
 use crate::request::{
-    Data, Full, Matched, Outcome, Posted, Receive, ReceiveState, Request, RequestId, RequestPool,
-    SendState,
+    MatchedMessage, PoolFull, PostedReceive, ReceiveRequest, ReceiveState, Request, RequestId,
+    RequestOutcome, RequestPool, SendData, SendState,
 };
 use crate::send::SendTo;
 use crate::wire::{self, INLINE_BYTES, Rts};
 
 /// A device without the protocol.
 #[derive(Debug)]
-pub struct Bare {
+pub struct BareDevice {
     shape: Shape,
     here: Coord,
     requests: RequestPool,
-    matching: Lists,
+    matching: ListEngine,
     unsent: List<Slot>,
     lost: u64,
-    layer: Stats,
+    layer: LayerStats,
 }
 
-struct Handling<'a, M: ?Sized> {
-    bare: &'a mut Bare,
+struct HandlerContext<'a, M: ?Sized> {
+    bare: &'a mut BareDevice,
     memory: &'a mut M,
 }
 
-impl<M: UserMemory + ?Sized> Handling<'_, M> {
-    const HANDLERS: Handlers<Self> = Handlers::new().request::<{ wire::RTS }>(on_rts::<M>);
+impl<M: UserMemory + ?Sized> HandlerContext<'_, M> {
+    const HANDLERS: HandlerTable<Self> = HandlerTable::new().request::<{ wire::RTS }>(on_rts::<M>);
 }
 
-impl<M: ?Sized> Context for Handling<'_, M> {
+impl<M: ?Sized> LayerContext for HandlerContext<'_, M> {
     #[inline]
-    fn stats(&mut self) -> &mut Stats {
+    fn stats(&mut self) -> &mut LayerStats {
         &mut self.bare.layer
     }
 }
 
-impl Bare {
+impl BareDevice {
     /// Creates the device of the process at `here`; returns `None` when the coordinates do not exist.
-    pub fn new(shape: Shape, here: Coord) -> Option<Bare> {
+    pub fn new(shape: Shape, here: Coord) -> Option<BareDevice> {
         shape.rank(here)?;
-        Some(Bare {
+        Some(BareDevice {
             shape,
             here,
             requests: RequestPool::new(crate::request::MAX_SLOTS),
-            matching: Lists::default(),
+            matching: ListEngine::default(),
             unsent: List::default(),
             lost: 0,
-            layer: Stats::default(),
+            layer: LayerStats::default(),
         })
     }
 
@@ -74,7 +77,7 @@ impl Bare {
     ///
     /// # Panics
     /// When the message is longer than [`INLINE_BYTES`].
-    pub fn isend(&mut self, to: SendTo, span: Span) -> Result<RequestId, Full> {
+    pub fn isend(&mut self, to: SendTo, span: Span) -> Result<RequestId, PoolFull> {
         assert!(span.len() <= INLINE_BYTES && to.dest.index() < self.shape.nodes() && to.tag >= 0);
         self.requests.grow(1)?;
         let send = to.send(span, span.len() as u32, SendState::Bcopy);
@@ -84,16 +87,16 @@ impl Bare {
     }
 
     /// Starts a receive from one source with one tag; see [`crate::Adi::irecv`].
-    pub fn irecv(&mut self, source: Rank, tag: i32, span: Span) -> Result<RequestId, Full> {
+    pub fn irecv(&mut self, source: Rank, tag: i32, span: Span) -> Result<RequestId, PoolFull> {
         self.requests.grow(1)?;
-        let pattern = Pattern::new(Some(source), Some(tag), 0);
-        let posted = Posted {
+        let pattern = MatchPattern::new(Some(source), Some(tag), 0);
+        let posted = PostedReceive {
             pattern,
             serial: 0,
-            to_name: false,
+            needs_listing: false,
         };
         let state = ReceiveState::Posted(posted);
-        let receive = Receive { span, state };
+        let receive = ReceiveRequest { span, state };
         let id = self.requests.insert(Request::Receive(receive))?;
         self.matching.post(&mut self.requests, id.slot());
         Ok(id)
@@ -103,8 +106,8 @@ impl Bare {
     ///
     /// # Panics
     /// When `id` identifies no request.
-    pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
-        self.requests.conclude(id)
+    pub fn test(&mut self, id: RequestId) -> Option<RequestOutcome> {
+        self.requests.take_completed(id)
     }
 
     /// Performs one bounded progress step, and returns whether anything was done.
@@ -114,13 +117,18 @@ impl Bare {
         memory: &mut M,
     ) -> bool {
         let here = self.here;
-        let mut context = Handling { bare: self, memory };
-        let taken =
-            msg_layer::progress(port, here, &Handling::HANDLERS, &mut context, STEP_PACKETS);
+        let mut context = HandlerContext { bare: self, memory };
+        let taken = msg_layer::progress(
+            port,
+            here,
+            &HandlerContext::HANDLERS,
+            &mut context,
+            STEP_PACKETS,
+        );
         let mut sent = 0;
         while sent < STEP_PACKETS
             && let Some(slot) = self.unsent.head()
-            && port.can_inject(Class::Normal)
+            && port.can_inject(TrafficClass::Normal)
         {
             self.send(port, memory, slot);
             self.unsent.remove(&mut self.requests, slot);
@@ -133,7 +141,7 @@ impl Bare {
 
     fn send<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M, slot: Slot) {
         let send = self.requests.send(slot);
-        let Data::User(span) = send.data else {
+        let SendData::User(span) = send.data else {
             unreachable!("nothing is copied here")
         };
         let rts = Rts {
@@ -156,7 +164,7 @@ impl Bare {
             .coord(send.dest.index())
             .expect("a rank of this job");
         let bytes = rts.bytes() + span.len();
-        let sent = tx::short(port, Class::Normal, dest, header, bytes, |out| {
+        let sent = tx::send_short(port, TrafficClass::Normal, dest, header, bytes, |out| {
             memory.read(span, 0, rts.emit(out));
         });
         assert!(sent, "room was there");
@@ -164,20 +172,20 @@ impl Bare {
 }
 
 fn on_rts<M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, M>,
-    arrival: &Arrival<'_>,
-) -> Result<Option<Answer>, Malformed> {
+    on: &mut HandlerContext<'_, M>,
+    arrival: &ReceivedPacket<'_>,
+) -> Result<Option<ReplyPacket>, MalformedPacket> {
     let bare = &mut *on.bare;
     let source = Rank::new(arrival.rank);
-    let (rts, data) = Rts::parse(arrival.bytes).ok_or(Malformed)?;
+    let (rts, data) = Rts::parse(arrival.bytes).ok_or(MalformedPacket)?;
     let envelope = rts.envelope(source);
-    let Some(slot) = bare.matching.arrive(&mut bare.requests, &envelope) else {
+    let Some(slot) = bare.matching.match_incoming(&mut bare.requests, &envelope) else {
         bare.lost += 1;
         return Ok(None);
     };
     bare.matching.unpost(&mut bare.requests, slot);
     let span = bare.requests.span(slot);
-    let matched = Matched {
+    let matched = MatchedMessage {
         envelope,
         length: rts.length,
     };

@@ -54,14 +54,14 @@ pub struct Envelope {
 impl Envelope {
     /// Returns the pattern that matches only this envelope.
     #[inline]
-    pub const fn pattern(&self) -> Pattern {
-        Pattern::new(Some(self.source), Some(self.tag), self.context)
+    pub const fn pattern(&self) -> MatchPattern {
+        MatchPattern::new(Some(self.source), Some(self.tag), self.context)
     }
 }
 
 /// Pattern of a receive or a probe; `None` is the wildcard (MPI_ANY_SOURCE, MPI_ANY_TAG).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Pattern {
+pub struct MatchPattern {
     source: Option<Rank>,
     /// [`ANY_TAG`] or a message's tag; half the size of an `Option`.
     tag: Tag,
@@ -72,9 +72,9 @@ pub struct Pattern {
 const ANY_TAG: Tag = -1;
 
 // Every posted receive contains a pattern, and engines compare them.
-const _: () = assert!(size_of::<Pattern>() == 12);
+const _: () = assert!(size_of::<MatchPattern>() == 12);
 
-impl Pattern {
+impl MatchPattern {
     /// Creates a pattern for this sender, this tag and this context, which has no wildcard.
     ///
     /// # Panics
@@ -88,17 +88,17 @@ impl Pattern {
             }
             None => ANY_TAG,
         };
-        Pattern {
+        MatchPattern {
             source,
             tag,
             context,
         }
     }
 
-    /// Creates the pattern from the result of [`Pattern::parts`].
+    /// Creates the pattern from the result of [`MatchPattern::parts`].
     #[inline]
     pub(crate) const fn from_parts(source: Option<Rank>, tag: Tag, context: Context) -> Self {
-        Pattern {
+        MatchPattern {
             source,
             tag,
             context,
@@ -148,7 +148,7 @@ impl Pattern {
     }
 
     /// Returns whether the pattern matches every envelope that `narrower` matches.
-    pub fn covers(&self, narrower: &Pattern) -> bool {
+    pub fn covers(&self, narrower: &MatchPattern) -> bool {
         self.context == narrower.context
             && (self.source.is_none() || self.source == narrower.source)
             && (self.tag == ANY_TAG || self.tag == narrower.tag)
@@ -156,7 +156,7 @@ impl Pattern {
 }
 
 /// Formats the wildcards as `None`.
-impl fmt::Debug for Pattern {
+impl fmt::Debug for MatchPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pattern")
             .field("source", &self.source())
@@ -177,7 +177,7 @@ mod tests {
             values.into_iter().flat_map(move |source| {
                 values.into_iter().flat_map(move |tag| {
                     let tag = tag.map(|tag| tag as Tag);
-                    [0, 1].map(|context| Pattern::new(source.map(Rank::new), tag, context))
+                    [0, 1].map(|context| MatchPattern::new(source.map(Rank::new), tag, context))
                 })
             })
         };
@@ -204,19 +204,19 @@ mod tests {
     fn a_pattern_says_what_it_was_made_of() {
         for source in [None, Some(Rank::new(0)), Some(Rank::new(u32::MAX - 1))] {
             for tag in [None, Some(0), Some(Tag::MAX)] {
-                let pattern = Pattern::new(source, tag, 7);
+                let pattern = MatchPattern::new(source, tag, 7);
                 assert_eq!((pattern.source(), pattern.tag()), (source, tag));
                 assert_eq!(pattern.context(), 7);
             }
         }
-        let shown = format!("{:?}", Pattern::new(Some(Rank::new(3)), None, 2));
+        let shown = format!("{:?}", MatchPattern::new(Some(Rank::new(3)), None, 2));
         assert_eq!(shown, "Pattern { source: Some(3), tag: None, context: 2 }");
     }
 
     #[test]
     #[should_panic = "not negative"]
     fn a_negative_tag_does_not_become_the_wildcard() {
-        Pattern::new(None, Some(ANY_TAG), 0);
+        MatchPattern::new(None, Some(ANY_TAG), 0);
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! ```text
 //!   send_fast -------+-- to another process, short: buffered copy (bcopy) -----------> Complete
 //!                    +-- self-send, its receive is posted: from buffer to buffer ----> Complete
-//!                    +-- self-send, other: general self-send (send/oneself) ---------> Complete, Started
-//!                    +-- else -------------------------------------------------------> Not: nothing has changed
+//!                    +-- self-send, other: general self-send (send/self_send) -------> Complete, Started
+//!                    +-- else -------------------------------------------------------> Unavailable: nothing has changed
 //!   receive_fast ----+-- the first match is recorded with all data: frees record ----> Complete, without a request
 //!                    +-- else: general receive --------------------------------------> Started
 //! ```
@@ -14,20 +14,20 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::config::NoMemory;
-use crate::envelope::Pattern;
+use crate::config::OutOfMemory;
+use crate::envelope::MatchPattern;
+use crate::ids::{BlockIndex, RequestId};
 use crate::matching::Matching;
-use crate::memory::region::Holding;
+use crate::memory::region::RecordData;
 use crate::memory::{Span, UserMemory};
-use crate::names::{BlockIndex, RequestId};
-use crate::protocol::Rules;
-use crate::request::{KEPT_SLOTS, Matched, Whole};
+use crate::protocol::ProtocolRules;
+use crate::request::{MatchedMessage, PlainCompletion, RESERVED_SLOTS};
 use crate::send::SendTo;
-use crate::send::oneself::Here;
+use crate::send::self_send::SelfSend;
 
 /// Message to send.
 #[derive(Clone, Copy, Debug)]
-pub struct Outgoing {
+pub struct OutgoingMessage {
     /// Destination: an existing process, with a tag that is not negative.
     pub to: SendTo,
     /// Its bytes, below 4 GiB.
@@ -36,40 +36,40 @@ pub struct Outgoing {
 
 /// Message to receive.
 #[derive(Clone, Copy, Debug)]
-pub struct Incoming {
+pub struct IncomingMessage {
     /// Pattern of matching messages.
-    pub pattern: Pattern,
+    pub pattern: MatchPattern,
     /// Receive buffer.
     pub span: Span,
 }
 
 /// Result of a send on the fast path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sent {
+pub enum FastSend {
     /// Completed: the program may reuse its buffer.
     Complete,
-    /// Completed once [all copies have been transmitted](Adi::have_copies_left).
+    /// Completed once [all copies have been transmitted](Adi::are_copies_sent).
     Copied,
     /// Continues as this request.
     Started(RequestId),
     /// The fast path cannot handle it. Nothing has changed.
-    Not,
+    Unavailable,
 }
 
 /// Result of a receive on the fast path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Received {
+pub enum FastRecv {
     /// Completed with this message.
-    Complete(Whole),
+    Complete(PlainCompletion),
     /// Completed with a truncated message: the buffer contains only this part.
-    Truncated(Whole),
+    Truncated(PlainCompletion),
     /// Continues as this request.
     Started(RequestId),
     /// The fast path cannot handle it, or no memory. Nothing has changed.
-    Not,
+    Unavailable,
 }
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Sends the bytes of `span` for a blocking call, if that requires no request or no network. Copied messages are
     /// transmitted in later steps. Does not block. Process `to.dest` exists, the tag is not negative and the message is
     /// below 4 GiB: the bindings check their arguments.
@@ -79,23 +79,23 @@ impl<R: Rules> Adi<R> {
         memory: &mut M,
         to: &SendTo,
         span: Span,
-    ) -> Sent {
+    ) -> FastSend {
         debug_assert!(to.dest.index() < self.size() && to.tag >= 0);
         let length = span.len() as u32;
         if to.dest != self.identity.rank {
             return if self.copy_for_call(memory, to, span) {
-                Sent::Complete
+                FastSend::Complete
             } else {
-                Sent::Not
+                FastSend::Unavailable
             };
         }
-        if !self.may_match_here(to.dest) {
-            return Sent::Not;
+        if !self.may_send_to_self(to.dest) {
+            return FastSend::Unavailable;
         }
-        match self.send_here(memory, to, (span, length), KEPT_SLOTS, true) {
-            Ok(Here::Complete) => Sent::Complete,
-            Ok(Here::Started(id)) => Sent::Started(id),
-            Ok(Here::NoRecord) | Err(_) => Sent::Not,
+        match self.send_to_self(memory, to, span, length, RESERVED_SLOTS, true) {
+            Ok(SelfSend::Complete) => FastSend::Complete,
+            Ok(SelfSend::Started(id)) => FastSend::Started(id),
+            Ok(SelfSend::NoRecord) | Err(_) => FastSend::Unavailable,
         }
     }
 
@@ -104,14 +104,14 @@ impl<R: Rules> Adi<R> {
     pub fn start_receive_fast<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         span: Span,
-    ) -> Result<(RequestId, bool), NoMemory> {
-        self.reserve_for_recv(KEPT_SLOTS)?;
+    ) -> Result<(RequestId, bool), OutOfMemory> {
+        self.reserve_for_recv(RESERVED_SLOTS)?;
         let found = self.matching.probe(&mut self.region, pattern);
-        let id = self.start_recv_of(memory, pattern, span, found)?;
+        let id = self.start_recv_found(memory, pattern, span, found)?;
         // Otherwise it is posted, and no source waits for a restart.
-        let may_send = found.is_some() || !self.peers.are_all_clear();
+        let may_send = found.is_some() || !self.peers.has_no_rejected();
         Ok((id, may_send))
     }
 
@@ -120,53 +120,53 @@ impl<R: Rules> Adi<R> {
     pub fn receive_fast<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         span: Span,
-    ) -> Received {
+    ) -> FastRecv {
         if self.reserve_for_recv(0).is_err() {
-            return Received::Not;
+            return FastRecv::Unavailable;
         }
         let found = self.matching.probe(&mut self.region, pattern);
         if let Some(at) = found
-            && let Some(received) = self.take_whole(memory, at, span)
+            && let Some(received) = self.receive_recorded(memory, at, span)
         {
             return received;
         }
-        match self.start_recv_of(memory, pattern, span, found) {
-            Ok(id) => Received::Started(id),
-            Err(_) => Received::Not,
+        match self.start_recv_found(memory, pattern, span, found) {
+            Ok(id) => FastRecv::Started(id),
+            Err(_) => FastRecv::Unavailable,
         }
     }
 
     /// Receives the message recorded at `at`, if its buffer contains all data.
     #[inline]
-    fn take_whole<M: UserMemory + ?Sized>(
+    fn receive_recorded<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         at: BlockIndex,
         span: Span,
-    ) -> Option<Received> {
+    ) -> Option<FastRecv> {
         let record = self.region.record(at)?;
         let (envelope, length) = (record.envelope, record.length);
-        if record.holding != (Holding::Buffer { received: length }) {
+        if record.holding != (RecordData::Buffer { received: length }) {
             return None;
         }
         self.matching.unrecord(&mut self.region, at);
-        let wanted = Matched { envelope, length }.wanted(span);
+        let wanted = MatchedMessage { envelope, length }.wanted(span);
         memory.write(span, 0, self.region.read_buffer(at, wanted));
         self.stats.messages_received += 1;
         let freed = self.region.free_record(memory, at, &record);
         self.restart_for(freed);
-        let whole = Whole {
+        let whole = PlainCompletion {
             peer: envelope.source,
             tag: envelope.tag,
             bytes: wanted,
             context: envelope.context,
         };
         Some(if wanted >= length {
-            Received::Complete(whole)
+            FastRecv::Complete(whole)
         } else {
-            Received::Truncated(whole)
+            FastRecv::Truncated(whole)
         })
     }
 }

@@ -14,7 +14,7 @@ pub trait Kernel {
     fn poll(&mut self, adi: &mut Adi) -> bool;
 
     /// Returns whether the host has asynchronous progress: it transmits pending packets without further calls.
-    fn goes_on_alone(&self) -> bool {
+    fn has_async_progress(&self) -> bool {
         false
     }
 
@@ -40,7 +40,7 @@ pub trait Kernel {
     }
 
     /// Returns the state of the program's heap; `None` where the host does not know it.
-    fn heap(&self) -> Option<Heap> {
+    fn heap(&self) -> Option<HeapUsage> {
         None
     }
 
@@ -56,7 +56,7 @@ pub trait Kernel {
     }
 
     /// Records the current call of the program for hang diagnosis (`None`: in its own code).
-    fn note(&mut self, call: Option<CallNote>);
+    fn record_call(&mut self, call: Option<CallInfo>);
 
     /// Aborts the job immediately with `status`; `why` specifies the cause. Does not return.
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> !;
@@ -64,7 +64,7 @@ pub trait Kernel {
 
 /// Description of one of a host's counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Counted {
+pub struct HostCounter {
     /// Its name.
     pub name: &'static str,
     /// Its meaning.
@@ -77,7 +77,7 @@ pub struct Counted {
 
 /// Fill level of a heap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Heap {
+pub struct HeapUsage {
     /// Its size in bytes.
     pub bytes: usize,
     /// Bytes in use, as requested by the program.
@@ -86,7 +86,7 @@ pub struct Heap {
 
 /// Current MPI call of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CallNote {
+pub struct CallInfo {
     /// The MPI function, for example `MPI_Recv`.
     pub function: &'static str,
     /// The peer's rank in MPI_COMM_WORLD, or a negative MPI wildcard; `None` when the call has none.
@@ -95,9 +95,9 @@ pub struct CallNote {
     pub tag: Option<i32>,
 }
 
-impl CallNote {
+impl CallInfo {
     /// Creates the record of a call without a peer.
-    pub const fn of(function: &'static str) -> Self {
+    pub const fn without_peer(function: &'static str) -> Self {
         Self {
             function,
             peer: None,
@@ -128,9 +128,9 @@ pub struct MpiError<'a> {
     /// The MPI function.
     pub function: &'a str,
     /// The error.
-    pub told: Told<&'a str>,
+    pub told: ErrorRecord<&'a str>,
     /// Heap fill level, for an error about memory.
-    pub heap: Option<Heap>,
+    pub heap: Option<HeapUsage>,
     /// The program's message for its own error code.
     pub said: Option<&'a str>,
     /// Source line of the call, where the binding knows it. Hosts that encode errors in numbers omit this text.
@@ -139,7 +139,7 @@ pub struct MpiError<'a> {
 
 /// Encoding of an MPI error in numbers (`midplane_objects::Error::told`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Told<W> {
+pub struct ErrorRecord<W> {
     /// Error kind.
     pub kind: u8,
     /// Its numeric fields.
@@ -152,9 +152,9 @@ pub struct Told<W> {
 mod tests {
     use super::*;
 
-    struct Silent;
+    struct SilentHost;
 
-    impl Kernel for Silent {
+    impl Kernel for SilentHost {
         fn poll(&mut self, _: &mut Adi) -> bool {
             false
         }
@@ -165,7 +165,7 @@ mod tests {
         fn now(&self) -> u64 {
             0
         }
-        fn note(&mut self, _: Option<CallNote>) {}
+        fn record_call(&mut self, _: Option<CallInfo>) {}
         fn abort(&mut self, _: AbortReason<'_>, _: i32) -> ! {
             unreachable!("there is no job")
         }
@@ -173,6 +173,6 @@ mod tests {
 
     #[test]
     fn a_carrier_that_does_not_say_otherwise_ticks_and_knows_of_no_heap() {
-        assert_eq!((Silent.tick(), Silent.heap()), (1, None));
+        assert_eq!((SilentHost.tick(), SilentHost.heap()), (1, None));
     }
 }

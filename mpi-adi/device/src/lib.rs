@@ -18,10 +18,10 @@
 //!   adi        the device of one process                   config, stats   limits, memory passed in, counters
 //!   progress   progress engine: one bounded step: packets -> handlers -> send/, recv/ -> packets
 //!   interface  the operations for the layers above, and the requirements on the host
-//!   fast_path  operations without a request                at_hand   cached receive of this process's next self-send
+//!   fast_path  operations without a request         self_recv_cache   cached receive of this process's next self-send
 //!   protocol   the protocol's decisions as pure functions; read it first
 //!   send/      sends, RTSs, handlers of replies            recv/   receives, probes, handlers of RTSs
-//!   parts      extensions, linked on first use: cancelled sends, and
+//!   extensions linked on first use: cancelled sends, and
 //!   rma/       one-sided communication
 //!   matching/  PRQ and UMQ         request/   requests     memory/   MPI memory, and the program's buffers
 //! ```
@@ -48,28 +48,26 @@
 extern crate alloc;
 
 mod adi;
-pub mod at_hand;
 pub mod bare;
 pub mod barrier;
-pub mod boxed;
 pub mod config;
 pub mod envelope;
+mod extensions;
 pub mod fast_path;
-mod few;
 mod handlers;
+pub mod ids;
+mod insertion_sort;
 pub mod interface;
 pub mod kernel;
 pub mod list;
 pub mod matching;
 #[allow(unsafe_code)]
 pub mod memory;
-pub mod names;
-#[cfg(feature = "micro")]
-mod no_peer_pages;
-mod parts;
 mod peer_group;
 #[cfg(not(feature = "micro"))]
 mod peer_pages;
+#[cfg(feature = "micro")]
+mod peer_pages_stub;
 #[cfg_attr(
     feature = "micro",
     allow(dead_code, reason = "who waits is looked for")
@@ -81,22 +79,25 @@ pub mod protocol;
 pub mod recv;
 pub mod request;
 pub mod rma;
+pub mod self_recv_cache;
 pub mod send;
 pub mod stats;
 #[cfg(test)]
 mod tests;
+pub mod try_box;
 pub mod wire;
 mod work;
 
 pub use adi::{Adi, HookResult, InterruptHook, ProgressHook};
-pub use boxed::boxed;
 pub use config::{
-    Budget, Config, DEFAULT_EAGER_LIMIT, DEFERRED_SOURCES, EAGER_SOURCES, GREATEST_EAGER_LIMIT,
-    GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY, Memory, NoMemory, SHARED_ANSWER, STEP_PACKETS,
+    DEFAULT_EAGER_LIMIT, DeviceConfig, DeviceMemory, EAGER_SOURCES, MAX_DELAYED_ACKS,
+    MAX_EAGER_LIMIT, MAX_MPI_MEMORY, MAX_SHARED_ACKS, MIN_MPI_MEMORY, MemoryBudget, OutOfMemory,
+    STEP_PACKETS,
 };
 pub use envelope::{Context, Tag};
 pub use memory::region;
 pub use recv::probe;
-pub use request::Outcome;
+pub use request::RequestOutcome;
 pub use send::{bcopy, pending};
-pub use stats::{Count, Stats};
+pub use stats::{Count, DeviceStats};
+pub use try_box::try_boxed_slice;

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 /// Storage of items that can each be in one list at a time, identified by `I`.
-pub trait Links<I> {
+pub trait LinkStorage<I> {
     /// Returns the successor of `at`.
     fn next(&self, at: I) -> Option<I>;
     /// Sets the successor of `at`.
@@ -17,21 +17,21 @@ pub trait Links<I> {
 
 /// Head and tail of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Ends<I> {
+pub struct ListEnds<I> {
     head: Option<I>,
     tail: Option<I>,
 }
 
-impl<I> Default for Ends<I> {
+impl<I> Default for ListEnds<I> {
     fn default() -> Self {
-        Ends {
+        ListEnds {
             head: None,
             tail: None,
         }
     }
 }
 
-impl<I: Copy> Ends<I> {
+impl<I: Copy> ListEnds<I> {
     /// Returns the first member.
     #[inline]
     pub fn head(&self) -> Option<I> {
@@ -52,7 +52,11 @@ impl<I: Copy> Ends<I> {
 
     /// Returns the first member that satisfies `is`, and the number of members checked.
     #[inline]
-    pub fn find(&self, links: &impl Links<I>, mut is: impl FnMut(I) -> bool) -> (Option<I>, u32) {
+    pub fn find(
+        &self,
+        links: &impl LinkStorage<I>,
+        mut is: impl FnMut(I) -> bool,
+    ) -> (Option<I>, u32) {
         let mut hops = 0;
         let mut next = self.head;
         while let Some(at) = next {
@@ -67,7 +71,7 @@ impl<I: Copy> Ends<I> {
 
     /// Removes all members before `first`, which is a member; `None`: all members.
     #[inline]
-    pub fn cut(&mut self, links: &mut impl Links<I>, first: Option<I>) {
+    pub fn cut(&mut self, links: &mut impl LinkStorage<I>, first: Option<I>) {
         self.head = first;
         match first {
             Some(first) => links.set_prev(first, None),
@@ -77,7 +81,7 @@ impl<I: Copy> Ends<I> {
 
     /// Appends `at`, which is in no list.
     #[inline]
-    pub fn push(&mut self, links: &mut impl Links<I>, at: I) {
+    pub fn push(&mut self, links: &mut impl LinkStorage<I>, at: I) {
         links.set_neighbours(at, self.tail, None);
         match self.tail {
             None => self.head = Some(at),
@@ -94,7 +98,7 @@ impl<I: Copy> Ends<I> {
     }
 
     /// Inserts `at`, which is in no list, behind `after`, or at the head when that is `None`.
-    pub fn insert_after(&mut self, links: &mut impl Links<I>, after: Option<I>, at: I) {
+    pub fn insert_after(&mut self, links: &mut impl LinkStorage<I>, after: Option<I>, at: I) {
         let next = match after {
             None => self.head,
             Some(after) => links.next(after),
@@ -112,14 +116,14 @@ impl<I: Copy> Ends<I> {
 
     /// Removes `at`, which is in this list.
     #[inline]
-    pub fn remove(&mut self, links: &mut impl Links<I>, at: I) {
+    pub fn remove(&mut self, links: &mut impl LinkStorage<I>, at: I) {
         self.unlink(links, at);
         links.set_neighbours(at, None, None);
     }
 
     /// Removes `at` without clearing its links, which become invalid; returns its predecessor.
     #[inline]
-    pub fn unlink(&mut self, links: &mut impl Links<I>, at: I) -> Option<I> {
+    pub fn unlink(&mut self, links: &mut impl LinkStorage<I>, at: I) -> Option<I> {
         let (prev, next) = links.neighbours(at);
         match prev {
             None => self.head = next,
@@ -136,14 +140,14 @@ impl<I: Copy> Ends<I> {
 /// Head, tail and length of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct List<I> {
-    ends: Ends<I>,
+    ends: ListEnds<I>,
     len: u32,
 }
 
 impl<I> Default for List<I> {
     fn default() -> Self {
         List {
-            ends: Ends::default(),
+            ends: ListEnds::default(),
             len: 0,
         }
     }
@@ -161,14 +165,14 @@ impl<I: Copy> List<I> {
     }
 
     /// Appends `at`, which is in no list.
-    pub fn push(&mut self, links: &mut impl Links<I>, at: I) {
+    pub fn push(&mut self, links: &mut impl LinkStorage<I>, at: I) {
         self.ends.push(links, at);
         self.len += 1;
     }
 
     /// Removes `at`, which is in this list.
     #[inline]
-    pub fn remove(&mut self, links: &mut impl Links<I>, at: I) {
+    pub fn remove(&mut self, links: &mut impl LinkStorage<I>, at: I) {
         self.ends.remove(links, at);
         self.len -= 1;
     }
@@ -180,7 +184,7 @@ impl<I: Copy> List<I> {
     }
 
     /// Moves the first member to the end.
-    pub fn rotate(&mut self, links: &mut impl Links<I>) {
+    pub fn rotate(&mut self, links: &mut impl LinkStorage<I>) {
         if let Some(head) = self.head().filter(|_| self.len > 1) {
             self.remove(links, head);
             self.push(links, head);

@@ -1,12 +1,12 @@
 //! State of one peer, and of a group of peers, in the table of [`peers`](super::peers).
 #![forbid(unsafe_code)]
 
-use crate::peer_sets::Set;
+use crate::peer_sets::PeerSet;
 use crate::protocol::Age;
 
 /// Ages of a peer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub struct Ages {
+pub struct PeerAges {
     /// The last age received from the peer as a receiver: our messages to it use this age.
     pub to: Age,
     /// The age that we, as a receiver, expect in messages from the peer.
@@ -15,13 +15,13 @@ pub struct Ages {
 
 /// Flow-control state of a source at its receiver (three bits).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Standing {
+pub enum SourceState {
     /// None of its messages is rejected, as far as known.
     Clear,
     /// Some of its messages are rejected, none of them under the current age.
-    RefusedEarlier,
+    RejectedEarlier,
     /// One of its messages was rejected under the current age: its failed bit is set.
-    Refused,
+    Rejected,
     /// It has a new age; the restart is still to be sent.
     RestartQueued,
     /// The restart is in flight; nothing has arrived under the new age yet.
@@ -34,13 +34,13 @@ pub enum Standing {
     WildcardQueued,
 }
 
-impl Standing {
-    pub(super) const ALL: [Standing; 8] = {
-        use Standing::*;
+impl SourceState {
+    pub(super) const ALL: [SourceState; 8] = {
+        use SourceState::*;
         [
             Clear,
-            RefusedEarlier,
-            Refused,
+            RejectedEarlier,
+            Rejected,
             RestartQueued,
             RestartSent,
             RestartSentStale,
@@ -51,23 +51,26 @@ impl Standing {
 
     /// Returns whether matching receives have been posted since the rejection, or since the restart was sent.
     pub(super) fn is_posted_since(self) -> bool {
-        matches!(self, Standing::RestartSentStale | Standing::WildcardQueued)
+        matches!(
+            self,
+            SourceState::RestartSentStale | SourceState::WildcardQueued
+        )
     }
 
     /// Returns whether it has a restart without a reply.
-    pub(super) fn is_under_way(self) -> bool {
-        use Standing::*;
+    pub(super) fn has_restart_in_flight(self) -> bool {
+        use SourceState::*;
         matches!(self, RestartQueued | RestartSent | RestartSentStale)
     }
 
-    pub(super) fn of(nibble: u8) -> Standing {
+    pub(super) fn from_nibble(nibble: u8) -> SourceState {
         Self::ALL[(nibble & STANDING) as usize]
     }
 
     /// Returns whether its messages are rejected, and no restart is in flight.
     #[cfg(test)]
     pub(super) fn awaits_restart(self) -> bool {
-        members(Set::Waiting).contains(&self)
+        members(PeerSet::Waiting).contains(&self)
     }
 }
 
@@ -82,17 +85,17 @@ pub(super) const DONE: u8 = 8;
 /// Peers of a page, a multiple of `GROUP_PEERS`.
 pub const PAGE_PEERS: usize = 256;
 /// Maximum number of preallocated pages.
-pub const STOCK_PAGES: usize = 8;
+pub const PREALLOCATED_PAGES: usize = 8;
 
 /// Returns the states of a set's members; empty for a set that does not depend on the state.
-pub(super) const fn members(set: Set) -> &'static [Standing] {
-    use Standing::*;
+pub(super) const fn members(set: PeerSet) -> &'static [SourceState] {
+    use SourceState::*;
     match set {
-        Set::Waiting => &[RefusedEarlier, Refused, WildcardQueued],
-        Set::WildcardQueued => &[WildcardQueued],
-        Set::RestartDue => &[RestartQueued],
-        Set::AskedByWildcards => &[RefusedEarlier, Refused, Offering, RestartSent],
-        Set::DoneDue => &[],
+        PeerSet::Waiting => &[RejectedEarlier, Rejected, WildcardQueued],
+        PeerSet::WildcardQueued => &[WildcardQueued],
+        PeerSet::RestartPending => &[RestartQueued],
+        PeerSet::AskedByWildcards => &[RejectedEarlier, Rejected, Offering, RestartSent],
+        PeerSet::DonePending => &[],
     }
 }
 
@@ -102,8 +105,8 @@ pub(super) const SETS_OF: [u8; 1 << PEER_BITS] = {
     let mut nibble = 0;
     while nibble < sets_of.len() as u8 {
         let mut set = 0;
-        while set < Set::ALL.len() {
-            sets_of[nibble as usize] |= (is_in(nibble, Set::ALL[set]) as u8) << set;
+        while set < PeerSet::ALL.len() {
+            sets_of[nibble as usize] |= (is_in(nibble, PeerSet::ALL[set]) as u8) << set;
             set += 1;
         }
         nibble += 1;
@@ -112,8 +115,8 @@ pub(super) const SETS_OF: [u8; 1 << PEER_BITS] = {
 };
 
 /// Returns whether a peer with these bits is in a set.
-const fn is_in(nibble: u8, set: Set) -> bool {
-    if matches!(set, Set::DoneDue) {
+const fn is_in(nibble: u8, set: PeerSet) -> bool {
+    if matches!(set, PeerSet::DonePending) {
         return nibble & DONE != 0;
     }
     let mut members = members(set);
@@ -128,12 +131,12 @@ const fn is_in(nibble: u8, set: Set) -> bool {
 
 /// Bits of a group: four per peer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Bits(pub(super) u64);
+pub(super) struct GroupBits(pub(super) u64);
 
 /// The lowest bit of each peer in a group's bits.
 const EACH: u64 = u64::MAX / ((1 << PEER_BITS) - 1);
 
-impl Bits {
+impl GroupBits {
     pub(super) fn nibble(&self, at: usize) -> u8 {
         (self.0 >> (at * PEER_BITS)) as u8 & (STANDING | DONE)
     }
@@ -144,9 +147,9 @@ impl Bits {
     }
 
     /// Returns the members of `set`: the highest bit of each member's four.
-    pub(super) fn marks(&self, set: Set) -> u64 {
+    pub(super) fn marks(&self, set: PeerSet) -> u64 {
         const DONES: u64 = EACH * DONE as u64;
-        if set == Set::DoneDue {
+        if set == PeerSet::DonePending {
             return self.0 & DONES;
         }
         let standings = self.0 & !DONES;
@@ -158,7 +161,7 @@ impl Bits {
     }
 
     /// Returns the first member of `set` from index `from` on.
-    pub(super) fn first(&self, set: Set, from: usize) -> Option<usize> {
+    pub(super) fn first(&self, set: PeerSet, from: usize) -> Option<usize> {
         let marks = self.marks(set) & u64::MAX << (from * PEER_BITS);
         (marks != 0).then(|| marks.trailing_zeros() as usize / PEER_BITS)
     }

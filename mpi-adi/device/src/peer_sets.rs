@@ -7,43 +7,43 @@
 
 use alloc::boxed::Box;
 
-use crate::boxed::boxed;
+use crate::try_box::try_boxed_slice;
 
 /// A set of peers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Set {
+pub(super) enum PeerSet {
     /// Peers with rejected messages and no restart in flight.
     Waiting,
     /// Waiting peers that get a restart for receives from any source in their turn.
     WildcardQueued,
     /// Peers with a pending restart.
-    RestartDue,
+    RestartPending,
     /// Peers whose state changes when a receive from any source is posted.
     AskedByWildcards,
     /// Peers with a pending DONE.
-    DoneDue,
+    DonePending,
 }
 
-impl Set {
-    pub(super) const ALL: [Set; 5] = [
-        Set::Waiting,
-        Set::WildcardQueued,
-        Set::RestartDue,
-        Set::AskedByWildcards,
-        Set::DoneDue,
+impl PeerSet {
+    pub(super) const ALL: [PeerSet; 5] = [
+        PeerSet::Waiting,
+        PeerSet::WildcardQueued,
+        PeerSet::RestartPending,
+        PeerSet::AskedByWildcards,
+        PeerSet::DonePending,
     ];
 }
 
 /// One word of bits for each set.
-type Words = [u64; Set::ALL.len()];
+type SetWords = [u64; PeerSet::ALL.len()];
 
 /// Index of groups by set membership.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct GroupSets {
     /// Words of 64 groups; empty when one word is enough, which is `top`.
-    words: Box<[Words]>,
+    words: Box<[SetWords]>,
     /// One bit per word, or per `stride` words.
-    top: Words,
+    top: SetWords,
     stride: u32,
 }
 
@@ -55,8 +55,8 @@ impl GroupSets {
     pub(super) fn allocate(groups: usize) -> Option<GroupSets> {
         let words = Self::words(groups);
         Some(GroupSets {
-            words: boxed(Words::default(), words)?,
-            top: Words::default(),
+            words: try_boxed_slice(SetWords::default(), words)?,
+            top: SetWords::default(),
             stride: words.div_ceil(BITS).max(1) as u32,
         })
     }
@@ -71,11 +71,11 @@ impl GroupSets {
 
     /// Returns the bytes that [`GroupSets::allocate`] allocates for `groups` groups.
     pub(super) const fn bytes(groups: usize) -> usize {
-        Self::words(groups) * size_of::<Words>()
+        Self::words(groups) * size_of::<SetWords>()
     }
 
     /// Updates whether `group` contains a member of `set`.
-    pub(super) fn set(&mut self, set: Set, group: usize, has_member: bool) {
+    pub(super) fn set(&mut self, set: PeerSet, group: usize, has_member: bool) {
         if has_member {
             self.insert(set, group)
         } else {
@@ -84,7 +84,7 @@ impl GroupSets {
     }
 
     /// Marks `group` as containing a member of `set`.
-    fn insert(&mut self, set: Set, group: usize) {
+    fn insert(&mut self, set: PeerSet, group: usize) {
         let top = match self.words.get_mut(group / BITS) {
             None => group,
             Some(words) => {
@@ -96,7 +96,7 @@ impl GroupSets {
     }
 
     /// Marks `group` as containing no member of `set`.
-    fn remove(&mut self, set: Set, group: usize) {
+    fn remove(&mut self, set: PeerSet, group: usize) {
         let top = match self.words.get_mut(group / BITS) {
             None => group,
             Some(words) => {
@@ -116,8 +116,8 @@ impl GroupSets {
     }
 
     /// Returns the first group from `from` on with a member of `set`. `steps` counts the words checked.
-    pub(super) fn next(&self, set: Set, from: usize, steps: &mut u64) -> Option<usize> {
-        let mut first_of = |words: &Words, from: usize| {
+    pub(super) fn next(&self, set: PeerSet, from: usize, steps: &mut u64) -> Option<usize> {
+        let mut first_of = |words: &SetWords, from: usize| {
             *steps += 1;
             let bits = words[set as usize] & u64::MAX.checked_shl(from as u32).unwrap_or(0);
             (bits != 0).then(|| bits.trailing_zeros() as usize)
@@ -152,10 +152,10 @@ mod tests {
         let mut random = oorandom::Rand32::new(3);
         for groups in [1, 2, 63, 64, 65, 200, 4_096, 4_097, 20_000] {
             let mut sets = GroupSets::allocate(groups).expect("room");
-            let mut plain = [(); Set::ALL.len()].map(|()| BTreeSet::new());
+            let mut plain = [(); PeerSet::ALL.len()].map(|()| BTreeSet::new());
             for round in 0..2_000 {
                 let group = random.rand_range(0..groups as u32) as usize;
-                let set = Set::ALL[random.rand_range(0..Set::ALL.len() as u32) as usize];
+                let set = PeerSet::ALL[random.rand_range(0..PeerSet::ALL.len() as u32) as usize];
                 // Alternates between filling and emptying.
                 if random.rand_range(0..4) == round / 500 % 2 * 3 {
                     sets.insert(set, group);
@@ -170,7 +170,7 @@ mod tests {
                     plain[set as usize].remove(&group);
                 }
                 let from = random.rand_range(0..groups as u32 + 1) as usize;
-                for set in Set::ALL {
+                for set in PeerSet::ALL {
                     let mut steps = 0;
                     let expected = plain[set as usize].range(from..).next().copied();
                     assert_eq!(

@@ -37,28 +37,28 @@
 //! * up to `room` messages from the head of the pending send queue.
 //!
 //! At most one restart is in flight to a source. The first RTS under its age closes it, or DONE. The receiver keeps a
-//! flow-control state ([`Standing`](crate::peers::Standing)) for each source:
+//! flow-control state ([`SourceState`](crate::peers::SourceState)) for each source:
 //!
 //! ```text
-//!   Clear --NCTS--> Refused --receive posted, or memory freed and its turn--> RestartQueued --sent--> RestartSent
+//!   Clear --NCTS--> Rejected -receive posted, or memory freed and its turn--> RestartQueued --sent--> RestartSent
 //!    ^               ^  ^                                                          ^   receive    |
 //!    |               |  +-- NCTS                                                   |   posted     v
 //!    |               |                                                             +-------- RestartSentStale
-//!    +-- RTS or DONE under the new age; flag "more rejected" leads to RefusedEarlier, which waits like Refused
+//!    +-- RTS or DONE under the new age; flag "more rejected" leads to RejectedEarlier, which waits like Rejected
 //! ```
 //! *Offering*: an RTS has announced that another one follows. The source does not wait for memory, since its next RTS
 //! would only become stale. *WildcardQueued*: a receive from any source has been posted. It receives only one message,
 //! so the waiting sources get their restarts in round robin, [`WILDCARD_RESTARTS`](crate::peers::WILDCARD_RESTARTS) at
 //! a time, until it is matched.
 //!
-//! # Sender ([`on_answer`], [`crate::send::pending`])
+//! # Sender ([`on_reply`], [`crate::send::pending`])
 //! Messages to a destination remain in its pending send queue, in order, until CTS or NCTSD. A rejected message gets
 //! another RTS only when a restart requests it or has `room` for it. No RTS is repeated while its reply is outstanding.
 //!
 //! # Rules
 //! A flag of the RTS specifies whether the sender sent it *in order*: every earlier message was accepted, or has an RTS
 //! in order under the same age. A second flag specifies whether other messages are rejected. An RTS that a restart
-//! requested repeats the restart's [horizon](crate::names), its cut-off sequence number.
+//! requested repeats the restart's [horizon](crate::ids), its cut-off sequence number.
 //!
 //! * (a) An RTS under an old age is *stale*: it is rejected without a decision. The sender repeats it without a
 //!   request, so a restart that crosses an RTS in flight loses no message. The sender waits for the restart that the
@@ -82,23 +82,23 @@
 //!   message, even where nothing can be recorded.
 #![forbid(unsafe_code)]
 
-use crate::names::{Horizon, REQUEST_GENERATION_BITS, Serial};
+use crate::ids::{Horizon, REQUEST_GENERATION_BITS, SequenceNumber};
 
 /// Count of restarts of one source by one receiver, wrapping around.
 pub type Age = u8;
 
 /// Set of enforced rules that make the protocol sound.
 ///
-/// Programs always use [`Sound`], which enforces all rules; the compiler folds the checks. A model checker provides its
+/// Programs always use [`AllRules`], which enforces all rules; the compiler folds the checks. A model checker provides its
 /// own sets, disables the rules one by one, and must find an error for each.
-pub trait Rules: Copy {
+pub trait ProtocolRules: Copy {
     /// Rule (a): the sender repeats the RTS of a message whose earlier RTS was stale, without a request.
-    fn goes_on(self) -> bool {
+    fn repeats_stale(self) -> bool {
         true
     }
 
     /// Rule (b): no RTS is sent under a new age before every RTS under the old one has its reply.
-    fn waits(self) -> bool {
+    fn awaits_replies(self) -> bool {
         true
     }
 
@@ -122,7 +122,7 @@ pub trait Rules: Copy {
         true
     }
 
-    /// A self-send does not overtake a message that waits in the pending send queue ([`oneself`](crate::send)).
+    /// A self-send does not overtake a message that waits in the pending send queue ([`self_send`](crate::send)).
     fn guards_own_queue(self) -> bool {
         true
     }
@@ -144,7 +144,7 @@ pub trait Rules: Copy {
     }
 
     /// Returns the maximum number of generation bits in handles, 0 to 9. Not a rule: no rule may depend on it.
-    fn name_bits(self) -> u32 {
+    fn id_bits(self) -> u32 {
         REQUEST_GENERATION_BITS
     }
 
@@ -154,7 +154,7 @@ pub trait Rules: Copy {
     }
 
     /// Restores the horizon from its transmitted bits `said`, as the last one up to `posts` with these bits.
-    fn horizon(self, said: Horizon, posts: Serial) -> Horizon {
+    fn horizon(self, said: Horizon, posts: SequenceNumber) -> Horizon {
         posts.wrapping_sub(posts.wrapping_sub(said) & horizon_mask(self))
     }
 
@@ -172,31 +172,31 @@ pub trait Rules: Copy {
     }
 }
 
-fn horizon_mask(rules: impl Rules) -> Horizon {
+fn horizon_mask(rules: impl ProtocolRules) -> Horizon {
     Horizon::MAX >> (Horizon::BITS - rules.horizon_bits())
 }
 
 /// Set with all rules enforced.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub struct Sound;
+pub struct AllRules;
 
-impl Rules for Sound {}
+impl ProtocolRules for AllRules {}
 
 /// Record of an unexpected message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Recorded<B> {
+pub enum RecordedMessage<B> {
     /// A record with a buffer for the complete message.
     WithBuffer(B),
     /// A record without a buffer.
-    Alone(B),
+    WithoutBuffer(B),
     /// Nothing: no memory even for a record.
-    Nothing,
+    None,
 }
 
 /// Receiver's decision on an RTS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[must_use]
-pub enum Verdict<S, B> {
+pub enum RtsDecision<S, B> {
     /// CTS into the buffer of the matching posted receive.
     Receive(S),
     /// Recorded with a buffer: CTS into the buffer.
@@ -204,7 +204,7 @@ pub enum Verdict<S, B> {
     /// Recorded without a buffer: NCTSD.
     Record(B),
     /// NCTS.
-    Refuse {
+    Reject {
         /// Set the source's failed bit.
         failed: bool,
     },
@@ -214,41 +214,41 @@ pub enum Verdict<S, B> {
 pub fn on_rts<S, B>(
     ages_equal: bool,
     posted: Option<S>,
-    record: impl FnOnce() -> Recorded<B>,
-) -> Verdict<S, B> {
+    record: impl FnOnce() -> RecordedMessage<B>,
+) -> RtsDecision<S, B> {
     match (ages_equal, posted) {
-        (true, Some(receive)) => Verdict::Receive(receive),
+        (true, Some(receive)) => RtsDecision::Receive(receive),
         (true, None) => match record() {
-            Recorded::WithBuffer(at) => Verdict::Buffer(at),
-            Recorded::Alone(at) => Verdict::Record(at),
-            Recorded::Nothing => Verdict::Refuse { failed: true },
+            RecordedMessage::WithBuffer(at) => RtsDecision::Buffer(at),
+            RecordedMessage::WithoutBuffer(at) => RtsDecision::Record(at),
+            RecordedMessage::None => RtsDecision::Reject { failed: true },
         },
-        (false, _) => Verdict::Refuse { failed: false },
+        (false, _) => RtsDecision::Reject { failed: false },
     }
 }
 
 /// RTS state of a pending send.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Offer {
+pub enum RtsState {
     /// No RTS sent yet.
     Unsent,
     /// The RTS or its reply is in flight.
     Unanswered,
     /// The receiver replied NCTS.
-    Refused,
+    Rejected,
 }
 
 /// Returns whether an RTS may be sent: never again while a reply is outstanding.
-pub fn may_offer(offer: Offer) -> bool {
+pub fn may_send_rts(offer: RtsState) -> bool {
     match offer {
-        Offer::Unsent | Offer::Refused => true,
-        Offer::Unanswered => false,
+        RtsState::Unsent | RtsState::Rejected => true,
+        RtsState::Unanswered => false,
     }
 }
 
 /// A reply to an RTS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Reply {
+pub enum RtsReply {
     /// Clear to send.
     Cts,
     /// Not clear to send data: recorded, keep the data.
@@ -260,22 +260,22 @@ pub enum Reply {
 /// Sender's action for a pending message on its reply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[must_use]
-pub enum Step {
+pub enum ReplyAction {
     /// Dequeue from the pending send queue and transmit the data.
     Send,
     /// Dequeue from the pending send queue and keep the data until CTS.
-    Hold,
+    AwaitCts,
     /// Remain in the pending send queue, rejected.
-    Stay,
+    RemainQueued,
 }
 
 /// Implements the sender's table. Returns `None` when no reply is outstanding (an error of the peer).
-pub fn on_answer(offer: Offer, reply: Reply) -> Option<Step> {
+pub fn on_reply(offer: RtsState, reply: RtsReply) -> Option<ReplyAction> {
     match (offer, reply) {
-        (Offer::Unanswered, Reply::Cts) => Some(Step::Send),
-        (Offer::Unanswered, Reply::Nctsd) => Some(Step::Hold),
-        (Offer::Unanswered, Reply::Ncts) => Some(Step::Stay),
-        (Offer::Unsent | Offer::Refused, _) => None,
+        (RtsState::Unanswered, RtsReply::Cts) => Some(ReplyAction::Send),
+        (RtsState::Unanswered, RtsReply::Nctsd) => Some(ReplyAction::AwaitCts),
+        (RtsState::Unanswered, RtsReply::Ncts) => Some(ReplyAction::RemainQueued),
+        (RtsState::Unsent | RtsState::Rejected, _) => None,
     }
 }
 
@@ -283,52 +283,67 @@ pub fn on_answer(offer: Offer, reply: Reply) -> Option<Step> {
 mod tests {
     use super::*;
 
-    fn never() -> Recorded<u8> {
+    fn never() -> RecordedMessage<u8> {
         panic!("the table does not ask for memory here")
     }
 
     #[test]
     fn the_receivers_table_row_by_row() {
         const NONE: Option<char> = None;
-        let recorded = |recorded: Recorded<u8>| on_rts(true, NONE, || recorded);
-        assert_eq!(on_rts(true, Some('r'), never), Verdict::Receive('r'));
-        assert_eq!(recorded(Recorded::WithBuffer(5)), Verdict::Buffer(5));
-        assert_eq!(recorded(Recorded::Alone(6)), Verdict::Record(6));
+        let recorded = |recorded: RecordedMessage<u8>| on_rts(true, NONE, || recorded);
+        assert_eq!(on_rts(true, Some('r'), never), RtsDecision::Receive('r'));
         assert_eq!(
-            recorded(Recorded::Nothing),
-            Verdict::Refuse { failed: true }
+            recorded(RecordedMessage::WithBuffer(5)),
+            RtsDecision::Buffer(5)
+        );
+        assert_eq!(
+            recorded(RecordedMessage::WithoutBuffer(6)),
+            RtsDecision::Record(6)
+        );
+        assert_eq!(
+            recorded(RecordedMessage::None),
+            RtsDecision::Reject { failed: true }
         );
         for posted in [NONE, Some('r')] {
             assert_eq!(
                 on_rts(false, posted, never),
-                Verdict::Refuse { failed: false }
+                RtsDecision::Reject { failed: false }
             );
         }
     }
 
     #[test]
     fn the_senders_table_row_by_row() {
-        assert_eq!(on_answer(Offer::Unanswered, Reply::Cts), Some(Step::Send));
-        assert_eq!(on_answer(Offer::Unanswered, Reply::Nctsd), Some(Step::Hold));
-        assert_eq!(on_answer(Offer::Unanswered, Reply::Ncts), Some(Step::Stay));
-        for reply in [Reply::Cts, Reply::Nctsd, Reply::Ncts] {
-            assert_eq!(on_answer(Offer::Unsent, reply), None);
-            assert_eq!(on_answer(Offer::Refused, reply), None);
+        assert_eq!(
+            on_reply(RtsState::Unanswered, RtsReply::Cts),
+            Some(ReplyAction::Send)
+        );
+        assert_eq!(
+            on_reply(RtsState::Unanswered, RtsReply::Nctsd),
+            Some(ReplyAction::AwaitCts)
+        );
+        assert_eq!(
+            on_reply(RtsState::Unanswered, RtsReply::Ncts),
+            Some(ReplyAction::RemainQueued)
+        );
+        for reply in [RtsReply::Cts, RtsReply::Nctsd, RtsReply::Ncts] {
+            assert_eq!(on_reply(RtsState::Unsent, reply), None);
+            assert_eq!(on_reply(RtsState::Rejected, reply), None);
         }
     }
 
     #[test]
     fn an_unanswered_rts_is_never_sent_again() {
-        assert!(may_offer(Offer::Unsent));
-        assert!(may_offer(Offer::Refused));
-        assert!(!may_offer(Offer::Unanswered));
+        assert!(may_send_rts(RtsState::Unsent));
+        assert!(may_send_rts(RtsState::Rejected));
+        assert!(!may_send_rts(RtsState::Unanswered));
     }
 
     #[test]
     fn ages_wrap() {
         #[derive(Clone, Copy)]
         struct TwoBits;
-        impl Rules for TwoBits {
+        impl ProtocolRules for TwoBits {
             fn age_bits(self) -> u32 {
                 2
             }
@@ -336,10 +351,10 @@ mod tests {
                 2
             }
         }
-        assert_eq!(Sound.next_age(0), 1);
-        assert_eq!(Sound.next_age(Age::MAX), 0);
+        assert_eq!(AllRules.next_age(0), 1);
+        assert_eq!(AllRules.next_age(Age::MAX), 0);
         assert_eq!(TwoBits.next_age(3), 0);
-        assert_eq!(Sound.horizon(Sound.on_the_wire(5), 1000), 5);
+        assert_eq!(AllRules.horizon(AllRules.on_the_wire(5), 1000), 5);
         let narrow = |horizon, posts| TwoBits.horizon(TwoBits.on_the_wire(horizon), posts);
         assert_eq!((narrow(5, 5), narrow(5, 8), narrow(5, 9)), (5, 5, 9));
     }

@@ -10,7 +10,7 @@ pub type Count = u32;
 
 /// Counters of the device, in messages unless specified otherwise.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Stats {
+pub struct DeviceStats {
     /// Sends started by the program.
     pub messages_sent: Count,
     /// Receives completed.
@@ -46,5 +46,5 @@ pub struct Stats {
     /// Eager data packets dropped for lack of a buffer or after a rejection; the sender transmits wanted data again.
     pub eager_dropped: Count,
     /// Counters of the message layer, among them malformed packets and packets that contradict the device's state.
-    pub layer: msg_layer::Stats,
+    pub layer: msg_layer::LayerStats,
 }

@@ -22,12 +22,12 @@
 //! bytes of envelope were enough for Blue Gene/Q too.
 #![forbid(unsafe_code)]
 
-use msg_layer::handler::{ANSWER_BYTES, Answer};
+use msg_layer::handler::{REPLY_BYTES, ReplyPacket};
 use msg_layer::header::{PRIORITY_BYTES, SHORT_BYTES};
 
 use crate::envelope::{Context, Envelope, Rank, Tag};
-use crate::names::Horizon;
-use crate::parts::Name;
+use crate::extensions::ExtensionId;
+use crate::ids::Horizon;
 use crate::protocol::Age;
 
 /// Handler ID of RTS (request).
@@ -51,7 +51,7 @@ pub const NCTS: u8 = 3;
 /// Handler ID of restart (reply).
 pub const RESTART: u8 = 4;
 /// Handler ID of CANCELLED (reply, in the common format).
-pub const CANCELLED: u8 = Name::Cancels.handler();
+pub const CANCELLED: u8 = ExtensionId::Cancels.handler();
 /// Handler ID of the arrival of a pair's second node in the barrier (priority). The argument is the dimension.
 pub const ARRIVE: u8 = 5;
 /// Handler ID of the barrier's release of the second node of a pair (priority; same format).
@@ -109,11 +109,11 @@ impl Rts {
     /// Another RTS to the same receiver follows.
     pub const FOLLOWS: u8 = 64;
     /// The acknowledgement may be delayed: the sender has completed the message, or a later acknowledgement covers it.
-    pub const PATIENT: u8 = 128;
+    pub const ACK_DEFERRABLE: u8 = 128;
 
     /// Returns whether a flag is set.
     #[inline]
-    pub fn is(&self, flag: u8) -> bool {
+    pub fn has_flag(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
@@ -165,7 +165,7 @@ impl Rts {
             flags: head[2] & !FLAG_ASKED,
             asked,
         };
-        let expected = if rts.is(Rts::INLINE) {
+        let expected = if rts.has_flag(Rts::INLINE) {
             rts.length as usize
         } else {
             0
@@ -180,14 +180,14 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 
 /// DONE: the sender has executed a restart that requested none of its pending messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Done {
+pub struct DoneMessage {
     /// The restart's age.
     pub age: Age,
     /// Messages to the receiver are rejected.
     pub more: bool,
 }
 
-impl Done {
+impl DoneMessage {
     /// Bytes on the wire.
     pub const BYTES: usize = 2;
 
@@ -197,9 +197,9 @@ impl Done {
     }
 
     /// Parses the message; returns `None` when it is truncated.
-    pub fn parse(bytes: &[u8]) -> Option<Done> {
+    pub fn parse(bytes: &[u8]) -> Option<DoneMessage> {
         let [age, flags] = *bytes.first_chunk::<{ Self::BYTES }>()?;
-        Some(Done {
+        Some(DoneMessage {
             age,
             more: flags != 0,
         })
@@ -208,21 +208,21 @@ impl Done {
 
 /// A receive listed in a restart, as transmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Entry([u8; ENTRY_BYTES]);
+pub struct RestartEntry([u8; ENTRY_BYTES]);
 
-impl Entry {
+impl RestartEntry {
     /// Creates the entry for this context and tag (`None`: any). `is_exact`: the receive specifies this source.
-    pub fn new(context: Context, tag: Option<Tag>, is_exact: bool) -> Entry {
+    pub fn new(context: Context, tag: Option<Tag>, is_exact: bool) -> RestartEntry {
         let mut bytes = [0; ENTRY_BYTES];
         bytes[..2].copy_from_slice(&context.to_le_bytes());
         bytes[2..6].copy_from_slice(&tag.unwrap_or(ANY_TAG).to_le_bytes());
         bytes[6] = is_exact.into();
-        Entry(bytes)
+        RestartEntry(bytes)
     }
 
     /// Parses an entry; returns `None` when its tag is neither a valid tag nor the wildcard.
-    fn parse(bytes: &[u8; ENTRY_BYTES]) -> Option<Entry> {
-        let entry = Entry(*bytes);
+    fn parse(bytes: &[u8; ENTRY_BYTES]) -> Option<RestartEntry> {
+        let entry = RestartEntry(*bytes);
         (entry.any_or_tag() >= ANY_TAG).then_some(entry)
     }
 
@@ -260,7 +260,7 @@ const ANY_TAG: Tag = -1;
 
 /// Restart: requests RTSs of rejected messages under a new age.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Restart {
+pub struct RestartRequest {
     /// The new age.
     pub age: Age,
     /// Messages from the head of the pending send queue that the receiver has memory for.
@@ -268,10 +268,10 @@ pub struct Restart {
     /// The number of receives that the receiver had started when it created the restart.
     pub horizon: Horizon,
     /// Receives posted since the last restart, in the order of posting.
-    pub entries: heapless::Vec<Entry, RESTART_ENTRIES>,
+    pub entries: heapless::Vec<RestartEntry, RESTART_ENTRIES>,
 }
 
-impl Restart {
+impl RestartRequest {
     /// Returns the bytes on the wire.
     pub fn bytes(&self) -> usize {
         RESTART_BYTES + ENTRY_BYTES * self.entries.len()
@@ -290,16 +290,16 @@ impl Restart {
     }
 
     /// Parses the message; returns `None` when it is inconsistent.
-    pub fn parse(bytes: &[u8]) -> Option<Restart> {
+    pub fn parse(bytes: &[u8]) -> Option<RestartRequest> {
         let (head, rest) = bytes.split_first_chunk::<RESTART_BYTES>()?;
         if rest.len() != head[1] as usize * ENTRY_BYTES {
             return None;
         }
         let mut entries = heapless::Vec::new();
         for bytes in rest.as_chunks().0 {
-            entries.push(Entry::parse(bytes)?).ok()?;
+            entries.push(RestartEntry::parse(bytes)?).ok()?;
         }
-        Some(Restart {
+        Some(RestartRequest {
             age: head[0],
             room: u16::from_le_bytes([head[2], head[3]]),
             horizon: u64::from_le_bytes(head[4..12].try_into().ok()?),
@@ -310,20 +310,20 @@ impl Restart {
 
 /// Fields of a reply; the message type determines the valid ones.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Fields {
+pub struct ReplyFields {
     /// The sender's ID of its message.
     pub request: u32,
     /// CTS: the receiver's handle of the target buffer.
     pub target: u32,
     /// CTS: bytes of the message that the receiver wants.
     pub wanted: u32,
-    /// Flags: [`Fields::COMPLETE`] and its siblings.
+    /// Flags: [`ReplyFields::COMPLETE`] and its siblings.
     pub flags: u8,
     /// Number of RTSs directly before this one that were received with their data and get no other reply.
     pub before: u8,
 }
 
-impl Fields {
+impl ReplyFields {
     /// CTS: the data arrived with the RTS, no more is wanted.
     pub const COMPLETE: u8 = 1;
     /// NCTS: the RTS was stale; the sender may repeat it without a request.
@@ -340,14 +340,14 @@ impl Fields {
     }
 
     /// Returns the reply with handler ID `handler`.
-    pub fn emit(&self, handler: u8) -> Answer {
-        let mut bytes = [0; ANSWER_BYTES];
+    pub fn emit(&self, handler: u8) -> ReplyPacket {
+        let mut bytes = [0; REPLY_BYTES];
         bytes[0..4].copy_from_slice(&self.request.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.target.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.wanted.to_le_bytes());
         bytes[12] = self.flags;
         bytes[13] = self.before;
-        Answer {
+        ReplyPacket {
             handler,
             argument: 0,
             bytes,
@@ -355,9 +355,9 @@ impl Fields {
     }
 
     /// Parses a reply; returns `None` when it is truncated.
-    pub fn parse(bytes: &[u8]) -> Option<Fields> {
-        let head = bytes.first_chunk::<ANSWER_BYTES>()?;
-        Some(Fields {
+    pub fn parse(bytes: &[u8]) -> Option<ReplyFields> {
+        let head = bytes.first_chunk::<REPLY_BYTES>()?;
+        Some(ReplyFields {
             request: word(head, 0),
             target: word(head, 4),
             wanted: word(head, 8),
@@ -384,10 +384,10 @@ mod tests {
                     flags: bits & !FLAG_ASKED,
                     asked,
                 };
-                let len = rts.bytes() + if rts.is(Rts::INLINE) { 2 } else { 0 };
+                let len = rts.bytes() + if rts.has_flag(Rts::INLINE) { 2 } else { 0 };
                 let mut bytes = vec![0; len];
                 rts.emit(&mut bytes).fill(7);
-                let data = if rts.is(Rts::INLINE) {
+                let data = if rts.has_flag(Rts::INLINE) {
                     &[7, 7][..]
                 } else {
                     &[]
@@ -406,29 +406,29 @@ mod tests {
 
     #[test]
     fn an_answer_reads_back_as_it_was_written() {
-        let fields = Fields {
+        let fields = ReplyFields {
             request: 1,
             target: 0x8000_0002,
             wanted: 3,
-            flags: Fields::COMPLETE | Fields::SCARCE,
+            flags: ReplyFields::COMPLETE | ReplyFields::SCARCE,
             before: 7,
         };
         for fields in [
             fields,
-            Fields {
-                flags: Fields::STALE | Fields::STREAM,
+            ReplyFields {
+                flags: ReplyFields::STALE | ReplyFields::STREAM,
                 ..fields
             },
         ] {
             let answer = fields.emit(CTS);
-            assert_eq!(Fields::parse(&answer.bytes), Some(fields));
-            assert_eq!(Fields::parse(&answer.bytes[..15]), None);
+            assert_eq!(ReplyFields::parse(&answer.bytes), Some(fields));
+            assert_eq!(ReplyFields::parse(&answer.bytes[..15]), None);
         }
     }
 
     #[test]
     fn a_restart_reads_back_as_it_was_written() {
-        let mut restart = Restart {
+        let mut restart = RestartRequest {
             age: 200,
             room: 7,
             horizon: u64::MAX - 2,
@@ -438,10 +438,10 @@ mod tests {
             let mut bytes = vec![0; restart.bytes()];
             restart.emit(&mut bytes);
             assert!(bytes.len() <= PRIORITY_BYTES);
-            assert_eq!(Restart::parse(&bytes), Some(restart.clone()));
-            assert_eq!(Restart::parse(&bytes[..bytes.len() - 1]), None);
+            assert_eq!(RestartRequest::parse(&bytes), Some(restart.clone()));
+            assert_eq!(RestartRequest::parse(&bytes[..bytes.len() - 1]), None);
             let tag = Some(tag).filter(|tag| tag % 2 == 0);
-            let entry = Entry::new(1, tag, tag.is_none());
+            let entry = RestartEntry::new(1, tag, tag.is_none());
             assert_eq!(
                 (entry.context(), entry.tag(), entry.is_exact()),
                 (1, tag, tag.is_none())
@@ -451,10 +451,10 @@ mod tests {
         let mut bytes = vec![0; restart.bytes()];
         restart.emit(&mut bytes);
         bytes[RESTART_BYTES + 2..][..4].copy_from_slice(&(-2_i32).to_le_bytes());
-        assert_eq!(Restart::parse(&bytes), None, "neither a tag nor any");
+        assert_eq!(RestartRequest::parse(&bytes), None, "neither a tag nor any");
         assert_eq!(
-            Done::parse(&Done { age: 3, more: true }.emit()),
-            Some(Done { age: 3, more: true })
+            DoneMessage::parse(&DoneMessage { age: 3, more: true }.emit()),
+            Some(DoneMessage { age: 3, more: true })
         );
     }
 }

@@ -9,17 +9,17 @@ std::thread_local! {
 
 /// Adds `steps` steps.
 #[cfg(test)]
-pub(crate) fn did(steps: usize) {
+pub(crate) fn count_steps(steps: usize) {
     DONE.set(DONE.get() + steps as u64);
 }
 
 /// Does nothing outside of unit tests.
 #[cfg(not(test))]
 #[inline(always)]
-pub(crate) fn did(_: usize) {}
+pub(crate) fn count_steps(_: usize) {}
 
 /// Returns the steps of this thread so far.
 #[cfg(test)]
-pub(crate) fn done() -> u64 {
+pub(crate) fn steps_done() -> u64 {
     DONE.get()
 }

@@ -1,6 +1,6 @@
 //! Array engine: a pair of queues per context and rank, as in paper 001 (section 4.4, figure 4.4) and Open MPI.
 //!
-//! A context has a table of [`Heads`], one for each rank of the job. [`open`](midplane_device::matching::Matching::open) allocates it, and
+//! A context has a table of [`QueueHeads`], one for each rank of the job. [`open`](midplane_device::matching::Matching::open) allocates it, and
 //! the check that finds the context idle frees it. See [`ranked`](super::ranked) for the order, receives from any
 //! source, linear queues and sequence numbers.
 //!
@@ -23,23 +23,23 @@
 
 use alloc::boxed::Box;
 
-use super::ranked::{ByRank, Heads, Ranked};
-use midplane_device::boxed::boxed;
+use super::ranked::{ByRank, QueueHeads, RankedEngine};
 use midplane_device::envelope::{Context, Rank};
-use midplane_device::matching::NoRoom;
+use midplane_device::matching::OutOfSpace;
+use midplane_device::try_box::try_boxed_slice;
 
 /// Array engine: a pair of queues per context and rank.
-pub type PerRank = Ranked<Tables>;
+pub type PerRank = RankedEngine<RankTables>;
 
 /// Tables indexed by rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Tables {
+pub struct RankTables {
     peers: usize,
 }
 
 /// Size of the engine's structures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Structures {
+pub struct StructureSizes {
     /// Open contexts.
     pub leads: usize,
     /// Entries of all tables.
@@ -48,7 +48,7 @@ pub struct Structures {
     pub bytes: usize,
 }
 
-impl Structures {
+impl StructureSizes {
     /// Returns the bytes of the same objects in 001 (table 4.4, equation 4.15).
     pub const fn paper_bytes(&self) -> usize {
         self.leads * 56 + self.rank_heads * 32
@@ -57,13 +57,13 @@ impl Structures {
 
 impl PerRank {
     /// Returns the size of the engine's structures.
-    pub fn structures(&self) -> Structures {
+    pub fn structures(&self) -> StructureSizes {
         let leads = self.contexts();
         let rank_heads = leads * self.queues().peers;
-        Structures {
+        StructureSizes {
             leads,
             rank_heads,
-            bytes: leads * Self::LEAD_BYTES + rank_heads * size_of::<Heads>(),
+            bytes: leads * Self::LEAD_BYTES + rank_heads * size_of::<QueueHeads>(),
         }
     }
 }
@@ -71,9 +71,9 @@ impl PerRank {
 /// Consecutive table entries that are skipped together if their queues are empty, as most entries of a large table.
 const TOGETHER: usize = 16;
 
-impl ByRank for Tables {
+impl ByRank for RankTables {
     const NAME: &'static str = "array";
-    type Root = Box<[Heads]>;
+    type Root = Box<[QueueHeads]>;
     type Place = ();
 
     fn fixed_bytes(_: usize, _: usize) -> usize {
@@ -81,7 +81,7 @@ impl ByRank for Tables {
     }
 
     fn root_bytes(peers: usize) -> usize {
-        peers * size_of::<Heads>()
+        peers * size_of::<QueueHeads>()
     }
 
     fn receive_bytes(_: usize) -> usize {
@@ -89,11 +89,11 @@ impl ByRank for Tables {
     }
 
     fn new(_: usize, peers: usize) -> Option<Self> {
-        Some(Tables { peers })
+        Some(RankTables { peers })
     }
 
     #[inline]
-    fn reserve(&mut self, _: usize) -> Result<(), NoRoom> {
+    fn reserve(&mut self, _: usize) -> Result<(), OutOfSpace> {
         Ok(())
     }
 
@@ -103,12 +103,14 @@ impl ByRank for Tables {
     }
 
     #[inline]
-    fn most_records(&self) -> u32 {
+    fn max_records(&self) -> u32 {
         u32::MAX
     }
 
-    fn open(&mut self) -> Result<Option<Self::Root>, NoRoom> {
-        boxed(Heads::default(), self.peers).map(Some).ok_or(NoRoom)
+    fn open(&mut self) -> Result<Option<Self::Root>, OutOfSpace> {
+        try_boxed_slice(QueueHeads::default(), self.peers)
+            .map(Some)
+            .ok_or(OutOfSpace)
     }
 
     fn close(&mut self, root: Self::Root) {
@@ -116,7 +118,7 @@ impl ByRank for Tables {
     }
 
     fn is_empty(&self, root: &Self::Root) -> bool {
-        root.iter().all(Heads::are_empty)
+        root.iter().all(QueueHeads::are_empty)
     }
 
     #[inline]
@@ -125,7 +127,7 @@ impl ByRank for Tables {
         _: Context,
         root: &'a Self::Root,
         rank: Rank,
-    ) -> (Option<&'a Heads>, u32) {
+    ) -> (Option<&'a QueueHeads>, u32) {
         (Some(&root[rank.index() as usize]), 1)
     }
 
@@ -135,14 +137,14 @@ impl ByRank for Tables {
         _: Context,
         root: &'a mut Self::Root,
         rank: Rank,
-    ) -> (&'a mut Heads, u32) {
+    ) -> (&'a mut QueueHeads, u32) {
         (&mut root[rank.index() as usize], 0)
     }
 
     #[inline]
     fn tidy(&mut self, _: &mut Self::Root) {}
 
-    fn each(&self, _: Context, root: &Self::Root, mut f: impl FnMut(&Heads, ())) -> u32 {
+    fn each(&self, _: Context, root: &Self::Root, mut f: impl FnMut(&QueueHeads, ())) -> u32 {
         for heads in root.chunks(TOGETHER) {
             // Branch-free, so that the compiler vectorizes the check.
             if !heads

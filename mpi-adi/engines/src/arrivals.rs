@@ -5,29 +5,29 @@
 //! one, regardless of the number of later messages.
 #![forbid(unsafe_code)]
 
-use midplane_device::list::{Ends, Links};
+use midplane_device::ids::BlockIndex;
+use midplane_device::list::{LinkStorage, ListEnds};
 use midplane_device::memory::region::Region;
-use midplane_device::names::BlockIndex;
 
 /// Count of available sequence numbers: a record's [word](Region::word) contains one and the [`LINEAR`] flag.
-pub(super) const MOST_NUMBERS: u32 = 1 << 31;
+pub(super) const MAX_NUMBERS: u32 = 1 << 31;
 /// Flag in a record's word: the record is in a linear queue. It is the lowest bit, so words compare as their sequence
 /// numbers do.
 const LINEAR: u32 = 1;
 
 /// Position of a record: its sequence number of arrival, and the kind of its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Ticket {
+pub(super) struct ArrivalTicket {
     pub number: u32,
     pub is_linear: bool,
 }
 
-impl Ticket {
+impl ArrivalTicket {
     /// Reads the ticket of the record at `at`.
     #[inline]
-    pub fn of(region: &Region, at: BlockIndex) -> Ticket {
+    pub fn from_record(region: &Region, at: BlockIndex) -> ArrivalTicket {
         let word = region.word(at);
-        Ticket {
+        ArrivalTicket {
             number: word >> 1,
             is_linear: word & LINEAR != 0,
         }
@@ -61,31 +61,31 @@ pub(super) fn earlier(
 
 /// Sequence-number generator with a limit. The remaining records are renumbered before the numbers are exhausted.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Numbers {
+pub(super) struct SequenceNumbers {
     next: u32,
     limit: u32,
 }
 
-impl Numbers {
+impl SequenceNumbers {
     /// Creates a generator of `limit` sequence numbers, from 0 on.
     pub fn new(limit: u32) -> Self {
-        Numbers { next: 0, limit }
+        SequenceNumbers { next: 0, limit }
     }
 
     /// Sets the limit. If it is below the number of records, every arrival renumbers them.
     pub fn set_limit(&mut self, limit: u32) {
-        self.limit = limit.min(MOST_NUMBERS);
+        self.limit = limit.min(MAX_NUMBERS);
     }
 
     /// Checks whether the numbers are exhausted.
     #[inline]
-    pub fn are_out(&self) -> bool {
+    pub fn is_exhausted(&self) -> bool {
         self.next >= self.limit
     }
 
     /// Returns the next number.
     #[inline]
-    pub fn take(&mut self) -> u32 {
+    pub fn next_number(&mut self) -> u32 {
         let number = self.next;
         self.next += 1;
         number
@@ -102,18 +102,18 @@ impl Numbers {
 /// old one and its number. Words compare as numbers do.
 pub(super) fn renumber<Q>(
     region: &mut Region,
-    numbers: &mut Numbers,
+    numbers: &mut SequenceNumbers,
     queues: &mut Q,
-    each: impl Fn(&Q, &mut dyn FnMut(&Ends<BlockIndex>)),
+    each: impl Fn(&Q, &mut dyn FnMut(&ListEnds<BlockIndex>)),
     mut word: impl FnMut(&mut Q, u32, u32) -> u32,
 ) {
-    let mut merge = Merge::default();
+    let mut merge = ArrivalMerge::default();
     each(queues, &mut |list| merge.add(region, list.head()));
     let mut next = merge.finish(region);
     numbers.restart();
     while let Some(at) = next {
         next = region.next(at);
-        let word = word(queues, region.word(at), numbers.take());
+        let word = word(queues, region.word(at), numbers.next_number());
         region.set_word(at, word);
     }
     // The merge has overwritten each record's forward link, but not its backward link.
@@ -130,11 +130,11 @@ pub(super) fn renumber<Q>(
 /// Bottom-up merge of lists of records, each in order of arrival. Uses only the records' own links. Index `i` contains
 /// the merge of 2^i lists.
 #[derive(Default)]
-struct Merge {
+struct ArrivalMerge {
     places: [Option<BlockIndex>; u32::BITS as usize],
 }
 
-impl Merge {
+impl ArrivalMerge {
     /// Adds the list that begins at `head`.
     fn add(&mut self, region: &mut Region, head: Option<BlockIndex>) {
         if head.is_none() {
@@ -189,38 +189,42 @@ mod tests {
     use super::*;
     use midplane_device::envelope::{Envelope, Rank};
     use midplane_device::memory::RawMemory;
-    use midplane_device::memory::blocks::{BLOCK_BYTES, Blocks};
+    use midplane_device::memory::blocks::{BLOCK_BYTES, BlockArray};
 
     fn recorded(count: usize) -> (Region, Vec<BlockIndex>) {
-        let words = vec![0; Blocks::map_words(count)].into_boxed_slice();
+        let words = vec![0; BlockArray::map_words(count)].into_boxed_slice();
         let blocks = vec![[0; BLOCK_BYTES]; count].into_boxed_slice();
-        let mut region = Region::new(Blocks::new(blocks, words));
+        let mut region = Region::new(BlockArray::new(blocks, words));
         let envelope = Envelope {
             source: Rank::new(0),
             tag: 0,
             context: 0,
         };
-        let record = |_| region.record_only(&mut RawMemory, envelope, 0, 0).unwrap();
+        let record = |_| {
+            region
+                .record_without_buffer(&mut RawMemory, envelope, 0, 0)
+                .unwrap()
+        };
         let ats = (0..count).map(record).collect();
         (region, ats)
     }
 
     #[test]
     fn every_number_fits_its_word() {
-        let mut numbers = Numbers::new(MOST_NUMBERS);
-        numbers.next = MOST_NUMBERS - 1;
-        assert!(!numbers.are_out());
-        let last = numbers.take();
-        assert!(numbers.are_out());
+        let mut numbers = SequenceNumbers::new(MAX_NUMBERS);
+        numbers.next = MAX_NUMBERS - 1;
+        assert!(!numbers.is_exhausted());
+        let last = numbers.next_number();
+        assert!(numbers.is_exhausted());
         let (mut region, ats) = recorded(2);
         for (number, is_linear) in [(0, false), (0, true), (last, false), (last, true)] {
-            let ticket = Ticket { number, is_linear };
+            let ticket = ArrivalTicket { number, is_linear };
             ticket.put(&mut region, ats[0]);
-            assert_eq!(Ticket::of(&region, ats[0]), ticket);
+            assert_eq!(ArrivalTicket::from_record(&region, ats[0]), ticket);
         }
         // The kind of queue does not affect the order.
         let (number, is_linear) = (last - 1, true);
-        Ticket { number, is_linear }.put(&mut region, ats[1]);
+        ArrivalTicket { number, is_linear }.put(&mut region, ats[1]);
         for (one, other) in [(0, 1), (1, 0)] {
             let first = earlier(&region, Some(ats[one]), Some(ats[other]));
             assert_eq!(first, Some(ats[1]));
@@ -234,10 +238,10 @@ mod tests {
     fn lists_are_merged_in_order() {
         for lists in [1, 2, 3, 7, 8, 9, 100] {
             let (mut region, ats) = recorded(300);
-            let mut merge = Merge::default();
+            let mut merge = ArrivalMerge::default();
             for (number, &at) in (0..).zip(&ats) {
                 let is_linear = number % 5 == 0;
-                Ticket { number, is_linear }.put(&mut region, at);
+                ArrivalTicket { number, is_linear }.put(&mut region, at);
             }
             for list in 0..lists {
                 let members = ats.iter().skip(list).step_by(lists);
@@ -262,26 +266,29 @@ mod tests {
     #[test]
     fn records_are_numbered_anew_where_they_stand() {
         let (mut region, ats) = recorded(50);
-        let mut lists = [Ends::default(); 4];
+        let mut lists = [ListEnds::default(); 4];
         for (number, &at) in (0..).zip(&ats) {
             lists[[0, 1, 1, 3][number as usize % 4]].push(&mut region, at);
             let (number, is_linear) = (1000 + 3 * number, number % 3 == 0);
-            Ticket { number, is_linear }.put(&mut region, at);
+            ArrivalTicket { number, is_linear }.put(&mut region, at);
         }
         let before = lists;
-        let mut numbers = Numbers::new(MOST_NUMBERS);
-        numbers.next = MOST_NUMBERS;
+        let mut numbers = SequenceNumbers::new(MAX_NUMBERS);
+        numbers.next = MAX_NUMBERS;
         renumber(
             &mut region,
             &mut numbers,
             &mut lists,
             |lists, f| lists.iter().for_each(f),
-            |_, old, number| Ticket::with_number(old, number),
+            |_, old, number| ArrivalTicket::with_number(old, number),
         );
         assert_eq!((lists, numbers.next), (before, 50));
         for (number, &at) in (0..).zip(&ats) {
             let is_linear = number % 3 == 0;
-            assert_eq!(Ticket::of(&region, at), Ticket { number, is_linear });
+            assert_eq!(
+                ArrivalTicket::from_record(&region, at),
+                ArrivalTicket { number, is_linear }
+            );
         }
         for (list, places) in [(0, vec![0]), (1, vec![1, 2]), (2, vec![]), (3, vec![3])] {
             let members = ats.iter().enumerate();

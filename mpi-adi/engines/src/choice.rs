@@ -3,9 +3,9 @@
 
 use core::fmt;
 
-use crate::{Col, FourD, PerRank, Pnp, Unified};
+use crate::{ColEngine, FourD, PerRank, PnpEngine, UnifiedEngine};
 use midplane_device::config::MICRO;
-use midplane_device::matching::{EngineKind, Indexed, Lists, MatchingEngine};
+use midplane_device::matching::{EngineKind, IndexedEngine, ListEngine, MatchingEngine};
 
 /// Operation that is generic over the engine.
 pub trait WithEngine {
@@ -16,50 +16,50 @@ pub trait WithEngine {
     fn run<E: MatchingEngine>(self) -> Self::Output;
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for EngineChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// Defines the list of engines from lines `Choice Engine, when it is the standard one;`.
+/// Defines the list of engines from lines `EngineChoice Engine, when it is the standard one;`.
 macro_rules! engines {
     ($($(#[$doc:meta])* $choice:ident $engine:ty, $standard:expr;)*) => {
         /// A matching engine, by name. Code that uses this type links all engines.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-        pub enum Choice {
+        pub enum EngineChoice {
             $($(#[$doc])* $choice,)*
         }
 
-        impl Choice {
+        impl EngineChoice {
             /// All engines.
-            pub const ALL: &[Choice] = &[$(Choice::$choice,)*];
+            pub const ALL: &[EngineChoice] = &[$(EngineChoice::$choice,)*];
 
             /// Returns the user-visible name.
             pub const fn name(self) -> &'static str {
                 match self {
-                    $(Choice::$choice => <$engine as MatchingEngine>::NAME,)*
+                    $(EngineChoice::$choice => <$engine as MatchingEngine>::NAME,)*
                 }
             }
 
             /// Returns the engine with this user-visible name.
-            pub fn named(name: &str) -> Option<Choice> {
-                let is_it = |choice: &&Choice| choice.name() == name;
-                Choice::ALL.iter().find(is_it).copied()
+            pub fn from_name(name: &str) -> Option<EngineChoice> {
+                let is_it = |choice: &&EngineChoice| choice.name() == name;
+                EngineChoice::ALL.iter().find(is_it).copied()
             }
 
             /// Returns the kind of engine for a device.
             pub const fn kind(self) -> EngineKind {
                 match self {
-                    $(Choice::$choice if $standard => EngineKind::STANDARD,
-                    Choice::$choice => EngineKind::of::<$engine>(),)*
+                    $(EngineChoice::$choice if $standard => EngineKind::STANDARD,
+                    EngineChoice::$choice => EngineKind::for_engine::<$engine>(),)*
                 }
             }
 
             /// Runs an operation with this engine.
             pub fn with<W: WithEngine>(self, what: W) -> W::Output {
                 match self {
-                    $(Choice::$choice => what.run::<$engine>(),)*
+                    $(EngineChoice::$choice => what.run::<$engine>(),)*
                 }
             }
         }
@@ -67,27 +67,27 @@ macro_rules! engines {
 }
 
 engines! {
-    /// [`Lists`].
-    List Lists, MICRO;
+    /// [`ListEngine`].
+    List ListEngine, MICRO;
     /// [`PerRank`].
     Array PerRank, false;
     /// [`FourD`].
     FourD FourD, false;
-    /// [`Pnp`].
-    Pnp Pnp, false;
-    /// [`Col`].
-    Col Col, false;
-    /// [`Unified`].
-    Unified Unified, false;
-    /// [`Indexed`].
+    /// [`PnpEngine`].
+    PnpEngine PnpEngine, false;
+    /// [`ColEngine`].
+    ColEngine ColEngine, false;
+    /// [`UnifiedEngine`].
+    UnifiedEngine UnifiedEngine, false;
+    /// [`IndexedEngine`].
     #[default]
-    Default Indexed, !MICRO;
+    Default IndexedEngine, !MICRO;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use midplane_device::matching::{ENGINE_NAMES, Engine, Matching};
+    use midplane_device::matching::{ENGINE_NAMES, Matching, SelectedEngine};
 
     struct Name;
 
@@ -101,26 +101,28 @@ mod tests {
 
     #[test]
     fn engines_are_known_by_their_names() {
-        for &choice in Choice::ALL {
+        for &choice in EngineChoice::ALL {
             let name = choice.name();
-            assert_eq!(Choice::named(name), Some(choice));
+            assert_eq!(EngineChoice::from_name(name), Some(choice));
             assert_eq!((choice.with(Name), choice.kind().name), (name, name));
             let engine = (choice.kind().make)(8, 2).expect("room");
             assert_eq!((engine.name(), engine.clone().name()), (name, name));
         }
-        assert_eq!(Choice::named("Fourd"), None);
-        let names: Vec<&str> = { Choice::ALL.iter() }.map(|choice| choice.name()).collect();
+        assert_eq!(EngineChoice::from_name("Fourd"), None);
+        let names: Vec<&str> = { EngineChoice::ALL.iter() }
+            .map(|choice| choice.name())
+            .collect();
         assert_eq!(names, ENGINE_NAMES);
     }
 
     /// Exactly one engine is embedded in the device: that of the build profile.
     #[test]
     fn one_engine_is_the_standard_one() {
-        let is_standard = |choice: &Choice| {
+        let is_standard = |choice: &EngineChoice| {
             let engine = (choice.kind().make)(0, 1).expect("room");
-            matches!(engine, Engine::Standard(_))
+            matches!(engine, SelectedEngine::Standard(_))
         };
-        let standard: Vec<_> = { Choice::ALL.iter() }
+        let standard: Vec<_> = { EngineChoice::ALL.iter() }
             .copied()
             .filter(is_standard)
             .collect();

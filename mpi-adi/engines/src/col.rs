@@ -7,7 +7,7 @@
 //!   allgather   level 1: [0] [1] [2]
 //!   ...                  an element goes to the last level, to the queue: source modulo number of queues
 //! ```
-//! A *set* of parameters is a collective and a communicator (see [`Kind`] for the reason to omit the message's length).
+//! A *set* of parameters is a collective and a communicator (see [`MessageClass`] for the reason to omit the message's length).
 //! The elements of its first call are enqueued in the profiling queue, and the searches that end there measure the mean
 //! number of elements checked per match. When the second call begins, that mean, rounded up, is the required number of
 //! queues: with it, a search would check one element. If the collective's last level has fewer queues, a new last level
@@ -20,7 +20,7 @@
 //! follows from its serial: each set stores the serial from which on its elements used levels, and each level the
 //! serial from which on it was the last.
 //!
-//! [`Col`] uses a plain list for point-to-point messages (COL+LL in the paper).
+//! [`ColEngine`] uses a plain list for point-to-point messages (COL+LL in the paper).
 //!
 //! # Interpretation of the paper, and differences
 //! * *A call.* The device receives messages, not calls. A set's first call ends when the source of its first element
@@ -54,34 +54,34 @@
 use alloc::boxed::Box;
 use core::num::NonZeroU16;
 
-use super::queues::{ByKind, Element, One, Queues, Search, most_queues};
-use super::split::{Design, Split};
-use midplane_device::boxed::boxed;
-use midplane_device::envelope::{Context, Pattern, Rank};
-use midplane_device::list::Ends;
-use midplane_device::matching::{Kind, OPERATIONS};
-use midplane_device::names::Serial;
+use super::queues::{ByKind, ElementQueues, QueueElement, QueueSearch, SingleQueue, max_queues};
+use super::split::{SplitDesign, SplitEngine};
+use midplane_device::envelope::{Context, MatchPattern, Rank};
+use midplane_device::ids::SequenceNumber;
+use midplane_device::list::ListEnds;
+use midplane_device::matching::{MessageClass, OPERATIONS};
+use midplane_device::try_box::try_boxed_slice;
 
 /// Number of communicators with separate sets, if their contexts are consecutive.
 pub const COMMUNICATORS: usize = 16;
 
 /// Engine with queues per collective, and a list for point-to-point messages.
-pub type Col = Split<ColDesign>;
+pub type ColEngine = SplitEngine<ColDesign>;
 
-/// Design of [`Col`].
+/// Design of [`ColEngine`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ColDesign;
 
-impl Design for ColDesign {
+impl SplitDesign for ColDesign {
     const NAME: &'static str = "col";
-    type Queues<I: Element> = ByKind<One<I>, Collectives<I>>;
+    type Queues<I: QueueElement> = ByKind<SingleQueue<I>, CollectiveQueues<I>>;
 }
 
 /// A level of a collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Level {
+struct CollectiveLevel {
     /// Serial of the first element enqueued after its creation.
-    since: Serial,
+    since: SequenceNumber,
     /// Index of its first queue; the others follow.
     first: u32,
     /// Number of its queues, at least one.
@@ -90,7 +90,7 @@ struct Level {
     next: Option<NonZeroU16>,
 }
 
-impl Level {
+impl CollectiveLevel {
     /// Returns the queue index for `source`.
     fn queue(&self, source: Rank) -> usize {
         (self.first + source.index() % self.queues) as usize
@@ -98,26 +98,26 @@ impl Level {
 }
 
 /// First and last level of a collective, counted from 1.
-type Chain = Option<(NonZeroU16, NonZeroU16)>;
+type LevelChain = Option<(NonZeroU16, NonZeroU16)>;
 
 /// State of a set of parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Set {
+enum ParameterSetState {
     /// The entry is free.
     Free,
     /// The first call is being measured.
-    Profiling(Profile),
+    Profiling(CallProfile),
     /// The number of queues has been determined.
-    Settled {
+    Fixed {
         context: Context,
         /// Serial of the first element that is not in the profiling queue because of this set.
-        since: Serial,
+        since: SequenceNumber,
     },
 }
 
 /// Measures of a set's first call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Profile {
+struct CallProfile {
     context: Context,
     /// The source of the first element has repeated.
     again: bool,
@@ -131,7 +131,7 @@ struct Profile {
     hops: u32,
 }
 
-impl Profile {
+impl CallProfile {
     /// Returns the required number of queues, if the first call ends with this element of `source`.
     fn wanted(&mut self, source: Rank) -> Option<u32> {
         self.again |= self.came > 0 && source == self.first;
@@ -145,23 +145,23 @@ impl Profile {
 
 /// Queues of collectives.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Collectives<I> {
+pub struct CollectiveQueues<I> {
     /// Receives with a wildcard.
-    wild: Ends<I>,
-    profiling: Ends<I>,
+    wild: ListEnds<I>,
+    profiling: ListEnds<I>,
     /// Queues of all levels, and the number in use.
-    dedicated: Box<[Ends<I>]>,
+    dedicated: Box<[ListEnds<I>]>,
     used: usize,
     /// Levels of all collectives in the order of creation, and their number.
-    levels: Box<[Level]>,
+    levels: Box<[CollectiveLevel]>,
     made: u16,
-    chains: [Chain; OPERATIONS as usize],
-    sets: Box<[Set]>,
+    chains: [LevelChain; OPERATIONS as usize],
+    sets: Box<[ParameterSetState]>,
 }
 
 /// Returns the maximum number of levels that `queues` queues can form: each level of a collective has more queues than
 /// the previous one.
-fn most_levels(mut queues: usize) -> usize {
+fn max_levels(mut queues: usize) -> usize {
     let mut levels = 0;
     for size in 1.. {
         let more = (queues / size).min(OPERATIONS.into());
@@ -181,30 +181,32 @@ fn place(operation: u8, context: Context) -> usize {
 
 /// Returns the collective and the source of an element without wildcards. The collective is `None` for a tag that
 /// belongs to none.
-fn exact(pattern: &Pattern) -> Option<(Option<u8>, Rank)> {
-    let Kind::Collective { operation } = Kind::of(pattern.context(), pattern.tag()) else {
+fn exact(pattern: &MatchPattern) -> Option<(Option<u8>, Rank)> {
+    let MessageClass::Collective { operation } =
+        MessageClass::from_criteria(pattern.context(), pattern.tag())
+    else {
         return None;
     };
     pattern.tag()?;
     Some((operation, pattern.source()?))
 }
 
-impl<I: Element> Collectives<I> {
-    fn levels(&self, operation: u8) -> impl Iterator<Item = &Level> {
+impl<I: QueueElement> CollectiveQueues<I> {
+    fn levels(&self, operation: u8) -> impl Iterator<Item = &CollectiveLevel> {
         let level = |number: NonZeroU16| &self.levels[usize::from(number.get()) - 1];
         let first = self.chains[usize::from(operation)].map(|(first, _)| level(first));
         core::iter::successors(first, move |last| last.next.map(level))
     }
 
     /// Returns the queue of an element with this pattern and serial.
-    fn owner(&mut self, pattern: &Pattern, serial: Serial) -> &mut Ends<I> {
+    fn owner(&mut self, pattern: &MatchPattern, serial: SequenceNumber) -> &mut ListEnds<I> {
         let Some((operation, source)) = exact(pattern) else {
             return &mut self.wild;
         };
         let queue =
             operation.and_then(
                 |operation| match self.sets[place(operation, pattern.context())] {
-                    Set::Settled { context, since }
+                    ParameterSetState::Fixed { context, since }
                         if context == pattern.context() && since <= serial =>
                     {
                         let there = self.levels(operation).take_while(|at| at.since <= serial);
@@ -220,10 +222,16 @@ impl<I: Element> Collectives<I> {
     }
 
     /// Updates the set for a new element.
-    fn comes(&mut self, operation: u8, context: Context, source: Rank, serial: Serial) {
+    fn note_arrival(
+        &mut self,
+        operation: u8,
+        context: Context,
+        source: Rank,
+        serial: SequenceNumber,
+    ) {
         let set = &mut self.sets[place(operation, context)];
-        if *set == Set::Free {
-            *set = Set::Profiling(Profile {
+        if *set == ParameterSetState::Free {
+            *set = ParameterSetState::Profiling(CallProfile {
                 context,
                 again: false,
                 first: source,
@@ -232,13 +240,13 @@ impl<I: Element> Collectives<I> {
                 hops: 0,
             });
         }
-        let Set::Profiling(profile) = set else {
+        let ParameterSetState::Profiling(profile) = set else {
             return;
         };
         if profile.context == context
             && let Some(wanted) = profile.wanted(source)
         {
-            *set = Set::Settled {
+            *set = ParameterSetState::Fixed {
                 context,
                 since: serial,
             };
@@ -248,14 +256,14 @@ impl<I: Element> Collectives<I> {
 
     /// Creates a level of `wanted` queues, or of the available number, if that exceeds the size of the last level:
     /// lines 8 to 15 of algorithm 1.
-    fn extend(&mut self, operation: u8, wanted: u32, since: Serial) {
+    fn extend(&mut self, operation: u8, wanted: u32, since: SequenceNumber) {
         let left = self.dedicated.len() - self.used;
         let queues = wanted.min(left as u32);
         let last = self.levels(operation).last();
         if queues <= last.map_or(0, |level| level.queues) {
             return;
         }
-        let level = Level {
+        let level = CollectiveLevel {
             since,
             first: self.used as u32,
             queues,
@@ -274,7 +282,7 @@ impl<I: Element> Collectives<I> {
 
     /// Updates the set for an element found in the profiling queue.
     fn found(&mut self, operation: u8, context: Context, hops: u32) {
-        if let Set::Profiling(profile) = &mut self.sets[place(operation, context)]
+        if let ParameterSetState::Profiling(profile) = &mut self.sets[place(operation, context)]
             && profile.context == context
         {
             profile.found = profile.found.saturating_add(1);
@@ -283,38 +291,41 @@ impl<I: Element> Collectives<I> {
     }
 }
 
-impl<I: Element> Queues<I> for Collectives<I> {
+impl<I: QueueElement> ElementQueues<I> for CollectiveQueues<I> {
     fn fixed_bytes(peers: usize) -> usize {
-        let queues = most_queues(peers);
-        queues * size_of::<Ends<I>>()
-            + most_levels(queues) * size_of::<Level>()
-            + usize::from(OPERATIONS) * COMMUNICATORS * size_of::<Set>()
+        let queues = max_queues(peers);
+        queues * size_of::<ListEnds<I>>()
+            + max_levels(queues) * size_of::<CollectiveLevel>()
+            + usize::from(OPERATIONS) * COMMUNICATORS * size_of::<ParameterSetState>()
     }
 
     fn new(peers: usize) -> Option<Self> {
-        let queues = most_queues(peers);
-        let level = Level {
+        let queues = max_queues(peers);
+        let level = CollectiveLevel {
             since: 0,
             first: 0,
             queues: 1,
             next: None,
         };
-        Some(Collectives {
-            wild: Ends::default(),
-            profiling: Ends::default(),
-            dedicated: boxed(Ends::default(), queues)?,
+        Some(CollectiveQueues {
+            wild: ListEnds::default(),
+            profiling: ListEnds::default(),
+            dedicated: try_boxed_slice(ListEnds::default(), queues)?,
             used: 0,
-            levels: boxed(level, most_levels(queues))?,
+            levels: try_boxed_slice(level, max_levels(queues))?,
             made: 0,
             chains: [None; OPERATIONS as usize],
-            sets: boxed(Set::Free, usize::from(OPERATIONS) * COMMUNICATORS)?,
+            sets: try_boxed_slice(
+                ParameterSetState::Free,
+                usize::from(OPERATIONS) * COMMUNICATORS,
+            )?,
         })
     }
 
     fn push(&mut self, store: &mut I::Store, at: I) {
         let (pattern, serial) = (I::pattern(store, at), I::serial(store, at));
         if let Some((Some(operation), source)) = exact(&pattern) {
-            self.comes(operation, pattern.context(), source, serial);
+            self.note_arrival(operation, pattern.context(), source, serial);
         }
         self.owner(&pattern, serial).push(store, at);
     }
@@ -324,7 +335,7 @@ impl<I: Element> Queues<I> for Collectives<I> {
         self.owner(&pattern, serial).remove(store, at);
     }
 
-    fn find<F: Fn(I) -> bool>(&mut self, want: &Pattern, search: &mut Search<'_, I, F>) {
+    fn find<F: Fn(I) -> bool>(&mut self, want: &MatchPattern, search: &mut QueueSearch<'_, I, F>) {
         let Some((operation, source)) = exact(want) else {
             return self.find_anywhere(search);
         };
@@ -340,7 +351,7 @@ impl<I: Element> Queues<I> for Collectives<I> {
         search.list(&self.wild);
     }
 
-    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut Search<'_, I, F>) {
+    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut QueueSearch<'_, I, F>) {
         search.list(&self.profiling);
         search.list(&self.wild);
         for list in &self.dedicated[..self.used] {
@@ -352,26 +363,26 @@ impl<I: Element> Queues<I> for Collectives<I> {
         for operation in 0..OPERATIONS {
             let set = &mut self.sets[place(operation, context)];
             match set {
-                Set::Profiling(Profile { context: its, .. })
-                | Set::Settled { context: its, .. }
+                ParameterSetState::Profiling(CallProfile { context: its, .. })
+                | ParameterSetState::Fixed { context: its, .. }
                     if *its == context =>
                 {
-                    *set = Set::Free;
+                    *set = ParameterSetState::Free;
                 }
                 _ => {}
             }
         }
     }
 
-    fn lists(&self) -> impl Iterator<Item = &Ends<I>> {
+    fn lists(&self) -> impl Iterator<Item = &ListEnds<I>> {
         let fixed = [&self.profiling, &self.wild].into_iter();
         fixed.chain(&self.dedicated[..self.used])
     }
 
-    fn marks_mut(&mut self) -> impl Iterator<Item = &mut Serial> {
+    fn marks_mut(&mut self) -> impl Iterator<Item = &mut SequenceNumber> {
         let levels = &mut self.levels[..usize::from(self.made)];
         let sets = self.sets.iter_mut().filter_map(|set| match set {
-            Set::Settled { since, .. } => Some(since),
+            ParameterSetState::Fixed { since, .. } => Some(since),
             _ => None,
         });
         levels.iter_mut().map(|level| &mut level.since).chain(sets)

@@ -1,7 +1,7 @@
 //! The matching engines of the papers, beside the standard ones of the device, and the choice of an engine by name.
 //!
 //! The device contains the trait [`Matching`](midplane_device::matching::Matching) and the standard engine of each build
-//! profile. `--matching` selects any of them ([`Choice`]), and the lab compares them.
+//! profile. `--matching` selects any of them ([`EngineChoice`]), and the lab compares them.
 //!
 //! ```text
 //! choice    names of all engines, and their kinds
@@ -18,18 +18,18 @@ pub mod array;
 mod arrivals;
 mod choice;
 mod col;
+#[cfg(test)]
+mod fixture;
 pub mod fourd;
 mod pnp;
 mod queues;
 pub mod ranked;
-#[cfg(test)]
-mod rig;
 mod split;
 mod unified;
 
 pub use array::PerRank;
-pub use choice::{Choice, WithEngine};
-pub use col::Col;
+pub use choice::{EngineChoice, WithEngine};
+pub use col::ColEngine;
 pub use fourd::FourD;
-pub use pnp::Pnp;
-pub use unified::Unified;
+pub use pnp::PnpEngine;
+pub use unified::UnifiedEngine;

@@ -53,33 +53,33 @@
 use alloc::boxed::Box;
 use core::num::NonZeroU32;
 
-use super::queues::{Element, Queues, Search, most_queues};
-use super::split::{Design, Split};
-use midplane_device::boxed::boxed;
-use midplane_device::envelope::{Pattern, Rank};
-use midplane_device::list::{Ends, Links};
-use midplane_device::names::Serial;
+use super::queues::{ElementQueues, QueueElement, QueueSearch, max_queues};
+use super::split::{SplitDesign, SplitEngine};
+use midplane_device::envelope::{MatchPattern, Rank};
+use midplane_device::ids::SequenceNumber;
+use midplane_device::list::{LinkStorage, ListEnds};
+use midplane_device::try_box::try_boxed_slice;
 
 /// Elements in a non-partner queue at which a new level is created: theta of paper 002, section 5.3.1.
 pub const THRESHOLD: usize = 100;
 
 /// Engine with partner and non-partner queues for all elements.
-pub type Pnp = Split<PnpDesign>;
+pub type PnpEngine = SplitEngine<PnpDesign>;
 
-/// Design of [`Pnp`].
+/// Design of [`PnpEngine`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PnpDesign;
 
-impl Design for PnpDesign {
+impl SplitDesign for PnpDesign {
     const NAME: &'static str = "pnp";
-    type Queues<I: Element> = Partners<I>;
+    type Queues<I: QueueElement> = PartnerQueues<I>;
 }
 
 /// A level: queues created together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Level {
+struct QueueLevel {
     /// Minimum serial of elements enqueued after its creation.
-    since: Serial,
+    since: SequenceNumber,
     /// Index of the non-partner queue.
     shared: u32,
 }
@@ -95,14 +95,14 @@ struct Partner {
 
 /// Partner and non-partner queues.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Partners<I> {
+pub struct PartnerQueues<I> {
     /// Receives from any source.
-    wild: Ends<I>,
-    base: Ends<I>,
+    wild: ListEnds<I>,
+    base: ListEnds<I>,
     /// Queues of all levels, and the number in use.
-    dedicated: Box<[Ends<I>]>,
+    dedicated: Box<[ListEnds<I>]>,
     used: usize,
-    levels: Box<[Level]>,
+    levels: Box<[QueueLevel]>,
     made: usize,
     /// Hash table of partners with linear probing.
     table: Box<[Option<Partner>]>,
@@ -116,9 +116,9 @@ fn table_places(queues: usize) -> usize {
 }
 
 /// Element counts of the sources in a queue at the threshold.
-type Counts = heapless::Vec<(u32, Rank), THRESHOLD>;
+type SourceCounts = heapless::Vec<(u32, Rank), THRESHOLD>;
 
-impl<I: Element> Partners<I> {
+impl<I: QueueElement> PartnerQueues<I> {
     /// Returns the first index to probe for `source`.
     fn place(&self, source: Rank) -> usize {
         let bits = self.table.len().ilog2();
@@ -142,12 +142,12 @@ impl<I: Element> Partners<I> {
         }
     }
 
-    fn levels(&self) -> &[Level] {
+    fn levels(&self) -> &[QueueLevel] {
         &self.levels[..self.made]
     }
 
     /// Returns the queue of an element of `source` with this serial, and whether it is the last non-partner queue.
-    fn owner(&mut self, source: Option<Rank>, serial: Serial) -> (&mut Ends<I>, bool) {
+    fn owner(&mut self, source: Option<Rank>, serial: SequenceNumber) -> (&mut ListEnds<I>, bool) {
         let Some(source) = source else {
             return (&mut self.wild, false);
         };
@@ -167,7 +167,7 @@ impl<I: Element> Partners<I> {
     }
 
     /// Counts the elements of each source in the last non-partner queue, in descending order.
-    fn counts(&self, store: &I::Store) -> Counts {
+    fn counts(&self, store: &I::Store) -> SourceCounts {
         let last = self.levels().last();
         let list = last.map_or(&self.base, |level| &self.dedicated[level.shared as usize]);
         let mut sources: heapless::Vec<Rank, THRESHOLD> = heapless::Vec::new();
@@ -179,7 +179,7 @@ impl<I: Element> Partners<I> {
         }
         sources.sort_unstable();
         let same = sources.chunk_by(|left, right| left == right);
-        let mut counts: Counts = same.map(|same| (same.len() as u32, same[0])).collect();
+        let mut counts: SourceCounts = same.map(|same| (same.len() as u32, same[0])).collect();
         counts.sort_unstable_by_key(|&(count, source)| (core::cmp::Reverse(count), source));
         counts
     }
@@ -198,7 +198,7 @@ impl<I: Element> Partners<I> {
         if counts.is_empty() {
             return;
         }
-        self.levels[self.made] = Level {
+        self.levels[self.made] = QueueLevel {
             since: I::serial(store, last) + 1,
             shared: self.used as u32,
         };
@@ -228,28 +228,28 @@ impl<I: Element> Partners<I> {
     }
 }
 
-impl<I: Element> Queues<I> for Partners<I> {
+impl<I: QueueElement> ElementQueues<I> for PartnerQueues<I> {
     fn fixed_bytes(peers: usize) -> usize {
-        let queues = most_queues(peers);
-        queues * size_of::<Ends<I>>()
-            + queues / 2 * size_of::<Level>()
+        let queues = max_queues(peers);
+        queues * size_of::<ListEnds<I>>()
+            + queues / 2 * size_of::<QueueLevel>()
             + table_places(queues) * size_of::<Option<Partner>>()
     }
 
     fn new(peers: usize) -> Option<Self> {
-        let queues = most_queues(peers);
-        let level = Level {
+        let queues = max_queues(peers);
+        let level = QueueLevel {
             since: 0,
             shared: 0,
         };
-        Some(Partners {
-            wild: Ends::default(),
-            base: Ends::default(),
-            dedicated: boxed(Ends::default(), queues)?,
+        Some(PartnerQueues {
+            wild: ListEnds::default(),
+            base: ListEnds::default(),
+            dedicated: try_boxed_slice(ListEnds::default(), queues)?,
             used: 0,
-            levels: boxed(level, queues / 2)?,
+            levels: try_boxed_slice(level, queues / 2)?,
             made: 0,
-            table: boxed(None, table_places(queues))?,
+            table: try_boxed_slice(None, table_places(queues))?,
             filling: 0,
             peers,
         })
@@ -272,7 +272,7 @@ impl<I: Element> Queues<I> for Partners<I> {
         self.filling -= usize::from(fills);
     }
 
-    fn find<F: Fn(I) -> bool>(&mut self, want: &Pattern, search: &mut Search<'_, I, F>) {
+    fn find<F: Fn(I) -> bool>(&mut self, want: &MatchPattern, search: &mut QueueSearch<'_, I, F>) {
         let Some(source) = want.source() else {
             return self.find_anywhere(search);
         };
@@ -289,7 +289,7 @@ impl<I: Element> Queues<I> for Partners<I> {
         search.list(&self.wild);
     }
 
-    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut Search<'_, I, F>) {
+    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut QueueSearch<'_, I, F>) {
         search.list(&self.base);
         search.list(&self.wild);
         for list in &self.dedicated[..self.used] {
@@ -297,12 +297,12 @@ impl<I: Element> Queues<I> for Partners<I> {
         }
     }
 
-    fn lists(&self) -> impl Iterator<Item = &Ends<I>> {
+    fn lists(&self) -> impl Iterator<Item = &ListEnds<I>> {
         let fixed = [&self.wild, &self.base].into_iter();
         fixed.chain(&self.dedicated[..self.used])
     }
 
-    fn marks_mut(&mut self) -> impl Iterator<Item = &mut Serial> {
+    fn marks_mut(&mut self) -> impl Iterator<Item = &mut SequenceNumber> {
         let levels = &mut self.levels[..self.made];
         levels.iter_mut().map(|level| &mut level.since)
     }

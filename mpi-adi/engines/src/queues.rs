@@ -1,79 +1,79 @@
-//! Common parts of engines with several queues: queue elements, a search across queues, and the interface [`Queues`].
+//! Common parts of engines with several queues: queue elements, a search across queues, and the interface [`ElementQueues`].
 //!
 //! Every queue is in the order of posting or of arrival, and each element has a sequence number in that order, its
-//! [serial](Element::serial). The first match among several queues is therefore the one with the smallest serial. A
+//! [serial](QueueElement::serial). The first match among several queues is therefore the one with the smallest serial. A
 //! search ends in a queue as soon as it reaches an element younger than the match found so far.
 #![forbid(unsafe_code)]
 
 use core::fmt::Debug;
 
-use midplane_device::envelope::{Context, Pattern};
-use midplane_device::list::{Ends, Links};
-use midplane_device::matching::Kind;
+use midplane_device::envelope::{Context, MatchPattern};
+use midplane_device::ids::{BlockIndex, SequenceNumber, Slot};
+use midplane_device::list::{LinkStorage, ListEnds};
+use midplane_device::matching::MessageClass;
 use midplane_device::memory::region::Region;
-use midplane_device::names::{BlockIndex, Serial, Slot};
 use midplane_device::request::RequestPool;
 
 /// Maximum queues as a multiple of the square root of the job's processes: k_C and k_P of paper 002, section 5.3.
 pub(super) const QUEUES_PER_ROOT: usize = 8;
 
 /// Returns the maximum queues of a structure in a job of `peers` processes: k x sqrt(n).
-pub(super) fn most_queues(peers: usize) -> usize {
+pub(super) fn max_queues(peers: usize) -> usize {
     let square = QUEUES_PER_ROOT * QUEUES_PER_ROOT;
     peers.saturating_mul(square).isqrt()
 }
 
 /// Queue element: a posted receive or a record.
-pub trait Element: Send + Copy + Eq + Debug + 'static {
+pub trait QueueElement: Send + Copy + Eq + Debug + 'static {
     /// Storage of the elements.
-    type Store: Links<Self>;
+    type Store: LinkStorage<Self>;
 
     /// Returns the receive's pattern, or the message's envelope as a pattern.
-    fn pattern(store: &Self::Store, at: Self) -> Pattern;
+    fn pattern(store: &Self::Store, at: Self) -> MatchPattern;
 
     /// Returns the sequence number in the order of posting or of arrival.
-    fn serial(store: &Self::Store, at: Self) -> Serial;
+    fn serial(store: &Self::Store, at: Self) -> SequenceNumber;
 }
 
-impl Element for Slot {
+impl QueueElement for Slot {
     type Store = RequestPool;
 
     #[inline]
-    fn pattern(requests: &RequestPool, slot: Slot) -> Pattern {
+    fn pattern(requests: &RequestPool, slot: Slot) -> MatchPattern {
         requests.posted(slot).pattern
     }
 
     #[inline]
-    fn serial(requests: &RequestPool, slot: Slot) -> Serial {
+    fn serial(requests: &RequestPool, slot: Slot) -> SequenceNumber {
         requests.posted(slot).serial
     }
 }
 
-impl Element for BlockIndex {
+impl QueueElement for BlockIndex {
     type Store = Region;
 
     #[inline]
-    fn pattern(region: &Region, at: BlockIndex) -> Pattern {
+    fn pattern(region: &Region, at: BlockIndex) -> MatchPattern {
         region.envelope(at).pattern()
     }
 
     #[inline]
-    fn serial(region: &Region, at: BlockIndex) -> Serial {
+    fn serial(region: &Region, at: BlockIndex) -> SequenceNumber {
         region.word(at).into()
     }
 }
 
 /// Search for the oldest element that satisfies `is`.
-pub struct Search<'a, I: Element, F> {
+pub struct QueueSearch<'a, I: QueueElement, F> {
     store: &'a I::Store,
     is: F,
-    found: Option<(Serial, I)>,
+    found: Option<(SequenceNumber, I)>,
     hops: u32,
 }
 
-impl<'a, I: Element, F: Fn(I) -> bool> Search<'a, I, F> {
+impl<'a, I: QueueElement, F: Fn(I) -> bool> QueueSearch<'a, I, F> {
     pub(super) fn new(store: &'a I::Store, is: F) -> Self {
-        Search {
+        QueueSearch {
             store,
             is,
             found: None,
@@ -98,7 +98,7 @@ impl<'a, I: Element, F: Fn(I) -> bool> Search<'a, I, F> {
 
     /// Searches a queue, up to elements younger than the current match. Returns true if it found an older one.
     #[inline]
-    pub(super) fn list(&mut self, list: &Ends<I>) -> bool {
+    pub(super) fn list(&mut self, list: &ListEnds<I>) -> bool {
         let found = self.found;
         let mut next = list.head();
         while let Some(at) = next {
@@ -115,20 +115,20 @@ impl<'a, I: Element, F: Fn(I) -> bool> Search<'a, I, F> {
         false
     }
 
-    /// Searches a queue of a table as [`Search::list`] does, and counts the table entry as a hop.
+    /// Searches a queue of a table as [`QueueSearch::list`] does, and counts the table entry as a hop.
     #[inline]
-    pub(super) fn listed(&mut self, list: &Ends<I>) -> bool {
+    pub(super) fn listed(&mut self, list: &ListEnds<I>) -> bool {
         self.hop();
         self.list(list)
     }
 }
 
 /// Queues for one type of element, and the rule that assigns an element to a queue.
-pub trait Queues<I: Element>: Send + Clone + PartialEq + Eq + Debug {
-    /// Returns the heap bytes that [`new`](Queues::new) allocates in a job of `peers` processes.
+pub trait ElementQueues<I: QueueElement>: Send + Clone + PartialEq + Eq + Debug {
+    /// Returns the heap bytes that [`new`](ElementQueues::new) allocates in a job of `peers` processes.
     fn fixed_bytes(peers: usize) -> usize;
 
-    /// Creates empty queues. Returns `None` if the heap does not have [`fixed_bytes`](Queues::fixed_bytes).
+    /// Creates empty queues. Returns `None` if the heap does not have [`fixed_bytes`](ElementQueues::fixed_bytes).
     fn new(peers: usize) -> Option<Self>;
 
     /// Enqueues `at`, which is younger than all queued elements.
@@ -138,10 +138,10 @@ pub trait Queues<I: Element>: Send + Clone + PartialEq + Eq + Debug {
     fn remove(&mut self, store: &mut I::Store, at: I);
 
     /// Searches the queues that can contain an element matching `want`, or matched by it.
-    fn find<F: Fn(I) -> bool>(&mut self, want: &Pattern, search: &mut Search<'_, I, F>);
+    fn find<F: Fn(I) -> bool>(&mut self, want: &MatchPattern, search: &mut QueueSearch<'_, I, F>);
 
     /// Searches all queues.
-    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut Search<'_, I, F>);
+    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut QueueSearch<'_, I, F>);
 
     /// Frees the state of a context without queued elements, before another communicator reuses it.
     fn forget(&mut self, context: Context) {
@@ -149,23 +149,23 @@ pub trait Queues<I: Element>: Send + Clone + PartialEq + Eq + Debug {
     }
 
     /// Returns all queues in use.
-    fn lists(&self) -> impl Iterator<Item = &Ends<I>>;
+    fn lists(&self) -> impl Iterator<Item = &ListEnds<I>>;
 
     /// Returns the stored serials that are compared with those of elements.
-    fn marks_mut(&mut self) -> impl Iterator<Item = &mut Serial>;
+    fn marks_mut(&mut self) -> impl Iterator<Item = &mut SequenceNumber>;
 }
 
 /// A single queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct One<I>(Ends<I>);
+pub struct SingleQueue<I>(ListEnds<I>);
 
-impl<I: Element> Queues<I> for One<I> {
+impl<I: QueueElement> ElementQueues<I> for SingleQueue<I> {
     fn fixed_bytes(_: usize) -> usize {
         0
     }
 
     fn new(_: usize) -> Option<Self> {
-        Some(One(Ends::default()))
+        Some(SingleQueue(ListEnds::default()))
     }
 
     fn push(&mut self, store: &mut I::Store, at: I) {
@@ -176,19 +176,19 @@ impl<I: Element> Queues<I> for One<I> {
         self.0.remove(store, at);
     }
 
-    fn find<F: Fn(I) -> bool>(&mut self, _: &Pattern, search: &mut Search<'_, I, F>) {
+    fn find<F: Fn(I) -> bool>(&mut self, _: &MatchPattern, search: &mut QueueSearch<'_, I, F>) {
         self.find_anywhere(search);
     }
 
-    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut Search<'_, I, F>) {
+    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut QueueSearch<'_, I, F>) {
         search.list(&self.0);
     }
 
-    fn lists(&self) -> impl Iterator<Item = &Ends<I>> {
+    fn lists(&self) -> impl Iterator<Item = &ListEnds<I>> {
         core::iter::once(&self.0)
     }
 
-    fn marks_mut(&mut self) -> impl Iterator<Item = &mut Serial> {
+    fn marks_mut(&mut self) -> impl Iterator<Item = &mut SequenceNumber> {
         core::iter::empty()
     }
 }
@@ -201,11 +201,11 @@ pub struct ByKind<P, C> {
     pub(super) collective: C,
 }
 
-fn kind(pattern: &Pattern) -> Kind {
-    Kind::of(pattern.context(), pattern.tag())
+fn kind(pattern: &MatchPattern) -> MessageClass {
+    MessageClass::from_criteria(pattern.context(), pattern.tag())
 }
 
-impl<I: Element, P: Queues<I>, C: Queues<I>> Queues<I> for ByKind<P, C> {
+impl<I: QueueElement, P: ElementQueues<I>, C: ElementQueues<I>> ElementQueues<I> for ByKind<P, C> {
     fn fixed_bytes(peers: usize) -> usize {
         P::fixed_bytes(peers) + C::fixed_bytes(peers)
     }
@@ -219,42 +219,42 @@ impl<I: Element, P: Queues<I>, C: Queues<I>> Queues<I> for ByKind<P, C> {
 
     fn push(&mut self, store: &mut I::Store, at: I) {
         match kind(&I::pattern(store, at)) {
-            Kind::PointToPoint => self.point_to_point.push(store, at),
-            Kind::Collective { .. } => self.collective.push(store, at),
+            MessageClass::PointToPoint => self.point_to_point.push(store, at),
+            MessageClass::Collective { .. } => self.collective.push(store, at),
         }
     }
 
     fn remove(&mut self, store: &mut I::Store, at: I) {
         match kind(&I::pattern(store, at)) {
-            Kind::PointToPoint => self.point_to_point.remove(store, at),
-            Kind::Collective { .. } => self.collective.remove(store, at),
+            MessageClass::PointToPoint => self.point_to_point.remove(store, at),
+            MessageClass::Collective { .. } => self.collective.remove(store, at),
         }
     }
 
-    fn find<F: Fn(I) -> bool>(&mut self, want: &Pattern, search: &mut Search<'_, I, F>) {
+    fn find<F: Fn(I) -> bool>(&mut self, want: &MatchPattern, search: &mut QueueSearch<'_, I, F>) {
         match kind(want) {
-            Kind::PointToPoint => self.point_to_point.find(want, search),
-            Kind::Collective { .. } => self.collective.find(want, search),
+            MessageClass::PointToPoint => self.point_to_point.find(want, search),
+            MessageClass::Collective { .. } => self.collective.find(want, search),
         }
     }
 
-    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut Search<'_, I, F>) {
+    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut QueueSearch<'_, I, F>) {
         self.point_to_point.find_anywhere(search);
         self.collective.find_anywhere(search);
     }
 
     fn forget(&mut self, context: Context) {
-        match Kind::of(context, None) {
-            Kind::PointToPoint => self.point_to_point.forget(context),
-            Kind::Collective { .. } => self.collective.forget(context),
+        match MessageClass::from_criteria(context, None) {
+            MessageClass::PointToPoint => self.point_to_point.forget(context),
+            MessageClass::Collective { .. } => self.collective.forget(context),
         }
     }
 
-    fn lists(&self) -> impl Iterator<Item = &Ends<I>> {
+    fn lists(&self) -> impl Iterator<Item = &ListEnds<I>> {
         self.point_to_point.lists().chain(self.collective.lists())
     }
 
-    fn marks_mut(&mut self) -> impl Iterator<Item = &mut Serial> {
+    fn marks_mut(&mut self) -> impl Iterator<Item = &mut SequenceNumber> {
         let collective = self.collective.marks_mut();
         self.point_to_point.marks_mut().chain(collective)
     }

@@ -9,36 +9,36 @@
 use core::fmt::Debug;
 use core::hash::{Hash, Hasher};
 
-use super::arrivals::{MOST_NUMBERS, Numbers, renumber};
-use super::queues::{Element, Queues, Search};
-use midplane_device::envelope::{Context, Envelope, Pattern};
-use midplane_device::matching::{Matching, MatchingEngine, Measures};
-use midplane_device::memory::region::{Record, Region};
-use midplane_device::names::{BlockIndex, Serial, Slot};
+use super::arrivals::{MAX_NUMBERS, SequenceNumbers, renumber};
+use super::queues::{ElementQueues, QueueElement, QueueSearch};
+use midplane_device::envelope::{Context, Envelope, MatchPattern};
+use midplane_device::ids::{BlockIndex, SequenceNumber, Slot};
+use midplane_device::matching::{Matching, MatchingEngine, MatchingStats};
+use midplane_device::memory::region::{Region, UnexpectedRecord};
 use midplane_device::request::RequestPool;
 use midplane_device::stats::Count;
 
 /// Rule that splits the two queues.
-pub trait Design: Send + Clone + PartialEq + Eq + Debug + 'static {
+pub trait SplitDesign: Send + Clone + PartialEq + Eq + Debug + 'static {
     /// User-visible name.
     const NAME: &'static str;
     /// The queues.
-    type Queues<I: Element>: Queues<I>;
+    type Queues<I: QueueElement>: ElementQueues<I>;
 }
 
 /// Flag of a renumbered serial, above all sequence numbers.
-const NEW: Serial = 1 << 32;
+const NEW: SequenceNumber = 1 << 32;
 
 /// Matching engine with split queues.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Split<D: Design> {
+pub struct SplitEngine<D: SplitDesign> {
     pub(super) posted: D::Queues<Slot>,
     pub(super) unexpected: D::Queues<BlockIndex>,
-    pub(super) numbers: Numbers,
-    measures: Measures,
+    pub(super) numbers: SequenceNumbers,
+    measures: MatchingStats,
 }
 
-impl<D: Design> Split<D> {
+impl<D: SplitDesign> SplitEngine<D> {
     /// Renumbers all records from 0 in their order, and updates the marks.
     #[cold]
     fn renumber(&mut self, region: &mut Region) {
@@ -52,7 +52,7 @@ impl<D: Design> Split<D> {
             each,
             |queues, old, number| {
                 for mark in queues.marks_mut().filter(|mark| **mark <= old.into()) {
-                    *mark = NEW | Serial::from(number);
+                    *mark = NEW | SequenceNumber::from(number);
                 }
                 records = number + 1;
                 number
@@ -66,13 +66,13 @@ impl<D: Design> Split<D> {
 
     /// Returns the first recorded message in any queue that satisfies `is`, and the hops of the search.
     fn first(&self, region: &Region, is: impl Fn(BlockIndex) -> bool) -> (Option<BlockIndex>, u32) {
-        let mut search = Search::new(region, is);
+        let mut search = QueueSearch::new(region, is);
         self.unexpected.find_anywhere(&mut search);
         search.end()
     }
 }
 
-impl<D: Design> Matching for Split<D> {
+impl<D: SplitDesign> Matching for SplitEngine<D> {
     fn name(&self) -> &'static str {
         Self::NAME
     }
@@ -87,8 +87,8 @@ impl<D: Design> Matching for Split<D> {
         self.measures.unposted();
     }
 
-    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
-        let mut search = Search::new(requests, |slot| {
+    fn match_incoming(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+        let mut search = QueueSearch::new(requests, |slot| {
             requests.posted(slot).pattern.matches(envelope)
         });
         self.posted.find(&envelope.pattern(), &mut search);
@@ -98,16 +98,16 @@ impl<D: Design> Matching for Split<D> {
     }
 
     fn record(&mut self, region: &mut Region, at: BlockIndex) {
-        if self.numbers.are_out() {
+        if self.numbers.is_exhausted() {
             self.renumber(region);
         }
-        region.set_word(at, self.numbers.take());
+        region.set_word(at, self.numbers.next_number());
         self.unexpected.push(region, at);
         self.measures.recorded();
     }
 
-    fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
-        let mut search = Search::new(region, |at| region.matches(at, pattern));
+    fn probe(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
+        let mut search = QueueSearch::new(region, |at| region.matches(at, pattern));
         self.unexpected.find(pattern, &mut search);
         let (found, hops) = search.end();
         self.measures.searched(hops);
@@ -119,7 +119,11 @@ impl<D: Design> Matching for Split<D> {
         self.measures.unrecorded();
     }
 
-    fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
+    fn find_record(
+        &mut self,
+        region: &Region,
+        is: &dyn Fn(&UnexpectedRecord) -> bool,
+    ) -> Option<BlockIndex> {
         let (found, hops) = self.first(region, |at| {
             region.record(at).is_some_and(|record| is(&record))
         });
@@ -133,14 +137,14 @@ impl<D: Design> Matching for Split<D> {
         region: &mut Region,
         context: Context,
     ) -> bool {
-        let anything = Pattern::new(None, None, context);
-        let mut search = Search::new(requests, |slot| {
+        let anything = MatchPattern::new(None, None, context);
+        let mut search = QueueSearch::new(requests, |slot| {
             requests.posted(slot).pattern.context() == context
         });
         self.posted.find(&anything, &mut search);
         let (posted, hops) = search.end();
         self.measures.traversals += hops as Count;
-        let mut search = Search::new(region, |at| region.matches(at, &anything));
+        let mut search = QueueSearch::new(region, |at| region.matches(at, &anything));
         self.unexpected.find(&anything, &mut search);
         let (recorded, hops) = search.end();
         self.measures.traversals += hops as Count;
@@ -165,25 +169,25 @@ impl<D: Design> Matching for Split<D> {
         }
     }
 
-    fn measures(&self) -> Measures {
+    fn measures(&self) -> MatchingStats {
         self.measures
     }
 }
 
-impl<D: Design> MatchingEngine for Split<D> {
+impl<D: SplitDesign> MatchingEngine for SplitEngine<D> {
     const NAME: &'static str = D::NAME;
 
     fn fixed_bytes(_: usize, peers: usize) -> usize {
-        let posted = <D::Queues<Slot> as Queues<Slot>>::fixed_bytes(peers);
-        posted + <D::Queues<BlockIndex> as Queues<BlockIndex>>::fixed_bytes(peers)
+        let posted = <D::Queues<Slot> as ElementQueues<Slot>>::fixed_bytes(peers);
+        posted + <D::Queues<BlockIndex> as ElementQueues<BlockIndex>>::fixed_bytes(peers)
     }
 
     fn new(_: usize, peers: usize) -> Option<Self> {
-        Some(Split {
-            posted: Queues::new(peers)?,
-            unexpected: Queues::new(peers)?,
-            numbers: Numbers::new(MOST_NUMBERS),
-            measures: Measures::default(),
+        Some(SplitEngine {
+            posted: ElementQueues::new(peers)?,
+            unexpected: ElementQueues::new(peers)?,
+            numbers: SequenceNumbers::new(MAX_NUMBERS),
+            measures: MatchingStats::default(),
         })
     }
 }

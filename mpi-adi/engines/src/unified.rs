@@ -1,7 +1,7 @@
 //! Unified engine (COL+PNP): paper 002, section 4 and figure 2.
 //!
 //! Elements of point-to-point messages use the [partner and non-partner queues](super::pnp), those of collectives the
-//! [queues per collective](super::col). The context and tag of a message determine its [`Kind`](super::Kind). As in the
+//! [queues per collective](super::col). The context and tag of a message determine its [`MessageClass`](super::MessageClass). As in the
 //! paper, k is the sum of k_C and k_P, and each part has its own cap.
 //!
 //! # Memory, fixed
@@ -11,34 +11,34 @@
 //! Those of its parts: in particular, long queues of a single source are still lists.
 #![forbid(unsafe_code)]
 
-use super::col::Collectives;
-use super::pnp::Partners;
-use super::queues::{ByKind, Element};
-use super::split::{Design, Split};
+use super::col::CollectiveQueues;
+use super::pnp::PartnerQueues;
+use super::queues::{ByKind, QueueElement};
+use super::split::{SplitDesign, SplitEngine};
 
 /// Engine with partner and non-partner queues for point-to-point messages, and queues per collective.
-pub type Unified = Split<UnifiedDesign>;
+pub type UnifiedEngine = SplitEngine<UnifiedDesign>;
 
-/// Design of [`Unified`].
+/// Design of [`UnifiedEngine`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnifiedDesign;
 
-impl Design for UnifiedDesign {
+impl SplitDesign for UnifiedDesign {
     const NAME: &'static str = "unified";
-    type Queues<I: Element> = ByKind<Partners<I>, Collectives<I>>;
+    type Queues<I: QueueElement> = ByKind<PartnerQueues<I>, CollectiveQueues<I>>;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queues::Queues;
-    use crate::rig::{Mix, Rig, compare, envelope};
-    use crate::{Col, Pnp};
+    use crate::fixture::{MatchingFixture, OperationMix, compare, envelope};
+    use crate::queues::ElementQueues;
+    use crate::{ColEngine, PnpEngine};
     use midplane_device::matching::MatchingEngine;
 
     #[test]
     fn each_kind_has_its_own_queues() {
-        let mut rig = Rig::<Unified>::new(1000, 200);
+        let mut rig = MatchingFixture::<UnifiedEngine>::new(1000, 200);
         for _ in 0..3 {
             for source in 0..60 {
                 rig.record(envelope(source, 1, 0)).unwrap();
@@ -57,15 +57,15 @@ mod tests {
         let hops = rig.hops(|rig| assert_eq!(rig.probe(envelope(7, 1, 1).pattern()), None));
         assert_eq!(hops, 1);
         assert_eq!(
-            Unified::fixed_bytes(9, 64),
-            Pnp::fixed_bytes(9, 64) + Col::fixed_bytes(9, 64)
+            UnifiedEngine::fixed_bytes(9, 64),
+            PnpEngine::fixed_bytes(9, 64) + ColEngine::fixed_bytes(9, 64)
         );
     }
 
     #[test]
     fn whatever_happens_the_results_are_those_of_a_list() {
         for (seed, peers) in [(1, 8), (2, 40), (3, 500)] {
-            let mix = Mix {
+            let mix = OperationMix {
                 peers,
                 contexts: 4,
                 tags: 4,

@@ -101,7 +101,7 @@
 #[cfg(target_os = "linux")]
 kernel_rt::starts_by_itself!();
 
-pub use midplane_objects::{ErrorClass, Error};
+pub use midplane_objects::{Error, ErrorClass};
 pub use midplane_rust::*;
 
 /// All traits, and the derive macro for `Equivalence`: `use mpi::traits::*`.

@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use crate::call::{SLICE_REQUESTS, drain};
 use crate::error::Error;
 use crate::process::Env;
-use midplane_device::interface::{Device, Measure, Release, TestResult};
-use midplane_device::kernel::CallNote;
+use midplane_device::interface::{Device, MeasuredQuantity, ReleaseTarget, TestResult};
+use midplane_device::kernel::CallInfo;
 use midplane_device::request::RequestId;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -85,7 +85,7 @@ impl BufferUse {
     }
 
     /// Finds space for a message of `len` bytes sent by `function`. If the buffer is full, it blocks as long as
-    /// acknowledgements of received messages may still be in flight ([`Measure::Patience`]): a program may know from
+    /// acknowledgements of received messages may still be in flight ([`MeasuredQuantity::Patience`]): a program may know from
     /// its own messages that an earlier message was received, and then may rely on the space. Fails with
     /// [`Error::NoSpace`] and [`Error::BufferFull`].
     pub fn place(
@@ -112,13 +112,13 @@ impl BufferUse {
         function: &'static str,
         len: usize,
     ) -> Option<FreeGap> {
-        let note = CallNote::of(function);
+        let note = CallInfo::without_peer(function);
         let mut start = None;
         loop {
             drain(env, note);
-            let now = env.measure(Measure::Now);
+            let now = env.measure(MeasuredQuantity::Now);
             let waited = now - *start.get_or_insert(now);
-            let is_over = len > self.bytes || waited > env.measure(Measure::Patience);
+            let is_over = len > self.bytes || waited > env.measure(MeasuredQuantity::Patience);
             self.reclaim(env, note);
             let place = self.anywhere(len);
             if place.is_some() || is_over {
@@ -131,7 +131,7 @@ impl BufferUse {
     /// and uses no buffer space. `gap` must have been found since the last change.
     pub fn sent(&mut self, env: &dyn Env, gap: FreeGap, send: Option<RequestId>) {
         if let Some(send) = send {
-            env.release(send, Release::Handle);
+            env.release(send, ReleaseTarget::Handle);
             self.insert_piece(gap, send);
         }
     }
@@ -147,7 +147,7 @@ impl BufferUse {
     }
 
     /// Frees the pieces and the requests of completed sends. Does not block.
-    fn reclaim(&mut self, env: &dyn Env, note: CallNote) {
+    fn reclaim(&mut self, env: &dyn Env, note: CallInfo) {
         for (place, piece) in self.pieces.iter_mut().enumerate() {
             if place % SLICE_REQUESTS == 0 {
                 env.advance(note, None);

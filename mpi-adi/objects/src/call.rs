@@ -3,7 +3,7 @@
 
 use crate::process::Env;
 use midplane_device::interface::{CompletionSet, Device};
-use midplane_device::kernel::CallNote;
+use midplane_device::kernel::CallInfo;
 use midplane_device::request::RequestId;
 
 /// Requests checked between two progress steps. An array can be as long as the program's memory, and traffic must not
@@ -11,7 +11,7 @@ use midplane_device::request::RequestId;
 pub const SLICE_REQUESTS: usize = 256;
 
 /// Blocks until `attempt` returns a value, and runs the progress engine between attempts.
-pub fn block_on<R>(env: &dyn Env, note: CallNote, mut attempt: impl FnMut() -> Option<R>) -> R {
+pub fn block_on<R>(env: &dyn Env, note: CallInfo, mut attempt: impl FnMut() -> Option<R>) -> R {
     let mut since = None;
     loop {
         if let Some(result) = attempt() {
@@ -22,12 +22,12 @@ pub fn block_on<R>(env: &dyn Env, note: CallNote, mut attempt: impl FnMut() -> O
 }
 
 /// Blocks until the condition is true, and runs the progress engine between checks.
-pub fn block_until(env: &dyn Env, note: CallNote, mut is_true: impl FnMut() -> bool) {
+pub fn block_until(env: &dyn Env, note: CallInfo, mut is_true: impl FnMut() -> bool) {
     block_on(env, note, || is_true().then_some(()));
 }
 
 /// Runs progress steps until one changes nothing. Does not block.
-pub fn drain(env: &dyn Env, note: CallNote) {
+pub fn drain(env: &dyn Env, note: CallInfo) {
     let mut last = env.advance(note, None);
     loop {
         let now = env.advance(note, None);
@@ -59,11 +59,11 @@ mod tests {
     use super::*;
     use crate::fake::FakeEnv;
     use midplane_device::ProgressHook;
-    use midplane_device::envelope::{Pattern, Rank};
-    use midplane_device::interface::{Incoming, RequestMemory};
+    use midplane_device::envelope::{MatchPattern, Rank};
+    use midplane_device::interface::{IncomingMessage, RequestMemory};
     use midplane_device::memory::Span;
 
-    const NOTE: CallNote = CallNote::of("a test");
+    const NOTE: CallInfo = CallInfo::without_peer("a test");
 
     #[test]
     fn a_call_sleeps_only_after_a_step_that_changed_nothing() {
@@ -89,8 +89,8 @@ mod tests {
     #[test]
     fn any_number_of_requests_is_looked_at_in_groups() {
         let env = FakeEnv::new();
-        let incoming = Incoming {
-            pattern: Pattern::new(Some(Rank::new(0)), Some(0), 0),
+        let incoming = IncomingMessage {
+            pattern: MatchPattern::new(Some(Rank::new(0)), Some(0), 0),
             span: Span::EMPTY,
         };
         let id = env.start_receive("a test", &incoming, RequestMemory::Shared);
@@ -134,14 +134,18 @@ mod tests {
             env.advance(NOTE, None);
             assert_eq!((RUNS.get(), env.sleeps()), (2, 0));
             // A blocking device operation also exits the device to run the hook, and this hook completes the request.
-            let incoming = Incoming {
-                pattern: Pattern::new(Some(Rank::new(0)), Some(0), 0),
+            let incoming = IncomingMessage {
+                pattern: MatchPattern::new(Some(Rank::new(0)), Some(0), 0),
                 span: Span::EMPTY,
             };
             let id = env.start_receive("a test", &incoming, RequestMemory::Shared);
             let id = id.expect("room for a request");
             READY.set(true);
-            env.cancel("a test", id, midplane_device::interface::Cancel::Finish);
+            env.cancel(
+                "a test",
+                id,
+                midplane_device::interface::CancelPhase::Finish,
+            );
             READY.set(true);
             let tested = env.test(Some("a test"), id);
             assert_eq!(tested, midplane_device::interface::TestResult::Unknown);

@@ -10,12 +10,14 @@ use crate::context::{COLLECTIVE, SELF_CONTEXT, WORLD_CONTEXT};
 use crate::error::Error;
 use crate::grid::TorusBox;
 use crate::process::Env;
-use midplane_device::Outcome;
-use midplane_device::envelope::{Context, Pattern, Rank, Tag};
-use midplane_device::interface::{Blocking, Cancel, Device, Incoming, Outgoing, RequestMemory};
+use midplane_device::RequestOutcome;
+use midplane_device::envelope::{Context, MatchPattern, Rank, Tag};
+use midplane_device::interface::{
+    BlockingMode, CancelPhase, Device, IncomingMessage, OutgoingMessage, RequestMemory,
+};
 use midplane_device::memory::Span;
-use midplane_device::recv::Probed;
-use midplane_device::request::{Mode, RequestId};
+use midplane_device::recv::ProbedMessage;
+use midplane_device::request::{RequestId, SendMode};
 use midplane_device::send::SendTo;
 
 /// Rank of a process in a communicator. Its world rank is a [`Rank`]; only a membership converts between the two.
@@ -335,7 +337,7 @@ impl<'e> Partners<'e> {
         span: Span,
         dest: CommRank,
         tag: Tag,
-        mode: Mode,
+        mode: SendMode,
     ) -> Result<SendTo, Error> {
         self.check_rank(dest)?;
         Self::check_tag(Some(tag))?;
@@ -349,12 +351,16 @@ impl<'e> Partners<'e> {
     }
 
     /// Checks the arguments of a receive and returns the pattern that it matches.
-    pub fn pattern(self, source: Option<CommRank>, tag: Option<Tag>) -> Result<Pattern, Error> {
+    pub fn pattern(
+        self,
+        source: Option<CommRank>,
+        tag: Option<Tag>,
+    ) -> Result<MatchPattern, Error> {
         if let Some(source) = source {
             self.check_rank(source)?;
         }
         Self::check_tag(tag)?;
-        Ok(Pattern::new(
+        Ok(MatchPattern::new(
             source.map(|rank| self.group.to_world(rank)),
             tag,
             self.group.context,
@@ -362,8 +368,8 @@ impl<'e> Partners<'e> {
     }
 
     /// Converts the outcome of a completed receive to a status of this communicator.
-    pub fn received(self, outcome: Outcome) -> Result<Status, Error> {
-        let Outcome {
+    pub fn received(self, outcome: RequestOutcome) -> Result<Status, Error> {
+        let RequestOutcome {
             source,
             tag,
             bytes,
@@ -390,10 +396,10 @@ impl<'e> Partners<'e> {
         span: Span,
         dest: CommRank,
         tag: Tag,
-        mode: Mode,
+        mode: SendMode,
     ) -> Result<Option<RequestId>, Error> {
         let to = self.send_to(span, dest, tag, mode)?;
-        let outgoing = Outgoing { to, span };
+        let outgoing = OutgoingMessage { to, span };
         Ok(self
             .env
             .start_send(function, &outgoing, RequestMemory::Shared)?)
@@ -408,7 +414,7 @@ impl<'e> Partners<'e> {
         tag: Option<Tag>,
     ) -> Result<RequestId, Error> {
         let pattern = self.pattern(source, tag)?;
-        let incoming = Incoming { pattern, span };
+        let incoming = IncomingMessage { pattern, span };
         Ok(self
             .env
             .start_receive(function, &incoming, RequestMemory::Shared)?)
@@ -421,10 +427,10 @@ impl<'e> Partners<'e> {
         span: Span,
         dest: CommRank,
         tag: Tag,
-        mode: Mode,
+        mode: SendMode,
     ) -> Result<(), Error> {
         let to = self.send_to(span, dest, tag, mode)?;
-        Ok(self.env.send(function, &Outgoing { to, span })?)
+        Ok(self.env.send(function, &OutgoingMessage { to, span })?)
     }
 
     /// Receives, and blocks until the message is complete. Fails like [`Partners::start_recv`], and with
@@ -437,7 +443,9 @@ impl<'e> Partners<'e> {
         tag: Option<Tag>,
     ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag)?;
-        let received = self.env.receive(function, &Incoming { pattern, span })?;
+        let received = self
+            .env
+            .receive(function, &IncomingMessage { pattern, span })?;
         self.received(received.outcome())
     }
 
@@ -450,16 +458,23 @@ impl<'e> Partners<'e> {
         recv: IncomingData<Span>,
     ) -> Result<Status, Error> {
         // Checked before anything starts, so that an invalid argument has no effect.
-        let to = self.send_to(send.data, send.dest, send.tag, Mode::Standard)?;
+        let to = self.send_to(send.data, send.dest, send.tag, SendMode::Standard)?;
         let pattern = self.pattern(recv.source, recv.tag)?;
-        let incoming = Incoming {
+        let incoming = IncomingMessage {
             pattern,
             span: recv.data,
         };
         let receive = { self.env }.start_receive(function, &incoming, RequestMemory::Blocking)?;
-        if let Err(error) = self.env.send(function, &Outgoing { to, span: send.data }) {
+        if let Err(error) = self.env.send(
+            function,
+            &OutgoingMessage {
+                to,
+                span: send.data,
+            },
+        ) {
             // The device must not keep a reference to the span.
-            self.env.cancel(function, receive, Cancel::FinishReceive);
+            self.env
+                .cancel(function, receive, CancelPhase::FinishReceive);
             return Err(error.into());
         }
         self.received(wait(self.env, function, receive))
@@ -472,7 +487,7 @@ impl<'e> Partners<'e> {
         function: &'static str,
         source: Option<CommRank>,
         tag: Option<Tag>,
-        blocking: Blocking,
+        blocking: BlockingMode,
     ) -> Result<Option<Status>, Error> {
         let pattern = self.pattern(source, tag)?;
         let found = self.env.probe(function, pattern, blocking)?;
@@ -487,14 +502,14 @@ impl<'e> Partners<'e> {
         function: &'static str,
         source: Option<CommRank>,
         tag: Option<Tag>,
-        blocking: Blocking,
+        blocking: BlockingMode,
     ) -> Result<Option<(RequestId, Status)>, Error> {
         let pattern = self.pattern(source, tag)?;
-        let found = self.env.take(function, pattern, blocking)?;
+        let found = self.env.match_probe(function, pattern, blocking)?;
         Ok(found.map(|(id, found)| (id, self.probed(found))))
     }
 
-    fn probed(self, found: Probed) -> Status {
+    fn probed(self, found: ProbedMessage) -> Status {
         Status {
             source: self.group.in_group(found.envelope.source).0,
             tag: found.envelope.tag,
@@ -505,17 +520,17 @@ impl<'e> Partners<'e> {
 
 /// Returns the world rank and the size of the job.
 fn place(env: &dyn Env) -> (Rank, u32) {
-    let place = env.place();
+    let place = env.identity();
     (place.rank, place.shape.nodes())
 }
 
 /// Returns the shape of the torus.
 pub fn shape(env: &dyn Env) -> Shape {
-    env.place().shape
+    env.identity().shape
 }
 
 /// Blocks until a request of the MPI layer is finished.
-pub fn wait(env: &dyn Env, function: &'static str, id: RequestId) -> Outcome {
+pub fn wait(env: &dyn Env, function: &'static str, id: RequestId) -> RequestOutcome {
     let ended = env.wait(function, id);
     ended.expect("a request under way").outcome()
 }

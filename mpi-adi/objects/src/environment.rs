@@ -7,7 +7,7 @@ use crate::coll;
 use crate::comm::Communicator;
 use crate::error::Error;
 use crate::process::Env;
-use midplane_device::interface::{Abort, Device, Measure, NetworkCollectives};
+use midplane_device::interface::{AbortCause, Device, MeasuredQuantity, NetworkCollectives};
 
 /// Version of the MPI standard.
 pub const VERSION: (i32, i32) = (3, 1);
@@ -20,22 +20,22 @@ pub const LIBRARY: &str = concat!(
 
 /// Returns the nanoseconds since this node started. Clocks of different nodes are not synchronized.
 pub fn now(env: &dyn Env) -> u64 {
-    env.measure(Measure::Now)
+    env.measure(MeasuredQuantity::Now)
 }
 
 /// Returns the resolution of the clock in nanoseconds.
 pub fn tick(env: &dyn Env) -> u64 {
-    env.measure(Measure::Tick)
+    env.measure(MeasuredQuantity::Tick)
 }
 
 /// Returns this node's coordinates on the torus.
 pub fn here(env: &dyn Env) -> Coord {
-    env.place().here
+    env.identity().here
 }
 
 /// Aborts the job immediately with `status`.
 pub fn abort(env: &dyn Env, status: i32) -> ! {
-    env.abort(Abort::Called, status)
+    env.abort(AbortCause::Called, status)
 }
 
 /// Blocks until the sends that this process started, and that are received, are complete locally, and every other

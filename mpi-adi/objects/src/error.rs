@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use midplane_device::NoMemory;
+use midplane_device::OutOfMemory;
 use midplane_device::envelope::Tag;
 
 /// An error class of MPI-3.1. The discriminants are the values in `mpi.h`. An error code of this implementation is its
@@ -154,7 +154,9 @@ impl ErrorClass {
             ErrorClass::Rank => "MPI_ERR_RANK: invalid rank",
             ErrorClass::Root => "MPI_ERR_ROOT: invalid root",
             ErrorClass::Group => "MPI_ERR_GROUP: invalid group",
-            ErrorClass::Op => "MPI_ERR_OP: invalid reduction operation, or not defined for the datatype",
+            ErrorClass::Op => {
+                "MPI_ERR_OP: invalid reduction operation, or not defined for the datatype"
+            }
             ErrorClass::Topology => "MPI_ERR_TOPOLOGY: invalid topology",
             ErrorClass::Dims => "MPI_ERR_DIMS: invalid dimensions",
             ErrorClass::Arg => "MPI_ERR_ARG: invalid argument",
@@ -175,7 +177,9 @@ impl ErrorClass {
             ErrorClass::Base => "MPI_ERR_BASE: not memory that MPI_Alloc_mem gave",
             ErrorClass::Conversion => "MPI_ERR_CONVERSION: a data conversion function failed",
             ErrorClass::Disp => "MPI_ERR_DISP: invalid displacement",
-            ErrorClass::DupDatarep => "MPI_ERR_DUP_DATAREP: the data representation is defined already",
+            ErrorClass::DupDatarep => {
+                "MPI_ERR_DUP_DATAREP: the data representation is defined already"
+            }
             ErrorClass::FileExists => "MPI_ERR_FILE_EXISTS: the file exists",
             ErrorClass::FileInUse => "MPI_ERR_FILE_IN_USE: the file is open",
             ErrorClass::File => "MPI_ERR_FILE: invalid file handle",
@@ -302,7 +306,7 @@ pub enum Error<W = &'static str> {
         room: usize,
     },
     /// Out of memory. Receive a message, complete a request or free heap memory, then retry.
-    NoMemory(NoMemory),
+    NoMemory(OutOfMemory),
     /// The program's heap has no space for a copy that this call needs.
     NoSpace {
         /// Bytes of the copy.
@@ -480,8 +484,8 @@ worded! {
     }
 }
 
-impl From<NoMemory> for Error {
-    fn from(error: NoMemory) -> Self {
+impl From<OutOfMemory> for Error {
+    fn from(error: OutOfMemory) -> Self {
         Error::NoMemory(error)
     }
 }
@@ -519,7 +523,9 @@ impl<W> Error<W> {
             | Error::CountsDiffer { .. }
             | Error::LocalDiffers { .. }
             | Error::RemoteDiffers { .. } => ErrorClass::Truncate,
-            Error::NoMemory(_) | Error::NoSpace { .. } | Error::NoSpaceElsewhere => ErrorClass::NoMem,
+            Error::NoMemory(_) | Error::NoSpace { .. } | Error::NoSpaceElsewhere => {
+                ErrorClass::NoMem
+            }
             Error::Limit { .. } => ErrorClass::Other,
             Error::Keyval { .. } => ErrorClass::Keyval,
             Error::Undefined | Error::Operation { .. } => ErrorClass::Op,
@@ -527,7 +533,9 @@ impl<W> Error<W> {
             | Error::InPlace
             | Error::BufferFull { .. }
             | Error::Buffer { .. } => ErrorClass::Buffer,
-            Error::NullArgument { .. } | Error::Argument { .. } | Error::TooLarge => ErrorClass::Arg,
+            Error::NullArgument { .. } | Error::Argument { .. } | Error::TooLarge => {
+                ErrorClass::Arg
+            }
             Error::Datatype { .. } | Error::Uncommitted { .. } => ErrorClass::Type,
             Error::Unsupported { .. } => ErrorClass::UnsupportedOperation,
             Error::Communicator { .. } => ErrorClass::Comm,
@@ -629,16 +637,16 @@ impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
                 "the message from rank {source} with tag {tag} is longer than the receive buffer of {room} bytes; \
                  receive it into a larger one (MPI_Probe and MPI_Get_count tell the length)"
             ),
-            Error::NoMemory(NoMemory::Requests { live }) => write!(
+            Error::NoMemory(OutOfMemory::Requests { live }) => write!(
                 f,
                 "the program's heap has no room for another request ({live} are live); complete some, free \
                  memory, or give the node more with --node-memory"
             ),
-            Error::NoMemory(NoMemory::ProbeRecord) => f.write_str(
+            Error::NoMemory(OutOfMemory::ProbeRecord) => f.write_str(
                 "the program's heap has no room to remember one more probe; free memory, or give the \
                  node more with --node-memory",
             ),
-            Error::NoMemory(NoMemory::Start { bytes }) => {
+            Error::NoMemory(OutOfMemory::Start { bytes }) => {
                 write!(f, "the node's memory has no room for the {bytes} bytes of MPI memory and peer table")
             }
             Error::NoSpace { bytes } => write!(

@@ -1,16 +1,16 @@
 //! Numeric error records, and their conversion to and from [`Error`].
 //!
 //! A node contains no error messages: sentences and their formatting would be a tenth of a C program's image. So an
-//! error that ends a job is passed to the host environment as numbers ([`Told`], in an [`MpiError`]). A node stores
+//! error that ends a job is passed to the host environment as numbers ([`ErrorRecord`], in an [`MpiError`]). A node stores
 //! them for the host tool. Each reader with this library converts them back to the [`Error`], whose messages are in
 //! [`error`](super::error).
 #![forbid(unsafe_code)]
 
 use core::fmt;
 
-use super::error::{ErrorClass, Error, LimitedResource, CallOrder};
-use midplane_device::NoMemory;
-use midplane_device::kernel::{Heap, MpiError, Told};
+use super::error::{CallOrder, Error, ErrorClass, LimitedResource};
+use midplane_device::OutOfMemory;
+use midplane_device::kernel::{ErrorRecord, HeapUsage, MpiError};
 
 /// A field of an error, encoded as one integer.
 trait EncodedField: Sized {
@@ -98,19 +98,19 @@ macro_rules! table {
     ($($fields:tt $told:tt: $($kind:literal $variant:ident),+;)*) => {
         impl<W: Copy> Error<W> {
             /// Encodes the error; `nothing` replaces the string of an error without one.
-            pub fn encode(&self, nothing: W) -> Told<W> {
+            pub fn encode(&self, nothing: W) -> ErrorRecord<W> {
                 let (numbers, words) = match *self {
                     $($(Error::$variant $fields)|+ => encode_fields!(nothing $told),)*
                     Error::NoMemory(error) => {
                         let (which, value) = match error {
-                            NoMemory::Requests { live } => (0, live.encode()),
-                            NoMemory::ProbeRecord => (1, 0),
-                            NoMemory::Start { bytes } => (2, bytes.encode()),
+                            OutOfMemory::Requests { live } => (0, live.encode()),
+                            OutOfMemory::ProbeRecord => (1, 0),
+                            OutOfMemory::Start { bytes } => (2, bytes.encode()),
                         };
                         (pad_fields([which, value]), nothing)
                     }
                 };
-                Told { kind: self.kind(), numbers, words }
+                ErrorRecord { kind: self.kind(), numbers, words }
             }
 
             /// Returns the code of the error.
@@ -122,7 +122,7 @@ macro_rules! table {
             }
 
             /// Decodes an error that [`Error::encode`] encoded; `None` for an invalid record.
-            pub fn decode(told: Told<W>) -> Option<Self> {
+            pub fn decode(told: ErrorRecord<W>) -> Option<Self> {
                 let mut numbers = told.numbers.into_iter();
                 let mut next = || numbers.next();
                 Some(match told.kind {
@@ -131,9 +131,9 @@ macro_rules! table {
                         Error::$variant $fields
                     })+)*
                     NO_MEMORY => Error::NoMemory(match next()? {
-                        0 => NoMemory::Requests { live: EncodedField::decode(next()?)? },
-                        1 => NoMemory::ProbeRecord,
-                        2 => NoMemory::Start { bytes: EncodedField::decode(next()?)? },
+                        0 => OutOfMemory::Requests { live: EncodedField::decode(next()?)? },
+                        1 => OutOfMemory::ProbeRecord,
+                        2 => OutOfMemory::Start { bytes: EncodedField::decode(next()?)? },
                         _ => return None,
                     }),
                     _ => return None,
@@ -159,7 +159,7 @@ macro_rules! decode_fields {
     };
 }
 
-/// Code of [`NoMemory`]; its first number is the code of the variant.
+/// Code of [`OutOfMemory`]; its first number is the code of the variant.
 const NO_MEMORY: u8 = 12;
 /// Number of codes.
 #[cfg(test)]
@@ -194,7 +194,7 @@ pub struct DescribedError<W = &'static str> {
     /// The error.
     pub error: Error<W>,
     /// State of the heap, if the error is for lack of memory.
-    pub heap: Option<Heap>,
+    pub heap: Option<HeapUsage>,
 }
 
 impl<W: AsRef<str> + Copy> fmt::Display for DescribedError<W> {
@@ -202,7 +202,7 @@ impl<W: AsRef<str> + Copy> fmt::Display for DescribedError<W> {
         let DescribedError { error, heap } = self;
         write!(f, "{}: {error}", error.class().description())?;
         match heap {
-            Some(Heap { bytes, used }) => write!(
+            Some(HeapUsage { bytes, used }) => write!(
                 f,
                 " (the heap has {bytes} bytes, of which {used} were in use)"
             ),
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn every_error_is_the_same_after_it_was_told() {
-        let told = |kind, numbers| Told {
+        let told = |kind, numbers| ErrorRecord {
             kind,
             numbers,
             words: "words",
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn what_was_told_of_no_error_is_none() {
         let told = |kind, numbers| {
-            Error::decode(Told {
+            Error::decode(ErrorRecord {
                 kind,
                 numbers,
                 words: "",
@@ -314,7 +314,7 @@ mod tests {
             here: net_torus::Coord { x: 1, y: 0, z: 1 },
             function: "MPI_Send",
             told: error.encode(""),
-            heap: Some(Heap {
+            heap: Some(HeapUsage {
                 bytes: 100,
                 used: 90,
             }),
@@ -326,7 +326,7 @@ mod tests {
             "rank 5 at (1,0,1): MPI_Send failed with MPI_ERR_RANK: invalid rank: there is no rank 7: the communicator \
              has ranks 0 to 2 (the heap has 100 bytes, of which 90 were in use): own words"
         );
-        let told = Told {
+        let told = ErrorRecord {
             kind: u8::MAX,
             ..fatal.told
         };

@@ -6,7 +6,7 @@ use crate::datatype::{BasicType, external};
 use crate::error::Error;
 use crate::process::Env;
 use midplane_device::interface::Device;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Returns the basic datatype of a leaf.
 fn basic(tag: u8) -> BasicType {
@@ -57,7 +57,7 @@ pub struct NativeElements<'a> {
     /// The process that calls.
     pub env: &'a dyn Env,
     /// The elements in memory.
-    pub data: Area,
+    pub data: BufferSlice,
     /// Their datatype.
     pub datatype: &'a DerivedType,
     /// Their number.
@@ -66,7 +66,7 @@ pub struct NativeElements<'a> {
 
 impl NativeElements<'_> {
     /// Runs `f` on each leaf of the elements, with its native location and its external offset.
-    fn each(&self, mut f: impl FnMut(BasicType, Area, usize)) {
+    fn each(&self, mut f: impl FnMut(BasicType, BufferSlice, usize)) {
         let (size, all) = (self.datatype.size(), self.data);
         let mut outside = 0;
         for element in 0..self.count {

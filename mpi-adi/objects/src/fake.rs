@@ -6,10 +6,10 @@ use net_torus::Shape;
 
 use crate::process::{Env, Process};
 use midplane_device::Adi;
-use midplane_device::config::{Config, Memory};
+use midplane_device::config::{DeviceConfig, DeviceMemory};
 use midplane_device::envelope::Rank;
-use midplane_device::interface::{Enter, Work};
-use midplane_device::kernel::{AbortReason, CallNote, Kernel};
+use midplane_device::interface::{EnterDevice, Work};
+use midplane_device::kernel::{AbortReason, CallInfo, Kernel};
 use midplane_device::memory::{RawMemory, UserMemory};
 
 /// Environment of a one-process job.
@@ -40,12 +40,12 @@ impl Default for FakeEnv {
 impl FakeEnv {
     /// Returns an idle device, alone in its job.
     pub fn new() -> Self {
-        let config = Config {
+        let config = DeviceConfig {
             shape: Shape::new([1; 3], [true; 3]).expect("a torus of one node"),
             rank: Rank::new(0),
             request_slots: usize::MAX,
         };
-        let memory = Memory::allocate(1 << 10, 1).expect("memory");
+        let memory = DeviceMemory::allocate(1 << 10, 1).expect("memory");
         FakeEnv {
             adi: RefCell::new(Adi::new(config, memory).expect("a rank of the machine")),
             process: Process::new(),
@@ -69,7 +69,7 @@ impl FakeEnv {
     }
 }
 
-impl Enter for FakeEnv {
+impl EnterDevice for FakeEnv {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         let mut kernel = FakeKernel {
             counts: &self.counts,
@@ -106,7 +106,7 @@ impl Kernel for FakeKernel<'_> {
         0
     }
 
-    fn note(&mut self, _: Option<CallNote>) {}
+    fn record_call(&mut self, _: Option<CallInfo>) {}
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         panic!("the job ends with {status}: {why:?}")

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::coll::try_with_capacity;
 use crate::comm::{CommRank, Communicator};
-use crate::error::{ErrorClass, Error};
+use crate::error::{Error, ErrorClass};
 use crate::group::exact;
 
 /// A graph that all processes store (MPI_Graph_create).
@@ -242,13 +242,9 @@ impl Communicator<'_> {
         self.alltoall_bytes(
             function,
             bytemuck::cast_slice(&given.edges),
-            &|rank| {
-                between(&parts, rank)
-            },
+            &|rank| between(&parts, rank),
             bytemuck::cast_slice_mut(&mut taken.edges),
-            &|rank| {
-                between(&places, rank)
-            },
+            &|rank| between(&places, rank),
         )?;
         Ok(taken.opened(&places, rooms, is_weighted))
     }
@@ -297,7 +293,8 @@ mod tests {
             to: CommRank(to),
             weight,
         };
-        let letters = EdgeLists::from_arcs(&[arc(0, 2, 5), arc(2, 2, 6), arc(1, 0, 7)], 3).expect("room");
+        let letters =
+            EdgeLists::from_arcs(&[arc(0, 2, 5), arc(2, 2, 6), arc(1, 0, 7)], 3).expect("room");
         assert_eq!(letters.counts, [[1, 1], [1, 0], [1, 2]]);
         let starts = letters.starts().expect("room");
         assert_eq!(starts, [0, 2, 3, 6]);

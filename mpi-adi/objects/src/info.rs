@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use core::fmt::Write;
 
-use crate::error::{ErrorClass, Error};
+use crate::error::{Error, ErrorClass};
 use crate::group::exact;
 
 /// Maximum length of a key in bytes, including C's terminating zero.

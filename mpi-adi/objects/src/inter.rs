@@ -11,12 +11,12 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::coll::try_with_capacity;
-use crate::comm::{CommRank, Communicator, IncomingData, OutgoingData, Membership, Partners};
+use crate::comm::{CommRank, Communicator, IncomingData, Membership, OutgoingData, Partners};
 use crate::context::CONTEXT_WORDS;
-use crate::error::{ErrorClass, Error};
+use crate::error::{Error, ErrorClass};
 use crate::group::exact;
+use crate::inter_groups::{InterGroups, Intercommunicator};
 use crate::process::Env;
-use crate::inter_groups::{Intercommunicator, InterGroups};
 use crate::split::{CreatedComm, PrepareComm, agree};
 use midplane_device::envelope::{Context, Rank, Tag};
 
@@ -244,7 +244,13 @@ fn lists(
     Ok((own, theirs, try_with_capacity(size + others)?))
 }
 
-fn create_inter(env: &dyn Env, list: Vec<Rank>, first: u32, rank: CommRank, context: Context) -> CreatedInter {
+fn create_inter(
+    env: &dyn Env,
+    list: Vec<Rank>,
+    first: u32,
+    rank: CommRank,
+    context: Context,
+) -> CreatedInter {
     env.process().take_context(env, context);
     CreatedInter {
         list: list.into_boxed_slice(),
@@ -311,7 +317,8 @@ impl Intercommunicator<'_> {
         };
         // The list is no longer than the memory released here.
         drop(spare);
-        let mut list = try_with_capacity(members.len()).inspect_err(|_| process.retire_context(context))?;
+        let mut list =
+            try_with_capacity(members.len()).inspect_err(|_| process.retire_context(context))?;
         list.extend(members.iter().map(|rank| sides.all().to_world(*rank)));
         Ok(Some(CreatedInter {
             list: list.into_boxed_slice(),

@@ -27,6 +27,8 @@ pub mod context;
 pub mod datatype;
 pub mod environment;
 pub mod error;
+pub mod error_encoding;
+pub mod external32;
 #[cfg(any(test, feature = "sim"))]
 pub mod fake;
 pub mod graph;
@@ -35,20 +37,18 @@ pub mod group;
 pub mod info;
 pub mod installed;
 pub mod inter;
-#[allow(unsafe_code)]
-pub mod slice_spans;
+pub mod inter_groups;
 pub mod one_sided;
 pub mod op;
-pub mod external32;
 pub mod placement;
 pub mod process;
-pub mod inter_groups;
+#[allow(unsafe_code)]
+pub mod slice_spans;
 pub mod split;
-pub mod error_encoding;
 pub mod topology;
 pub mod variables;
 pub mod windows;
 
-pub use error::{ErrorClass, Error};
-pub use process::{Env, Process};
+pub use error::{Error, ErrorClass};
 pub use error_encoding::ErrorText;
+pub use process::{Env, Process};

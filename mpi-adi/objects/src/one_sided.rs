@@ -37,7 +37,10 @@ impl RmaOperation {
             NO_OP => Some(RmaOperation::NoOp),
             _ => {
                 let place = usize::from(number).checked_sub(1)?;
-                PredefinedOp::ALL.get(place).copied().map(RmaOperation::Combine)
+                PredefinedOp::ALL
+                    .get(place)
+                    .copied()
+                    .map(RmaOperation::Combine)
             }
         }
     }
@@ -58,7 +61,9 @@ pub const fn number_of(basic: BasicType) -> u8 {
 
 /// Returns the datatype with this wire code.
 pub fn basic_of(number: u8) -> Option<BasicType> {
-    BasicType::ALL.get(usize::from(number).checked_sub(1)?).copied()
+    BasicType::ALL
+        .get(usize::from(number).checked_sub(1)?)
+        .copied()
 }
 
 /// Checks whether a pair is transmitted packed, without the padding after its index. The padding of MPI_SHORT_INT is
@@ -95,7 +100,8 @@ fn combine_packed(op: PredefinedOp, basic: BasicType, origin: &[u8], target: &mu
 /// Applies an operation to window memory: `target[i] = target[i] op origin[i]`. Returns false for an invalid operation,
 /// or if the bytes do not contain complete elements.
 pub fn combine(operation: u8, datatype: u8, origin: &[u8], target: &mut [u8]) -> bool {
-    let (Some(operation), Some(basic)) = (RmaOperation::from_number(operation), basic_of(datatype)) else {
+    let (Some(operation), Some(basic)) = (RmaOperation::from_number(operation), basic_of(datatype))
+    else {
         return false;
     };
     if origin.len() != target.len() || !target.len().is_multiple_of(element_bytes(basic)) {
@@ -116,7 +122,9 @@ pub fn combine(operation: u8, datatype: u8, origin: &[u8], target: &mut [u8]) ->
 /// bytes.
 pub fn is_comparable(basic: BasicType) -> bool {
     match basic.kind() {
-        ElementKind::Number(NumericType::Signed(_) | NumericType::Unsigned(_)) | ElementKind::Logical | ElementKind::Bits => true,
+        ElementKind::Number(NumericType::Signed(_) | NumericType::Unsigned(_))
+        | ElementKind::Logical
+        | ElementKind::Bits => true,
         ElementKind::Number(_) | ElementKind::Complex(_) => false,
         ElementKind::Located(_) | ElementKind::Twin(_) | ElementKind::Opaque => false,
     }
@@ -157,7 +165,10 @@ pub fn parts_of(operation: RmaOperation, basic: BasicType) -> BasicType {
 }
 
 fn is_on_pairs(operation: RmaOperation) -> bool {
-    matches!(operation, RmaOperation::Combine(PredefinedOp::MinLoc | PredefinedOp::MaxLoc))
+    matches!(
+        operation,
+        RmaOperation::Combine(PredefinedOp::MinLoc | PredefinedOp::MaxLoc)
+    )
 }
 
 /// Returns the predefined datatype that a derived one with these leaf tags consists of; `None` if it is not unique. For
@@ -231,12 +242,18 @@ mod tests {
         assert!(combine(max, double_int, &origin, &mut target));
         assert_eq!(target, [pair(3.0, 5), pair(2.0, 8)].concat());
         assert!(!combine(max, double_int, &origin[..16], &mut target[..16]));
-        assert_eq!(element_bytes(BasicType::ShortInt), BasicType::ShortInt.extent());
+        assert_eq!(
+            element_bytes(BasicType::ShortInt),
+            BasicType::ShortInt.extent()
+        );
     }
 
     #[test]
     fn what_makes_no_sense_changes_nothing() {
-        let (int, sum) = (number_of(BasicType::Int), RmaOperation::Combine(PredefinedOp::Sum).number());
+        let (int, sum) = (
+            number_of(BasicType::Int),
+            RmaOperation::Combine(PredefinedOp::Sum).number(),
+        );
         let mut target = [1u8; 6];
         assert!(!combine(sum, int, &[1; 6], &mut target), "no whole element");
         assert!(
@@ -261,8 +278,12 @@ mod tests {
         let tags = |basics: &[BasicType]| basics.iter().map(|b| number_of(*b)).collect::<Vec<_>>();
         let sum = RmaOperation::Combine(PredefinedOp::Sum);
         let minloc = RmaOperation::Combine(PredefinedOp::MinLoc);
-        let found = |operation, basics: &[BasicType]| only_basic(operation, tags(basics).into_iter());
-        assert_eq!(found(sum, &[BasicType::Int, BasicType::Int]), Some(BasicType::Int));
+        let found =
+            |operation, basics: &[BasicType]| only_basic(operation, tags(basics).into_iter());
+        assert_eq!(
+            found(sum, &[BasicType::Int, BasicType::Int]),
+            Some(BasicType::Int)
+        );
         for (value, pair) in [
             (BasicType::Int, BasicType::TwoInt),
             (BasicType::Float, BasicType::TwoReal),
@@ -285,7 +306,10 @@ mod tests {
         ] {
             assert_eq!(found(minloc, &[value, BasicType::Int]), pair);
         }
-        assert_eq!(found(sum, &[BasicType::Double, BasicType::Int, BasicType::Float]), None);
+        assert_eq!(
+            found(sum, &[BasicType::Double, BasicType::Int, BasicType::Float]),
+            None
+        );
         assert_eq!(found(sum, &[]), None);
     }
 }

@@ -72,7 +72,12 @@ impl PredefinedOp {
 
     /// Combines element by element: `right[i] = left[i] op right[i]`, for the complete elements that both contain.
     /// `left` contains the operand of the lower ranks. Neither must be aligned.
-    pub fn combine(self, basic: BasicType, left: &[u8], right: &mut [u8]) -> Result<(), UndefinedOp> {
+    pub fn combine(
+        self,
+        basic: BasicType,
+        left: &[u8],
+        right: &mut [u8],
+    ) -> Result<(), UndefinedOp> {
         if !self.is_defined(basic) {
             return Err(UndefinedOp);
         }
@@ -285,7 +290,14 @@ fn complexes<
 }
 
 /// Combines pairs of a value and an index of the specified types. The index ends at the pair's true extent.
-fn located(op: PredefinedOp, basic: BasicType, value: NumericType, index: NumericType, left: &[u8], right: &mut [u8]) {
+fn located(
+    op: PredefinedOp,
+    basic: BasicType,
+    value: NumericType,
+    index: NumericType,
+    left: &[u8],
+    right: &mut [u8],
+) {
     let end = basic.true_extent();
     let (values, indices) = (..value.size(), end - index.size()..end);
     for (a, b) in left
@@ -374,7 +386,12 @@ impl<F: rustc_apfloat::Float> core::ops::Neg for WideFloat<F> {
 mod tests {
     use super::*;
 
-    fn run<const N: usize>(op: PredefinedOp, basic: BasicType, left: [u8; N], right: [u8; N]) -> [u8; N] {
+    fn run<const N: usize>(
+        op: PredefinedOp,
+        basic: BasicType,
+        left: [u8; N],
+        right: [u8; N],
+    ) -> [u8; N] {
         let mut out = right;
         op.combine(basic, &left, &mut out).expect("defined");
         out
@@ -423,7 +440,12 @@ mod tests {
     fn complex_products_turn() {
         let i = [0.0f64, 1.0];
         let bytes: [u8; 16] = bytemuck::cast(i);
-        let square: [f64; 2] = bytemuck::cast(run(PredefinedOp::Prod, BasicType::DoubleComplex, bytes, bytes));
+        let square: [f64; 2] = bytemuck::cast(run(
+            PredefinedOp::Prod,
+            BasicType::DoubleComplex,
+            bytes,
+            bytes,
+        ));
         assert_eq!(square, [-1.0, 0.0]);
     }
 
@@ -431,19 +453,39 @@ mod tests {
     fn a_location_keeps_the_lower_index_of_equal_values() {
         let pair = |value: i32, index: i32| -> [u8; 8] { bytemuck::cast([value, index]) };
         assert_eq!(
-            run(PredefinedOp::MinLoc, BasicType::TwoInt, pair(3, 7), pair(3, 5)),
+            run(
+                PredefinedOp::MinLoc,
+                BasicType::TwoInt,
+                pair(3, 7),
+                pair(3, 5)
+            ),
             pair(3, 5)
         );
         assert_eq!(
-            run(PredefinedOp::MaxLoc, BasicType::TwoInt, pair(3, 4), pair(3, 5)),
+            run(
+                PredefinedOp::MaxLoc,
+                BasicType::TwoInt,
+                pair(3, 4),
+                pair(3, 5)
+            ),
             pair(3, 4)
         );
         assert_eq!(
-            run(PredefinedOp::MaxLoc, BasicType::TwoInt, pair(9, 8), pair(3, 5)),
+            run(
+                PredefinedOp::MaxLoc,
+                BasicType::TwoInt,
+                pair(9, 8),
+                pair(3, 5)
+            ),
             pair(9, 8)
         );
         assert_eq!(
-            run(PredefinedOp::MinLoc, BasicType::TwoInt, pair(9, 1), pair(3, 5)),
+            run(
+                PredefinedOp::MinLoc,
+                BasicType::TwoInt,
+                pair(9, 1),
+                pair(3, 5)
+            ),
             pair(3, 5)
         );
     }
@@ -467,9 +509,24 @@ mod tests {
     fn fortrans_pairs_have_indices_of_the_values_kind() {
         let pair = |value: f32, index: f32| -> [u8; 8] { bytemuck::cast([value, index]) };
         for (op, left, right, result) in [
-            (PredefinedOp::MinLoc, pair(3.0, 7.0), pair(3.0, 5.5), pair(3.0, 5.5)),
-            (PredefinedOp::MaxLoc, pair(3.0, -4.0), pair(3.0, 5.0), pair(3.0, -4.0)),
-            (PredefinedOp::MaxLoc, pair(9.0, 8.0), pair(3.0, 5.0), pair(9.0, 8.0)),
+            (
+                PredefinedOp::MinLoc,
+                pair(3.0, 7.0),
+                pair(3.0, 5.5),
+                pair(3.0, 5.5),
+            ),
+            (
+                PredefinedOp::MaxLoc,
+                pair(3.0, -4.0),
+                pair(3.0, 5.0),
+                pair(3.0, -4.0),
+            ),
+            (
+                PredefinedOp::MaxLoc,
+                pair(9.0, 8.0),
+                pair(3.0, 5.0),
+                pair(9.0, 8.0),
+            ),
         ] {
             assert_eq!(run(op, BasicType::TwoReal, left, right), result);
         }
@@ -494,10 +551,15 @@ mod tests {
             (-1.0, 2.5, [1.0, 1.0, 0.0]),
             (0.0, -0.0, [0.0, 0.0, 0.0]),
         ] {
-            for (op, wanted) in [(PredefinedOp::Land, and), (PredefinedOp::Lor, or), (PredefinedOp::Lxor, xor)] {
+            for (op, wanted) in [
+                (PredefinedOp::Land, and),
+                (PredefinedOp::Lor, or),
+                (PredefinedOp::Lxor, xor),
+            ] {
                 let of = |number: f64| {
                     let quad: [u8; 16] =
-                        WideFloat(number.to_string().parse::<Quad>().expect("a number")).to_ne_bytes();
+                        WideFloat(number.to_string().parse::<Quad>().expect("a number"))
+                            .to_ne_bytes();
                     (number.to_ne_bytes(), (number as f32).to_ne_bytes(), quad)
                 };
                 let (a, mut b, want) = (of(left), of(right), of(wanted));
@@ -545,6 +607,9 @@ mod tests {
             }
         }
         assert!(refused > 0);
-        assert!(!PredefinedOp::Band.is_defined(BasicType::Double) && !PredefinedOp::Sum.is_defined(BasicType::Wchar));
+        assert!(
+            !PredefinedOp::Band.is_defined(BasicType::Double)
+                && !PredefinedOp::Sum.is_defined(BasicType::Wchar)
+        );
     }
 }

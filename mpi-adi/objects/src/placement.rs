@@ -10,7 +10,7 @@
 use heapless::Vec;
 use net_torus::coord::{Coord, Shape};
 
-use crate::cart::{CartCoords, DIMENSIONS, CartGrid};
+use crate::cart::{CartCoords, CartGrid, DIMENSIONS};
 
 /// Number of axes of the torus.
 const AXES: usize = 3;

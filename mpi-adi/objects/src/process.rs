@@ -3,12 +3,12 @@
 
 use spin::Mutex;
 
-use crate::context::{ContextMask, ContextAllocator};
+use crate::context::{ContextAllocator, ContextMask};
 use midplane_device::envelope::Context;
-use midplane_device::interface::{Device, Enter};
+use midplane_device::interface::{Device, EnterDevice};
 
 /// Access to this process's device and MPI state, for the Rust and the C binding. [`Device`] provides the operations.
-pub trait Env: Enter {
+pub trait Env: EnterDevice {
     /// Returns the MPI state of this process. The host stores it with the device.
     fn process(&self) -> &Process;
 }

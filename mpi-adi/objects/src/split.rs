@@ -134,7 +134,11 @@ impl<'e> Communicator<'e> {
     }
 
     /// Creates a duplicate (MPI_Comm_dup). Collective; blocks.
-    pub fn make_duplicate(self, function: &'static str, ready: PrepareComm<'_>) -> Result<CreatedComm, Error> {
+    pub fn make_duplicate(
+        self,
+        function: &'static str,
+        ready: PrepareComm<'_>,
+    ) -> Result<CreatedComm, Error> {
         let list = self.copied_list();
         let (context, list) = self.agree_on_context(function, ready, list)?;
         Ok(self.made_duplicate(context, list))
@@ -185,7 +189,8 @@ impl<'e> Communicator<'e> {
         };
         // The list is no longer than the memory released here.
         drop(spare);
-        let mut members = try_with_capacity(ranks.len()).inspect_err(|_| process.retire_context(context))?;
+        let mut members =
+            try_with_capacity(ranks.len()).inspect_err(|_| process.retire_context(context))?;
         let membership = self.membership();
         members.extend(ranks.iter().map(|rank| membership.to_world(*rank)));
         let rank = CommRank(rank as u32);
@@ -203,7 +208,8 @@ impl<'e> Communicator<'e> {
     ) -> Result<(Context, SplitMemory), Error> {
         let choices = SplitChoices::new(self, color, key)?;
         let size = self.size() as usize;
-        let rooms = choices.and_then(|choices| Ok((choices, try_with_capacity(size)?, try_with_capacity(size)?)));
+        let rooms = choices
+            .and_then(|choices| Ok((choices, try_with_capacity(size)?, try_with_capacity(size)?)));
         let (context, mut rooms) = self.agree_on_context(function, ready, rooms)?;
         // Taken before the choices are exchanged, because the agreement no longer reserves it.
         let process = self.env.process();
@@ -257,7 +263,9 @@ impl<'e> Communicator<'e> {
         let among_them = Communicator::at(self.env, among);
         let (context, list) = among_them.agree_on_context(function, ready, exact(&members))?;
         self.env.process().take_context(self.env, context);
-        Ok(Some(CreatedComm::listed(self.env, list, context, among.rank)))
+        Ok(Some(CreatedComm::listed(
+            self.env, list, context, among.rank,
+        )))
     }
 
     /// Returns the lowest context that is free at all processes, not marked as used yet, and the state prepared for it.

@@ -9,12 +9,12 @@ use alloc::vec::Vec;
 use crate::cart::CartGrid;
 use crate::coll::try_with_capacity;
 use crate::comm::{CommRank, Communicator, shape};
-use crate::error::{ErrorClass, Error};
+use crate::error::{Error, ErrorClass};
 use crate::graph::{Graph, Neighbourhood};
 use crate::placement::GridPlacement;
 use crate::split::{CreatedComm, PrepareComm};
 use midplane_device::envelope::Rank;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Virtual topology of a communicator (MPI-3.1 chapter 7).
 #[derive(PartialEq, Eq, Debug)]
@@ -50,12 +50,15 @@ pub struct NeighbourLists {
 }
 
 /// Rank of the other process, and location of the bytes.
-type NeighbourMessage = (CommRank, Area);
+type NeighbourMessage = (CommRank, BufferSlice);
 
 impl NeighbourLists {
     /// Returns the neighbours of a rank in the topology of its communicator. Fails with [`Error::Wrong`] if there is no
     /// topology, and with [`Error::NoSpace`].
-    pub fn from_topology(rank: CommRank, topology: Option<&Topology>) -> Result<NeighbourLists, Error> {
+    pub fn from_topology(
+        rank: CommRank,
+        topology: Option<&Topology>,
+    ) -> Result<NeighbourLists, Error> {
         match topology {
             Some(Topology::Cartesian(grid)) => NeighbourLists::on_grid(grid, rank),
             Some(Topology::Graph(graph)) => {
@@ -74,7 +77,10 @@ impl NeighbourLists {
 
     fn on_grid(grid: &CartGrid, rank: CommRank) -> Result<NeighbourLists, Error> {
         let dimensions = grid.dimensions().len();
-        let (mut sources, mut destinations) = (try_with_capacity(2 * dimensions)?, try_with_capacity(2 * dimensions)?);
+        let (mut sources, mut destinations) = (
+            try_with_capacity(2 * dimensions)?,
+            try_with_capacity(2 * dimensions)?,
+        );
         for dimension in 0..dimensions {
             for steps in [-1, 1] {
                 let rank = grid.neighbour(rank.0, dimension, steps);
@@ -110,8 +116,8 @@ impl NeighbourLists {
     /// source, both by index in their lists. Fails with [`Error::NoSpace`].
     pub fn messages(
         &self,
-        part: impl Fn(CommRank) -> Area,
-        place: impl Fn(CommRank) -> Area,
+        part: impl Fn(CommRank) -> BufferSlice,
+        place: impl Fn(CommRank) -> BufferSlice,
     ) -> Result<(Vec<NeighbourMessage>, Vec<NeighbourMessage>), Error> {
         let mut from = try_with_capacity(self.sources.len())?;
         for at in 0..self.sources.len() {
@@ -132,7 +138,11 @@ impl NeighbourLists {
 
 /// Returns the placement of a grid of all processes on the torus, if `reorder` is set and it fits; all processes
 /// compute the same. Otherwise the ranks remain unchanged.
-fn placed<'g>(comm: Communicator<'_>, grid: &'g CartGrid, reorder: bool) -> Option<GridPlacement<'g>> {
+fn placed<'g>(
+    comm: Communicator<'_>,
+    grid: &'g CartGrid,
+    reorder: bool,
+) -> Option<GridPlacement<'g>> {
     if !reorder || grid.places() != comm.size() {
         return None;
     }

@@ -2,7 +2,7 @@
 //! measurement.
 #![forbid(unsafe_code)]
 
-use midplane_device::interface::Measure;
+use midplane_device::interface::MeasuredQuantity;
 
 /// Category of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub struct ToolVariable {
     /// Category of the variable.
     pub category: VariableCategory,
     /// Source of its value.
-    pub measure: Measure,
+    pub measure: MeasuredQuantity,
 }
 
 /// Variables set by job options (control variables).
@@ -35,25 +35,25 @@ pub const CONTROL: [ToolVariable; 4] = [
         name: "mpi_memory",
         meaning: "Bytes for messages that come before their receives (--mpi-memory).",
         category: VariableCategory::Memory,
-        measure: Measure::MpiMemory,
+        measure: MeasuredQuantity::MpiMemory,
     },
     ToolVariable {
         name: "heap",
         meaning: "Bytes of the program's heap; 0: not known (--node-memory).",
         category: VariableCategory::Memory,
-        measure: Measure::Heap,
+        measure: MeasuredQuantity::Heap,
     },
     ToolVariable {
         name: "matching_engine",
         meaning: "How receives and messages find each other (--matching).",
         category: VariableCategory::Matching,
-        measure: Measure::Engine,
+        measure: MeasuredQuantity::Engine,
     },
     ToolVariable {
         name: "eager_limit",
         meaning: "Bytes of the greatest message whose data does not wait for an answer; it can be set.",
         category: VariableCategory::Protocol,
-        measure: Measure::EagerLimit,
+        measure: MeasuredQuantity::EagerLimit,
     },
 ];
 
@@ -63,30 +63,30 @@ pub const LEVELS: [ToolVariable; 5] = [
         name: "posted_receives",
         meaning: "Receives posted and not yet matched.",
         category: VariableCategory::Matching,
-        measure: Measure::PostedReceives,
+        measure: MeasuredQuantity::PostedReceives,
     },
     ToolVariable {
         name: "unexpected_messages",
         meaning: "Messages recorded and not yet matched.",
         category: VariableCategory::Matching,
-        measure: Measure::UnexpectedMessages,
+        measure: MeasuredQuantity::UnexpectedMessages,
     },
     ToolVariable {
         name: "mpi_memory_used",
         meaning: "Bytes of MPI memory in use, records and buffers.",
         category: VariableCategory::Memory,
-        measure: Measure::MpiMemoryUsed,
+        measure: MeasuredQuantity::MpiMemoryUsed,
     },
     ToolVariable {
         name: "heap_used",
         meaning: "Bytes of the program's heap in use; 0: not known.",
         category: VariableCategory::Memory,
-        measure: Measure::HeapUsed,
+        measure: MeasuredQuantity::HeapUsed,
     },
     ToolVariable {
         name: "requests",
         meaning: "Requests under way, or finished and not yet asked for.",
         category: VariableCategory::Protocol,
-        measure: Measure::Requests,
+        measure: MeasuredQuantity::Requests,
     },
 ];

@@ -18,8 +18,8 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::point_to_point::buffered::AttachedBuffer;
 use crate::request::in_flight::InFlightCollectives;
 use crate::topology::CommRecord;
-use midplane_device::interface::{Abort, Device, FatalError};
-use midplane_objects::error::{Error, CallOrder};
+use midplane_device::interface::{AbortCause, Device, FatalError};
+use midplane_objects::error::{CallOrder, Error};
 pub(crate) use midplane_objects::installed::MpiPhase;
 use midplane_objects::installed::{self, is_owner};
 use midplane_objects::process::{Env, Process};
@@ -41,7 +41,11 @@ pub(crate) struct ProcessState {
 }
 
 impl ProcessState {
-    fn new(env: &'static dyn Env, is_installed: bool, is_unwinding: fn() -> bool) -> Rc<ProcessState> {
+    fn new(
+        env: &'static dyn Env,
+        is_installed: bool,
+        is_unwinding: fn() -> bool,
+    ) -> Rc<ProcessState> {
         Rc::new(ProcessState {
             env: Cell::new(Some(env)),
             is_installed,
@@ -113,7 +117,7 @@ impl ProcessState {
             said: None,
             called_at: is_programs.then_some(place),
         };
-        env.abort(Abort::Error(fatal), 1)
+        env.abort(AbortCause::Error(fatal), 1)
     }
 }
 
@@ -123,7 +127,11 @@ pub struct HostedProcess(Rc<ProcessState>);
 
 /// Runs the program `run` as the process of the device `env`. `is_unwinding` checks whether a panic ends the calling
 /// program: `std::thread::panicking` on a host. [`set_finder`] registers how to find the calling program.
-pub fn run_hosted<R>(env: &dyn Env, is_unwinding: fn() -> bool, run: impl FnOnce(HostedProcess) -> R) -> R {
+pub fn run_hosted<R>(
+    env: &dyn Env,
+    is_unwinding: fn() -> bool,
+    run: impl FnOnce(HostedProcess) -> R,
+) -> R {
     struct EndGuard(Rc<ProcessState>);
     impl Drop for EndGuard {
         fn drop(&mut self) {
@@ -207,7 +215,9 @@ pub(crate) fn running() -> Result<Rc<ProcessState>, Error> {
 
 /// Runs `look` with the interrupted process's collectives in progress and its MPI state. Returns `None` if there is no
 /// such process, or it has started no collective.
-pub(crate) fn with_interrupted<R>(look: impl FnOnce(&InFlightCollectives, &Process) -> R) -> Option<R> {
+pub(crate) fn with_interrupted<R>(
+    look: impl FnOnce(&InFlightCollectives, &Process) -> R,
+) -> Option<R> {
     if let Some(found) = FINDER.get().and_then(|find| find()) {
         // The process is in a call of its host environment.
         let env = found.0.env().ok()?;

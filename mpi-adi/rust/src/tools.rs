@@ -24,7 +24,7 @@ use core::fmt;
 
 use super::process::ask;
 use midplane_device::interface::Device;
-use midplane_objects::error::{Error, CallOrder};
+use midplane_objects::error::{CallOrder, Error};
 use midplane_objects::variables;
 use midplane_objects::variables::{CONTROL, LEVELS};
 

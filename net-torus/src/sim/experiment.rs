@@ -4,7 +4,7 @@ use super::traffic::TrafficPattern;
 use crate::coord::{Coord, Shape};
 use crate::inject::RoutingMode;
 use crate::profile::{HAS_DYNAMIC, PACKET_CHUNKS};
-use crate::router::{ConfigError, BufferSizes};
+use crate::router::{BufferSizes, ConfigError};
 use crate::wire::Fifo;
 
 /// Maximum latency in ticks that is recorded; longer ones count as this value.

@@ -12,9 +12,9 @@ use crate::coord::{Direction, Shape};
 use crate::inject::RoutingMode;
 use crate::profile::{HAS_DYNAMIC, by_profile};
 use crate::route;
-use crate::router::{ArbitrationResult, INJECT, Router, RouterRules, BufferSizes, bubble_channel};
+use crate::router::{ArbitrationResult, BufferSizes, INJECT, Router, RouterRules, bubble_channel};
 use crate::vc::Vc;
-use crate::wire::{BODY_BYTES, DirectionSet, Fifo, Packet, HeaderRepr};
+use crate::wire::{BODY_BYTES, DirectionSet, Fifo, HeaderRepr, Packet};
 use std::collections::HashSet;
 
 /// Headers of all packets in all buffers: (node, source, header bytes).
@@ -56,7 +56,13 @@ fn grant(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction) {
     routers[there].take_grants(d.opposite(), granted);
 }
 
-fn hop(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction, choice: ArbitrationResult) {
+fn hop(
+    shape: &Shape,
+    routers: &mut [Router<'_>],
+    node: usize,
+    d: Direction,
+    choice: ArbitrationResult,
+) {
     let mut bytes = [0; PACKET_BYTES];
     let size = routers[node].send(d, choice, &mut bytes).unwrap();
     let there = shape.neighbour(routers[node].coord(), d).unwrap();
@@ -109,7 +115,11 @@ impl StateExplorer {
     }
 
     /// Calls `f` with the machine in `state`.
-    fn with<R>(&mut self, state: &BufferState, f: impl FnOnce(&Shape, &mut [Router<'_>]) -> R) -> R {
+    fn with<R>(
+        &mut self,
+        state: &BufferState,
+        f: impl FnOnce(&Shape, &mut [Router<'_>]) -> R,
+    ) -> R {
         let (shape, sizes, rules) = (self.shape, self.sizes, self.rules);
         let mut routers: Vec<_> = self
             .memory
@@ -312,7 +322,8 @@ fn no_schedule_of_adaptive_routing_gets_stuck() {
         let outcome = StateExplorer::new(extents, RoutingMode::Adaptive, dynamic, plus()).explore();
         assert_eq!(outcome, expected, "{extents:?} with {dynamic}");
         if !HAS_DYNAMIC || dynamic == 0 {
-            let in_order = StateExplorer::new(extents, RoutingMode::Deterministic, 0, plus()).explore();
+            let in_order =
+                StateExplorer::new(extents, RoutingMode::Deterministic, 0, plus()).explore();
             assert_eq!(in_order, expected, "{extents:?} in order");
         }
     }

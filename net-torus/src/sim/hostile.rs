@@ -7,10 +7,10 @@
 use crate::chunk::CHUNK_BYTES;
 use crate::coord::{Coord, Direction, Shape};
 use crate::inject::RoutingMode;
-use crate::router::{Router, BufferSizes};
+use crate::router::{BufferSizes, Router};
 use crate::stats::Stats;
 use crate::vc::Vc;
-use crate::wire::{DirectionSet, Fifo, FrameRepr, HEADER_BYTES, Packet, HeaderRepr, HeaderWord};
+use crate::wire::{DirectionSet, Fifo, FrameRepr, HEADER_BYTES, HeaderRepr, HeaderWord, Packet};
 
 /// Maximum packet in bytes that a header's size field can specify, whether or not the profile supports it.
 const MAX_BYTES: usize = 8 * CHUNK_BYTES;
@@ -241,7 +241,7 @@ fn check_output(router: &Router<'_>, d: Direction, frame: &[u8], exact: bool) {
 mod tests {
     use super::*;
     use crate::profile::{HAS_DYNAMIC, PACKET_CHUNKS, PRIORITY_CHUNKS};
-    use crate::wire::{BODY_BYTES, FrameError, FRAME_HEADER_BYTES};
+    use crate::wire::{BODY_BYTES, FRAME_HEADER_BYTES, FrameError};
     use oorandom::Rand32;
 
     #[test]
@@ -344,7 +344,10 @@ mod tests {
             (flipped, FrameError::Checksum),
             (too_long, FrameError::Size),
             (not_a_frame, FrameError::FrameHeader),
-            (frame(good().emit())[..40].to_vec(), FrameError::FrameTruncated),
+            (
+                frame(good().emit())[..40].to_vec(),
+                FrameError::FrameTruncated,
+            ),
             (vec![], FrameError::FrameTruncated),
             (grant.emit().to_vec(), FrameError::Grant),
         ];
@@ -449,7 +452,11 @@ mod tests {
             DirectionSet::NONE.with(Direction::XMinus),
         );
         // Exact from the first node to the second, then not.
-        let mut nodes = [router(0, up), router(1, down), router(2, DirectionSet::NONE)];
+        let mut nodes = [
+            router(0, up),
+            router(1, down),
+            router(2, DirectionSet::NONE),
+        ];
         let mut frame = [0xEE; 1514];
         for to in [1, 0] {
             let size = nodes[to + 1].fill_frame(Direction::XMinus, &mut frame);

@@ -68,11 +68,13 @@ pub fn cases() -> impl Iterator<Item = MatrixCase> {
     });
     shapes.flat_map(|shape| {
         ChannelSet::ALL.into_iter().flat_map(move |channels| {
-            TrafficPattern::ALL.into_iter().map(move |(_, traffic)| MatrixCase {
-                shape,
-                channels,
-                traffic,
-            })
+            TrafficPattern::ALL
+                .into_iter()
+                .map(move |(_, traffic)| MatrixCase {
+                    shape,
+                    channels,
+                    traffic,
+                })
         })
     })
 }

@@ -16,11 +16,11 @@ mod partition;
 mod threads;
 mod traffic;
 
-pub use experiment::{SimConfig, LatencyHistogram, SimError, TrafficTotals};
+pub use experiment::{LatencyHistogram, SimConfig, SimError, TrafficTotals};
 pub use faulty::{FaultRates, FaultyLink};
 pub use link::{IN_FLIGHT, MTU, SimLink, pair, wire_torus};
 pub use network::SimNetwork;
-pub use traffic::{LoadBound, HOT_FRACTION, LoadLimit, TrafficPattern};
+pub use traffic::{HOT_FRACTION, LoadBound, LoadLimit, TrafficPattern};
 
 #[cfg(test)]
 mod tests {

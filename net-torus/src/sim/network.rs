@@ -7,8 +7,8 @@
 //!
 //! The result depends only on the configuration and its seed, not on the number of threads.
 
-use super::experiment::{SimConfig, LatencyHistogram, SimError, TrafficTotals};
-use super::partition::{PartitionMail, NetworkPartition};
+use super::experiment::{LatencyHistogram, SimConfig, SimError, TrafficTotals};
+use super::partition::{NetworkPartition, PartitionMail};
 use super::threads::run_together;
 use super::traffic::LoadLimit;
 use crate::chunk::{CHUNK_BYTES, Chunk, LINE_CHUNKS, in_lines};
@@ -84,14 +84,22 @@ impl<'m> SimNetwork<'m> {
         if config.keeps_order() && nodes <= ORDER_NODES {
             network.check_order();
         }
-        network.parts.iter_mut().for_each(NetworkPartition::grant_all);
+        network
+            .parts
+            .iter_mut()
+            .for_each(NetworkPartition::grant_all);
         network.hand_over();
-        network.parts.iter_mut().for_each(NetworkPartition::take_first_grants);
+        network
+            .parts
+            .iter_mut()
+            .for_each(NetworkPartition::take_first_grants);
         Ok(network)
     }
 
     fn check_order(&mut self) {
-        self.parts.iter_mut().for_each(NetworkPartition::check_order);
+        self.parts
+            .iter_mut()
+            .for_each(NetworkPartition::check_order);
     }
 
     /// Exchanges the events between the parts.

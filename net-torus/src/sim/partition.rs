@@ -11,7 +11,7 @@
 //! Nodes and events are processed in blocks. In each tick a router is thus loaded once into the host's caches for all
 //! its events, and no sorting is necessary.
 
-use super::experiment::{SimConfig, LatencyHistogram, SimError, TrafficTotals};
+use super::experiment::{LatencyHistogram, SimConfig, SimError, TrafficTotals};
 use crate::chunk::Chunk;
 use crate::coord::{Coord, Direction};
 use crate::inject::InjectError;

@@ -1,7 +1,7 @@
 //! Parallel simulation: one thread per part, synchronized tick by tick.
 
 use super::experiment::SimError;
-use super::partition::{PartitionMail, NetworkPartition};
+use super::partition::{NetworkPartition, PartitionMail};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Mutex;
 

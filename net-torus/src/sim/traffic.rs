@@ -342,7 +342,11 @@ mod tests {
     fn permutations_are_permutations_and_shuffles_too() {
         let shape = Shape::new([5, 3, 4], [true; 3]).unwrap();
         let mut random = Rand32::new(1);
-        for traffic in [TrafficPattern::Complement, TrafficPattern::Tornado, TrafficPattern::Transpose] {
+        for traffic in [
+            TrafficPattern::Complement,
+            TrafficPattern::Tornado,
+            TrafficPattern::Transpose,
+        ] {
             let mut seen = std::collections::HashSet::new();
             for from in 0..shape.nodes() {
                 let here = shape.coord(from).unwrap();

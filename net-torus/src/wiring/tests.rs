@@ -197,7 +197,10 @@ fn a_wire_at_a_wrong_link_is_named() {
             if one == other {
                 assert!(matches!(told.trouble, WiringDefect::Loop(_)), "{told}")
             } else {
-                assert!(matches!(told.trouble, WiringDefect::Direction(..)), "{told}")
+                assert!(
+                    matches!(told.trouble, WiringDefect::Direction(..)),
+                    "{told}"
+                )
             }
             // If all other wires are correct and sufficient, so are the positions.
             if shape.extents().iter().all(|extent| *extent > 2) {
@@ -264,7 +267,8 @@ fn exchanged_wires_are_named() {
                 assert!(is_hard, "{told} {shape:?} {one} {other} {link:?}");
                 continue;
             };
-            let number = |name: NodeLabel| bench.numbers.iter().position(|n| *n == name.node).unwrap();
+            let number =
+                |name: NodeLabel| bench.numbers.iter().position(|n| *n == name.node).unwrap();
             let ends = [number(told.at), number(with)];
             if ends == [one, other] || ends == [other, one] {
                 exact += 1;
@@ -309,7 +313,10 @@ fn machines_that_are_joined_by_mistake_are_told_from_one() {
     let [large, small] =
         [[4, 3, 3], [3, 3, 2]].map(|extents| Shape::new(extents, [true; 3]).unwrap());
     for _ in 0..20 {
-        let (mut bench, more) = (WiringBench::new(large, &mut rand), WiringBench::new(small, &mut rand));
+        let (mut bench, more) = (
+            WiringBench::new(large, &mut rand),
+            WiringBench::new(small, &mut rand),
+        );
         let behind = bench.numbers.len();
         bench.numbers.extend(more.numbers.iter().map(|n| n + 1));
         let shifted =

@@ -2,15 +2,17 @@
 //! small cases, matching engines against an oracle. [`midplane_cluster`] contains the simulated machines.
 #![deny(unsafe_code)]
 
-pub mod single_process;
 pub mod epochs;
 pub mod explore;
 pub mod matching;
 pub mod measure;
 pub mod rust_programs;
 pub mod sim;
+pub mod single_process;
 
 pub use measure::epochs as epochs_timed;
-pub use measure::{collectives, exchange, flood, self_send, overlap, scale, timed};
-pub use midplane_cluster::{Cluster, JobFailure, SimProcess, NodeReport, ExitStatuses, JobProgress, random};
+pub use measure::{collectives, exchange, flood, overlap, scale, self_send, timed};
+pub use midplane_cluster::{
+    Cluster, ExitStatuses, JobFailure, JobProgress, NodeReport, SimProcess, random,
+};
 pub use rust_programs::{as_fast_program, as_program};

@@ -63,7 +63,7 @@ mod tests {
     use midplane_rust::traits::*;
     use midplane_rust::{Rank, initialize};
 
-    use midplane_cluster::{Cluster, OperationCosts, JobFailure, SimProcess, ExitStatuses};
+    use midplane_cluster::{Cluster, ExitStatuses, JobFailure, OperationCosts, SimProcess};
 
     use super::as_program;
 

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 use std::thread;
 
 use midplane_device::envelope::Rank;
-use midplane_device::interface::{Enter, Work};
-use midplane_device::kernel::{AbortReason, CallNote, Kernel};
+use midplane_device::interface::{EnterDevice, Work};
+use midplane_device::kernel::{AbortReason, CallInfo, Kernel};
 use midplane_device::memory::{RawMemory, UserMemory};
-use midplane_device::{Adi, Config, Memory};
+use midplane_device::{Adi, DeviceConfig, DeviceMemory};
 use midplane_objects::{Env, Process};
 use net_torus::Shape;
 
@@ -32,7 +32,7 @@ impl Kernel for NoNetworkHost {
     fn now(&self) -> u64 {
         0
     }
-    fn note(&mut self, _: Option<CallNote>) {}
+    fn record_call(&mut self, _: Option<CallInfo>) {}
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         panic!("the job ends with {status}: {why:?}")
     }
@@ -44,10 +44,13 @@ impl Env for SingleProcess {
     }
 }
 
-impl Enter for SingleProcess {
+impl EnterDevice for SingleProcess {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         let mut adi = self.adi.lock().expect("no call has failed");
-        work(adi.as_mut().expect("started"), &mut NoNetworkHost(RawMemory));
+        work(
+            adi.as_mut().expect("started"),
+            &mut NoNetworkHost(RawMemory),
+        );
     }
 }
 
@@ -61,12 +64,12 @@ static ALONE: SingleProcess = SingleProcess {
 /// # Panics
 /// Without memory.
 pub fn install() {
-    let config = Config {
+    let config = DeviceConfig {
         shape: Shape::new([1; 3], [true; 3]).expect("a machine"),
         rank: Rank::new(0),
         request_slots: usize::MAX,
     };
-    let memory = Memory::allocate(1024, 1).expect("memory");
+    let memory = DeviceMemory::allocate(1024, 1).expect("memory");
     let adi = Adi::new(config, memory).expect("a rank of the machine");
     *ALONE.adi.lock().expect("fresh") = Some(adi);
     midplane_objects::installed::install(&ALONE);

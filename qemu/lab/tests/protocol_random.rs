@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_device::request::CHUNK_SLOTS;
-use midplane_lab::sim::{SimJob, RankOp, POLLING, SeededJob};
+use midplane_lab::sim::{POLLING, RankOp, SeededJob, SimJob};
 
 /// Jobs of a bounded run; `cargo midplane soak` runs more.
 const JOBS: u64 = 4000;
@@ -55,8 +55,11 @@ fn no_program_sleeps_while_its_own_lock_has_come_free() {
 /// Jobs contain collectives that interrupts advance.
 #[test]
 fn collectives_go_on_while_programs_compute() {
-    let reports =
-        (0..JOBS / 4).map(|seed| SeededJob::draw(seed).run().expect("a job without a failure"));
+    let reports = (0..JOBS / 4).map(|seed| {
+        SeededJob::draw(seed)
+            .run()
+            .expect("a job without a failure")
+    });
     let gone_on: Vec<u64> = reports.map(|report| report.meanwhile).collect();
     let jobs = gone_on.iter().filter(|count| **count > 0).count();
     assert!(

@@ -1,7 +1,7 @@
 //! Read-only queries to apt: candidate versions in the package lists, and the effect of an installation.
 
-use crate::query::{in_path, output, run_checked};
 use crate::dependency::all_packages;
+use crate::query::{in_path, output, run_checked};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Write;

@@ -1,9 +1,9 @@
 //! Missing tools and the Debian packages that contain them.
 
 use crate::MIN_RUST_VERSION;
+use crate::detection_result::MIN_QEMU_VERSION;
 use crate::query::parse_version;
 use crate::toolchain::kit;
-use crate::detection_result::MIN_QEMU_VERSION;
 use std::fmt;
 
 /// Command that adds the library sources to rustup's compiler.
@@ -153,7 +153,9 @@ impl fmt::Display for MissingTools {
                 f.write_str(", ")?;
             }
             match need {
-                MissingTool::Target | MissingTool::Rust => write!(f, "a Rust compiler for {}", kit().target)?,
+                MissingTool::Target | MissingTool::Rust => {
+                    write!(f, "a Rust compiler for {}", kit().target)?
+                }
                 MissingTool::Qemu => {
                     let (major, minor) = MIN_QEMU_VERSION;
                     write!(f, "{} {major}.{minor} or later", kit().qemu)?
@@ -227,7 +229,11 @@ mod tests {
         for (need, own, other) in [
             (MissingTool::Qemu, "qemu-utils", "libslirp0"),
             (MissingTool::Gcc, "binutils-riscv64-unknown-elf", "binutils"),
-            (MissingTool::Rust, "libstd-rust-web-1.96", "librust-libc-dev"),
+            (
+                MissingTool::Rust,
+                "libstd-rust-web-1.96",
+                "librust-libc-dev",
+            ),
         ] {
             assert!(need.is_about(own) && !need.is_about(other), "{need:?}");
         }

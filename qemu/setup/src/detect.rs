@@ -1,10 +1,10 @@
 //! Detection of the installed tools.
 
+use crate::dependency::{MissingTool, MissingTools};
+use crate::detection_result::{MIN_QEMU_VERSION, ToolDetection};
 use crate::query::{SystemTool, in_path, output, parse_version, run_checked};
-use crate::toolchain::kit;
-use crate::detection_result::{ToolDetection, MIN_QEMU_VERSION};
-use crate::dependency::{MissingTools, MissingTool};
 use crate::rust::{self, RustChoice, RustSource};
+use crate::toolchain::kit;
 use crate::{CheckoutDirs, SetupError, package_dir};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -153,7 +153,9 @@ fn first_usable(
             Some(version) => ToolDetection::Usable((tool, version)),
             None => ToolDetection::Missing,
         },
-        Err(error) => ToolDetection::Broken(format!("`{} {option}` says: {error}", tool.path.display())),
+        Err(error) => {
+            ToolDetection::Broken(format!("`{} {option}` says: {error}", tool.path.display()))
+        }
     };
     let system = system.map_or(ToolDetection::Missing, ask);
     if let ToolDetection::Usable(_) = system {
@@ -167,7 +169,10 @@ fn first_usable(
 }
 
 /// Finds picolibc: the compiler's own, the system's for a compiler in Midplane's directory, or the unpacked one.
-fn picolibc(gcc: &SystemTool, places: &CheckoutDirs) -> ToolDetection<(Vec<OsString>, PathBuf, String)> {
+fn picolibc(
+    gcc: &SystemTool,
+    places: &CheckoutDirs,
+) -> ToolDetection<(Vec<OsString>, PathBuf, String)> {
     let beside = |usr: PathBuf| {
         let specs = usr.join(kit().picolibc_specs);
         let arguments =
@@ -246,8 +251,14 @@ mod tests {
         };
         assert!(without.tools().is_none());
         let missing = |choice| without.missing(choice).unwrap().0;
-        assert_eq!(missing(RustChoice::Any), [MissingTool::Rust, MissingTool::Qemu]);
-        assert_eq!(missing(RustChoice::Rustup), [MissingTool::Target, MissingTool::Qemu]);
+        assert_eq!(
+            missing(RustChoice::Any),
+            [MissingTool::Rust, MissingTool::Qemu]
+        );
+        assert_eq!(
+            missing(RustChoice::Rustup),
+            [MissingTool::Target, MissingTool::Qemu]
+        );
         let broken = DetectedTools {
             gcc: ToolDetection::Broken("`gcc -dumpfullversion` says: no".into()),
             picolibc: ToolDetection::Missing,
@@ -272,14 +283,20 @@ mod tests {
         let look = |system, own: Option<SystemTool>| first_usable(system, || own, "x", recent);
         assert_eq!(look(None, None), ToolDetection::Missing);
         assert_eq!(look(Some(echo("6.2")), None), ToolDetection::Missing);
-        assert!(matches!(look(Some(echo("7.2")), None), ToolDetection::Usable(_)));
+        assert!(matches!(
+            look(Some(echo("7.2")), None),
+            ToolDetection::Usable(_)
+        ));
         let own = echo("8.0");
         assert_eq!(
             look(Some(echo("6.2")), Some(own.clone())),
             ToolDetection::Usable((own.clone(), "8.0 x".into()))
         );
         let broken = tool("/bin/false");
-        assert!(matches!(look(Some(broken.clone()), None), ToolDetection::Broken(_)));
+        assert!(matches!(
+            look(Some(broken.clone()), None),
+            ToolDetection::Broken(_)
+        ));
         assert!(matches!(
             look(Some(broken.clone()), Some(own)),
             ToolDetection::Usable(_)

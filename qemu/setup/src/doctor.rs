@@ -2,12 +2,12 @@
 
 use crate::apt::PackageLists;
 use crate::detect::DetectedTools;
-use crate::toolchain::kit;
 use crate::detection_result::ToolDetection;
 use crate::machine::{MachineResources, touched_bytes};
-use crate::plan::{self, HostMachine, CompletedAttempts};
+use crate::plan::{self, CompletedAttempts, HostMachine};
 use crate::rust::{RustChoice, RustSource};
-use crate::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, CheckoutDirs, SetupError};
+use crate::toolchain::kit;
+use crate::{CheckoutDirs, DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, SetupError};
 use std::fmt::Write;
 
 /// Detected tools and planned actions.
@@ -75,7 +75,12 @@ fn table(found: &DetectedTools) -> String {
 }
 
 /// Appends the actions that `run` would perform; returns true if there are none.
-fn what_would_be_done(found: &DetectedTools, choice: RustChoice, places: &CheckoutDirs, text: &mut String) -> bool {
+fn what_would_be_done(
+    found: &DetectedTools,
+    choice: RustChoice,
+    places: &CheckoutDirs,
+    text: &mut String,
+) -> bool {
     let missing = match found.missing(choice) {
         Ok(missing) if missing.0.is_empty() => return true,
         Ok(missing) => missing,

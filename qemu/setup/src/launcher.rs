@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_setup::stamp::BuildArtifact;
-use midplane_setup::{CheckoutDirs, ROOT, SetupError, check_root, doctor, test_groups, rust};
+use midplane_setup::{CheckoutDirs, ROOT, SetupError, check_root, doctor, rust, test_groups};
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};

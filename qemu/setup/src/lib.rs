@@ -13,18 +13,18 @@
 #![forbid(unsafe_code)]
 
 pub mod apt;
-pub mod query;
-pub mod doctor;
-pub mod package_dir;
-pub mod detect;
-pub mod stamp;
-pub mod toolchain;
-pub mod detection_result;
-pub mod machine;
 pub mod dependency;
-pub mod test_groups;
+pub mod detect;
+pub mod detection_result;
+pub mod doctor;
+pub mod machine;
+pub mod package_dir;
 pub mod plan;
+pub mod query;
 pub mod rust;
+pub mod stamp;
+pub mod test_groups;
+pub mod toolchain;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

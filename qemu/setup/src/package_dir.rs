@@ -55,7 +55,9 @@ pub fn find_dir(places: &CheckoutDirs, need: MissingTool) -> Option<PathBuf> {
 /// Returns the content of [`NO_SOURCES`], if the file exists.
 pub fn no_sources(places: &CheckoutDirs) -> Option<String> {
     let directories = candidates(places);
-    let mut files = directories.iter().map(|directory| directory.join(NO_SOURCES));
+    let mut files = directories
+        .iter()
+        .map(|directory| directory.join(NO_SOURCES));
     files.find_map(|file| std::fs::read_to_string(file).ok())
 }
 
@@ -102,8 +104,9 @@ pub fn is_wanted(path: &str) -> bool {
     let documentation = ["doc", "man", "info", "locale", "lintian"]
         .iter()
         .any(|directory| starts(&["usr", "share", directory]));
-    let other_emulator =
-        starts(&["usr", "bin"]) && name.starts_with("qemu-") && name != crate::toolchain::kit().qemu;
+    let other_emulator = starts(&["usr", "bin"])
+        && name.starts_with("qemu-")
+        && name != crate::toolchain::kit().qemu;
     // Directories `rv64imafdc/lp64d`: processor and ABI. A directory `release`, a second C library, may be in between.
     let other_machine = parts.iter().enumerate().any(|(at, part)| {
         (part.starts_with("rv32") || part.starts_with("rv64"))

@@ -3,10 +3,10 @@
 //! The system's package manager is used only with sufficient rights and if it removes and downgrades nothing. All other
 //! packages are unpacked into Midplane's own directory (see [`package_dir`]).
 
-use crate::apt::{self, Installer, PackageLists, InstallSimulation};
-use crate::query::{in_path, line};
+use crate::apt::{self, InstallSimulation, Installer, PackageLists};
 use crate::dependency::ADD_SOURCES;
-use crate::dependency::{MissingTools, MissingTool, NoPackage};
+use crate::dependency::{MissingTool, MissingTools, NoPackage};
+use crate::query::{in_path, line};
 use crate::rust::RustChoice;
 use crate::{CheckoutDirs, SetupError, package_dir};
 use std::collections::HashMap;
@@ -230,7 +230,10 @@ fn harmless_packages(
     Ok(Err(harm.unwrap_or_default()))
 }
 
-fn alternatives(need: MissingTool, machine: &dyn MachineInfo) -> Result<Vec<Vec<&'static str>>, String> {
+fn alternatives(
+    need: MissingTool,
+    machine: &dyn MachineInfo,
+) -> Result<Vec<Vec<&'static str>>, String> {
     need.packages(|package| machine.candidate(package))
         .map_err(|why| without_package(need, &why))
 }
@@ -293,7 +296,10 @@ impl PlanStep {
         match self {
             Self::Rustup => ADD_SOURCES.into(),
             Self::Update(by) => line(&by.apt_get(&["update".into()])),
-            Self::UpdateOwn => format!("fetch package lists into {}", directory.join("apt").display()),
+            Self::UpdateOwn => format!(
+                "fetch package lists into {}",
+                directory.join("apt").display()
+            ),
             Self::Install { by, packages, .. } => line(&by.apt_get(&apt::install(packages))),
             Self::Unpack {
                 need,
@@ -360,7 +366,8 @@ impl MachineInfo for HostMachine {
 
     fn unpackable(&self, need: MissingTool, packages: &[&str]) -> Result<Vec<String>, String> {
         let leave_out = |package: &str| need.is_about(package);
-        InstallSimulation::simulate_without(packages, &self.lists, leave_out).map(|simulation| simulation.install)
+        InstallSimulation::simulate_without(packages, &self.lists, leave_out)
+            .map(|simulation| simulation.install)
     }
 }
 
@@ -445,13 +452,27 @@ mod tests {
         }
     }
 
-    const ALL: [MissingTool; 4] = [MissingTool::Rust, MissingTool::Qemu, MissingTool::Gcc, MissingTool::Picolibc];
+    const ALL: [MissingTool; 4] = [
+        MissingTool::Rust,
+        MissingTool::Qemu,
+        MissingTool::Gcc,
+        MissingTool::Picolibc,
+    ];
     const C: [&str; 2] = ["gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf"];
 
-    fn steps(machine: &FakeMachine, needs: &[MissingTool], tried: &CompletedAttempts) -> Result<Vec<PlanStep>, String> {
-        plan(&MissingTools(needs.to_vec()), RustChoice::Any, tried, machine)
-            .map(|plan| plan.steps)
-            .map_err(|refusal| refusal.0)
+    fn steps(
+        machine: &FakeMachine,
+        needs: &[MissingTool],
+        tried: &CompletedAttempts,
+    ) -> Result<Vec<PlanStep>, String> {
+        plan(
+            &MissingTools(needs.to_vec()),
+            RustChoice::Any,
+            tried,
+            machine,
+        )
+        .map(|plan| plan.steps)
+        .map_err(|refusal| refusal.0)
     }
 
     #[test]
@@ -496,7 +517,12 @@ mod tests {
             refuses: true,
             ..CLEAN
         };
-        let planned = steps(&machine, &[MissingTool::Qemu], &CompletedAttempts::default()).unwrap();
+        let planned = steps(
+            &machine,
+            &[MissingTool::Qemu],
+            &CompletedAttempts::default(),
+        )
+        .unwrap();
         let [PlanStep::Unpack { packages, why, .. }] = &planned[..] else {
             panic!("{planned:?}");
         };
@@ -552,7 +578,10 @@ mod tests {
             rustup: false,
             ..CLEAN
         };
-        assert_eq!(steps(&no_rustup, &[MissingTool::Rust], &none), Ok(vec![update]));
+        assert_eq!(
+            steps(&no_rustup, &[MissingTool::Rust], &none),
+            Ok(vec![update])
+        );
         let refusal = steps(&no_rustup, &[MissingTool::Rust], &updated).unwrap_err();
         for word in ["rustc-web is 1.85.0", "1.95 or later", ADD_SOURCES] {
             assert!(refusal.contains(word), "{refusal}");
@@ -588,7 +617,12 @@ mod tests {
         let only = |rustup| {
             let machine = FakeMachine { rustup, ..CLEAN };
             let missing = MissingTools(vec![MissingTool::Target]);
-            plan(&missing, RustChoice::Rustup, &CompletedAttempts::default(), &machine)
+            plan(
+                &missing,
+                RustChoice::Rustup,
+                &CompletedAttempts::default(),
+                &machine,
+            )
         };
         assert_eq!(only(true).unwrap().steps, [PlanStep::Rustup]);
         assert!(only(false).unwrap_err().0.contains(ADD_SOURCES));

@@ -1,9 +1,9 @@
 //! Selection of the Rust compiler for the nodes.
 
+use crate::dependency::MissingTool;
+use crate::detection_result::ToolDetection;
 use crate::query::{SystemTool, in_path, output, parse_version, run_checked};
 use crate::toolchain::kit;
-use crate::detection_result::ToolDetection;
-use crate::dependency::MissingTool;
 use crate::{CheckoutDirs, MIN_RUST_VERSION, SetupError, package_dir};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -183,7 +183,10 @@ impl RustChoice {
 }
 
 /// Detects the compiler for the nodes; returns its method of use and its version string.
-pub fn detect_rust(choice: RustChoice, places: &CheckoutDirs) -> ToolDetection<(RustSource, String)> {
+pub fn detect_rust(
+    choice: RustChoice,
+    places: &CheckoutDirs,
+) -> ToolDetection<(RustSource, String)> {
     let at_hand = match choice {
         RustChoice::Debian => ToolDetection::Missing,
         _ => at_hand(choice, places),
@@ -203,7 +206,9 @@ fn choose(
     match at_hand {
         ToolDetection::Usable(found) => ToolDetection::Usable(found),
         other => match (debian(), other) {
-            (Some((debian, version)), _) => ToolDetection::Usable((RustSource::Debian(debian), version)),
+            (Some((debian, version)), _) => {
+                ToolDetection::Usable((RustSource::Debian(debian), version))
+            }
             (None, ToolDetection::Broken(error)) => ToolDetection::Broken(error),
             (None, _) => ToolDetection::Missing,
         },
@@ -355,9 +360,18 @@ mod tests {
             Some(choose(ToolDetection::Missing, debian)),
             second().map(ToolDetection::Usable)
         );
-        assert_eq!(Some(choose(broken(), debian)), second().map(ToolDetection::Usable));
-        assert_eq!(choose(broken(), || None), ToolDetection::Broken("no default".into()));
-        assert_eq!(choose(ToolDetection::Missing, || None), ToolDetection::Missing);
+        assert_eq!(
+            Some(choose(broken(), debian)),
+            second().map(ToolDetection::Usable)
+        );
+        assert_eq!(
+            choose(broken(), || None),
+            ToolDetection::Broken("no default".into())
+        );
+        assert_eq!(
+            choose(ToolDetection::Missing, || None),
+            ToolDetection::Missing
+        );
     }
 
     #[test]
@@ -374,7 +388,10 @@ mod tests {
         for target in [false, true] {
             let installed = target.then_some(RustSource::Installed);
             for rustup in [false, true] {
-                assert_eq!(library([true, false, rustup, target]), Some(RustSource::Sources));
+                assert_eq!(
+                    library([true, false, rustup, target]),
+                    Some(RustSource::Sources)
+                );
                 // Both attempts were made before.
                 assert_eq!(library([true, true, rustup, target]), installed);
                 assert_eq!(library([false, true, rustup, target]), installed);

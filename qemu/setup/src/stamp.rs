@@ -140,7 +140,9 @@ impl BuildArtifact {
             .collect();
         directories.sort_unstable();
         directories.dedup();
-        let manifests = directories.iter().map(|directory| directory.join("Cargo.toml"));
+        let manifests = directories
+            .iter()
+            .map(|directory| directory.join("Cargo.toml"));
         inputs.extend(manifests.filter(|manifest| manifest.exists()));
         inputs.extend(sources);
         Some(inputs)
@@ -193,7 +195,10 @@ mod tests {
                 beside: vec![directory.join("beside")],
                 with: "rustc 1".into(),
             };
-            let built = Self { directory, artifact };
+            let built = Self {
+                directory,
+                artifact,
+            };
             for file in [
                 "Cargo.toml",
                 "Cargo.lock",
@@ -274,7 +279,11 @@ mod tests {
         let source = built.directory.join("pack age/src/main.rs");
         let source = source.display().to_string().replace(' ', "\\ ");
         built.write("target/tool", 1);
-        fs::write(built.directory.join("target/tool.d"), format!("x: {source}\n")).unwrap();
+        fs::write(
+            built.directory.join("target/tool.d"),
+            format!("x: {source}\n"),
+        )
+        .unwrap();
         built.artifact.succeeded(begun).unwrap();
         assert!(!built.artifact.is_fresh());
     }

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use midplane_abi::backtrace::{SAVED, SAVED_ARM};
 use midplane_abi::stm32f405;
-use midplane_engines::Choice;
+use midplane_engines::EngineChoice;
 use midplane_setup::toolchain::{self, BoardToolchain};
 use object::elf::{EM_AARCH64, EM_ARM, EM_RISCV, EM_X86_64, Machine};
 use std::path::PathBuf;
@@ -144,10 +144,10 @@ impl Board {
 
     /// Returns the default matching engine. The microcontroller's MPI memory contains a few dozen messages, and a list
     /// searches them quickly with the smallest code.
-    pub fn matching(self) -> Choice {
+    pub fn matching(self) -> EngineChoice {
         match self {
-            Self::Virt => Choice::Default,
-            Self::Stm32f405 => Choice::List,
+            Self::Virt => EngineChoice::Default,
+            Self::Stm32f405 => EngineChoice::List,
         }
     }
 

@@ -4,7 +4,7 @@ use crate::build::board::Board;
 use crate::build::package::Package;
 use crate::host::size;
 use crate::host::stop::Stop;
-use midplane_engines::Choice;
+use midplane_engines::EngineChoice;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
@@ -31,7 +31,7 @@ pub struct Flags {
     /// Stack size in bytes; `None`: use the linker script's default.
     pub stack: Option<u64>,
     /// Matching engine of an image for nodes, selected by the linker. A native process contains all engines.
-    pub matching: Choice,
+    pub matching: EngineChoice,
     /// Enables fault injection on links.
     pub faults: bool,
     /// Enables detection of the nodes' coordinates from the wiring.
@@ -98,7 +98,7 @@ impl Flags {
             instances: false,
             log: false,
             borrow: true,
-            matching: Choice::default(),
+            matching: EngineChoice::default(),
             ..self.clone()
         }
     }
@@ -326,7 +326,7 @@ impl Program {
     }
 
     /// Returns the matching engine of its image, unless the image was linked before.
-    pub fn matching(&self, flags: &Flags) -> Option<Choice> {
+    pub fn matching(&self, flags: &Flags) -> Option<EngineChoice> {
         (!matches!(self, Self::Image(_))).then_some(flags.matching)
     }
 }

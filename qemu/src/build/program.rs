@@ -320,7 +320,9 @@ fn keep_versions(package: &Path, lock: &Path) -> Result<(), Stop> {
 
 /// Returns cargo's target directory for nodes. It is separate, so that builds for nodes never wait for builds of tests.
 fn target_folder(tools: &ToolSet) -> PathBuf {
-    folders::target().join("midplane").join(tools.rust.directory())
+    folders::target()
+        .join("midplane")
+        .join(tools.rust.directory())
 }
 
 /// Reason of a failed build.

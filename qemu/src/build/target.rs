@@ -6,8 +6,8 @@
 
 use crate::host::setup::ToolSet;
 use crate::host::stop::{Doing, Stop};
-use midplane_setup::toolchain::kit;
 use midplane_setup::rust::RustSource;
+use midplane_setup::toolchain::kit;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,9 @@ pub(super) fn to_compile_for(tools: &ToolSet, folder: &Path) -> Result<OsString,
     let name = kit().target;
     let described = match tools.rust {
         RustSource::Installed => None,
-        RustSource::Sources | RustSource::Debian(_) => tools.rust.description(crate::host::folders::root()),
+        RustSource::Sources | RustSource::Debian(_) => {
+            tools.rust.description(crate::host::folders::root())
+        }
     };
     let Some(changed) = described.as_deref().and_then(without_frame_pointers) else {
         return Ok(name.into());

@@ -3,7 +3,9 @@
 use crate::host::size;
 use crate::host::stop::Stop;
 pub use midplane_setup::machine::memory_available;
-use midplane_setup::machine::{DESCRIPTORS_PER_NODE, MachineResources as Offer, QEMU_BYTES, touched_bytes};
+use midplane_setup::machine::{
+    DESCRIPTORS_PER_NODE, MachineResources as Offer, QEMU_BYTES, touched_bytes,
+};
 pub use midplane_setup::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

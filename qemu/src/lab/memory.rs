@@ -4,15 +4,15 @@ use clap::Args;
 use kernel_rt::memory_plan;
 use midplane_abi::blackboard;
 use midplane_abi::outbox;
-use midplane_device::peers::{PAGE_PEERS, STOCK_PAGES};
+use midplane_device::peers::{PAGE_PEERS, PREALLOCATED_PAGES};
 use midplane_device::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
 use midplane_device::region::BLOCK_BYTES;
-use midplane_device::request::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
-use midplane_device::rma::deferred::DEFERRED_BYTES;
+use midplane_device::request::{CHUNK_SLOTS, RESERVED_SLOTS, RequestPool};
+use midplane_device::rma::deferred_ops::DEFERRED_BYTES;
 use midplane_device::rma::epochs::{EPOCH_BYTES, MEMBER_BYTES};
-use midplane_device::rma::{self, CURSORS, OneSided, Peer, RESULTS, RING_PACKETS, SLOTS};
-use midplane_device::{Adi, Budget};
-use midplane_engines::Choice;
+use midplane_device::rma::{self, CURSORS, OneSided, RESULTS, RING_PACKETS, SLOTS, WindowPeer};
+use midplane_device::{Adi, MemoryBudget};
+use midplane_engines::EngineChoice;
 use net_torus::Router;
 use net_torus::chunk::{CHUNK_BYTES, PACKET_BYTES};
 
@@ -35,8 +35,8 @@ pub struct MemoryArgs {
     mpi_memory: u64,
 
     /// Matching engine of the node
-    #[arg(long, value_name = "NAME", default_value = Choice::Default.name(), value_parser = limits::matching())]
-    matching: Choice,
+    #[arg(long, value_name = "NAME", default_value = EngineChoice::Default.name(), value_parser = limits::matching())]
+    matching: EngineChoice,
 
     /// Links of the node
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u64).range(0..=6))]
@@ -44,13 +44,13 @@ pub struct MemoryArgs {
 }
 
 /// Memory that the device reserves for blocking calls: complete chunks of slots and destinations.
-const KEPT_BYTES: usize = (KEPT_SLOTS as usize).next_multiple_of(CHUNK_SLOTS)
+const KEPT_BYTES: usize = (RESERVED_SLOTS as usize).next_multiple_of(CHUNK_SLOTS)
     * RequestPool::SLOT_BYTES
-    + (KEPT_SLOTS as usize).next_multiple_of(CHUNK_DESTINATIONS) * DESTINATION_BYTES;
+    + (RESERVED_SLOTS as usize).next_multiple_of(CHUNK_DESTINATIONS) * DESTINATION_BYTES;
 
 /// Memory of a node's matching engine in bytes.
 struct EngineBytes {
-    budget: Budget,
+    budget: MemoryBudget,
     /// Device with the standard engine.
     device: usize,
     /// Heap memory per open context.
@@ -66,7 +66,7 @@ impl EngineBytes {
         let (nodes, mpi_memory) = (options.nodes as usize, options.mpi_memory as usize);
         let kind = options.matching.kind();
         EngineBytes {
-            budget: Budget::with_engine(&kind, mpi_memory, nodes).with_values_of(nodes),
+            budget: MemoryBudget::with_engine(&kind, mpi_memory, nodes).with_max_values(nodes),
             device: size_of::<Adi>(),
             context: (kind.context_bytes)(nodes),
             receive: (kind.receive_bytes)(nodes),
@@ -179,13 +179,13 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
 }
 
 /// Describes the memory of the peer table and its maximum.
-fn peers_why(nodes: u64, budget: &Budget) -> String {
+fn peers_why(nodes: u64, budget: &MemoryBudget) -> String {
     let each = "2.5 each: an age each way, four bits";
     if budget.most_peers <= budget.peers {
         format!("{nodes} x {each}, by 16 peers")
     } else {
         format!(
-            "{each}; {STOCK_PAGES} pages of {PAGE_PEERS} of {nodes} peers in stock, more from the program's heap as there is \
+            "{each}; {PREALLOCATED_PAGES} pages of {PAGE_PEERS} of {nodes} peers in stock, more from the program's heap as there is \
          something to keep; at most {}",
             budget.most_peers
         )
@@ -250,7 +250,7 @@ fn window_terms(nodes: usize) -> [Term; 4] {
             rma::window_bytes(nodes),
             format!(
                 "{} for each of {nodes} processes among it; and a communicator, and C's handle",
-                size_of::<Peer>()
+                size_of::<WindowPeer>()
             ),
         ),
         term(
@@ -337,7 +337,7 @@ fn table(options: &MemoryArgs) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::show::table::WIDTH;
-    use midplane_device::matching::Lists;
+    use midplane_device::matching::ListEngine;
     use midplane_engines::{FourD, PerRank};
 
     #[test]
@@ -345,7 +345,7 @@ mod tests {
         let options = MemoryArgs {
             nodes: 65_536,
             mpi_memory: 64 << 10,
-            matching: Choice::Default,
+            matching: EngineChoice::Default,
             links: 6,
         };
         let terms = terms(&options);
@@ -396,14 +396,17 @@ mod tests {
         };
         let engine = |matching| said(matching, "matching engine");
         // An engine outside of the device adds its own size.
-        let own = [size_of::<Lists>(), size_of::<PerRank>()];
-        assert_eq!([Choice::List, Choice::Array].map(engine), own);
+        let own = [size_of::<ListEngine>(), size_of::<PerRank>()];
+        assert_eq!([EngineChoice::List, EngineChoice::Array].map(engine), own);
         let jump_points = (64 << 10) / 32 * 24;
-        assert_eq!(engine(Choice::FourD), jump_points + size_of::<FourD>());
+        assert_eq!(
+            engine(EngineChoice::FourD),
+            jump_points + size_of::<FourD>()
+        );
         // Leads of 40 and 28 bytes or more, a table of 4096 heads, 8 cubes of 8 slots each.
         let context = |matching| said(matching, "a context");
         let expected = [0, 40 + 16 * 4096, 28 + 8 * (8 + 4 * 8)];
-        let is = [Choice::List, Choice::Array, Choice::FourD].map(context);
+        let is = [EngineChoice::List, EngineChoice::Array, EngineChoice::FourD].map(context);
         assert!(
             is.iter()
                 .zip(expected)
@@ -411,6 +414,9 @@ mod tests {
             "{is:?}"
         );
         let receive = |matching| said(matching, "a receive");
-        assert_eq!([Choice::Array, Choice::FourD].map(receive), [0, 24]);
+        assert_eq!(
+            [EngineChoice::Array, EngineChoice::FourD].map(receive),
+            [0, 24]
+        );
     }
 }

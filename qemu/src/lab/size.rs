@@ -15,7 +15,7 @@ use clap::Args;
 use kernel_rt::board::stm32f405::memory::{self, HeapNeeds};
 use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
 use midplane_device::matching::EngineKind;
-use midplane_engines::Choice;
+use midplane_engines::EngineChoice;
 use object::elf::SHF_ALLOC;
 use object::{File, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub struct SizeArgs {
 
     /// Matching engine of the image [default: default, on stm32f405 list]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
-    matching: Option<Choice>,
+    matching: Option<EngineChoice>,
 
     /// Binary of a package, where it has several
     #[arg(long, value_name = "NAME")]
@@ -400,7 +400,7 @@ mod tests {
     fn code_belongs_to_its_file() {
         for (file, layer, part) in [
             (
-                "/a/mpi-adi/device/src/send/leave.rs",
+                "/a/mpi-adi/device/src/send/transmit.rs",
                 "mpi-adi",
                 "device/send",
             ),

@@ -5,10 +5,10 @@ use std::fmt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use midplane_engines::Choice;
-use midplane_lab::explore::{Background, RowResult, RowProgress, cases};
+use midplane_engines::EngineChoice;
+use midplane_lab::explore::{Background, RowProgress, RowResult, cases};
 use midplane_lab::matching as sequences;
-use midplane_lab::sim::{POLLING, JobReport, SeededJob};
+use midplane_lab::sim::{JobReport, POLLING, SeededJob};
 
 use crate::host::capacity;
 use crate::host::signals::Signals;
@@ -41,7 +41,7 @@ pub struct SoakArgs {
     /// Matching engine of the jobs and the explorations [default: for the jobs each in turn, by the seed; for the
     /// explorations `default`]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
-    matching: Option<Choice>,
+    matching: Option<EngineChoice>,
 }
 
 /// Default duration in minutes.
@@ -188,13 +188,13 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
 }
 
 /// Returns the engine of a seed's job, round robin.
-fn engine_of(seed: u64) -> Choice {
-    Choice::ALL[(seed % Choice::ALL.len() as u64) as usize]
+fn engine_of(seed: u64) -> EngineChoice {
+    EngineChoice::ALL[(seed % EngineChoice::ALL.len() as u64) as usize]
 }
 
 /// Runs a seed's job and, for some seeds, a sequence for the matching engines, and reports failures; returns true if
 /// there are none. The `only` seed always draws a sequence, and its job is shown if it fails.
-fn run_seed(seed: u64, matching: Choice, only: bool, sums: &mut Sums) -> Result<bool, Stop> {
+fn run_seed(seed: u64, matching: EngineChoice, only: bool, sums: &mut Sums) -> Result<bool, Stop> {
     let before = sums.failures;
     let job = SeededJob::draw(seed).with_matching(matching);
     sums.jobs += 1;
@@ -222,7 +222,7 @@ fn run_seed(seed: u64, matching: Choice, only: bool, sums: &mut Sums) -> Result<
 /// Reports the seed of a failed job, and the job itself if it is the only one.
 fn tell_failure(
     seed: u64,
-    matching: Choice,
+    matching: EngineChoice,
     failure: &impl fmt::Display,
     job: Option<&SeededJob>,
 ) -> Result<(), Stop> {
@@ -241,7 +241,7 @@ struct Exploration {
 
 impl Exploration {
     /// Starts the exploration; prints a note and returns `None` if the host's memory is too small.
-    fn begin(matching: Choice) -> Result<Option<Self>, Stop> {
+    fn begin(matching: EngineChoice) -> Result<Option<Self>, Stop> {
         let available = capacity::memory_available();
         if available < EXPLORATION_BYTES {
             say(format_args!(

@@ -19,10 +19,12 @@ use crate::run::{limits, topology};
 use crate::show::say::say;
 use clap::Args;
 use kernel_rt::memory_plan::MPI_SHARE;
-use midplane_abi::boot_parameters::{AutoConfig, BootParameters, SerialConsole, InstanceNodes, OutputTarget, ProgramSection};
+use midplane_abi::boot_parameters::{
+    AutoConfig, BootParameters, InstanceNodes, OutputTarget, ProgramSection, SerialConsole,
+};
 use midplane_abi::personality::ExitAction;
 use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
-use midplane_engines::Choice;
+use midplane_engines::EngineChoice;
 use net_torus::coord::{Coord, Shape};
 use object::Endianness;
 use object::elf::PT_LOAD;
@@ -82,7 +84,7 @@ pub struct What {
 
     /// Matching engine [default: list]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
-    matching: Option<Choice>,
+    matching: Option<EngineChoice>,
 
     /// Binary of a package, where it has several
     #[arg(long, value_name = "NAME")]
@@ -228,7 +230,7 @@ impl What {
         })
     }
 
-    fn matching(&self) -> Choice {
+    fn matching(&self) -> EngineChoice {
         self.matching.unwrap_or_else(|| Board::chosen().matching())
     }
 

@@ -1,7 +1,9 @@
 //! `--instances`: division of a torus into boxes of nodes, one per QEMU process. Free of side effects.
 
 use crate::host::stop::Stop;
-use midplane_abi::layout::{BoxDivision, InstanceLayout, MAX_NODES, MAX_SHARED_BYTES, shared_bytes};
+use midplane_abi::layout::{
+    BoxDivision, InstanceLayout, MAX_NODES, MAX_SHARED_BYTES, shared_bytes,
+};
 use net_torus::coord::Shape;
 
 /// Assignment of nodes to shared instances.

@@ -26,8 +26,8 @@ use crate::show::say;
 use clap::{Args, ValueEnum};
 use kernel_rt::memory_plan::{MPI_SHARE, MemoryNeeds};
 use midplane_abi::boot_parameters::SerialConsole;
-use midplane_device::LEAST_MPI_MEMORY;
-use midplane_engines::Choice;
+use midplane_device::MIN_MPI_MEMORY;
+use midplane_engines::EngineChoice;
 use midplane_lab::timed::CostChange;
 use midplane_setup::toolchain;
 use net_torus::coord::Shape;
@@ -148,7 +148,7 @@ pub struct Options {
     /// Matching engine of the nodes, which are built for it and carry no other [default: default, on
     /// stm32f405 list]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
-    matching: Option<Choice>,
+    matching: Option<EngineChoice>,
 
     /// Stack of the program, a multiple of 4K [default: 512K]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
@@ -500,7 +500,7 @@ impl Options {
     /// Returns the MPI memory of nodes with `memory` bytes of RAM.
     fn mpi_memory_of(&self, memory: u64) -> u64 {
         self.mpi_memory.unwrap_or_else(|| {
-            (memory / MPI_SHARE).clamp(LEAST_MPI_MEMORY as u64, DEFAULT_MPI_MEMORY)
+            (memory / MPI_SHARE).clamp(MIN_MPI_MEMORY as u64, DEFAULT_MPI_MEMORY)
         })
     }
 }

@@ -3,7 +3,7 @@
 use crate::host::stop::Stop;
 use crate::run::notation::{direction, parse_coord};
 use clap::Args;
-use midplane_abi::faults::{LinkCut, LinkFaults, MAX_CUTS, MILLION, MAX_RATE};
+use midplane_abi::faults::{LinkCut, LinkFaults, MAX_CUTS, MAX_RATE, MILLION};
 use net_torus::coord::Shape;
 
 /// Options that order faults.

@@ -11,8 +11,8 @@
 
 use crate::host::stop::{Doing, Stop};
 use midplane_abi::files::{
-    FileRequest, BYTES, FileOperation, MAX_OPEN, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
-    OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE, FileStatus,
+    BYTES, FileOperation, FileRequest, FileStatus, MAX_OPEN, MAX_PATH, OPEN_APPEND, OPEN_CREATE,
+    OPEN_EXCLUSIVE, OPEN_FOLDER, OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
 };
 use rustix::fs::{
     Access, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, SeekFrom, Stat, fstat, ftruncate,
@@ -201,7 +201,12 @@ impl Descriptors {
 type Done = Result<([u64; 2], usize), Errno>;
 
 /// Performs one call of a node.
-fn serve(folder: &Folder, node: &mut Descriptors, asked: &FileRequest, bytes: &mut [u8; BYTES]) -> Done {
+fn serve(
+    folder: &Folder,
+    node: &mut Descriptors,
+    asked: &FileRequest,
+    bytes: &mut [u8; BYTES],
+) -> Done {
     let [first, second, third] = asked.numbers;
     let call = asked.call.ok_or(Errno::NOSYS)?;
     let given = asked.length;
@@ -253,9 +258,10 @@ fn serve(folder: &Folder, node: &mut Descriptors, asked: &FileRequest, bytes: &m
             let own = format!("/proc/self/fd/{}", found.as_raw_fd());
             rustix::fs::access(own, mode).and(nothing)
         }
-        FileOperation::Unlink | FileOperation::RemoveFolder | FileOperation::MakeFolder | FileOperation::Rename => {
-            rearrange(folder, call, first, &bytes[..given]).and(nothing)
-        }
+        FileOperation::Unlink
+        | FileOperation::RemoveFolder
+        | FileOperation::MakeFolder
+        | FileOperation::Rename => rearrange(folder, call, first, &bytes[..given]).and(nothing),
         FileOperation::Next => next(node.get(first)?, bytes),
         FileOperation::Rewind => {
             node.get(first)?.entries = None;
@@ -588,8 +594,20 @@ mod tests {
     fn content(folder: &Folder, path: &str) -> Result<Vec<u8>, Errno> {
         let mut node = Descriptors::default();
         let numbers = [OPEN_READ, 0, 0];
-        let (numbers, _) = call(folder, &mut node, FileOperation::Open, numbers, path.as_bytes())?;
-        let read = call(folder, &mut node, FileOperation::Read, [numbers[0], 100, 0], b"")?;
+        let (numbers, _) = call(
+            folder,
+            &mut node,
+            FileOperation::Open,
+            numbers,
+            path.as_bytes(),
+        )?;
+        let read = call(
+            folder,
+            &mut node,
+            FileOperation::Read,
+            [numbers[0], 100, 0],
+            b"",
+        )?;
         Ok(read.1)
     }
 
@@ -618,7 +636,12 @@ mod tests {
         ] {
             assert_eq!(content(&folder, path), Err(Errno::NOENT), "{path}");
             let mut node = Descriptors::default();
-            for what in [FileOperation::Stat, FileOperation::Access, FileOperation::Unlink, FileOperation::RemoveFolder] {
+            for what in [
+                FileOperation::Stat,
+                FileOperation::Access,
+                FileOperation::Unlink,
+                FileOperation::RemoveFolder,
+            ] {
                 let done = call(&folder, &mut node, what, [0; 3], path.as_bytes());
                 // A link itself is inside and may be removed.
                 let is_link = done.is_ok() && what == FileOperation::Unlink;
@@ -748,7 +771,13 @@ mod tests {
         let full = call(&folder, &mut node, FileOperation::Open, numbers, b"open");
         assert_eq!(full, Err(Errno::MFILE));
         for descriptor in [0, 2, last + 1, u64::MAX] {
-            let read = call(&folder, &mut node, FileOperation::Read, [descriptor, 1, 0], b"");
+            let read = call(
+                &folder,
+                &mut node,
+                FileOperation::Read,
+                [descriptor, 1, 0],
+                b"",
+            );
             assert_eq!(read, Err(Errno::BADF), "{descriptor}");
         }
         let read = call(&folder, &mut other, FileOperation::Read, [last, 1, 0], b"");
@@ -778,7 +807,14 @@ mod tests {
             }
             names.sort();
             assert_eq!(names, [".", "..", "open", "sub"]);
-            call(&folder, &mut node, FileOperation::Rewind, [numbers[0], 0, 0], b"").unwrap();
+            call(
+                &folder,
+                &mut node,
+                FileOperation::Rewind,
+                [numbers[0], 0, 0],
+                b"",
+            )
+            .unwrap();
         }
     }
 

@@ -523,7 +523,9 @@ impl Job<'_, '_, '_> {
                 return false;
             };
             match said {
-                RelayPayload::Output(OutputStream::Out, bytes) => self.out.lines.take(rank.into(), bytes, now),
+                RelayPayload::Output(OutputStream::Out, bytes) => {
+                    self.out.lines.take(rank.into(), bytes, now)
+                }
                 RelayPayload::Output(_, bytes) => self.err.lines.take(rank.into(), bytes, now),
                 RelayPayload::Memory(at, bytes) => {
                     let is_there = node.write_ram(at.into(), bytes);
@@ -533,7 +535,11 @@ impl Job<'_, '_, '_> {
             }
             true
         };
-        attached.serve(now, |stream| room[usize::from(stream != OutputStream::Out)], take);
+        attached.serve(
+            now,
+            |stream| room[usize::from(stream != OutputStream::Out)],
+            take,
+        );
         self.stirred = true;
     }
 

@@ -3,13 +3,13 @@
 use crate::host::size;
 use crate::run::topology;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use midplane_device::{GREATEST_EAGER_LIMIT, GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
-use midplane_engines::Choice;
+use midplane_device::{MAX_EAGER_LIMIT, MAX_MPI_MEMORY, MIN_MPI_MEMORY};
+use midplane_engines::EngineChoice;
 
 /// Parses an amount of MPI memory within the nodes' limits.
 pub fn parse_mpi_memory(text: &str) -> Result<u64, String> {
     let bytes = size::parse(text)?;
-    let (least, greatest) = (LEAST_MPI_MEMORY as u64, GREATEST_MPI_MEMORY as u64);
+    let (least, greatest) = (MIN_MPI_MEMORY as u64, MAX_MPI_MEMORY as u64);
     if bytes < least {
         return Err(format!(
             "too small to run at all; the least is {least} bytes"
@@ -26,7 +26,7 @@ pub fn parse_mpi_memory(text: &str) -> Result<u64, String> {
 
 /// Parses the maximum size of an eager message in bytes.
 pub fn parse_eager(text: &str) -> Result<u64, String> {
-    let greatest = GREATEST_EAGER_LIMIT as u64;
+    let greatest = MAX_EAGER_LIMIT as u64;
     size::parse(text).and_then(|bytes| {
         if bytes > greatest {
             Err(format!("the greatest is {}", size::exact(greatest)))
@@ -46,10 +46,10 @@ pub fn processors() -> impl TypedValueParser<Value = usize> {
 }
 
 /// Creates a parser for a matching engine's name.
-pub fn matching() -> impl TypedValueParser<Value = Choice> {
-    let names = Choice::ALL.iter().map(|choice| choice.name());
+pub fn matching() -> impl TypedValueParser<Value = EngineChoice> {
+    let names = EngineChoice::ALL.iter().map(|choice| choice.name());
     // The parser accepts known names only.
-    PossibleValuesParser::new(names).map(|name| Choice::named(&name).unwrap_or_default())
+    PossibleValuesParser::new(names).map(|name| EngineChoice::from_name(&name).unwrap_or_default())
 }
 
 /// Parses a number of nodes that can form a machine.

@@ -3,7 +3,7 @@
 
 use crate::host::stop::{Doing, Stop};
 use crate::run::notation::{direction, parse_console_at};
-use kernel_rt::dev::console_relay::{self, RelayRecord, RelayPayload};
+use kernel_rt::dev::console_relay::{self, RelayPayload, RelayRecord};
 use kernel_rt::dev::serial::{self, FrameCollector, LINE_BYTES, SerialLine};
 use midplane_abi::boot_parameters::SerialConsole;
 use midplane_abi::outbox::OutputStream;

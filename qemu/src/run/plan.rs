@@ -8,11 +8,12 @@ use crate::run::boxes::Boxes;
 use crate::run::debug::Debug;
 use crate::run::line::Port;
 use midplane_abi::boot_parameters::{
-    AutoConfig, BootParameters, SerialConsole, InstanceNodes, OutputTarget, ProgramSection, ProgramList,
+    AutoConfig, BootParameters, InstanceNodes, OutputTarget, ProgramList, ProgramSection,
+    SerialConsole,
 };
 use midplane_abi::faults::LinkFaults;
 use midplane_abi::personality::ExitAction;
-use midplane_engines::Choice;
+use midplane_engines::EngineChoice;
 use midplane_lab::timed::CostChange;
 use net_torus::coord::{Coord, Shape};
 use std::fs::File;
@@ -82,7 +83,7 @@ pub struct Plan<'a> {
     /// Whether the program's heap provides loans of free memory to MPI.
     pub mpi_borrow: bool,
     /// Matching engine of the image, if known, for a check by the nodes.
-    pub matching: Option<Choice>,
+    pub matching: Option<EngineChoice>,
     /// Faults to inject into the links, if any.
     pub faults: Option<&'a LinkFaults>,
     /// Whether the nodes detect their coordinates from the wiring.

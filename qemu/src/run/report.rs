@@ -7,7 +7,7 @@ use crate::run::verdict::{Outcome, Seen};
 use crate::show::file::ResultFile;
 use crate::show::table::{Cells, Column, Table};
 use midplane_abi::blackboard::NodeState;
-use midplane_abi::counters::{CounterInfo, ChannelCounter, Counter, LinkCounter, LinkCounters};
+use midplane_abi::counters::{ChannelCounter, Counter, CounterInfo, LinkCounter, LinkCounters};
 use net_torus::{Direction, Shape, Vc};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};

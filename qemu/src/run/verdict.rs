@@ -3,7 +3,7 @@
 use crate::host::stop::FAILURE;
 use crate::run::node::{Node, StacksUse, Unreadable};
 use kernel_rt::mpi_failure::write_text;
-use midplane_abi::blackboard::{FailureCode, CallSnapshot, BlackboardSnapshot, NodeState};
+use midplane_abi::blackboard::{BlackboardSnapshot, CallSnapshot, FailureCode, NodeState};
 use midplane_abi::failure::text_of;
 use midplane_abi::status::exit_byte;
 use net_torus::coord::Coord;
@@ -181,7 +181,9 @@ pub fn cause(nodes: &[Glance]) -> Option<Cause> {
 pub fn root(nodes: &[Seen]) -> Option<usize> {
     let is_root = |node: &Seen| {
         let account = node.account.as_ref();
-        account.is_ok_and(|account| account.state == NodeState::Failed && account.end != FailureCode::LinkLost)
+        account.is_ok_and(|account| {
+            account.state == NodeState::Failed && account.end != FailureCode::LinkLost
+        })
     };
     nodes.iter().position(is_root)
 }
@@ -272,7 +274,10 @@ pub fn failure(
     }
     let stands = match account.end {
         FailureCode::Fault | FailureCode::StackOverflow => Some(Stands::At(account.fault.pc)),
-        FailureCode::Abort | FailureCode::MpiAbort | FailureCode::MpiError | FailureCode::LinkLost => Some(Stands::InCall),
+        FailureCode::Abort
+        | FailureCode::MpiAbort
+        | FailureCode::MpiError
+        | FailureCode::LinkLost => Some(Stands::InCall),
         FailureCode::Panic => Some(Stands::InPanic),
         _ => None,
     };
@@ -421,7 +426,7 @@ fn ranges(numbers: impl IntoIterator<Item = u32>) -> String {
 pub mod tests {
     use super::*;
     use crate::run::node::StackUse;
-    use midplane_abi::blackboard::{BYTES, ReadError, MessageSnapshot};
+    use midplane_abi::blackboard::{BYTES, MessageSnapshot, ReadError};
 
     /// Creates a node's state for tests.
     pub fn seen(rank: u32, state: NodeState, write: impl FnOnce(&mut BlackboardSnapshot)) -> Seen {
@@ -625,7 +630,11 @@ pub mod tests {
             Stands::InCall | Stands::InPanic => vec!["main at a.c:9".into()],
             Stands::At(_) => Vec::new(),
         };
-        for end in [FailureCode::MpiAbort, FailureCode::MpiError, FailureCode::Panic] {
+        for end in [
+            FailureCode::MpiAbort,
+            FailureCode::MpiError,
+            FailureCode::Panic,
+        ] {
             let (text, _) = failure(
                 &failed(2, end, 7, "rank 2 at (2,0,0): why"),
                 in_call,
@@ -633,7 +642,11 @@ pub mod tests {
             );
             assert_eq!(text, "rank 2 at (2,0,0): why\n  in main at a.c:9");
         }
-        let (text, _) = failure(&failed(2, FailureCode::MpiAbort, 7, ""), |_| Vec::new(), || None);
+        let (text, _) = failure(
+            &failed(2, FailureCode::MpiAbort, 7, ""),
+            |_| Vec::new(),
+            || None,
+        );
         assert_eq!(text, "rank 2 at (2,0,0): called MPI_Abort with code 7");
         let (text, _) = failure(
             &failed(2, FailureCode::Fault, 1, "rank 2 at (2,0,0): bad access"),

@@ -4,8 +4,8 @@
 use crate::root;
 use midplane_setup::CheckoutDirs;
 use midplane_setup::detect::qemu;
-use midplane_setup::toolchain::{self, STM32F405};
 use midplane_setup::detection_result::ToolDetection;
+use midplane_setup::toolchain::{self, STM32F405};
 use oorandom::Rand32;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};

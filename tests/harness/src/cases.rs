@@ -1,7 +1,7 @@
 //! Regression programs from public bug reports about other MPI implementations. Each prints its failed checks,
 //! otherwise "ok", and exits with status 0.
 
-use crate::{TempDirectory, CommandRun, LIMIT, program, run};
+use crate::{CommandRun, LIMIT, TempDirectory, program, run};
 use std::fs::{self, File};
 use std::process::Stdio;
 

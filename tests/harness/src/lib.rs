@@ -82,7 +82,9 @@ pub fn command() -> &'static Path {
 const TURNS: usize = 3;
 
 /// Lock held while a job runs.
-pub struct JobLock(#[expect(dead_code, reason = "the lock is released when the file is closed")] File);
+pub struct JobLock(
+    #[expect(dead_code, reason = "the lock is released when the file is closed")] File,
+);
 
 impl JobLock {
     /// Waits for a free slot.
@@ -374,7 +376,11 @@ pub const BAD_LINKS: [&str; 6] = [
 
 /// Runs killer over faulty links. Checks that no message is lost and that frames were retransmitted.
 #[track_caller]
-pub fn killer_over_bad_links(options: &[&str], processes: u32, shape: [&str; 2]) -> (CompletedRun, Value) {
+pub fn killer_over_bad_links(
+    options: &[&str],
+    processes: u32,
+    shape: [&str; 2],
+) -> (CompletedRun, Value) {
     let options = [&BAD_LINKS, options].concat();
     let (ended, report) = run_with_report(&options, "killer.c", &shape);
     let ended = ended.expect(0);

@@ -12,7 +12,7 @@ use mpi::collective::SystemOperation;
 use mpi::datatype::UserDatatype;
 use mpi::topology::SystemCommunicator;
 use mpi::traits::*;
-use mpi::window::{TargetLocation, DynamicWindow, Reorder, Window, WindowOperation};
+use mpi::window::{TargetLocation, DynamicWindow, ReorderFlags, Window, WindowOperation};
 
 kernel_rt::program!(main);
 
@@ -226,7 +226,7 @@ fn without_blocking(world: &SystemCommunicator) {
     let everyone = world.group();
     let (to, from) = (everyone.include(&[right]), everyone.include(&[left]));
     let mut window = Window::<u64>::allocate(LEN, world);
-    window.set_reorder(Reorder {
+    window.set_reorder(ReorderFlags {
         access_after_access: true,
         ..window.reorder()
     });

@@ -147,7 +147,7 @@ fn the_device_has_few_operations() {
     let file = root().join("mpi-adi/device/src/interface/mod.rs");
     let text = fs::read_to_string(file).expect("the interface");
     let (_, rest) = text
-        .split_once("\npub trait Device: Enter {\n")
+        .split_once("\npub trait Device: EnterDevice {\n")
         .expect("the trait");
     let (operations, _) = rest.split_once("\n}\n").expect("its end");
     let count = { operations.lines() }
@@ -186,7 +186,7 @@ fn the_devices_parts_are_small() {
             }
         }
     }
-    let known = ["Destination", "Stats"].map(String::from);
+    let known = ["Destination", "DeviceStats"].map(String::from);
     assert_eq!(great, BTreeSet::from(known));
 }
 
@@ -222,7 +222,8 @@ fn the_layers_above_hold_no_device() {
             holders.insert(file.strip_prefix(root()).unwrap().display().to_string());
         }
     }
-    let expected = ["coll/sim_driver.rs", "fake.rs"].map(|file| format!("mpi-adi/objects/src/{file}"));
+    let expected =
+        ["coll/sim_driver.rs", "fake.rs"].map(|file| format!("mpi-adi/objects/src/{file}"));
     assert_eq!(holders, BTreeSet::from(expected));
 }
 
@@ -287,7 +288,7 @@ const CIRCLES: &[(&str, &[&str])] = &[
     (
         "windows are one object; they become a part with its own state",
         &[
-            "mpi-adi/device/src/rma/deferred.rs",
+            "mpi-adi/device/src/rma/deferred_ops.rs",
             "mpi-adi/device/src/rma/epochs.rs",
             "mpi-adi/device/src/rma/mod.rs",
             "mpi-adi/device/src/rma/origin.rs",

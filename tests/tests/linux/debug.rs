@@ -1,7 +1,7 @@
 //! Debugs one rank. The debugger receives the command that starts the rank as arguments, and reads its commands from
 //! standard input.
 
-use midplane_harness::{CompletedRun, CommandRun, StandInProgram, program};
+use midplane_harness::{CommandRun, CompletedRun, StandInProgram, program};
 use std::io::Write;
 use std::process::Stdio;
 

@@ -2,7 +2,7 @@
 //! processes in between.
 
 use crate::run;
-use midplane_harness::{TempDirectory, CommandRun, marked, program};
+use midplane_harness::{CommandRun, TempDirectory, marked, program};
 use rustix::process::Signal;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! `mpiexec` for Linux processes: several programs, interactive input, output byte for byte; and programs linked in
 //! unusual ways.
 
-use midplane_harness::{CompletedRun, CommandRun, LIMIT, command, midplane, program, root};
+use midplane_harness::{CommandRun, CompletedRun, LIMIT, command, midplane, program, root};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};

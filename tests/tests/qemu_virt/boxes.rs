@@ -154,7 +154,8 @@ fn output_is_whole_and_in_order_however_slowly_it_is_read() {
     let path = program("flood.c");
     for instances in WIRINGS {
         let options = ["run", "--quiet", "--timeout", LIMIT, "--instances"];
-        let mut job = CommandRun::start(&[&options[..], &[instances, &path, "--", "3000"]].concat());
+        let mut job =
+            CommandRun::start(&[&options[..], &[instances, &path, "--", "3000"]].concat());
         let mut reader = BufReader::new(job.child.stdout.take().unwrap());
         let mut text = String::new();
         reader.read_line(&mut text).unwrap();

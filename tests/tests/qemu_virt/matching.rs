@@ -1,7 +1,7 @@
 //! Jobs whose nodes use other matching engines than the default one.
 
 use crate::harness::*;
-use midplane_engines::Choice;
+use midplane_engines::EngineChoice;
 
 /// Programs with deterministic output, and their arguments: messages of many tags received in reverse order, many kinds
 /// of communicators, cancelled receives and sends.
@@ -12,7 +12,7 @@ const PROGRAMS: [(&str, &[&str]); 3] = [
 ];
 
 /// Returns the output of each program on nodes with this engine and scarce MPI memory.
-fn printed(choice: Choice) -> Vec<Vec<String>> {
+fn printed(choice: EngineChoice) -> Vec<Vec<String>> {
     let of_program = |(name, arguments): (&str, &[&str])| {
         let options = [
             "--torus",
@@ -39,14 +39,14 @@ fn printed(choice: Choice) -> Vec<Vec<String>> {
 }
 
 /// An engine that is not the default one.
-const OTHER: Choice = Choice::FourD;
+const OTHER: EngineChoice = EngineChoice::FourD;
 
 #[test]
 fn programs_print_the_same_with_every_engine() {
-    let expected = printed(Choice::Default);
-    for &choice in Choice::ALL
+    let expected = printed(EngineChoice::Default);
+    for &choice in EngineChoice::ALL
         .iter()
-        .filter(|choice| **choice != Choice::Default)
+        .filter(|choice| **choice != EngineChoice::Default)
     {
         assert_eq!(printed(choice), expected, "{choice}");
         let ended = run(

@@ -333,21 +333,36 @@ fn fields_out_of_their_range_are_named() {
         (|r| r.bytes = u32::MAX, RecordError::TooLong(u32::MAX)),
         (|r| r.flags |= 1 << 17, RecordError::Unsupported(1 << 17)),
         (|r| r.extents[0] = 0, RecordError::Range(RecordField::Torus)),
-        (|r| r.extents[1] = 257, RecordError::Range(RecordField::Torus)),
+        (
+            |r| r.extents[1] = 257,
+            RecordError::Range(RecordField::Torus),
+        ),
         (
             |r| r.extents[2] = u16::MAX,
             RecordError::Range(RecordField::Torus),
         ),
         (|r| r.parts[0] = 2, RecordError::Range(RecordField::Boxes)),
         (|r| r.parts[2] = 0, RecordError::Range(RecordField::Boxes)),
-        (|r| r.extents = [9; 3], RecordError::Range(RecordField::Boxes)),
-        (|r| r.instance = 1, RecordError::Range(RecordField::Instance)),
-        (|r| r.node_memory = 0, RecordError::Range(RecordField::NodeMemory)),
+        (
+            |r| r.extents = [9; 3],
+            RecordError::Range(RecordField::Boxes),
+        ),
+        (
+            |r| r.instance = 1,
+            RecordError::Range(RecordField::Instance),
+        ),
+        (
+            |r| r.node_memory = 0,
+            RecordError::Range(RecordField::NodeMemory),
+        ),
         (
             |r| r.node_memory += 4096,
             RecordError::Range(RecordField::NodeMemory),
         ),
-        (|r| r.flags |= flag::EXIT, RecordError::Range(RecordField::Exit)),
+        (
+            |r| r.flags |= flag::EXIT,
+            RecordError::Range(RecordField::Exit),
+        ),
         (
             |r| {
                 r.flags = 0;
@@ -362,7 +377,10 @@ fn fields_out_of_their_range_are_named() {
             },
             RecordError::Range(RecordField::Interrupts),
         ),
-        (|r| r.flags |= flag::LOG, RecordError::Range(RecordField::Log)),
+        (
+            |r| r.flags |= flag::LOG,
+            RecordError::Range(RecordField::Log),
+        ),
         (
             |r| {
                 r.flags |= flag::CONSOLE;

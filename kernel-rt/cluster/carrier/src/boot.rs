@@ -5,23 +5,28 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int};
 use std::time::Duration;
 
-use kernel_rt::board::linux::sim_nodes::{AccountTable, ToolParameters, boot_failed, fail_here, name};
 use kernel_rt::board::linux::share::NO_RANK;
+use kernel_rt::board::linux::sim_nodes::{
+    AccountTable, ToolParameters, boot_failed, fail_here, name,
+};
 use kernel_rt::board::matching;
 use midplane_abi::address::AddressRange;
 use midplane_abi::blackboard::{CallRecord, FailureCode};
 use midplane_abi::boot_parameters::BootParameters;
-use midplane_cluster::{ProgramHost, CostChange, Cluster, OperationCosts, BlockOutcome, JobFailure, SimProcess, JobProgress};
+use midplane_cluster::{
+    BlockOutcome, Cluster, CostChange, JobFailure, JobProgress, OperationCosts, ProgramHost,
+    SimProcess,
+};
 use midplane_device::Adi;
-use midplane_device::kernel::{AbortReason, CallNote};
+use midplane_device::kernel::{AbortReason, CallInfo};
 use midplane_objects::ErrorText;
 use net_torus::Router;
 
 use crate::data::ProgramData;
 use crate::rank;
-use crate::workers::{self, ProcessRole, WorkerProcess};
 use crate::system::SystemState;
 use crate::thread::ThreadStates;
+use crate::workers::{self, ProcessRole, WorkerProcess};
 
 /// Default MPI memory of a node, in bytes.
 const MPI_MEMORY: u64 = 1 << 20;
@@ -121,7 +126,11 @@ extern "C" fn midplane_cluster() -> ! {
 
 /// Divides the process if several workers are specified, and returns the worker that this process becomes; the original
 /// process remains in this function.
-fn divide_process(told: &ToolParameters, boot: &BootParameters<'_>, cluster: &Cluster) -> Option<&'static WorkerProcess> {
+fn divide_process(
+    told: &ToolParameters,
+    boot: &BootParameters<'_>,
+    cluster: &Cluster,
+) -> Option<&'static WorkerProcess> {
     let division = cluster.division()?;
     if division.count() == 1 {
         return None;
@@ -137,7 +146,12 @@ fn divide_process(told: &ToolParameters, boot: &BootParameters<'_>, cluster: &Cl
 }
 
 /// Reports the statuses of the programs from rank `first`.
-fn report_outcome(accounts: &AccountTable, worker: Option<&WorkerProcess>, first: u32, ended: BlockOutcome) {
+fn report_outcome(
+    accounts: &AccountTable,
+    worker: Option<&WorkerProcess>,
+    first: u32,
+    ended: BlockOutcome,
+) {
     match ended {
         Ok(statuses) => {
             // SAFETY: all streams, none of which a program is using: files that programs have not closed are written,
@@ -256,7 +270,7 @@ impl ProgramHost for SimCallbacks {
         }
     }
 
-    fn notes(&self, rank: usize, call: Option<CallNote>) {
+    fn notes(&self, rank: usize, call: Option<CallInfo>) {
         let call = call.map(|call| CallRecord {
             function: call.function,
             peer: call.peer,

@@ -132,7 +132,9 @@ impl RankCopies {
             if live[from..until] != self.first[from..until] {
                 let differs = |start: &usize| self.differs(live, *start);
                 let changed = (from..until).step_by(BLOCK).filter(differs);
-                let changed: Vec<ChangedBlock> = changed.map(|start| ChangedBlock::from_live(live, start)).collect();
+                let changed: Vec<ChangedBlock> = changed
+                    .map(|start| ChangedBlock::from_live(live, start))
+                    .collect();
                 let count = changed.len();
                 blocks.splice(at..at, changed);
                 at += count;

@@ -25,7 +25,7 @@
 mod boot;
 mod data;
 mod rank;
-mod workers;
 mod socket;
 mod system;
 mod thread;
+mod workers;

@@ -7,17 +7,17 @@ use std::mem;
 use std::os::fd::{IntoRawFd, RawFd};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-use kernel_rt::board::linux::sim_nodes::{AccountTable, fail_here, name};
 use kernel_rt::board::linux::share::{NO_RANK, PRINT_MARK};
+use kernel_rt::board::linux::sim_nodes::{AccountTable, fail_here, name};
 use midplane_abi::blackboard::FailureCode;
 use midplane_cluster::SimProcess;
-use midplane_device::interface::{Device, Enter, Measure, Work};
+use midplane_device::interface::{Device, EnterDevice, MeasuredQuantity, Work};
 use midplane_objects::installed::{MpiPhase, phase};
 use midplane_objects::{Env, Process};
 
-use crate::workers;
 use crate::socket::{MAX_PRINTED, hand_on};
 use crate::system::{SystemState, duplicate};
+use crate::workers;
 
 unsafe extern "C" {
     /// Time of the rank's alarm, in nanoseconds of virtual time; 0 if there is none. Defined in `cluster_system.c`.
@@ -102,9 +102,15 @@ static HERE: RunningRankCell = RunningRankCell(Cell::new(None));
 ///
 /// # Safety
 /// The rank never ends by returning, nor by unwinding, and the node's cluster outlives it.
-pub unsafe fn begin(node: &SimProcess<'_, '_>, accounts: &'static AccountTable, system: &'static SystemState) {
+pub unsafe fn begin(
+    node: &SimProcess<'_, '_>,
+    accounts: &'static AccountTable,
+    system: &'static SystemState,
+) {
     // SAFETY: only the lifetimes change, and the caller guarantees that none of them ends before the rank.
-    let node = unsafe { mem::transmute::<&SimProcess<'_, '_>, &'static SimProcess<'static, 'static>>(node) };
+    let node = unsafe {
+        mem::transmute::<&SimProcess<'_, '_>, &'static SimProcess<'static, 'static>>(node)
+    };
     HERE.0.set(Some(RunningRank {
         node,
         accounts,
@@ -121,7 +127,7 @@ fn here() -> RunningRank {
 /// The device of the running rank.
 struct RankEnv;
 
-impl Enter for RankEnv {
+impl EnterDevice for RankEnv {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         call(|node| {
             node.enter(work);
@@ -148,7 +154,7 @@ pub fn answer() {
 #[unsafe(no_mangle)]
 extern "C" fn midplane_now() -> u64 {
     call(|node| {
-        let now = node.measure(Measure::Now);
+        let now = node.measure(MeasuredQuantity::Now);
         ring_if_due(node);
         now
     })

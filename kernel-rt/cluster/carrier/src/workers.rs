@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kernel_rt::board::linux::sim_nodes::before_end;
-use midplane_cluster::{MachineBlock, BlockDivision, FailureTime};
+use midplane_cluster::{BlockDivision, FailureTime, MachineBlock};
 
 use crate::socket::{MAX_PRINTED, hand_on};
 use crate::system::duplicate;

@@ -128,7 +128,11 @@ mod tests {
             (IMPRECISERR, false, plain(TrapCause::StoreAccess, None)),
             (IACCVIOL, false, plain(TrapCause::InstructionAccess, None)),
             (INVSTATE, false, plain(TrapCause::InstructionAccess, None)),
-            (UNDEFINSTR, false, plain(TrapCause::IllegalInstruction, None)),
+            (
+                UNDEFINSTR,
+                false,
+                plain(TrapCause::IllegalInstruction, None),
+            ),
             (UNALIGNED, true, plain(TrapCause::StoreMisaligned, None)),
             (
                 DIVBYZERO,
@@ -139,7 +143,10 @@ mod tests {
             assert_eq!(decoded(cfsr, store), what, "{cfsr:#x}");
         }
         assert!(decoded(MSTKERR, false).no_stack);
-        assert_eq!(decode(0, DEBUGEVT, 0, 0, false).cause, TrapCause::Breakpoint);
+        assert_eq!(
+            decode(0, DEBUGEVT, 0, 0, false).cause,
+            TrapCause::Breakpoint
+        );
     }
 
     #[test]

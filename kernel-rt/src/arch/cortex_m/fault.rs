@@ -79,7 +79,8 @@ extern "C" fn hard_fault(frame: u32, exc_return: u32, kept: *const [u32; 8]) -> 
     let before = frame.wrapping_add(size);
     let (pc, lr, sp) = if is_there {
         // SAFETY: within RAM, aligned, and outside the guards.
-        let stacked = unsafe { &*core::ptr::with_exposed_provenance::<ExceptionFrame>(frame as usize) };
+        let stacked =
+            unsafe { &*core::ptr::with_exposed_provenance::<ExceptionFrame>(frame as usize) };
         let was_aligned = stacked.xpsr & WAS_ALIGNED != 0;
         (stacked.pc, stacked.lr, before + 4 * u32::from(was_aligned))
     } else {

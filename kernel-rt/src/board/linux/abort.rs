@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use midplane_abi::address::AddressRange;
 use midplane_abi::blackboard::{FailureCode, FinalMessage, MessageText};
 use midplane_abi::failure::{Failure, FailureReason};
-use midplane_abi::fault::{TrapCause, Fault, MemoryMap, NodeName, FaultReport};
+use midplane_abi::fault::{Fault, FaultReport, MemoryMap, NodeName, TrapCause};
 use midplane_abi::status::exit_byte;
 
 use super::process;

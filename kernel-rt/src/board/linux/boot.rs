@@ -11,9 +11,11 @@ use midplane_abi::boot_parameters::{BootParameters, InstanceNodes};
 use midplane_abi::failure::{Failure, FailureReason};
 use midplane_abi::fault::NodeName;
 use midplane_abi::personality::{ExitAction, Personality};
-use midplane_device::interface::{Enter, Incoming, Outgoing, Received, Sent, Work};
-use midplane_device::request::{RequestId, Whole};
-use midplane_engines::Choice;
+use midplane_device::interface::{
+    EnterDevice, FastRecv, FastSend, IncomingMessage, OutgoingMessage, Work,
+};
+use midplane_device::request::{PlainCompletion, RequestId};
+use midplane_engines::EngineChoice;
 use midplane_objects::Env;
 use net_torus::coord::Direction;
 use net_torus::router::Router;
@@ -21,13 +23,13 @@ use net_torus::torus::Torus;
 
 use super::abort::PanicMeaning;
 use super::node_lock::{self, with_node};
-use super::platform::{FutexDoorbell, ProcessLink, LinuxPlatform, LinuxNode, WireLink, now_ns};
+use super::platform::{FutexDoorbell, LinuxNode, LinuxPlatform, ProcessLink, WireLink, now_ns};
 use super::share::{NodeAccount, ShareLayout};
 use super::tool::{self, ToolParameters};
 use super::{PROCESS, ProcessIdentity, abort, heap, note_forks, process, progress_thread};
 use crate::board::device::device;
 use crate::board::matching;
-use crate::dev::ring::{SleepFlag, RingLink, RingPair};
+use crate::dev::ring::{RingLink, RingPair, SleepFlag};
 use crate::heap_loan::NodeMemory;
 use crate::memory_plan::{MPI_SHARE, ROUTER};
 use crate::mpi_failure::write_text;
@@ -45,33 +47,33 @@ impl Env for LinuxEnv {
     }
 }
 
-impl Enter for LinuxEnv {
+impl EnterDevice for LinuxEnv {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         in_call(|node| node.enter(work));
     }
 
-    fn fast_send(&self, outgoing: &Outgoing) -> Sent {
+    fn fast_send(&self, outgoing: &OutgoingMessage) -> FastSend {
         with_node(|node| {
             if node.send_to_hand(outgoing) {
-                Sent::Complete
+                FastSend::Complete
             } else {
                 send_fast(node, outgoing)
             }
         })
     }
 
-    fn fast_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
+    fn fast_receive(&self, function: &'static str, incoming: &IncomingMessage) -> FastRecv {
         in_call(|node| node.fast_receive(function, incoming))
     }
 
-    fn fast_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
+    fn fast_start_receive(&self, incoming: &IncomingMessage) -> Option<RequestId> {
         with_node(|node| match node.keep_at_hand(incoming) {
             None => start_fast(node, incoming),
             kept => kept,
         })
     }
 
-    fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
+    fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<PlainCompletion> {
         with_node(|node| match node.conclude_at_hand(id) {
             None => wait_fast(node, function, id),
             whole => whole,
@@ -82,17 +84,21 @@ impl Enter for LinuxEnv {
 // The uncached cases are separate calls, so that the cached ones need not save their registers.
 
 #[inline(never)]
-fn send_fast(node: &mut LinuxNode, outgoing: &Outgoing) -> Sent {
+fn send_fast(node: &mut LinuxNode, outgoing: &OutgoingMessage) -> FastSend {
     within(node, |node| node.fast_send(outgoing))
 }
 
 #[inline(never)]
-fn start_fast(node: &mut LinuxNode, incoming: &Incoming) -> Option<RequestId> {
+fn start_fast(node: &mut LinuxNode, incoming: &IncomingMessage) -> Option<RequestId> {
     within(node, |node| node.fast_start_receive(incoming))
 }
 
 #[inline(never)]
-fn wait_fast(node: &mut LinuxNode, function: &'static str, id: RequestId) -> Option<Whole> {
+fn wait_fast(
+    node: &mut LinuxNode,
+    function: &'static str,
+    id: RequestId,
+) -> Option<PlainCompletion> {
     within(node, |node| node.fast_wait(function, id))
 }
 
@@ -116,7 +122,11 @@ fn within<R>(node: &mut LinuxNode, work: impl FnOnce(&mut LinuxNode) -> R) -> R 
 /// Ends a process that cannot become a node.
 pub fn boot_failed(why: impl Display) -> ! {
     let name = NodeName(process().map(|p| (p.who.rank, p.who.coord)));
-    abort::end(FailureCode::Boot, 1, &format!("{name}: cannot start: {why}"))
+    abort::end(
+        FailureCode::Boot,
+        1,
+        &format!("{name}: cannot start: {why}"),
+    )
 }
 
 /// Ends a process whose shared library defines MPI functions, as preloaded tools do: the program would not call them.
@@ -168,7 +178,8 @@ pub(super) fn boot(panics: PanicMeaning) {
     let who = identify(&boot, memory);
     let layout = ShareLayout::new(who.shape.nodes());
     let account: &NodeAccount = map(file, layout.account(who.rank), size_of::<NodeAccount>());
-    let word = |rank| -> &'static SleepFlag { map(file, layout.word(rank), size_of::<SleepFlag>()) };
+    let word =
+        |rank| -> &'static SleepFlag { map(file, layout.word(rank), size_of::<SleepFlag>()) };
     let own_word = word(who.rank);
     let was_there = account.blackboard.state() != Some(NodeState::Off);
     account.blackboard.begin();
@@ -203,7 +214,8 @@ pub(super) fn boot(panics: PanicMeaning) {
         let owner = if is_plus { who.rank } else { there };
         let pair: &RingPair = map(file, layout.pair(owner, axis), size_of::<RingPair>());
         let there = word(there);
-        let link: ProcessLink = RingLink::new(pair, d, own_word, there, FutexDoorbell(there)).seal(boot.seal);
+        let link: ProcessLink =
+            RingLink::new(pair, d, own_word, there, FutexDoorbell(there)).seal(boot.seal);
         Some(wire(link, d, &boot, &who))
     });
     let torus = or_fail(Torus::new(router, links));
@@ -253,7 +265,7 @@ fn wire(link: ProcessLink, d: Direction, boot: &BootParameters<'_>, who: &Person
 
 fn node(
     who: &Personality,
-    matching: Choice,
+    matching: EngineChoice,
     torus: Torus<'static, WireLink>,
     account: &'static NodeAccount,
     word: &'static SleepFlag,

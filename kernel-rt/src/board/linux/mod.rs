@@ -20,15 +20,15 @@
 //! MPI_Finalize and after its end. A rank that computes for long without a call, and has no pending work of its own,
 //! delays the messages that are routed through its node.
 
-mod boot;
-pub mod sim_nodes;
 mod abort;
+mod boot;
 pub mod heap;
 mod node_lock;
 mod own_start;
 mod platform;
-pub mod share;
 mod progress_thread;
+pub mod share;
+pub mod sim_nodes;
 mod tool;
 
 use midplane_abi::address::AddressRange;

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use midplane_objects::installed::{NodeStarter, start_by};
 
 use super::VARIABLE;
-use super::boot::{boot, midplane_exit};
 use super::abort::PanicMeaning;
+use super::boot::{boot, midplane_exit};
 
 // SAFETY: as the manual of the C library specifies.
 unsafe extern "C" {

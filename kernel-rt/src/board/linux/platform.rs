@@ -5,13 +5,13 @@ use std::{hint, ptr};
 
 use midplane_abi::blackboard::{Blackboard, FailureCode};
 use midplane_abi::failure::{Failure, FailureReason};
-use midplane_device::kernel::{AbortReason, Heap};
+use midplane_device::kernel::{AbortReason, HeapUsage};
 use midplane_objects::ErrorText;
 use net_torus::coord::{Coord, Direction, Rank};
 
 use super::share::NodeAccount;
 use super::{abort, heap};
-use crate::dev::ring::{SleepFlag, Doorbell, RingLink};
+use crate::dev::ring::{Doorbell, RingLink, SleepFlag};
 use crate::heap_loan::NodeMemory;
 use crate::mpi_failure::write_text;
 use crate::node::{Node, Platform};
@@ -208,8 +208,8 @@ impl Platform<WireLink> for LinuxPlatform {
         heap::report_frees(wanted);
     }
 
-    fn heap(&self) -> Heap {
-        Heap {
+    fn heap(&self) -> HeapUsage {
+        HeapUsage {
             bytes: heap::size(),
             used: heap::used(),
         }
@@ -233,7 +233,11 @@ impl Platform<WireLink> for LinuxPlatform {
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         match why {
-            AbortReason::MpiAbort => failed(FailureCode::MpiAbort, status, FailureReason::MpiAbort(status)),
+            AbortReason::MpiAbort => failed(
+                FailureCode::MpiAbort,
+                status,
+                FailureReason::MpiAbort(status),
+            ),
             AbortReason::MpiError(error) => {
                 abort::end(FailureCode::MpiError, status, &ErrorText(error).to_string())
             }
@@ -252,7 +256,11 @@ impl Platform<WireLink> for LinuxPlatform {
     #[cfg(feature = "faults")]
     fn link_lost(&mut self, direction: Direction) -> ! {
         let any_way = true;
-        failed(FailureCode::LinkLost, 1, FailureReason::LinkLost { direction, any_way })
+        failed(
+            FailureCode::LinkLost,
+            1,
+            FailureReason::LinkLost { direction, any_way },
+        )
     }
 }
 

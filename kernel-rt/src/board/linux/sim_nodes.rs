@@ -13,17 +13,17 @@ use midplane_abi::boot_parameters::BootParameters;
 use midplane_abi::fault::NodeName;
 use midplane_abi::personality::{ExitAction, Personality};
 use midplane_device::Adi;
-use midplane_engines::Choice;
+use midplane_engines::EngineChoice;
 use net_torus::coord::{Coord, Rank, Shape};
 use net_torus::router::Router;
 
+pub use super::abort::before_end;
 pub use super::boot::boot_failed;
 use super::boot::map;
-pub use super::abort::before_end;
 use super::share::NodeAccount;
 use super::{PROCESS, ProcessIdentity, abort, tool};
 use crate::board::matching;
-use crate::counters::{LinkDeviceStats, NodeStats, CounterSources, publish};
+use crate::counters::{CounterSources, LinkDeviceStats, NodeStats, publish};
 
 /// Environment variable with the number of processes that simulate the nodes; without it, one.
 pub const PROCESSORS: &str = "MIDPLANE_PROCESSORS";
@@ -35,7 +35,7 @@ pub const COSTS: &str = "MIDPLANE_COSTS";
 pub struct AccountTable {
     all: &'static [NodeAccount; 0],
     shape: Shape,
-    matching: Choice,
+    matching: EngineChoice,
     /// This process's programs that have not ended.
     running: AtomicU32,
 }
@@ -91,7 +91,7 @@ impl ToolParameters {
 
     /// Returns the accounts of all nodes, which use this matching engine; `here` of them belong to this process, and
     /// have not begun. From now on failures are explained, on the account of the running node.
-    pub fn accounts(&self, shape: Shape, matching: Choice, here: u32) -> AccountTable {
+    pub fn accounts(&self, shape: Shape, matching: EngineChoice, here: u32) -> AccountTable {
         let bytes = shape.nodes() as usize * size_of::<NodeAccount>();
         let all = map(&self.told.file, 0, bytes);
         abort::explain(abort::PanicMeaning::EndTheJob);
@@ -196,7 +196,9 @@ impl AccountTable {
     /// end the process.
     pub fn fail(&self, rank: Rank, why: FailureCode, status: i32, message: &str) -> ! {
         let message = FinalMessage::Text(message);
-        self.account_of_rank(rank).blackboard.failed(why, status, message);
+        self.account_of_rank(rank)
+            .blackboard
+            .failed(why, status, message);
         loop {
             std::thread::park();
         }

@@ -16,7 +16,7 @@ use net_torus::{Coord, Direction, Shape};
 use super::lines::{self, UsartLine};
 use super::memory::{BAUD, CHAIN_BYTES};
 use crate::board::start::boot_failed;
-use crate::dev::console_relay::{self, ConsoleRelay, RelayHost, MemoryRange};
+use crate::dev::console_relay::{self, ConsoleRelay, MemoryRange, RelayHost};
 use crate::dev::serial::{self, FrameCollector, SerialLine};
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, MIDPLANE_FAILED_MALLOC};
 use crate::{arch, clock, running};
@@ -77,7 +77,8 @@ impl RelayState {
         while let Some(size) = self.collector.next_frame(&mut line) {
             let frame = self.collector.frame(size);
             let now = clock::now_ns();
-            self.chain.on_frame(self.chain.line_up(), frame, now, &mut LocalNode);
+            self.chain
+                .on_frame(self.chain.line_up(), frame, now, &mut LocalNode);
         }
     }
 
@@ -171,7 +172,8 @@ fn on_frame(line: usize, frame: &[u8]) -> bool {
     let is_of_chain = console_relay::is_of_chain(frame);
     if is_of_chain {
         with(|held| {
-            held.chain.on_frame(line, frame, clock::now_ns(), &mut LocalNode);
+            held.chain
+                .on_frame(line, frame, clock::now_ns(), &mut LocalNode);
             held.advance();
         });
     }
@@ -256,7 +258,8 @@ extern "C" fn pass_on() -> ! {
                 let mut line = UsartLine::for_direction(at);
                 while let Some(size) = collectors[at].next_frame(&mut line) {
                     let frame = collectors[at].frame(size);
-                    held.chain.on_frame(at, frame, clock::now_ns(), &mut LocalNode);
+                    held.chain
+                        .on_frame(at, frame, clock::now_ns(), &mut LocalNode);
                 }
             }
             held.chain.advance(clock::now_ns(), &mut LocalNode);

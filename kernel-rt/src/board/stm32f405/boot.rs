@@ -34,11 +34,11 @@ use super::memory::WINDOW_MEMORY;
 use super::memory::{self, HeapNeeds, ROUTER};
 use super::platform::{BoardLink, BoardNode, BoardPlatform};
 use super::{clocks, lines, semihosting, uart};
+use crate::abort;
 use crate::board::device::boxed_device;
 use crate::board::start::{boot_failed, leak, or_fail, strings};
-use crate::board::{matching, hot_path};
+use crate::board::{hot_path, matching};
 use crate::dev::serial::{self, SerialLink};
-use crate::abort;
 use crate::heap_loan::NodeMemory;
 use crate::memory_plan::MPI_SHARE;
 use crate::node::NodeHost;
@@ -58,7 +58,11 @@ extern "C" fn boot() -> ! {
     MIDPLANE_BLACKBOARD.begin();
     let boot = or_fail(boot_parameters());
     let is_attached = boot.output != OutputTarget::Uart && semihosting::open();
-    if is_attached { console::attach(0) } else { uart::open() }
+    if is_attached {
+        console::attach(0)
+    } else {
+        uart::open()
+    }
     if LOGS && (!is_attached || boot.output == (OutputTarget::Rings { log: true })) {
         log::enable();
     }
@@ -195,7 +199,10 @@ fn torus(who: &Personality, boot: &BootParameters<'_>) -> Box<Torus<'static, Boa
 }
 
 #[inline(never)]
-fn build_torus(router: Box<Router<'static>>, links: Box<NodeLinks>) -> Box<Torus<'static, BoardLink>> {
+fn build_torus(
+    router: Box<Router<'static>>,
+    links: Box<NodeLinks>,
+) -> Box<Torus<'static, BoardLink>> {
     let place = Box::new_uninit();
     Box::write(place, or_fail(Torus::new(*router, *links)))
 }
@@ -212,7 +219,12 @@ fn router(who: &Personality) -> Box<Router<'static>> {
 
 #[cfg(not(feature = "faults"))]
 #[inline(never)]
-fn wires(lines: SerialLinks, retry: RetryConfig, _: &Personality, _: &BootParameters<'_>) -> Box<NodeLinks> {
+fn wires(
+    lines: SerialLinks,
+    retry: RetryConfig,
+    _: &Personality,
+    _: &BootParameters<'_>,
+) -> Box<NodeLinks> {
     let mut links: Box<NodeLinks> = Box::new([const { None }; 6]);
     for (link, line) in links.iter_mut().zip(lines) {
         if let Some(line) = line {
@@ -243,7 +255,9 @@ fn wires(
     for ((direction, line), link) in Direction::ALL.into_iter().zip(lines).zip(links.iter_mut()) {
         if let Some(line) = line {
             let memory = leak(faults::memory(serial::MTU, memory::WINDOW));
-            let repaired_link = faults::repaired_link(line, &faults, retry, &who.shape, who.coord, direction, memory);
+            let repaired_link = faults::repaired_link(
+                line, &faults, retry, &who.shape, who.coord, direction, memory,
+            );
             *link = Some(or_fail(repaired_link));
         }
     }

@@ -52,7 +52,11 @@ pub fn start() {
         count_microseconds(TIMER_HZ);
         let is_set = |bit: u32| (0..PATIENCE).any(|_| rcc.cr().read().bits() & bit != 0);
         rcc.cr().modify(|r, w| w.bits(r.bits() | CRYSTAL_ON));
-        let (hz, source) = if is_set(CRYSTAL_READY) { (CRYSTAL_HZ, 1 << 22) } else { (OWN_HZ, 0) };
+        let (hz, source) = if is_set(CRYSTAL_READY) {
+            (CRYSTAL_HZ, 1 << 22)
+        } else {
+            (OWN_HZ, 0)
+        };
         // Divided to 1 MHz, times 336, halved; USB's divisor creates 48 MHz from it.
         rcc.pllcfgr()
             .write(|w| w.bits((hz / COMPARED_HZ) | (MULTIPLY << 6) | source | (7 << 24)));

@@ -4,10 +4,10 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use midplane_abi::boot_parameters::{AutoConfig, BootParameters, SerialConsole, InstanceNodes};
+use midplane_abi::boot_parameters::{AutoConfig, BootParameters, InstanceNodes, SerialConsole};
 use midplane_abi::stm32f405::RAM;
 use net_torus::discover::Discovery;
-use net_torus::wiring::{LinkAccount, WireEnd, MapEntry};
+use net_torus::wiring::{LinkAccount, MapEntry, WireEnd};
 use net_torus::{Coord, Direction, Link, Shape};
 
 use super::memory::HeapNeeds;

@@ -36,7 +36,11 @@ const FLAGS: u32 = 0b11_1101;
 const FLAGS_AT: [u8; 4] = [0, 6, 16, 22];
 
 fn controller(at: usize) -> &'static DmaController {
-    let registers = if STREAMS[at].0 { pac::DMA2::ptr() } else { pac::DMA1::ptr() };
+    let registers = if STREAMS[at].0 {
+        pac::DMA2::ptr()
+    } else {
+        pac::DMA1::ptr()
+    };
     // SAFETY: registers of this chip, valid forever; each access is to one word, and volatile.
     unsafe { &*registers }
 }

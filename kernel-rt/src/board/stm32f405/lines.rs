@@ -29,7 +29,7 @@ use super::clocks::{FAST_BUS_HZ, SLOW_BUS_HZ};
 use super::dma;
 use super::memory::{BAUD, RECEIVE_RING, SEND_RING};
 use crate::arch;
-use crate::dev::serial::{ByteRing, RecordedLine, LINE_BYTES, SerialLine};
+use crate::dev::serial::{ByteRing, LINE_BYTES, RecordedLine, SerialLine};
 
 type UsartRegisters = pac::usart1::RegisterBlock;
 
@@ -121,7 +121,11 @@ extern "C" fn interrupt<const AT: usize>() {
 fn serve(at: usize) {
     let rings = &RINGS[at];
     let had_room = rings.to_send.room() >= LINE_BYTES;
-    let hears = if rings.by_dma.load(Ordering::Relaxed) { serve_streams(at) } else { serve_bytes(at) };
+    let hears = if rings.by_dma.load(Ordering::Relaxed) {
+        serve_streams(at)
+    } else {
+        serve_bytes(at)
+    };
     if hears {
         rings.has_frame.store(true, Ordering::Relaxed);
     }
@@ -170,7 +174,9 @@ fn serve_streams(at: usize) -> bool {
     if status & (IDLE | OVERRUN) != 0 {
         // Clears these flags. At any other time this read could steal a byte from the stream.
         usart.dr().read();
-        hears = rings.received.put_up_to(RECEIVE_RING - dma::remaining_bytes(at));
+        hears = rings
+            .received
+            .put_up_to(RECEIVE_RING - dma::remaining_bytes(at));
     }
     if status & HAS_SENT != 0 && !dma::is_sending(at) {
         let sent = rings.leaving.swap(0, Ordering::Relaxed);
@@ -224,7 +230,10 @@ impl UsartLine {
     /// Returns the line with a handler for frames that do not belong to the link.
     #[cfg(feature = "options")]
     pub fn shared_with(self, handle_relay_frame: FrameHandler) -> Self {
-        Self { handle_relay_frame, ..self }
+        Self {
+            handle_relay_frame,
+            ..self
+        }
     }
 }
 
@@ -288,11 +297,11 @@ pub fn start(direction: Direction) -> UsartLine {
         let by_dma = dma::start(at, usart.dr().as_ptr() as u32, ring, RECEIVE_RING as u16);
         rings.by_dma.store(by_dma, Ordering::Relaxed);
         if by_dma {
-                usart.cr3().write(|w| w.bits(BY_DMA));
-                usart.cr1().write(|w| w.bits(ON | IDLE_INTERRUPT));
-            } else {
-                usart.cr1().write(|w| w.bits(ON | RECEIVE_INTERRUPT));
-            }
+            usart.cr3().write(|w| w.bits(BY_DMA));
+            usart.cr1().write(|w| w.bits(ON | IDLE_INTERRUPT));
+        } else {
+            usart.cr1().write(|w| w.bits(ON | RECEIVE_INTERRUPT));
+        }
         Peripherals::steal()
             .NVIC
             .set_priority(interrupt, arch::URGENT);

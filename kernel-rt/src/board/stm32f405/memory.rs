@@ -16,7 +16,7 @@
 use midplane_abi::address::AddressRange;
 use midplane_abi::boot_error::InsufficientMemory;
 use midplane_abi::stm32f405::{MIN_HEAP, RAM};
-use midplane_device::Budget;
+use midplane_device::MemoryBudget;
 use midplane_device::matching::EngineKind;
 use net_torus::Shape;
 use net_torus::chunk::CHUNK_BYTES;
@@ -116,7 +116,7 @@ impl HeapNeeds {
         Self::with(
             links,
             mpi,
-            Budget::with_engine(kind, bytes(mpi), nodes).with_values_of(nodes),
+            MemoryBudget::with_engine(kind, bytes(mpi), nodes).with_max_values(nodes),
         )
     }
 
@@ -124,11 +124,11 @@ impl HeapNeeds {
     /// machine with as many nodes.
     pub fn in_machine(kind: &EngineKind, links: usize, mpi: u64, shape: &Shape) -> Self {
         let nodes = shape.nodes() as usize;
-        let budget = Budget::with_engine(kind, bytes(mpi), nodes);
+        let budget = MemoryBudget::with_engine(kind, bytes(mpi), nodes);
         Self::with(links, mpi, budget.with_values(shape))
     }
 
-    fn with(links: usize, mpi: u64, budget: Budget) -> Self {
+    fn with(links: usize, mpi: u64, budget: MemoryBudget) -> Self {
         Self {
             links,
             mpi,
@@ -179,7 +179,12 @@ mod tests {
     #[test]
     fn jobs_that_fit_and_jobs_that_do_not() {
         let image_end = RAM.start + 48 * 1024;
-        let room = |nodes| heap(image_end, HeapNeeds::for_node(&EngineKind::STANDARD, 6, 8192, nodes));
+        let room = |nodes| {
+            heap(
+                image_end,
+                HeapNeeds::for_node(&EngineKind::STANDARD, 6, 8192, nodes),
+            )
+        };
         assert_eq!(room(512).map(|heap| heap.end), Ok(RAM.end));
         let error = room(65_536).unwrap_err();
         let text = error.to_string();

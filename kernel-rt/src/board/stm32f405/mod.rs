@@ -27,24 +27,24 @@ mod attach;
 mod boot;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod clocks;
+#[cfg(all(target_arch = "arm", target_os = "none", feature = "options"))]
+mod coord_discovery;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod dma;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod heap;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod lines;
-#[cfg(all(target_arch = "arm", target_os = "none", feature = "options"))]
-mod coord_discovery;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 pub mod platform;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 pub mod records;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
+mod semihosting;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
 pub mod system;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 pub mod timer;
-#[cfg(all(target_arch = "arm", target_os = "none"))]
-mod semihosting;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod traps;
 #[cfg(all(target_arch = "arm", target_os = "none"))]

@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 
 use midplane_abi::blackboard::Blackboard;
-use midplane_device::kernel::{AbortReason, Heap};
+use midplane_device::kernel::{AbortReason, HeapUsage};
 use midplane_device::request::{CHUNK_SLOTS, RequestPool};
 use net_torus::Direction;
 
@@ -78,7 +78,7 @@ impl Platform<BoardLink> for BoardPlatform {
         heap::report_frees(wanted);
     }
 
-    fn heap(&self) -> Heap {
+    fn heap(&self) -> HeapUsage {
         heap::fill()
     }
 

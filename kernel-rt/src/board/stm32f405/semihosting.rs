@@ -13,8 +13,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use cortex_m_semihosting::{nr, syscall};
 use midplane_abi::address::AddressRange;
 use midplane_abi::blackboard::{self, NodeState};
-use midplane_abi::stm32f405::RAM;
 use midplane_abi::memory_access::MemoryAccess;
+use midplane_abi::stm32f405::RAM;
 
 use crate::arch;
 use crate::records::MIDPLANE_BLACKBOARD;

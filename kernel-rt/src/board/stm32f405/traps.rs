@@ -3,11 +3,11 @@
 use midplane_abi::address::AddressRange;
 use midplane_abi::backtrace::BacktraceRegisters;
 use midplane_abi::failure::FailureReason;
-use midplane_abi::fault::{Fault, MemoryMap, FaultReport};
+use midplane_abi::fault::{Fault, FaultReport, MemoryMap};
 use midplane_abi::stm32f405::RAM;
 
-use crate::arch;
 use crate::abort::end;
+use crate::arch;
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 
 /// Range of null pointers and nearby addresses.

@@ -13,18 +13,18 @@ use net_torus::torus::Torus;
 
 use super::machine::{self, MachineInfo};
 use super::neighbours::{BoxMachine, own_word};
-#[cfg(not(feature = "options"))]
-use super::slots_stub::NetDevices;
 use super::platform::{BoardNode, NodeLinks, VirtPlatform, WireLink};
 #[cfg(feature = "options")]
 use super::slots::NetDevices;
+#[cfg(not(feature = "options"))]
+use super::slots_stub::NetDevices;
 use super::{timer, traps};
+use crate::abort;
 use crate::board::device::device;
 use crate::board::start::{boot_failed, leak, or_fail, strings};
-use crate::board::{matching, hot_path};
+use crate::board::{hot_path, matching};
 use crate::console;
 use crate::dev::ring::SleepFlag;
-use crate::abort;
 use crate::heap_loan::NodeMemory;
 use crate::memory_plan::{MPI_SHARE, MemoryNeeds, MemoryPlan, ROUTER};
 use crate::records::{MIDPLANE_BLACKBOARD, set_personality};
@@ -111,7 +111,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
 
 fn divide_memory(memory: AddressRange, who: &Personality, devices: &NetDevices) -> MemoryPlan {
     let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
-    let budget = midplane_device::Budget::with_engine(
+    let budget = midplane_device::MemoryBudget::with_engine(
         matching::kind(),
         mpi_bytes,
         who.shape.nodes() as usize,
@@ -201,13 +201,7 @@ fn wires(links: NodeLinks, boot: &BootParameters<'_>, who: &Personality) -> Node
             retries: RETRIES,
         };
         Some(or_fail(faults::repaired_link(
-            link,
-            &faults,
-            retry,
-            &who.shape,
-            who.coord,
-            direction,
-            memory,
+            link, &faults, retry, &who.shape, who.coord, direction, memory,
         )))
     })
 }

@@ -11,7 +11,7 @@ use core::ptr;
 
 use midplane_abi::address::{AddressRange, PAGE};
 use midplane_abi::boot_error::TreeError;
-use midplane_abi::boot_parameters::{BootParameters, MAX_BYTES, InstanceNodes};
+use midplane_abi::boot_parameters::{BootParameters, InstanceNodes, MAX_BYTES};
 use midplane_abi::layout::{FLASH, InstanceLayout};
 
 use super::doorbell;
@@ -19,7 +19,7 @@ use super::layout::{MAX_RAM, RAM};
 use super::neighbours::BoxMachine;
 use super::registers::{CALENDAR, EXIT, MACHINE_TIMERS, SOFTWARE, UART, read32, write64};
 use crate::arch;
-use crate::arch::paging::{PageAccess, PageTable, PageTables, MapError};
+use crate::arch::paging::{MapError, PageAccess, PageTable, PageTables};
 use crate::board::device_tree::HardwareInfo;
 
 /// Hardware and configuration that hart 0 found.
@@ -192,7 +192,11 @@ extern "C" fn midplane_map(hart: u64, offset: u64) -> u64 {
     }
 }
 
-fn map_memory(tables: &mut PageTables<'_>, found: &MachineInfo, offset: u64) -> Result<(), MapError> {
+fn map_memory(
+    tables: &mut PageTables<'_>,
+    found: &MachineInfo,
+    offset: u64,
+) -> Result<(), MapError> {
     let rest = AddressRange {
         start: arch::trap_guard().end,
         ..found.node_memory()

@@ -15,13 +15,11 @@
 
 mod boot;
 mod doorbell;
+mod layout;
 #[cfg(feature = "options")]
 mod link_kind;
-mod layout;
 mod machine;
 mod neighbours;
-#[cfg(not(feature = "options"))]
-mod slots_stub;
 pub mod platform;
 #[cfg(feature = "options")]
 mod plic;
@@ -29,6 +27,8 @@ pub mod records;
 mod registers;
 #[cfg(feature = "options")]
 mod slots;
+#[cfg(not(feature = "options"))]
+mod slots_stub;
 pub mod system;
 pub mod timer;
 mod traps;

@@ -12,7 +12,8 @@ use core::ptr;
 use midplane_abi::address::PAGE;
 use midplane_abi::boot_parameters::BoxParameters;
 use midplane_abi::layout::{
-    InstanceLayout, RING_BYTES, RING_WINDOW, RING_WINDOWS, SEVERAL, owner, shared_asleep, shared_ring,
+    InstanceLayout, RING_BYTES, RING_WINDOW, RING_WINDOWS, SEVERAL, owner, shared_asleep,
+    shared_ring,
 };
 use net_torus::coord::{Coord, Direction};
 
@@ -20,8 +21,8 @@ use super::doorbell;
 use super::layout::RAM;
 use super::registers::{SOFTWARE, write32};
 use crate::arch;
-use crate::arch::paging::{PageAccess, PageTables, MapError};
-use crate::dev::ring::{SleepFlag, Doorbell, RingLink, RingPair};
+use crate::arch::paging::{MapError, PageAccess, PageTables};
+use crate::dev::ring::{Doorbell, RingLink, RingPair, SleepFlag};
 
 const OWN: u64 = RING_WINDOWS + 6 * RING_WINDOW;
 const DOORBELL: u64 = RING_WINDOWS + 7 * RING_WINDOW;

@@ -2,16 +2,16 @@
 #![forbid(unsafe_code)]
 
 use midplane_abi::blackboard::Blackboard;
-use midplane_device::kernel::{AbortReason, Heap};
+use midplane_device::kernel::{AbortReason, HeapUsage};
 use net_torus::coord::{Coord, Direction, Rank};
 
 #[cfg(not(feature = "options"))]
 use super::neighbours::RegisterDoorbell;
 use super::timer;
 use crate::board::start::abort_job;
-use crate::dev::ring::SleepFlag;
 #[cfg(not(feature = "options"))]
 use crate::dev::ring::RingLink;
+use crate::dev::ring::SleepFlag;
 use crate::heap_loan::NodeMemory;
 use crate::node::{Node, Platform};
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
@@ -145,7 +145,7 @@ impl Platform<WireLink> for VirtPlatform {
         heap::report_frees(wanted);
     }
 
-    fn heap(&self) -> Heap {
+    fn heap(&self) -> HeapUsage {
         heap::fill()
     }
 

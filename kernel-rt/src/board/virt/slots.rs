@@ -79,7 +79,11 @@ fn enable_interrupt(number: usize, slots: &[VirtioSlot]) {
     }
 }
 
-fn start_links(transports: SlotTransports, slots: &[VirtioSlot], frames: AddressRange) -> [Option<NetLink>; 6] {
+fn start_links(
+    transports: SlotTransports,
+    slots: &[VirtioSlot],
+    frames: AddressRange,
+) -> [Option<NetLink>; 6] {
     const PER_LINK: usize = RECEIVE_FRAMES + TRANSMIT_FRAMES;
     let count = frames.len() as usize / size_of::<[DeviceFrame; PER_LINK]>();
     let start = ptr::with_exposed_provenance_mut::<[DeviceFrame; PER_LINK]>(frames.start as usize);

@@ -36,7 +36,11 @@ fn set_furthest() {
 
 /// Starts without a deadline, before interrupts are enabled. `has_virtio`: the node has virtio links.
 pub fn start(has_virtio: bool) {
-    let furthest = if has_virtio { FURTHEST_BESIDE_VIRTIO_NS } else { FURTHEST_NS };
+    let furthest = if has_virtio {
+        FURTHEST_BESIDE_VIRTIO_NS
+    } else {
+        FURTHEST_NS
+    };
     FURTHEST.store(clock::ticks_of(furthest), Ordering::Relaxed);
     set_furthest();
 }

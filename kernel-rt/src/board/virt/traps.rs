@@ -6,11 +6,11 @@ use critical_section::Mutex;
 use midplane_abi::address::AddressRange;
 use midplane_abi::backtrace::BacktraceRegisters;
 use midplane_abi::failure::FailureReason;
-use midplane_abi::fault::{Fault, MemoryMap, FaultReport};
+use midplane_abi::fault::{Fault, FaultReport, MemoryMap};
 
 use super::layout::{BELOW_RAM, NULL_BYTES};
-use crate::arch;
 use crate::abort::end;
+use crate::arch;
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 
 static RAM: Mutex<Cell<AddressRange>> = Mutex::new(Cell::new(AddressRange { start: 0, end: 0 }));

@@ -216,7 +216,10 @@ fn what_is_printed_comes_once_and_in_order() {
 fn what_explains_a_state_comes_before_it() {
     let mut machine = TestMachine::new([2, 1, 1], at(0, 0, 0), 1, 0);
     let failed = MemoryRange { start: 0, end: 60 };
-    assert_eq!(machine.nodes[1].0.print(OutputStream::Out, b"last words"), 10);
+    assert_eq!(
+        machine.nodes[1].0.print(OutputStream::Out, b"last words"),
+        10
+    );
     let now = machine.now;
     machine.nodes[1].0.show(&[failed], now);
     let start = ACCOUNT.start as usize;

@@ -68,8 +68,8 @@ macro_rules! link_with {
             use net_torus::coord::Direction;
             use net_torus::link::Link;
 
-            use self::link::{SleepFlag, Doorbell, RingLink, RingPair};
-            use super::{ExploredCase, DoorbellKind, VariantFault, ThreadRole};
+            use self::link::{Doorbell, RingLink, RingPair, SleepFlag};
+            use super::{DoorbellKind, ExploredCase, ThreadRole, VariantFault};
             use crate::node::NodeLink;
 
             /// State of a node that others can access.
@@ -275,7 +275,10 @@ enum DoorbellKind {
 impl DoorbellKind {
     /// Returns whether the node watches its word before it sleeps.
     fn is_spinning(self) -> bool {
-        matches!(self, DoorbellKind::Spinning | DoorbellKind::SpinningInterrupt)
+        matches!(
+            self,
+            DoorbellKind::Spinning | DoorbellKind::SpinningInterrupt
+        )
     }
 }
 
@@ -329,7 +332,11 @@ const fn wire(low: usize, high: usize, up: u8, down: u8) -> LinkTraffic {
     }
 }
 
-const fn case(doorbell: DoorbellKind, nodes: &'static [ThreadRole], wires: &'static [LinkTraffic]) -> ExploredCase {
+const fn case(
+    doorbell: DoorbellKind,
+    nodes: &'static [ThreadRole],
+    wires: &'static [LinkTraffic],
+) -> ExploredCase {
     ExploredCase {
         doorbell,
         nodes,

@@ -17,7 +17,17 @@ pub unsafe fn MPI_Bcast(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
-        let mut plan = |halves| unsafe { (calls.bcast)(halves, BufferArgs { buffer, count, datatype }, root) };
+        let mut plan = |halves| unsafe {
+            (calls.bcast)(
+                halves,
+                BufferArgs {
+                    buffer,
+                    count,
+                    datatype,
+                },
+                root,
+            )
+        };
         return (calls.block)("MPI_Bcast", comm, &mut plan);
     }
     on_comm("MPI_Bcast", comm, |comm| {

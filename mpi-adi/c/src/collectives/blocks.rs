@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
 use crate::args;
-use crate::datatypes::{TypedElements, TypedBuffer};
+use crate::datatypes::{TypedBuffer, TypedElements};
 use crate::inter_calls::BufferArgs;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll;
 use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::Error;
@@ -14,7 +14,7 @@ use midplane_objects::group::exact;
 
 /// Data of this process: in a separate buffer or, with MPI_IN_PLACE, at its location among all.
 pub(super) struct OwnBlock {
-    area: Area,
+    area: BufferSlice,
     /// Keeps the buffer alive until the call ends.
     _data: TypedBuffer,
 }
@@ -23,8 +23,12 @@ impl OwnBlock {
     /// # Safety
     /// `buffer` must satisfy [`args::buffer`], unless it is MPI_IN_PLACE; then `place` is used.
     pub(super) unsafe fn new(
-        BufferArgs { buffer, count, datatype }: BufferArgs,
-        place: impl FnOnce() -> Area,
+        BufferArgs {
+            buffer,
+            count,
+            datatype,
+        }: BufferArgs,
+        place: impl FnOnce() -> BufferSlice,
     ) -> Result<OwnBlock, Error> {
         let in_place = args::is_in_place(buffer);
         let data = if in_place {
@@ -41,7 +45,7 @@ impl OwnBlock {
         Ok(OwnBlock { area, _data: data })
     }
 
-    pub(super) fn area(&self) -> Area {
+    pub(super) fn area(&self) -> BufferSlice {
         self.area
     }
 }
@@ -85,11 +89,11 @@ impl EqualBlocks {
         Ok(EqualBlocks { all, each })
     }
 
-    pub(super) fn area_of(&self, rank: CommRank) -> Area {
+    pub(super) fn area_of(&self, rank: CommRank) -> BufferSlice {
         if self.each == 0 {
-            Area::EMPTY
+            BufferSlice::EMPTY
         } else {
-            let all = Area::from(self.all.span());
+            let all = BufferSlice::from(self.all.span());
             all.part(rank.0 as usize * self.each, self.each)
         }
     }
@@ -169,12 +173,12 @@ impl VectorBlocks<&[c_int]> {
 }
 
 impl<C: AsRef<[c_int]>> VectorBlocks<C> {
-    pub(super) fn area_of(&self, rank: CommRank) -> Area {
+    pub(super) fn area_of(&self, rank: CommRank) -> BufferSlice {
         let (at, displs) = (rank.0 as usize, self.displs.as_ref());
         let behind = displs[at] as isize - displs[0] as isize;
         match self.counts.as_ref()[at] as usize * self.size {
-            0 => Area::EMPTY,
-            bytes => Area::from(self.first.span()).moved(behind * self.size as isize, bytes),
+            0 => BufferSlice::EMPTY,
+            bytes => BufferSlice::from(self.first.span()).moved(behind * self.size as isize, bytes),
         }
     }
 }
@@ -234,7 +238,7 @@ impl MixedTypeBlocks {
         Ok(MixedTypeBlocks(blocks))
     }
 
-    pub(super) fn area_of(&self, rank: CommRank) -> Area {
+    pub(super) fn area_of(&self, rank: CommRank) -> BufferSlice {
         self.0[rank.0 as usize].span().into()
     }
 }
@@ -279,13 +283,13 @@ impl<C: AsRef<[c_int]>> BlockRow<C> {
         BlockRow { all, counts, size }
     }
 
-    pub(super) fn area_of(&self, rank: CommRank) -> Area {
+    pub(super) fn area_of(&self, rank: CommRank) -> BufferSlice {
         let (before, from) = self.counts.as_ref().split_at(rank.0 as usize);
         let elements = |counts: &[c_int]| counts.iter().map(|count| *count as usize).sum::<usize>();
         let (offset, len) = (elements(before), elements(&from[..1]));
         match len {
-            0 => Area::EMPTY,
-            _ => Area::from(self.all.span()).part(offset * self.size, len * self.size),
+            0 => BufferSlice::EMPTY,
+            _ => BufferSlice::from(self.all.span()).part(offset * self.size, len * self.size),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::comm_objects::inter_calls;
 use crate::datatypes::TypedElements;
 use crate::error_dispatch::on_comm;
 use crate::inter_calls::{BufferArgs, VectorArgs};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll;
 
 pub unsafe fn MPI_Gather(
@@ -26,8 +26,16 @@ pub unsafe fn MPI_Gather(
         let mut plan = |halves| unsafe {
             (calls.gather)(
                 halves,
-                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
-                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
                 root,
             )
         };
@@ -42,14 +50,26 @@ pub unsafe fn MPI_Gather(
                 comm,
                 "MPI_Gather",
                 data.span().into(),
-                &|_| Area::EMPTY,
+                &|_| BufferSlice::EMPTY,
                 root,
             );
         }
         // SAFETY: the standard's requirements on both buffers at the root (section 5.5).
         let (blocks, own) = unsafe {
-            let blocks = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
-            let own = OwnBlock::new(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, || blocks.area_of(root))?;
+            let blocks = EqualBlocks::new(
+                &comm,
+                recvbuf,
+                recvcount,
+                &TypedElements::from_handle(recvtype)?,
+            )?;
+            let own = OwnBlock::new(
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                || blocks.area_of(root),
+            )?;
             (blocks, own)
         };
         coll::gather(
@@ -78,8 +98,17 @@ pub unsafe fn MPI_Gatherv(
         let mut plan = |halves| unsafe {
             (calls.gatherv)(
                 halves,
-                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
-                VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype },
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                VectorArgs {
+                    buffer: recvbuf,
+                    counts: recvcounts,
+                    displs,
+                    datatype: recvtype,
+                },
                 root,
             )
         };
@@ -94,14 +123,27 @@ pub unsafe fn MPI_Gatherv(
                 comm,
                 "MPI_Gatherv",
                 data.span().into(),
-                &|_| Area::EMPTY,
+                &|_| BufferSlice::EMPTY,
                 root,
             );
         }
         // SAFETY: the standard's requirements on the buffers and arrays at the root (section 5.5).
         let (places, own) = unsafe {
-            let places = VectorBlocks::new(&comm, recvbuf, recvcounts, displs, TypedElements::from_handle(recvtype)?)?;
-            let own = OwnBlock::new(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, || places.area_of(root))?;
+            let places = VectorBlocks::new(
+                &comm,
+                recvbuf,
+                recvcounts,
+                displs,
+                TypedElements::from_handle(recvtype)?,
+            )?;
+            let own = OwnBlock::new(
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                || places.area_of(root),
+            )?;
             (places, own)
         };
         coll::gather(
@@ -129,8 +171,16 @@ pub unsafe fn MPI_Scatter(
         let mut plan = |halves| unsafe {
             (calls.scatter)(
                 halves,
-                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
-                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
                 root,
             )
         };
@@ -144,15 +194,27 @@ pub unsafe fn MPI_Scatter(
             return coll::scatter(
                 comm,
                 "MPI_Scatter",
-                &|_| Area::EMPTY,
+                &|_| BufferSlice::EMPTY,
                 result.span().into(),
                 root,
             );
         }
         // SAFETY: the standard's requirements on both buffers at the root (section 5.6).
         let (blocks, own) = unsafe {
-            let blocks = EqualBlocks::new(&comm, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?)?;
-            let own = OwnBlock::new(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, || blocks.area_of(root))?;
+            let blocks = EqualBlocks::new(
+                &comm,
+                sendbuf,
+                sendcount,
+                &TypedElements::from_handle(sendtype)?,
+            )?;
+            let own = OwnBlock::new(
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
+                || blocks.area_of(root),
+            )?;
             (blocks, own)
         };
         coll::scatter(
@@ -181,8 +243,17 @@ pub unsafe fn MPI_Scatterv(
         let mut plan = |halves| unsafe {
             (calls.scatterv)(
                 halves,
-                VectorArgs { buffer: sendbuf, counts: sendcounts, displs, datatype: sendtype },
-                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
+                VectorArgs {
+                    buffer: sendbuf,
+                    counts: sendcounts,
+                    displs,
+                    datatype: sendtype,
+                },
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
                 root,
             )
         };
@@ -196,15 +267,28 @@ pub unsafe fn MPI_Scatterv(
             return coll::scatter(
                 comm,
                 "MPI_Scatterv",
-                &|_| Area::EMPTY,
+                &|_| BufferSlice::EMPTY,
                 result.span().into(),
                 root,
             );
         }
         // SAFETY: the standard's requirements on the buffers and arrays at the root (section 5.6).
         let (places, own) = unsafe {
-            let places = VectorBlocks::new(&comm, sendbuf, sendcounts, displs, TypedElements::from_handle(sendtype)?)?;
-            let own = OwnBlock::new(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, || places.area_of(root))?;
+            let places = VectorBlocks::new(
+                &comm,
+                sendbuf,
+                sendcounts,
+                displs,
+                TypedElements::from_handle(sendtype)?,
+            )?;
+            let own = OwnBlock::new(
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
+                || places.area_of(root),
+            )?;
             (places, own)
         };
         coll::scatter(
@@ -231,8 +315,16 @@ pub unsafe fn MPI_Allgather(
         let mut plan = |halves| unsafe {
             (calls.allgather)(
                 halves,
-                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
-                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
             )
         };
         return (calls.block)("MPI_Allgather", comm, &mut plan);
@@ -240,13 +332,25 @@ pub unsafe fn MPI_Allgather(
     on_comm("MPI_Allgather", comm, |comm| {
         // SAFETY: the standard's requirements on both buffers (section 5.7).
         let (blocks, own) = unsafe {
-            let blocks = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
-            let own = OwnBlock::new(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, || {
-                blocks.area_of(comm.own_rank())
-            })?;
+            let blocks = EqualBlocks::new(
+                &comm,
+                recvbuf,
+                recvcount,
+                &TypedElements::from_handle(recvtype)?,
+            )?;
+            let own = OwnBlock::new(
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                || blocks.area_of(comm.own_rank()),
+            )?;
             (blocks, own)
         };
-        coll::allgather(comm, "MPI_Allgather", own.area(), &|rank| blocks.area_of(rank))
+        coll::allgather(comm, "MPI_Allgather", own.area(), &|rank| {
+            blocks.area_of(rank)
+        })
     })
 }
 
@@ -265,8 +369,17 @@ pub unsafe fn MPI_Allgatherv(
         let mut plan = |halves| unsafe {
             (calls.allgatherv)(
                 halves,
-                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
-                VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype },
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                VectorArgs {
+                    buffer: recvbuf,
+                    counts: recvcounts,
+                    displs,
+                    datatype: recvtype,
+                },
             )
         };
         return (calls.block)("MPI_Allgatherv", comm, &mut plan);
@@ -274,12 +387,25 @@ pub unsafe fn MPI_Allgatherv(
     on_comm("MPI_Allgatherv", comm, |comm| {
         // SAFETY: the standard's requirements on the buffers and arrays (section 5.7).
         let (places, own) = unsafe {
-            let places = VectorBlocks::new(&comm, recvbuf, recvcounts, displs, TypedElements::from_handle(recvtype)?)?;
-            let own = OwnBlock::new(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, || {
-                places.area_of(comm.own_rank())
-            })?;
+            let places = VectorBlocks::new(
+                &comm,
+                recvbuf,
+                recvcounts,
+                displs,
+                TypedElements::from_handle(recvtype)?,
+            )?;
+            let own = OwnBlock::new(
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                || places.area_of(comm.own_rank()),
+            )?;
             (places, own)
         };
-        coll::allgather(comm, "MPI_Allgatherv", own.area(), &|rank| places.area_of(rank))
+        coll::allgather(comm, "MPI_Allgatherv", own.area(), &|rank| {
+            places.area_of(rank)
+        })
     })
 }

@@ -10,9 +10,12 @@ use crate::args;
 use crate::binding::any_env;
 use crate::comm_objects;
 use crate::completion::wait_one;
-use crate::handles::{HandleKind, HandleTable};
 use crate::error_dispatch::{on_comm, on_everyone, on_inter};
-use crate::requests::{COLLECTIVES, CompletedRequest, FamilyEntry, RequestFamily, CompletionData, enter_family, with_status};
+use crate::handles::{HandleKind, HandleTable};
+use crate::requests::{
+    COLLECTIVES, CompletedRequest, CompletionData, FamilyEntry, RequestFamily, enter_family,
+    with_status,
+};
 use crate::types::MPI_Status;
 use midplane_device::Adi;
 use midplane_device::interface::Device;
@@ -22,9 +25,9 @@ use midplane_device::{HookResult, ProgressHook};
 use midplane_objects::coll::in_flight::{CollectiveState, advance_in_interrupt};
 use midplane_objects::coll::{CollectiveSchedule, RunningCollective};
 use midplane_objects::comm::{Communicator, Membership};
-use midplane_objects::error::{ErrorClass, Error, LimitedResource};
-use midplane_objects::process::Env;
+use midplane_objects::error::{Error, ErrorClass, LimitedResource};
 use midplane_objects::inter_groups::GroupRanges;
+use midplane_objects::process::Env;
 
 const KIND: HandleKind = HandleKind {
     name: LimitedResource::Collectives,
@@ -155,7 +158,11 @@ unsafe fn begin(
 
 /// Adds a collective and performs its first steps. Returns its handle. Fails with [`Error::Limit`] or, if it could not
 /// start any message, with [`Error::NoSpace`] or [`Error::NoMemory`]; it then has no effect, and can be retried.
-fn enter(comm: Communicator<'static>, function: &'static str, plan: CollectiveSchedule) -> Result<c_int, Error> {
+fn enter(
+    comm: Communicator<'static>,
+    function: &'static str,
+    plan: CollectiveSchedule,
+) -> Result<c_int, Error> {
     enter_family(&FAMILY);
     comm.env.set_hook(ProgressHook {
         is_ready,

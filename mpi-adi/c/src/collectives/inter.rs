@@ -7,14 +7,14 @@ use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
 use crate::args;
-use crate::collectives::blocks::{EqualBlocks, BlockRow, VectorBlocks, MixedTypeBlocks};
+use crate::collectives::blocks::{BlockRow, EqualBlocks, MixedTypeBlocks, VectorBlocks};
 use crate::collectives::op::operation;
 use crate::datatypes::TypedElements;
 use crate::error_dispatch::on_inter;
 use crate::inter_calls::{BufferArgs, MixedTypeArgs, OpArgs, VectorArgs};
 use crate::types::constants::{MPI_PROC_NULL, MPI_ROOT};
 use midplane_device::memory::Span;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::inter::{self as coll, GroupCounts, Role, TOTALS_DIFFER};
 use midplane_objects::coll::{CollectiveSchedule, ReduceAreas, try_with_capacity};
 use midplane_objects::comm::CommRank;
@@ -62,7 +62,11 @@ fn not_in_place(buffers: [*const c_void; 2]) -> Result<(), Error> {
 /// The buffer must satisfy [`args::buffer`], unless the process is a non-participant.
 pub(crate) unsafe fn bcast(
     halves: GroupRanges,
-    BufferArgs { buffer, count, datatype }: BufferArgs,
+    BufferArgs {
+        buffer,
+        count,
+        datatype,
+    }: BufferArgs,
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
     let role = role(halves, root)?;
@@ -80,9 +84,13 @@ pub(crate) unsafe fn bcast(
 /// The send buffer must satisfy [`args::buffer`] if the process sends. At the root the requirements of `places` apply.
 unsafe fn gather_to<P: Send + 'static>(
     halves: GroupRanges,
-    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
+    BufferArgs {
+        buffer: sendbuf,
+        count: sendcount,
+        datatype: sendtype,
+    }: BufferArgs,
     places: impl FnOnce(usize) -> Result<P, Error>,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
     let role = role(halves, root)?;
@@ -91,13 +99,13 @@ unsafe fn gather_to<P: Send + 'static>(
         Role::Root => {
             let places = places(halves.remote_size())?;
             let place = move |rank| of(&places, rank);
-            coll::gather(halves, Area::EMPTY, place, role, ())
+            coll::gather(halves, BufferSlice::EMPTY, place, role, ())
         }
         Role::Member(_) => {
             // SAFETY: guaranteed by the caller.
             let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
             let area = data.span().into();
-            coll::gather(halves, area, |_| Area::EMPTY, role, data)
+            coll::gather(halves, area, |_| BufferSlice::EMPTY, role, data)
         }
     }
 }
@@ -107,11 +115,22 @@ unsafe fn gather_to<P: Send + 'static>(
 pub(crate) unsafe fn gather(
     halves: GroupRanges,
     given: BufferArgs,
-    BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }: BufferArgs,
+    BufferArgs {
+        buffer: recvbuf,
+        count: recvcount,
+        datatype: recvtype,
+    }: BufferArgs,
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
     // SAFETY: guaranteed by the caller.
-    let places = |size| unsafe { EqualBlocks::with_count(size, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?) };
+    let places = |size| unsafe {
+        EqualBlocks::with_count(
+            size,
+            recvbuf,
+            recvcount,
+            &TypedElements::from_handle(recvtype)?,
+        )
+    };
     // SAFETY: guaranteed by the caller.
     unsafe { gather_to(halves, given, places, EqualBlocks::area_of, root) }
 }
@@ -134,15 +153,37 @@ pub(crate) unsafe fn gatherv(
 /// See [`VectorBlocks::with_count`].
 unsafe fn v_blocks(
     size: usize,
-    VectorArgs { buffer, counts, displs, datatype }: VectorArgs,
+    VectorArgs {
+        buffer,
+        counts,
+        displs,
+        datatype,
+    }: VectorArgs,
 ) -> Result<VectorBlocks<Vec<c_int>>, Error> {
     // SAFETY: guaranteed by the caller.
-    unsafe { VectorBlocks::with_count(size, buffer, counts, displs, TypedElements::from_handle(datatype)?) }?.kept()
+    unsafe {
+        VectorBlocks::with_count(
+            size,
+            buffer,
+            counts,
+            displs,
+            TypedElements::from_handle(datatype)?,
+        )
+    }?
+    .kept()
 }
 
 /// # Safety
 /// See [`MixedTypeBlocks::in_bytes`].
-unsafe fn w_blocks(size: usize, MixedTypeArgs { buffer, counts, displs, types }: MixedTypeArgs) -> Result<MixedTypeBlocks, Error> {
+unsafe fn w_blocks(
+    size: usize,
+    MixedTypeArgs {
+        buffer,
+        counts,
+        displs,
+        types,
+    }: MixedTypeArgs,
+) -> Result<MixedTypeBlocks, Error> {
     // SAFETY: guaranteed by the caller.
     unsafe { MixedTypeBlocks::in_bytes(size, buffer, counts, displs, types) }
 }
@@ -155,8 +196,12 @@ unsafe fn w_blocks(size: usize, MixedTypeArgs { buffer, counts, displs, types }:
 unsafe fn scatter_from<P: Send + 'static>(
     halves: GroupRanges,
     parts: impl FnOnce(usize) -> Result<P, Error>,
-    of: fn(&P, CommRank) -> Area,
-    BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }: BufferArgs,
+    of: fn(&P, CommRank) -> BufferSlice,
+    BufferArgs {
+        buffer: recvbuf,
+        count: recvcount,
+        datatype: recvtype,
+    }: BufferArgs,
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
     let role = role(halves, root)?;
@@ -165,13 +210,13 @@ unsafe fn scatter_from<P: Send + 'static>(
         Role::Root => {
             let parts = parts(halves.remote_size())?;
             let part = move |rank| of(&parts, rank);
-            coll::scatter(halves, part, Area::EMPTY, role, ())
+            coll::scatter(halves, part, BufferSlice::EMPTY, role, ())
         }
         Role::Member(_) => {
             // SAFETY: guaranteed by the caller.
             let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
             let area = result.span().into();
-            coll::scatter(halves, |_| Area::EMPTY, area, role, result)
+            coll::scatter(halves, |_| BufferSlice::EMPTY, area, role, result)
         }
     }
 }
@@ -180,12 +225,23 @@ unsafe fn scatter_from<P: Send + 'static>(
 /// See [`scatter_from`] and, at the root, [`EqualBlocks::with_count`].
 pub(crate) unsafe fn scatter(
     halves: GroupRanges,
-    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
+    BufferArgs {
+        buffer: sendbuf,
+        count: sendcount,
+        datatype: sendtype,
+    }: BufferArgs,
     taken: BufferArgs,
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
     // SAFETY: guaranteed by the caller.
-    let parts = |size| unsafe { EqualBlocks::with_count(size, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?) };
+    let parts = |size| unsafe {
+        EqualBlocks::with_count(
+            size,
+            sendbuf,
+            sendcount,
+            &TypedElements::from_handle(sendtype)?,
+        )
+    };
     // SAFETY: guaranteed by the caller.
     unsafe { scatter_from(halves, parts, EqualBlocks::area_of, taken, root) }
 }
@@ -208,8 +264,16 @@ pub(crate) unsafe fn scatterv(
 /// Both buffers must satisfy [`args::buffer`], the receive buffer for one block per process of the other group.
 pub(crate) unsafe fn allgather(
     halves: GroupRanges,
-    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
-    BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }: BufferArgs,
+    BufferArgs {
+        buffer: sendbuf,
+        count: sendcount,
+        datatype: sendtype,
+    }: BufferArgs,
+    BufferArgs {
+        buffer: recvbuf,
+        count: recvcount,
+        datatype: recvtype,
+    }: BufferArgs,
 ) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, recvbuf])?;
     // SAFETY: guaranteed by the caller.
@@ -220,15 +284,24 @@ pub(crate) unsafe fn allgather(
             EqualBlocks::with_count(halves.remote_size(), recvbuf, recvcount, &elements)?,
         )
     };
-    let area = Area::from(data.span());
-    coll::alltoall(halves, move |_| area, move |rank| places.area_of(rank), data)
+    let area = BufferSlice::from(data.span());
+    coll::alltoall(
+        halves,
+        move |_| area,
+        move |rank| places.area_of(rank),
+        data,
+    )
 }
 
 /// # Safety
 /// See [`args::buffer`] and [`VectorBlocks::with_count`], with one block per process of the other group.
 pub(crate) unsafe fn allgatherv(
     halves: GroupRanges,
-    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
+    BufferArgs {
+        buffer: sendbuf,
+        count: sendcount,
+        datatype: sendtype,
+    }: BufferArgs,
     taken: VectorArgs,
 ) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, taken.buffer])?;
@@ -239,27 +312,53 @@ pub(crate) unsafe fn allgatherv(
             v_blocks(halves.remote_size(), taken)?,
         )
     };
-    let area = Area::from(data.span());
-    coll::alltoall(halves, move |_| area, move |rank| places.area_of(rank), data)
+    let area = BufferSlice::from(data.span());
+    coll::alltoall(
+        halves,
+        move |_| area,
+        move |rank| places.area_of(rank),
+        data,
+    )
 }
 
 /// # Safety
 /// Both buffers must satisfy [`EqualBlocks::with_count`], with one block per process of the other group.
 pub(crate) unsafe fn alltoall(
     halves: GroupRanges,
-    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
-    BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }: BufferArgs,
+    BufferArgs {
+        buffer: sendbuf,
+        count: sendcount,
+        datatype: sendtype,
+    }: BufferArgs,
+    BufferArgs {
+        buffer: recvbuf,
+        count: recvcount,
+        datatype: recvtype,
+    }: BufferArgs,
 ) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, recvbuf])?;
     let size = halves.remote_size();
     // SAFETY: guaranteed by the caller.
     let (parts, places) = unsafe {
         (
-            EqualBlocks::with_count(size, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?)?,
-            EqualBlocks::with_count(size, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?,
+            EqualBlocks::with_count(
+                size,
+                sendbuf,
+                sendcount,
+                &TypedElements::from_handle(sendtype)?,
+            )?,
+            EqualBlocks::with_count(
+                size,
+                recvbuf,
+                recvcount,
+                &TypedElements::from_handle(recvtype)?,
+            )?,
         )
     };
-    let (part, place) = (move |rank| parts.area_of(rank), move |rank| places.area_of(rank));
+    let (part, place) = (
+        move |rank| parts.area_of(rank),
+        move |rank| places.area_of(rank),
+    );
     coll::alltoall(halves, part, place, ())
 }
 
@@ -274,7 +373,10 @@ pub(crate) unsafe fn alltoallv(
     let size = halves.remote_size();
     // SAFETY: guaranteed by the caller.
     let (parts, places) = unsafe { (v_blocks(size, given)?, v_blocks(size, taken)?) };
-    let (part, place) = (move |rank| parts.area_of(rank), move |rank| places.area_of(rank));
+    let (part, place) = (
+        move |rank| parts.area_of(rank),
+        move |rank| places.area_of(rank),
+    );
     coll::alltoall(halves, part, place, ())
 }
 
@@ -289,7 +391,10 @@ pub(crate) unsafe fn alltoallw(
     let size = halves.remote_size();
     // SAFETY: guaranteed by the caller.
     let (parts, places) = unsafe { (w_blocks(size, given)?, w_blocks(size, taken)?) };
-    let (part, place) = (move |rank| parts.area_of(rank), move |rank| places.area_of(rank));
+    let (part, place) = (
+        move |rank| parts.area_of(rank),
+        move |rank| places.area_of(rank),
+    );
     coll::alltoall(halves, part, place, ())
 }
 
@@ -313,11 +418,17 @@ pub(crate) unsafe fn reduce(
     let is_root = role == Role::Root;
     // SAFETY: guaranteed by the caller.
     let data = unsafe { elements.at(if is_root { recvbuf } else { sendbuf }, count) }?;
-    let area = Area::from(data.span());
+    let area = BufferSlice::from(data.span());
     let areas = if is_root {
-        ReduceAreas { data: Area::EMPTY, result: area }
+        ReduceAreas {
+            data: BufferSlice::EMPTY,
+            result: area,
+        }
     } else {
-        ReduceAreas { data: area, result: Area::EMPTY }
+        ReduceAreas {
+            data: area,
+            result: BufferSlice::EMPTY,
+        }
     };
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let plan = coll::reduce(halves, areas, elements.size(), combine, role, data)?;
@@ -338,7 +449,10 @@ pub(crate) unsafe fn allreduce(
     let in_interrupts = combiner.is_predefined();
     // SAFETY: guaranteed by the caller.
     let (data, result) = unsafe { (elements.at(sendbuf, count)?, elements.at(recvbuf, count)?) };
-    let areas = ReduceAreas { data: data.span().into(), result: result.span().into() };
+    let areas = ReduceAreas {
+        data: data.span().into(),
+        result: result.span().into(),
+    };
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let plan = coll::allreduce(halves, areas, elements.size(), combine, (data, result))?;
     Ok(plan.advances_in_interrupts(in_interrupts))

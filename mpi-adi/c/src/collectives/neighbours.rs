@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
 use crate::args;
-use crate::collectives::blocks::{EqualBlocks, VectorBlocks, MixedTypeBlocks};
+use crate::collectives::blocks::{EqualBlocks, MixedTypeBlocks, VectorBlocks};
 use crate::collectives::in_flight::{block, start};
-use crate::datatypes::TypedElements;
 use crate::comm_state;
+use crate::datatypes::TypedElements;
 use crate::inter_calls::{BufferArgs, VectorArgs};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::{CollectiveSchedule, nonblocking};
 use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::Error;
@@ -36,7 +36,14 @@ struct NeighbourArgs {
 
 /// # Safety
 /// See [`EqualBlocks::with_count`].
-unsafe fn blocks(BufferArgs { buffer, count, datatype }: BufferArgs, many: usize) -> Result<EqualBlocks, Error> {
+unsafe fn blocks(
+    BufferArgs {
+        buffer,
+        count,
+        datatype,
+    }: BufferArgs,
+    many: usize,
+) -> Result<EqualBlocks, Error> {
     // SAFETY: guaranteed by the caller.
     unsafe { EqualBlocks::with_count(many, buffer, count, &TypedElements::from_handle(datatype)?) }
 }
@@ -44,16 +51,38 @@ unsafe fn blocks(BufferArgs { buffer, count, datatype }: BufferArgs, many: usize
 /// # Safety
 /// See [`VectorBlocks::with_count`].
 unsafe fn v_blocks(
-    VectorArgs { buffer, counts, displs, datatype }: VectorArgs,
+    VectorArgs {
+        buffer,
+        counts,
+        displs,
+        datatype,
+    }: VectorArgs,
     many: usize,
 ) -> Result<VectorBlocks<Vec<c_int>>, Error> {
     // SAFETY: guaranteed by the caller.
-    unsafe { VectorBlocks::with_count(many, buffer, counts, displs, TypedElements::from_handle(datatype)?) }?.kept()
+    unsafe {
+        VectorBlocks::with_count(
+            many,
+            buffer,
+            counts,
+            displs,
+            TypedElements::from_handle(datatype)?,
+        )
+    }?
+    .kept()
 }
 
 /// # Safety
 /// See [`MixedTypeBlocks::new`]; `displs` must satisfy [`args::array`].
-unsafe fn w_blocks(NeighbourArgs { buffer, counts, displs, types }: NeighbourArgs, many: usize) -> Result<MixedTypeBlocks, Error> {
+unsafe fn w_blocks(
+    NeighbourArgs {
+        buffer,
+        counts,
+        displs,
+        types,
+    }: NeighbourArgs,
+    many: usize,
+) -> Result<MixedTypeBlocks, Error> {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let displs = args::array(displs, many, "displs")?;
@@ -67,15 +96,19 @@ unsafe fn w_blocks(NeighbourArgs { buffer, counts, displs, types }: NeighbourArg
 /// The buffer must satisfy [`args::buffer`]. The requirements of `places`, called with the number of blocks, apply.
 unsafe fn allgather<P: Send + 'static>(
     comm: Communicator<'_>,
-    BufferArgs { buffer, count, datatype }: BufferArgs,
+    BufferArgs {
+        buffer,
+        count,
+        datatype,
+    }: BufferArgs,
     places: impl FnOnce(usize) -> Result<P, Error>,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
 ) -> Result<CollectiveSchedule, Error> {
     let neighbours = neighbours(&comm)?;
     // SAFETY: guaranteed by the caller.
     let data = unsafe { args::buffer(buffer, count, datatype) }?;
     let places = places(neighbours.sources.len())?;
-    let area = Area::from(data.span());
+    let area = BufferSlice::from(data.span());
     let (from, to) = neighbours.messages(|_| area, |at| of(&places, at))?;
     nonblocking::neighbours(from, to, (data, places))
 }
@@ -86,7 +119,7 @@ fn alltoall<P: Send + 'static>(
     comm: Communicator<'_>,
     parts: impl FnOnce(usize) -> Result<P, Error>,
     places: impl FnOnce(usize) -> Result<P, Error>,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
 ) -> Result<CollectiveSchedule, Error> {
     let neighbours = neighbours(&comm)?;
     let parts = parts(neighbours.destinations.len())?;
@@ -106,8 +139,28 @@ pub unsafe fn MPI_Neighbor_allgather(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.1).
     unsafe {
-        let places = |many| blocks(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, many);
-        let plan = |comm| allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, EqualBlocks::area_of);
+        let places = |many| {
+            blocks(
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
+                many,
+            )
+        };
+        let plan = |comm| {
+            allgather(
+                comm,
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                places,
+                EqualBlocks::area_of,
+            )
+        };
         block("MPI_Neighbor_allgather", comm, plan)
     }
 }
@@ -124,8 +177,28 @@ pub unsafe fn MPI_Ineighbor_allgather(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.1) and `request`.
     unsafe {
-        let places = |many| blocks(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, many);
-        let plan = |comm| allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, EqualBlocks::area_of);
+        let places = |many| {
+            blocks(
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
+                many,
+            )
+        };
+        let plan = |comm| {
+            allgather(
+                comm,
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                places,
+                EqualBlocks::area_of,
+            )
+        };
         start("MPI_Ineighbor_allgather", comm, request, plan)
     }
 }
@@ -142,8 +215,29 @@ pub unsafe fn MPI_Neighbor_allgatherv(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.1).
     unsafe {
-        let places = |many| v_blocks(VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype }, many);
-        let plan = |comm| allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, VectorBlocks::area_of);
+        let places = |many| {
+            v_blocks(
+                VectorArgs {
+                    buffer: recvbuf,
+                    counts: recvcounts,
+                    displs,
+                    datatype: recvtype,
+                },
+                many,
+            )
+        };
+        let plan = |comm| {
+            allgather(
+                comm,
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                places,
+                VectorBlocks::area_of,
+            )
+        };
         block("MPI_Neighbor_allgatherv", comm, plan)
     }
 }
@@ -161,8 +255,29 @@ pub unsafe fn MPI_Ineighbor_allgatherv(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.1) and `request`.
     unsafe {
-        let places = |many| v_blocks(VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype }, many);
-        let plan = |comm| allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, VectorBlocks::area_of);
+        let places = |many| {
+            v_blocks(
+                VectorArgs {
+                    buffer: recvbuf,
+                    counts: recvcounts,
+                    displs,
+                    datatype: recvtype,
+                },
+                many,
+            )
+        };
+        let plan = |comm| {
+            allgather(
+                comm,
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                places,
+                VectorBlocks::area_of,
+            )
+        };
         start("MPI_Ineighbor_allgatherv", comm, request, plan)
     }
 }
@@ -178,8 +293,26 @@ pub unsafe fn MPI_Neighbor_alltoall(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.2).
     unsafe {
-        let places = |many| blocks(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, many);
-        let parts = |many| blocks(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, many);
+        let places = |many| {
+            blocks(
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
+                many,
+            )
+        };
+        let parts = |many| {
+            blocks(
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                many,
+            )
+        };
         let plan = |comm| alltoall(comm, parts, places, EqualBlocks::area_of);
         block("MPI_Neighbor_alltoall", comm, plan)
     }
@@ -197,8 +330,26 @@ pub unsafe fn MPI_Ineighbor_alltoall(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2) and `request`.
     unsafe {
-        let places = |many| blocks(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, many);
-        let parts = |many| blocks(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, many);
+        let places = |many| {
+            blocks(
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
+                many,
+            )
+        };
+        let parts = |many| {
+            blocks(
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                many,
+            )
+        };
         let plan = |comm| alltoall(comm, parts, places, EqualBlocks::area_of);
         start("MPI_Ineighbor_alltoall", comm, request, plan)
     }
@@ -217,8 +368,28 @@ pub unsafe fn MPI_Neighbor_alltoallv(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.2).
     unsafe {
-        let places = |many| v_blocks(VectorArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, datatype: recvtype }, many);
-        let parts = |many| v_blocks(VectorArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, datatype: sendtype }, many);
+        let places = |many| {
+            v_blocks(
+                VectorArgs {
+                    buffer: recvbuf,
+                    counts: recvcounts,
+                    displs: rdispls,
+                    datatype: recvtype,
+                },
+                many,
+            )
+        };
+        let parts = |many| {
+            v_blocks(
+                VectorArgs {
+                    buffer: sendbuf,
+                    counts: sendcounts,
+                    displs: sdispls,
+                    datatype: sendtype,
+                },
+                many,
+            )
+        };
         let plan = |comm| alltoall(comm, parts, places, VectorBlocks::area_of);
         block("MPI_Neighbor_alltoallv", comm, plan)
     }
@@ -238,8 +409,28 @@ pub unsafe fn MPI_Ineighbor_alltoallv(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2) and `request`.
     unsafe {
-        let places = |many| v_blocks(VectorArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, datatype: recvtype }, many);
-        let parts = |many| v_blocks(VectorArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, datatype: sendtype }, many);
+        let places = |many| {
+            v_blocks(
+                VectorArgs {
+                    buffer: recvbuf,
+                    counts: recvcounts,
+                    displs: rdispls,
+                    datatype: recvtype,
+                },
+                many,
+            )
+        };
+        let parts = |many| {
+            v_blocks(
+                VectorArgs {
+                    buffer: sendbuf,
+                    counts: sendcounts,
+                    displs: sdispls,
+                    datatype: sendtype,
+                },
+                many,
+            )
+        };
         let plan = |comm| alltoall(comm, parts, places, VectorBlocks::area_of);
         start("MPI_Ineighbor_alltoallv", comm, request, plan)
     }
@@ -258,8 +449,28 @@ pub unsafe fn MPI_Neighbor_alltoallw(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.2).
     unsafe {
-        let places = |many| w_blocks(NeighbourArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes }, many);
-        let parts = |many| w_blocks(NeighbourArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes }, many);
+        let places = |many| {
+            w_blocks(
+                NeighbourArgs {
+                    buffer: recvbuf,
+                    counts: recvcounts,
+                    displs: rdispls,
+                    types: recvtypes,
+                },
+                many,
+            )
+        };
+        let parts = |many| {
+            w_blocks(
+                NeighbourArgs {
+                    buffer: sendbuf,
+                    counts: sendcounts,
+                    displs: sdispls,
+                    types: sendtypes,
+                },
+                many,
+            )
+        };
         let plan = |comm| alltoall(comm, parts, places, MixedTypeBlocks::area_of);
         block("MPI_Neighbor_alltoallw", comm, plan)
     }
@@ -279,8 +490,28 @@ pub unsafe fn MPI_Ineighbor_alltoallw(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2) and `request`.
     unsafe {
-        let places = |many| w_blocks(NeighbourArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes }, many);
-        let parts = |many| w_blocks(NeighbourArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes }, many);
+        let places = |many| {
+            w_blocks(
+                NeighbourArgs {
+                    buffer: recvbuf,
+                    counts: recvcounts,
+                    displs: rdispls,
+                    types: recvtypes,
+                },
+                many,
+            )
+        };
+        let parts = |many| {
+            w_blocks(
+                NeighbourArgs {
+                    buffer: sendbuf,
+                    counts: sendcounts,
+                    displs: sdispls,
+                    types: sendtypes,
+                },
+                many,
+            )
+        };
         let plan = |comm| alltoall(comm, parts, places, MixedTypeBlocks::area_of);
         start("MPI_Ineighbor_alltoallw", comm, request, plan)
     }

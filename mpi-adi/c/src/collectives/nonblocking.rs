@@ -6,15 +6,15 @@
 use core::ffi::{c_int, c_void};
 
 use crate::args;
-use crate::collectives::blocks::{EqualBlocks, OwnBlock, BlockRow, VectorBlocks, MixedTypeBlocks};
+use crate::collectives::blocks::{BlockRow, EqualBlocks, MixedTypeBlocks, OwnBlock, VectorBlocks};
+use crate::collectives::in_flight::{start, start_across, start_among_all};
 use crate::collectives::op::{combined, operation};
 use crate::collectives::reduce::{DataAndResult, ReduceArgs, data_of};
-use crate::collectives::in_flight::{start, start_across, start_among_all};
 use crate::comm_objects::inter_calls;
 use crate::datatypes::TypedElements;
 use crate::error_dispatch::on_comm;
 use crate::inter_calls::{BufferArgs, MixedTypeArgs, OpArgs, VectorArgs};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::{self, CollectiveSchedule, ReduceAreas, nonblocking};
 use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::Error;
@@ -34,7 +34,17 @@ pub unsafe fn MPI_Ibcast(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
-        let plan = |halves| unsafe { (calls.bcast)(halves, BufferArgs { buffer, count, datatype }, root) };
+        let plan = |halves| unsafe {
+            (calls.bcast)(
+                halves,
+                BufferArgs {
+                    buffer,
+                    count,
+                    datatype,
+                },
+                root,
+            )
+        };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ibcast", comm, request, plan) };
     }
@@ -54,21 +64,34 @@ pub unsafe fn MPI_Ibcast(
 /// See [`args::buffer`] and, at the root, `places`.
 unsafe fn gather<P: Send + 'static>(
     comm: Communicator<'static>,
-    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
+    BufferArgs {
+        buffer: sendbuf,
+        count: sendcount,
+        datatype: sendtype,
+    }: BufferArgs,
     root: c_int,
     places: impl FnOnce() -> Result<P, Error>,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
 ) -> Result<CollectiveSchedule, Error> {
     let root = args::root(&comm, root)?;
     if comm.own_rank() != root {
         // SAFETY: guaranteed by the caller.
         let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
         let area = data.span().into();
-        return nonblocking::gather(comm, area, |_| Area::EMPTY, root, data);
+        return nonblocking::gather(comm, area, |_| BufferSlice::EMPTY, root, data);
     }
     let places = places()?;
     // SAFETY: guaranteed by the caller.
-    let own = unsafe { OwnBlock::new(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, || of(&places, root)) }?;
+    let own = unsafe {
+        OwnBlock::new(
+            BufferArgs {
+                buffer: sendbuf,
+                count: sendcount,
+                datatype: sendtype,
+            },
+            || of(&places, root),
+        )
+    }?;
     let area = own.area();
     nonblocking::gather(comm, area, move |rank| of(&places, rank), root, own)
 }
@@ -89,8 +112,16 @@ pub unsafe fn MPI_Igather(
         let plan = |halves| unsafe {
             (calls.gather)(
                 halves,
-                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
-                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
                 root,
             )
         };
@@ -100,10 +131,21 @@ pub unsafe fn MPI_Igather(
     // SAFETY: the standard's requirements on the buffers (section 5.12.3) and `request`.
     unsafe {
         start("MPI_Igather", comm, request, |comm| {
-            let places = || EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?);
+            let places = || {
+                EqualBlocks::new(
+                    &comm,
+                    recvbuf,
+                    recvcount,
+                    &TypedElements::from_handle(recvtype)?,
+                )
+            };
             gather(
                 comm,
-                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
                 root,
                 places,
                 EqualBlocks::area_of,
@@ -129,8 +171,17 @@ pub unsafe fn MPI_Igatherv(
         let plan = |halves| unsafe {
             (calls.gatherv)(
                 halves,
-                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
-                VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype },
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                VectorArgs {
+                    buffer: recvbuf,
+                    counts: recvcounts,
+                    displs,
+                    datatype: recvtype,
+                },
                 root,
             )
         };
@@ -141,10 +192,15 @@ pub unsafe fn MPI_Igatherv(
     unsafe {
         start("MPI_Igatherv", comm, request, |comm| {
             let elements = || TypedElements::from_handle(recvtype);
-            let places = || VectorBlocks::new(&comm, recvbuf, recvcounts, displs, elements()?)?.kept();
+            let places =
+                || VectorBlocks::new(&comm, recvbuf, recvcounts, displs, elements()?)?.kept();
             gather(
                 comm,
-                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
                 root,
                 places,
                 VectorBlocks::area_of,
@@ -160,8 +216,12 @@ pub unsafe fn MPI_Igatherv(
 unsafe fn scatter<P: Send + 'static>(
     comm: Communicator<'static>,
     parts: impl FnOnce() -> Result<P, Error>,
-    of: fn(&P, CommRank) -> Area,
-    BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }: BufferArgs,
+    of: fn(&P, CommRank) -> BufferSlice,
+    BufferArgs {
+        buffer: recvbuf,
+        count: recvcount,
+        datatype: recvtype,
+    }: BufferArgs,
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
     let root = args::root(&comm, root)?;
@@ -169,11 +229,20 @@ unsafe fn scatter<P: Send + 'static>(
         // SAFETY: guaranteed by the caller.
         let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
         let area = result.span().into();
-        return nonblocking::scatter(comm, |_| Area::EMPTY, area, root, result);
+        return nonblocking::scatter(comm, |_| BufferSlice::EMPTY, area, root, result);
     }
     let parts = parts()?;
     // SAFETY: guaranteed by the caller.
-    let own = unsafe { OwnBlock::new(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, || of(&parts, root)) }?;
+    let own = unsafe {
+        OwnBlock::new(
+            BufferArgs {
+                buffer: recvbuf,
+                count: recvcount,
+                datatype: recvtype,
+            },
+            || of(&parts, root),
+        )
+    }?;
     let area = own.area();
     nonblocking::scatter(comm, move |rank| of(&parts, rank), area, root, own)
 }
@@ -194,8 +263,16 @@ pub unsafe fn MPI_Iscatter(
         let plan = |halves| unsafe {
             (calls.scatter)(
                 halves,
-                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
-                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
                 root,
             )
         };
@@ -205,12 +282,23 @@ pub unsafe fn MPI_Iscatter(
     // SAFETY: the standard's requirements on the buffers (section 5.12.4) and `request`.
     unsafe {
         start("MPI_Iscatter", comm, request, |comm| {
-            let parts = || EqualBlocks::new(&comm, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?);
+            let parts = || {
+                EqualBlocks::new(
+                    &comm,
+                    sendbuf,
+                    sendcount,
+                    &TypedElements::from_handle(sendtype)?,
+                )
+            };
             scatter(
                 comm,
                 parts,
                 EqualBlocks::area_of,
-                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
                 root,
             )
         })
@@ -234,8 +322,17 @@ pub unsafe fn MPI_Iscatterv(
         let plan = |halves| unsafe {
             (calls.scatterv)(
                 halves,
-                VectorArgs { buffer: sendbuf, counts: sendcounts, displs, datatype: sendtype },
-                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
+                VectorArgs {
+                    buffer: sendbuf,
+                    counts: sendcounts,
+                    displs,
+                    datatype: sendtype,
+                },
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
                 root,
             )
         };
@@ -246,12 +343,17 @@ pub unsafe fn MPI_Iscatterv(
     unsafe {
         start("MPI_Iscatterv", comm, request, |comm| {
             let elements = || TypedElements::from_handle(sendtype);
-            let parts = || VectorBlocks::new(&comm, sendbuf, sendcounts, displs, elements()?)?.kept();
+            let parts =
+                || VectorBlocks::new(&comm, sendbuf, sendcounts, displs, elements()?)?.kept();
             scatter(
                 comm,
                 parts,
                 VectorBlocks::area_of,
-                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
                 root,
             )
         })
@@ -266,7 +368,7 @@ unsafe fn allgather<P: Send + 'static>(
     comm: Communicator<'static>,
     given: BufferArgs,
     places: P,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
 ) -> Result<CollectiveSchedule, Error> {
     // SAFETY: guaranteed by the caller.
     let own = unsafe { OwnBlock::new(given, || of(&places, comm.own_rank())) }?;
@@ -289,8 +391,16 @@ pub unsafe fn MPI_Iallgather(
         let plan = |halves| unsafe {
             (calls.allgather)(
                 halves,
-                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
-                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
             )
         };
         // SAFETY: the standard's requirements on `request`.
@@ -299,8 +409,22 @@ pub unsafe fn MPI_Iallgather(
     // SAFETY: the standard's requirements on the buffers (section 5.12.5) and `request`.
     unsafe {
         start("MPI_Iallgather", comm, request, |comm| {
-            let places = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
-            allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, EqualBlocks::area_of)
+            let places = EqualBlocks::new(
+                &comm,
+                recvbuf,
+                recvcount,
+                &TypedElements::from_handle(recvtype)?,
+            )?;
+            allgather(
+                comm,
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                places,
+                EqualBlocks::area_of,
+            )
         })
     }
 }
@@ -321,8 +445,17 @@ pub unsafe fn MPI_Iallgatherv(
         let plan = |halves| unsafe {
             (calls.allgatherv)(
                 halves,
-                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
-                VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype },
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                VectorArgs {
+                    buffer: recvbuf,
+                    counts: recvcounts,
+                    displs,
+                    datatype: recvtype,
+                },
             )
         };
         // SAFETY: the standard's requirements on `request`.
@@ -333,7 +466,16 @@ pub unsafe fn MPI_Iallgatherv(
         start("MPI_Iallgatherv", comm, request, |comm| {
             let elements = TypedElements::from_handle(recvtype)?;
             let places = VectorBlocks::new(&comm, recvbuf, recvcounts, displs, elements)?.kept()?;
-            allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, VectorBlocks::area_of)
+            allgather(
+                comm,
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                places,
+                VectorBlocks::area_of,
+            )
         })
     }
 }
@@ -343,7 +485,7 @@ fn alltoall<P: Send + 'static>(
     comm: Communicator<'static>,
     parts: Option<P>,
     places: P,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
 ) -> Result<CollectiveSchedule, Error> {
     let place = move |rank| of(&places, rank);
     match parts {
@@ -379,8 +521,16 @@ pub unsafe fn MPI_Ialltoall(
         let plan = |halves| unsafe {
             (calls.alltoall)(
                 halves,
-                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
-                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
+                BufferArgs {
+                    buffer: sendbuf,
+                    count: sendcount,
+                    datatype: sendtype,
+                },
+                BufferArgs {
+                    buffer: recvbuf,
+                    count: recvcount,
+                    datatype: recvtype,
+                },
             )
         };
         // SAFETY: the standard's requirements on `request`.
@@ -389,9 +539,19 @@ pub unsafe fn MPI_Ialltoall(
     // SAFETY: the standard's requirements on the buffers (section 5.12.6) and `request`.
     unsafe {
         start("MPI_Ialltoall", comm, request, |comm| {
-            let places = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
+            let places = EqualBlocks::new(
+                &comm,
+                recvbuf,
+                recvcount,
+                &TypedElements::from_handle(recvtype)?,
+            )?;
             let parts = unless_in_place(sendbuf, || {
-                EqualBlocks::new(&comm, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?)
+                EqualBlocks::new(
+                    &comm,
+                    sendbuf,
+                    sendcount,
+                    &TypedElements::from_handle(sendtype)?,
+                )
             })?;
             alltoall(comm, parts, places, EqualBlocks::area_of)
         })
@@ -415,8 +575,18 @@ pub unsafe fn MPI_Ialltoallv(
         let plan = |halves| unsafe {
             (calls.alltoallv)(
                 halves,
-                VectorArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, datatype: sendtype },
-                VectorArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, datatype: recvtype },
+                VectorArgs {
+                    buffer: sendbuf,
+                    counts: sendcounts,
+                    displs: sdispls,
+                    datatype: sendtype,
+                },
+                VectorArgs {
+                    buffer: recvbuf,
+                    counts: recvcounts,
+                    displs: rdispls,
+                    datatype: recvtype,
+                },
             )
         };
         // SAFETY: the standard's requirements on `request`.
@@ -426,9 +596,17 @@ pub unsafe fn MPI_Ialltoallv(
     unsafe {
         start("MPI_Ialltoallv", comm, request, |comm| {
             let elements = TypedElements::from_handle(recvtype)?;
-            let places = VectorBlocks::new(&comm, recvbuf, recvcounts, rdispls, elements)?.kept()?;
+            let places =
+                VectorBlocks::new(&comm, recvbuf, recvcounts, rdispls, elements)?.kept()?;
             let parts = unless_in_place(sendbuf, || {
-                VectorBlocks::new(&comm, sendbuf, sendcounts, sdispls, TypedElements::from_handle(sendtype)?)?.kept()
+                VectorBlocks::new(
+                    &comm,
+                    sendbuf,
+                    sendcounts,
+                    sdispls,
+                    TypedElements::from_handle(sendtype)?,
+                )?
+                .kept()
             })?;
             alltoall(comm, parts, places, VectorBlocks::area_of)
         })
@@ -452,8 +630,18 @@ pub unsafe fn MPI_Ialltoallw(
         let plan = |halves| unsafe {
             (calls.alltoallw)(
                 halves,
-                MixedTypeArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes },
-                MixedTypeArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes },
+                MixedTypeArgs {
+                    buffer: sendbuf,
+                    counts: sendcounts,
+                    displs: sdispls,
+                    types: sendtypes,
+                },
+                MixedTypeArgs {
+                    buffer: recvbuf,
+                    counts: recvcounts,
+                    displs: rdispls,
+                    types: recvtypes,
+                },
             )
         };
         // SAFETY: the standard's requirements on `request`.
@@ -488,8 +676,18 @@ pub unsafe fn MPI_Alltoallw(
         let mut plan = |halves| unsafe {
             (calls.alltoallw)(
                 halves,
-                MixedTypeArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes },
-                MixedTypeArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes },
+                MixedTypeArgs {
+                    buffer: sendbuf,
+                    counts: sendcounts,
+                    displs: sdispls,
+                    types: sendtypes,
+                },
+                MixedTypeArgs {
+                    buffer: recvbuf,
+                    counts: recvcounts,
+                    displs: rdispls,
+                    types: recvtypes,
+                },
             )
         };
         return (calls.block)("MPI_Alltoallw", comm, &mut plan);
@@ -497,15 +695,20 @@ pub unsafe fn MPI_Alltoallw(
     on_comm("MPI_Alltoallw", comm, |comm| {
         let size = comm.size() as usize;
         // SAFETY: the standard's requirements on `recvbuf` and its arrays (section 5.8).
-        let places = unsafe { MixedTypeBlocks::in_bytes(size, recvbuf, recvcounts, rdispls, recvtypes) }?;
+        let places =
+            unsafe { MixedTypeBlocks::in_bytes(size, recvbuf, recvcounts, rdispls, recvtypes) }?;
         if args::is_in_place(sendbuf) {
             return coll::alltoall_in_place(comm, "MPI_Alltoallw", &|rank| places.area_of(rank));
         }
         // SAFETY: the standard's requirements on `sendbuf` and its arrays (section 5.8).
-        let parts = unsafe { MixedTypeBlocks::in_bytes(size, sendbuf, sendcounts, sdispls, sendtypes) }?;
-        coll::alltoall(comm, "MPI_Alltoallw", &|rank| parts.area_of(rank), &|rank| {
-            places.area_of(rank)
-        })
+        let parts =
+            unsafe { MixedTypeBlocks::in_bytes(size, sendbuf, sendcounts, sdispls, sendtypes) }?;
+        coll::alltoall(
+            comm,
+            "MPI_Alltoallw",
+            &|rank| parts.area_of(rank),
+            &|rank| places.area_of(rank),
+        )
     })
 }
 
@@ -522,7 +725,13 @@ pub unsafe fn MPI_Ireduce(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
-            (calls.reduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op }, root)
+            (calls.reduce)(
+                halves,
+                [sendbuf, recvbuf],
+                count,
+                OpArgs { datatype, op },
+                root,
+            )
         };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ireduce", comm, request, plan) };
@@ -539,7 +748,10 @@ pub unsafe fn MPI_Ireduce(
         if comm.own_rank() != root {
             // SAFETY: as above.
             let data = unsafe { elements.at(sendbuf, args::count(count)?) }?;
-            let areas = ReduceAreas { data: Area::from(data.span()), result: Area::EMPTY };
+            let areas = ReduceAreas {
+                data: BufferSlice::from(data.span()),
+                result: BufferSlice::EMPTY,
+            };
             let plan = nonblocking::reduce(comm, areas, size, combine, root, data)?;
             return Ok(plan.advances_in_interrupts(in_interrupts));
         }
@@ -595,7 +807,7 @@ unsafe fn reduce_scatter<P: Send + 'static>(
     datatype: c_int,
     op: c_int,
     parts: impl FnOnce(*const c_void, &TypedElements) -> Result<(P, usize), Error>,
-    of: fn(&P, CommRank) -> Area,
+    of: fn(&P, CommRank) -> BufferSlice,
 ) -> Result<CollectiveSchedule, Error> {
     let (elements, mut combiner) = operation(op, datatype)?;
     let in_interrupts = combiner.is_predefined();
@@ -603,7 +815,7 @@ unsafe fn reduce_scatter<P: Send + 'static>(
     let (parts, count) = parts(data_of([sendbuf, recvbuf]), &elements)?;
     // SAFETY: guaranteed by the caller.
     let hold = unsafe { elements.at(recvbuf, count) }?;
-    let result = Area::from(hold.span());
+    let result = BufferSlice::from(hold.span());
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let part = move |rank| of(&parts, rank);
     let plan = nonblocking::reduce_scatter(comm, part, result, size, combine, hold)?;
@@ -622,7 +834,12 @@ pub unsafe fn MPI_Ireduce_scatter(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
-            (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, OpArgs { datatype, op })
+            (calls.reduce_scatter)(
+                halves,
+                [sendbuf, recvbuf],
+                recvcounts,
+                OpArgs { datatype, op },
+            )
         };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ireduce_scatter", comm, request, plan) };
@@ -652,7 +869,12 @@ pub unsafe fn MPI_Ireduce_scatter_block(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
-            (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, OpArgs { datatype, op })
+            (calls.reduce_scatter_block)(
+                halves,
+                [sendbuf, recvbuf],
+                recvcount,
+                OpArgs { datatype, op },
+            )
         };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ireduce_scatter_block", comm, request, plan) };
@@ -664,7 +886,15 @@ pub unsafe fn MPI_Ireduce_scatter_block(
                 let blocks = EqualBlocks::new(&comm, data, recvcount, elements)?;
                 Ok((blocks, args::count(recvcount)?))
             };
-            reduce_scatter(comm, sendbuf, recvbuf, datatype, op, blocks, EqualBlocks::area_of)
+            reduce_scatter(
+                comm,
+                sendbuf,
+                recvbuf,
+                datatype,
+                op,
+                blocks,
+                EqualBlocks::area_of,
+            )
         })
     }
 }

@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_void};
 use crate::args::{self, ReductionOp};
 use crate::barrier_by_messages::allow_barriers_by_messages;
 use crate::comm_objects::KeptComm;
-use crate::datatypes::{TypedElements, HeldHandle, KnownDatatype, UnpackedElement, known};
+use crate::datatypes::{HeldHandle, KnownDatatype, TypedElements, UnpackedElement, known};
 use crate::error_dispatch::on_process;
 use crate::types;
 use crate::user_ops::{self, UserFunction, UserOp};

@@ -3,13 +3,13 @@
 use core::ffi::{c_int, c_void};
 
 use crate::args;
-use crate::collectives::blocks::{EqualBlocks, BlockRow};
+use crate::collectives::blocks::{BlockRow, EqualBlocks};
 use crate::collectives::op::{combined, with_operation};
 use crate::comm_objects::inter_calls;
-use crate::datatypes::{TypedElements, TypedBuffer};
+use crate::datatypes::{TypedBuffer, TypedElements};
 use crate::error_dispatch::{on_comm, on_process};
 use crate::inter_calls::OpArgs;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::{self, ReduceAreas};
 use midplane_objects::comm::Communicator;
 use midplane_objects::error::Error;
@@ -50,11 +50,17 @@ impl DataAndResult {
     }
 
     pub(super) fn areas(&self) -> ReduceAreas {
-        let result = Area::from(self.result.span());
+        let result = BufferSlice::from(self.result.span());
         if self.is_in_place {
-            ReduceAreas { data: result, result }
+            ReduceAreas {
+                data: result,
+                result,
+            }
         } else {
-            ReduceAreas { data: self.data.span().into(), result }
+            ReduceAreas {
+                data: self.data.span().into(),
+                result,
+            }
         }
     }
 }
@@ -82,7 +88,13 @@ pub unsafe fn MPI_Reduce(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
-            (calls.reduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op }, root)
+            (calls.reduce)(
+                halves,
+                [sendbuf, recvbuf],
+                count,
+                OpArgs { datatype, op },
+                root,
+            )
         };
         return (calls.block)("MPI_Reduce", comm, &mut plan);
     }
@@ -95,7 +107,10 @@ pub unsafe fn MPI_Reduce(
             if comm.own_rank() != root {
                 // SAFETY: as above.
                 let data = unsafe { elements.at(sendbuf, args::count(count)?) }?;
-                let areas = ReduceAreas { data: Area::from(data.span()), result: Area::EMPTY };
+                let areas = ReduceAreas {
+                    data: BufferSlice::from(data.span()),
+                    result: BufferSlice::EMPTY,
+                };
                 return coll::reduce(comm, "MPI_Reduce", areas, elements.size(), combine, root);
             }
             // SAFETY: as above.
@@ -187,7 +202,12 @@ pub unsafe fn MPI_Reduce_scatter(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
-            (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, OpArgs { datatype, op })
+            (calls.reduce_scatter)(
+                halves,
+                [sendbuf, recvbuf],
+                recvcounts,
+                OpArgs { datatype, op },
+            )
         };
         return (calls.block)("MPI_Reduce_scatter", comm, &mut plan);
     }
@@ -223,7 +243,12 @@ pub unsafe fn MPI_Reduce_scatter_block(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
-            (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, OpArgs { datatype, op })
+            (calls.reduce_scatter_block)(
+                halves,
+                [sendbuf, recvbuf],
+                recvcount,
+                OpArgs { datatype, op },
+            )
         };
         return (calls.block)("MPI_Reduce_scatter_block", comm, &mut plan);
     }

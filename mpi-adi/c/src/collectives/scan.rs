@@ -12,11 +12,7 @@ use midplane_objects::coll;
 ///
 /// # Safety
 /// See [`DataAndResult::new`].
-unsafe fn scan(
-    function: &'static str,
-    inclusive: bool,
-    args: ReduceArgs,
-) -> c_int {
+unsafe fn scan(function: &'static str, inclusive: bool, args: ReduceArgs) -> c_int {
     let ReduceArgs {
         sendbuf,
         recvbuf,

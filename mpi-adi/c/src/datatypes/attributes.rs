@@ -10,8 +10,8 @@ use spin::Mutex;
 
 use super::objects::known;
 use crate::args;
-use crate::keyvals::{self, AttributeCarrier, CopyFunction, DeleteFunction, Keyval, CarrierKind};
 use crate::error_dispatch::on_process;
+use crate::keyvals::{self, AttributeCarrier, CarrierKind, CopyFunction, DeleteFunction, Keyval};
 use crate::types::constants::MPI_KEYVAL_INVALID;
 use midplane_objects::attributes::Attributes;
 use midplane_objects::error::Error;

@@ -4,14 +4,15 @@ use alloc::vec::Vec;
 use core::ffi::c_int;
 
 use super::attributes;
-use super::objects::{KnownDatatype, TypeConstructor, enter, known, free_handle, made};
+use super::objects::{KnownDatatype, TypeConstructor, enter, free_handle, known, made};
 use crate::args;
 use crate::error_dispatch::on_process;
 use crate::types::constants::*;
 use midplane_objects::coll::try_with_capacity;
 use midplane_objects::datatype::BasicType;
 use midplane_objects::datatype::derived::{
-    TypeBlock, ArrayDistribution, GridDimension, NumberClass, ArrayOrder, DerivedType, match_size, part_of,
+    ArrayDistribution, ArrayOrder, DerivedType, GridDimension, NumberClass, TypeBlock, match_size,
+    part_of,
 };
 use midplane_objects::error::Error;
 
@@ -275,7 +276,15 @@ pub unsafe fn MPI_Type_create_hindexed(
 ) -> c_int {
     on_process("MPI_Type_create_hindexed", |_| {
         // SAFETY: the standard's requirements on the arrays and `newtype`.
-        unsafe { hindexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype) }
+        unsafe {
+            hindexed(
+                count,
+                array_of_blocklengths,
+                array_of_displacements,
+                oldtype,
+                newtype,
+            )
+        }
     })
 }
 
@@ -438,7 +447,15 @@ pub unsafe fn MPI_Type_create_struct(
 ) -> c_int {
     on_process("MPI_Type_create_struct", |_| {
         // SAFETY: the standard's requirements on the arrays and `newtype`.
-        unsafe { structure(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype) }
+        unsafe {
+            structure(
+                count,
+                array_of_blocklengths,
+                array_of_displacements,
+                array_of_types,
+                newtype,
+            )
+        }
     })
 }
 
@@ -514,12 +531,7 @@ fn distribution(distrib: c_int, darg: c_int) -> Result<ArrayDistribution, Error>
 }
 
 /// Checks that the grid has `size` processes, that `rank` is one of them, and that the array has elements.
-fn check_grid(
-    size: c_int,
-    rank: c_int,
-    gsizes: &[c_int],
-    psizes: &[c_int],
-) -> Result<(), Error> {
+fn check_grid(size: c_int, rank: c_int, gsizes: &[c_int], psizes: &[c_int]) -> Result<(), Error> {
     let places = psizes
         .iter()
         .map(|extent| i64::from(*extent))

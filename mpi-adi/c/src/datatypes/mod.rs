@@ -31,20 +31,22 @@
 )]
 
 mod attributes;
-mod counts;
-mod typed_buffers;
-mod query;
 mod constructors;
+mod counts;
 mod objects;
 mod pack;
+mod query;
 mod removed;
 mod try_arc;
+mod typed_buffers;
 
 pub use attributes::*;
-pub use counts::*;
-pub(super) use typed_buffers::{TypedElements, TypedBuffer, UnpackedElement, give_up, release, sweep};
-pub use query::*;
 pub use constructors::*;
+pub use counts::*;
 pub(super) use objects::{HeldHandle, KnownDatatype, known, plain_bytes};
 pub use pack::*;
+pub use query::*;
 pub use removed::*;
+pub(super) use typed_buffers::{
+    TypedBuffer, TypedElements, UnpackedElement, give_up, release, sweep,
+};

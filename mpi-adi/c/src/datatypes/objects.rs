@@ -10,7 +10,7 @@ use super::try_arc::TryArc;
 use crate::handles::{HandleKind, HandleTable};
 use crate::hook::Hook;
 use midplane_objects::datatype::BasicType;
-use midplane_objects::datatype::derived::{PairLayout, DerivedType};
+use midplane_objects::datatype::derived::{DerivedType, PairLayout};
 use midplane_objects::error::{Error, LimitedResource};
 
 const PREDEFINED: c_int = 0x4c00_0000;
@@ -67,8 +67,9 @@ const KIND: HandleKind = HandleKind {
 
 /// Bytes of an object on a 64-bit machine, without the constructor arguments.
 pub const OBJECT_BYTES: usize = 280;
-const _: () =
-    assert!(usize::BITS != 64 || size_of::<DatatypeObject>() + 2 * size_of::<usize>() <= OBJECT_BYTES);
+const _: () = assert!(
+    usize::BITS != 64 || size_of::<DatatypeObject>() + 2 * size_of::<usize>() <= OBJECT_BYTES
+);
 
 /// Constructor and arguments of a datatype (section 4.1.13).
 pub struct TypeConstructor {
@@ -411,7 +412,10 @@ impl KnownDatatype {
     }
 
     /// Runs `f` with its type. Fails like `f`, and with [`Error::NoSpace`].
-    pub fn with_type<R>(&self, f: impl FnOnce(&DerivedType) -> Result<R, Error>) -> Result<R, Error> {
+    pub fn with_type<R>(
+        &self,
+        f: impl FnOnce(&DerivedType) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         match self {
             KnownDatatype::Basic(basic, _) => f(&DerivedType::basic(*basic)?),
             KnownDatatype::Marker { is_upper } => f(&DerivedType::marker(*is_upper)),

@@ -2,8 +2,8 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
-use super::typed_buffers::TypedElements;
 use super::objects::known;
+use super::typed_buffers::TypedElements;
 use crate::args;
 use crate::error_dispatch::{on_any, on_process};
 use crate::types::constants::MPI_UNDEFINED;

@@ -6,7 +6,7 @@ use core::ffi::{c_char, c_int, c_longlong, c_void};
 
 use spin::Mutex;
 
-use super::objects::{KnownDatatype, enter_again, known, free_handle, other_name};
+use super::objects::{KnownDatatype, enter_again, free_handle, known, other_name};
 use crate::args::{self, put_text};
 use crate::error_dispatch::on_process;
 use crate::types::constants::*;
@@ -326,7 +326,9 @@ pub unsafe fn MPI_Type_get_name(
                 core::str::from_utf8(&own).unwrap_or_default()
             }
             (_, Some((_, name))) => name,
-            (KnownDatatype::Basic(basic, _), None) => other_name(datatype).unwrap_or(name_of(*basic)),
+            (KnownDatatype::Basic(basic, _), None) => {
+                other_name(datatype).unwrap_or(name_of(*basic))
+            }
             (KnownDatatype::Marker { is_upper: true }, None) => "MPI_UB",
             (KnownDatatype::Marker { is_upper: false }, None) => "MPI_LB",
         };

@@ -2,9 +2,9 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::query::address;
 use super::constructors::{hindexed, hvector, structure};
 use super::objects::known;
+use super::query::address;
 use crate::args;
 use crate::error_dispatch::on_process;
 

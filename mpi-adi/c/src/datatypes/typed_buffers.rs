@@ -18,8 +18,8 @@ use super::try_arc::{TryArc, allocate, deallocate};
 use crate::addresses::is_in_place;
 use crate::binding::any_env;
 use crate::hook::Hook;
-use midplane_device::interface::{Device, Release};
-use midplane_device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, Typed};
+use midplane_device::interface::{Device, ReleaseTarget};
+use midplane_device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, TypedMemory};
 use midplane_device::request::RequestId;
 use midplane_objects::datatype::BasicType;
 use midplane_objects::datatype::derived::DerivedType;
@@ -40,7 +40,7 @@ type WideInt = i64;
 #[repr(C)]
 struct TypedLoan {
     // First, because the device uses this part.
-    typed: Typed,
+    typed: TypedMemory,
     holders: AtomicU32,
     /// ID of the request that the program has freed.
     request: AtomicU32,
@@ -375,7 +375,7 @@ unsafe fn loan_buffer(
     }
     let datatype = &object.datatype;
     let loan = allocate(|| TypedLoan {
-        typed: Typed::new(buffer.cast(), datatype.extent(), datatype.layout()),
+        typed: TypedMemory::new(buffer.cast(), datatype.extent(), datatype.layout()),
         holders: AtomicU32::new(1),
         request: AtomicU32::new(0),
         next: AtomicPtr::new(core::ptr::null_mut()),
@@ -443,7 +443,7 @@ fn sweep_list(env: &dyn Env) {
         // An unknown request no longer exists.
         let state = env.inspect(None, request);
         if state.is_none_or(|state| state.outcome.is_some()) {
-            env.release(request, Release::Request);
+            env.release(request, ReleaseTarget::Request);
             link.store(loan.next.load(Ordering::Relaxed), Ordering::Relaxed);
             GIVEN_UP_COUNT.fetch_sub(1, Ordering::Relaxed);
             give_back(waits);

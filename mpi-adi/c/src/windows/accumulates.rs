@@ -9,11 +9,11 @@ use core::ffi::{c_int, c_void};
 use super::objects::{CallWindow, on_win};
 use super::operations::{OriginArgs, TargetArgs};
 use crate::args::{self, MPI_NO_OP, MPI_REPLACE, operation};
-use crate::datatypes::{TypedElements, KnownDatatype, TypedBuffer, known};
+use crate::datatypes::{KnownDatatype, TypedBuffer, TypedElements, known};
 use crate::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
-use midplane_device::rma::wire::{Head, Kind};
+use midplane_device::rma::wire::{PacketKind, RequestHead};
 use midplane_objects::datatype::BasicType;
-use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::error::{Error, ErrorClass};
 use midplane_objects::one_sided::{RmaOperation, element_bytes, is_comparable, parts_of};
 use midplane_objects::windows::{TargetRegion, fits, made_of, same, wrong};
 
@@ -34,7 +34,10 @@ fn operation_of(op: c_int, fetches: bool) -> Result<RmaOperation, Error> {
 
 /// Returns the elements of this datatype for the operation, and their predefined datatype; `None` if they have no
 /// bytes.
-fn elements_of(operation: RmaOperation, datatype: c_int) -> Result<(TypedElements, Option<BasicType>), Error> {
+fn elements_of(
+    operation: RmaOperation,
+    datatype: c_int,
+) -> Result<(TypedElements, Option<BasicType>), Error> {
     let (elements, basic) = match known(datatype)? {
         KnownDatatype::Basic(basic, _) => {
             let elements = if element_bytes(basic) == basic.extent() {
@@ -94,7 +97,7 @@ unsafe fn accumulate(
     let Some(place) = window.find_target(target, &elements, count, is_request)? else {
         return Ok(SEND_COMPLETE);
     };
-    let head = window.combining(Kind::Accumulate, operation, basic);
+    let head = window.combining(PacketKind::Accumulate, operation, basic);
     let unit = element_bytes(basic);
     if !place.is_straight {
         let origin = OriginArgs {
@@ -146,7 +149,7 @@ unsafe fn get_accumulate(
         return Ok(RECEIVED_FROM_PROC_NULL);
     };
     let unit = element_bytes(basic);
-    let head = window.combining(Kind::Fetch, operation, basic);
+    let head = window.combining(PacketKind::Fetch, operation, basic);
     let region = TargetRegion {
         elements: &elements,
         bytes,
@@ -345,7 +348,7 @@ pub unsafe fn MPI_Compare_and_swap(
         };
         let len = basic.extent();
         if !place.is_straight {
-            let head = Head::new(Kind::Compare, window.context());
+            let head = RequestHead::new(PacketKind::Compare, window.context());
             let origin = OriginArgs {
                 from: new,
                 compare,

@@ -2,14 +2,14 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-use super::objects::{WindowObject, CallWindow, on_win, with_object};
+use super::objects::{CallWindow, WindowObject, on_win, with_object};
 use crate::args;
 use crate::codes;
+use crate::error_dispatch::{ErrorFunction, hold_handler, on_process, raise, release_handler};
 use crate::errors;
 use crate::groups::enter_members;
 use crate::infos::{self, check_hints};
-use crate::keyvals::{self, AttributeCarrier, CopyFunction, DeleteFunction, Keyval, CarrierKind};
-use crate::error_dispatch::{ErrorFunction, hold_handler, on_process, raise, release_handler};
+use crate::keyvals::{self, AttributeCarrier, CarrierKind, CopyFunction, DeleteFunction, Keyval};
 use crate::types::constants::*;
 use crate::windows::objects::error_target_of;
 use midplane_objects::attributes::Attributes;

@@ -7,19 +7,21 @@ use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
 use super::attributes::{WindowCarrier, take_hints};
-use super::objects::{PredefinedAttributes, WindowObject, TABLE, CallWindow, on_win, with_object};
+use super::objects::{CallWindow, PredefinedAttributes, TABLE, WindowObject, on_win, with_object};
 use crate::args;
 use crate::comm_objects::{enter, give_up, prepare, views};
+use crate::error_dispatch::{on_comm, release_handler};
 use crate::infos::{self, MPI_Free_mem, check_hints};
 use crate::keyvals;
-use crate::error_dispatch::{on_comm, release_handler};
 use crate::types::constants::*;
 use midplane_device::memory::Span;
 use midplane_objects::attributes::Attributes;
 use midplane_objects::comm::{Communicator, Membership};
-use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::error::{Error, ErrorClass};
 use midplane_objects::process::Env;
-use midplane_objects::windows::{self, WindowState, agree, enter_device, leave_device, make_room, wrong};
+use midplane_objects::windows::{
+    self, WindowState, agree, enter_device, leave_device, make_room, wrong,
+};
 
 /// A process's part of a window.
 #[derive(Clone, Copy)]
@@ -32,7 +34,12 @@ struct LocalPart {
 
 impl LocalPart {
     /// Checks the arguments. Fails with classes Size, Disp, Base.
-    fn check(base: usize, size: isize, disp_unit: c_int, flavor: c_int) -> Result<LocalPart, Error> {
+    fn check(
+        base: usize,
+        size: isize,
+        disp_unit: c_int,
+        flavor: c_int,
+    ) -> Result<LocalPart, Error> {
         let none = wrong(ErrorClass::Size, "size is negative");
         let size = usize::try_from(size).map_err(|_| none)?;
         if disp_unit <= 0 {

@@ -10,8 +10,8 @@ use crate::requests::SEND_COMPLETE;
 use crate::types::constants::*;
 use midplane_device::envelope::Rank;
 use midplane_device::interface::Device;
-use midplane_device::rma::epochs::{Serial, Told, Watch};
-use midplane_objects::error::{ErrorClass, Error};
+use midplane_device::rma::epochs::{TicketRef, WindowEvent, WindowSequence};
+use midplane_objects::error::{Error, ErrorClass};
 use midplane_objects::windows::{WindowCondition, wrong};
 
 /// Fails if `assert` contains a flag that the call does not allow.
@@ -25,7 +25,12 @@ fn check_assert(assert: c_int, allows: c_int) -> Result<(), Error> {
     }
 }
 
-fn fence(window: &CallWindow, assert: c_int, told: Told, defers: bool) -> Result<Serial, Error> {
+fn fence(
+    window: &CallWindow,
+    assert: c_int,
+    told: TicketRef,
+    defers: bool,
+) -> Result<WindowSequence, Error> {
     check_assert(
         assert,
         MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED,
@@ -37,21 +42,31 @@ fn start(
     window: &CallWindow,
     group: c_int,
     assert: c_int,
-    told: Told,
+    told: TicketRef,
     defers: bool,
-) -> Result<Serial, Error> {
+) -> Result<WindowSequence, Error> {
     check_assert(assert, MPI_MODE_NOCHECK)?;
     let group = members_within(window.membership, group)?;
     window.start(&group, assert & MPI_MODE_NOCHECK == 0, told, defers)
 }
 
-fn post(window: &CallWindow, group: c_int, assert: c_int, told: Told) -> Result<Serial, Error> {
+fn post(
+    window: &CallWindow,
+    group: c_int,
+    assert: c_int,
+    told: TicketRef,
+) -> Result<WindowSequence, Error> {
     check_assert(assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT)?;
     let group = members_within(window.membership, group)?;
     window.post(&group, assert & MPI_MODE_NOCHECK == 0, told)
 }
 
-fn lock_all(window: &CallWindow, assert: c_int, told: Told, defers: bool) -> Result<Serial, Error> {
+fn lock_all(
+    window: &CallWindow,
+    assert: c_int,
+    told: TicketRef,
+    defers: bool,
+) -> Result<WindowSequence, Error> {
     check_assert(assert, MPI_MODE_NOCHECK)?;
     window.lock_all(assert & MPI_MODE_NOCHECK == 0, told, defers)
 }
@@ -64,7 +79,7 @@ unsafe fn begin(
     function: &'static str,
     win: c_int,
     request: *mut c_int,
-    start: impl FnOnce(&CallWindow, Told) -> Result<Serial, Error>,
+    start: impl FnOnce(&CallWindow, TicketRef) -> Result<WindowSequence, Error>,
 ) -> c_int {
     on_win(function, win, |window| {
         // SAFETY: guaranteed by the caller.
@@ -83,7 +98,7 @@ unsafe fn begin_at(
     win: c_int,
     rank: c_int,
     request: *mut c_int,
-    start: impl FnOnce(&CallWindow, Rank, Told) -> Result<Serial, Error>,
+    start: impl FnOnce(&CallWindow, Rank, TicketRef) -> Result<WindowSequence, Error>,
 ) -> c_int {
     on_win(function, win, |window| {
         // SAFETY: guaranteed by the caller.
@@ -101,7 +116,7 @@ unsafe fn begin_at(
 pub unsafe fn MPI_Win_fence(assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_fence", win, |window| {
         let epoch = fence(&window, assert, None, false)?;
-        window.wait(None, WindowCondition::Over(Watch::Opened(epoch)));
+        window.wait(None, WindowCondition::Occurred(WindowEvent::Opened(epoch)));
         window.sweep()?;
         window.faults()
     })
@@ -116,7 +131,7 @@ pub unsafe fn MPI_Win_ifence(assert: c_int, win: c_int, request: *mut c_int) -> 
 pub unsafe fn MPI_Win_start(group: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_start", win, |window| {
         let epoch = start(&window, group, assert, None, false)?;
-        window.wait(None, WindowCondition::Over(Watch::Opened(epoch)));
+        window.wait(None, WindowCondition::Occurred(WindowEvent::Opened(epoch)));
         Ok(())
     })
 }
@@ -151,7 +166,7 @@ pub unsafe fn MPI_Win_icomplete(win: c_int, request: *mut c_int) -> c_int {
 pub unsafe fn MPI_Win_post(group: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_post", win, |window| {
         let epoch = post(&window, group, assert, None)?;
-        window.wait(None, WindowCondition::Over(Watch::Opened(epoch)));
+        window.wait(None, WindowCondition::Occurred(WindowEvent::Opened(epoch)));
         Ok(())
     })
 }
@@ -165,7 +180,7 @@ pub unsafe fn MPI_Win_ipost(group: c_int, assert: c_int, win: c_int, request: *m
 pub unsafe fn MPI_Win_wait(win: c_int) -> c_int {
     on_win("MPI_Win_wait", win, |window| {
         let epoch = window.end_exposure(None)?;
-        window.wait(None, WindowCondition::Over(Watch::Closed(epoch)));
+        window.wait(None, WindowCondition::Occurred(WindowEvent::Closed(epoch)));
         window.sweep()
     })
 }
@@ -211,7 +226,10 @@ pub unsafe fn MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: c_
             return Ok(());
         };
         let epoch = window.lock(target, exclusive, checks, None, false)?;
-        window.wait(Some(target), WindowCondition::Over(Watch::Opened(epoch)));
+        window.wait(
+            Some(target),
+            WindowCondition::Occurred(WindowEvent::Opened(epoch)),
+        );
         Ok(())
     })
 }
@@ -264,7 +282,7 @@ pub unsafe fn MPI_Win_iunlock(rank: c_int, win: c_int, request: *mut c_int) -> c
 pub unsafe fn MPI_Win_lock_all(assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_lock_all", win, |window| {
         let epoch = lock_all(&window, assert, None, false)?;
-        window.wait(None, WindowCondition::Over(Watch::Opened(epoch)));
+        window.wait(None, WindowCondition::Occurred(WindowEvent::Opened(epoch)));
         Ok(())
     })
 }

@@ -20,14 +20,14 @@
 
 mod accumulates;
 mod attributes;
-mod epochs;
 mod creation;
+mod epochs;
 mod objects;
 mod operations;
 mod requests;
 
 pub use accumulates::*;
 pub use attributes::*;
-pub use epochs::*;
 pub use creation::*;
+pub use epochs::*;
 pub use operations::*;

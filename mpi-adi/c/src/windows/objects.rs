@@ -11,8 +11,8 @@ use crate::args::{PeerRank, destination};
 use crate::binding::env;
 use crate::comm_objects::ErrorTarget;
 use crate::datatypes::TypedBuffer;
+use crate::error_dispatch::{end_under, error_target};
 use crate::handles::{HandleKind, HandleTable};
-use crate::error_dispatch::{error_target, end_under};
 use crate::types::constants::*;
 use midplane_device::envelope::Rank;
 use midplane_device::memory::Span;
@@ -72,7 +72,10 @@ pub(super) struct WindowHandle(pub c_int);
 impl StateOwner for WindowHandle {
     type BufferHold = TypedBuffer;
 
-    fn with<R>(&self, f: impl FnOnce(&mut WindowState<TypedBuffer>) -> Result<R, Error>) -> Result<R, Error> {
+    fn with<R>(
+        &self,
+        f: impl FnOnce(&mut WindowState<TypedBuffer>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         f(&mut TABLE.lock().get_mut(self.0).ok_or(no_window())?.state)
     }
 }

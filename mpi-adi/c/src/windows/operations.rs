@@ -4,9 +4,9 @@ use core::ffi::{c_int, c_void};
 
 use super::objects::{CallWindow, on_win};
 use crate::args::{self, PeerRank};
-use crate::datatypes::{TypedElements, TypedBuffer};
+use crate::datatypes::{TypedBuffer, TypedElements};
 use crate::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
-use midplane_device::rma::wire::{Head, Kind};
+use midplane_device::rma::wire::{PacketKind, RequestHead};
 use midplane_objects::error::Error;
 use midplane_objects::windows::{self, AccessPath, OriginSpans, TargetBase, TargetRegion, fits};
 
@@ -44,7 +44,8 @@ impl CallWindow {
         } else {
             AccessPath::AsOpened
         };
-        self.find(rank, target.disp, elements, count, entry).map(Some)
+        self.find(rank, target.disp, elements, count, entry)
+            .map(Some)
     }
 
     /// Records an operation, with a request if `is_request`. Returns the request's handle; for no bytes, that of a
@@ -52,7 +53,7 @@ impl CallWindow {
     pub(super) fn record(
         &self,
         place: &TargetBase,
-        head: Head,
+        head: RequestHead,
         origin: OriginArgs,
         region: TargetRegion<'_, TypedElements>,
         is_request: bool,
@@ -117,13 +118,16 @@ unsafe fn put(
 ) -> Result<c_int, Error> {
     // SAFETY: guaranteed by the caller.
     let from = unsafe { args::buffer(origin, origin_count, origin_datatype) }?;
-    let (elements, count) = (TypedElements::from_handle(target.datatype)?, args::count(target.count)?);
+    let (elements, count) = (
+        TypedElements::from_handle(target.datatype)?,
+        args::count(target.count)?,
+    );
     let bytes = from.span().len();
     fits(bytes, elements.length(count)?)?;
     let Some(place) = window.find_target(target, &elements, count, is_request)? else {
         return Ok(SEND_COMPLETE);
     };
-    let head = Head::new(Kind::Put, window.context());
+    let head = RequestHead::new(PacketKind::Put, window.context());
     if !place.is_straight {
         let origin = OriginArgs {
             from,
@@ -153,14 +157,17 @@ unsafe fn get(
 ) -> Result<c_int, Error> {
     // SAFETY: guaranteed by the caller.
     let into = unsafe { args::buffer(origin, origin_count, origin_datatype) }?;
-    let (elements, count) = (TypedElements::from_handle(target.datatype)?, args::count(target.count)?);
+    let (elements, count) = (
+        TypedElements::from_handle(target.datatype)?,
+        args::count(target.count)?,
+    );
     let bytes = elements.length(count)?;
     fits(bytes, into.span().len())?;
     let Some(place) = window.find_target(target, &elements, count, is_request)? else {
         return Ok(RECEIVED_FROM_PROC_NULL);
     };
     if !place.is_straight {
-        let head = Head::new(Kind::Get, window.context());
+        let head = RequestHead::new(PacketKind::Get, window.context());
         let origin = OriginArgs {
             from: TypedBuffer::EMPTY,
             compare: TypedBuffer::EMPTY,
@@ -195,7 +202,17 @@ pub unsafe fn MPI_Put(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        unsafe { put(&window, origin_addr, origin_count, origin_datatype, target, false) }.map(|_| ())
+        unsafe {
+            put(
+                &window,
+                origin_addr,
+                origin_count,
+                origin_datatype,
+                target,
+                false,
+            )
+        }
+        .map(|_| ())
     })
 }
 
@@ -217,7 +234,17 @@ pub unsafe fn MPI_Get(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        unsafe { get(&window, origin_addr, origin_count, origin_datatype, target, false) }.map(|_| ())
+        unsafe {
+            get(
+                &window,
+                origin_addr,
+                origin_count,
+                origin_datatype,
+                target,
+                false,
+            )
+        }
+        .map(|_| ())
     })
 }
 
@@ -242,7 +269,16 @@ pub unsafe fn MPI_Rput(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        *request = unsafe { put(&window, origin_addr, origin_count, origin_datatype, target, true) }?;
+        *request = unsafe {
+            put(
+                &window,
+                origin_addr,
+                origin_count,
+                origin_datatype,
+                target,
+                true,
+            )
+        }?;
         Ok(())
     })
 }
@@ -268,7 +304,16 @@ pub unsafe fn MPI_Rget(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        *request = unsafe { get(&window, origin_addr, origin_count, origin_datatype, target, true) }?;
+        *request = unsafe {
+            get(
+                &window,
+                origin_addr,
+                origin_count,
+                origin_datatype,
+                target,
+                true,
+            )
+        }?;
         Ok(())
     })
 }

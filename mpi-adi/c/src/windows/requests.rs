@@ -8,10 +8,13 @@ use spin::Mutex;
 
 use super::objects::{CallWindow, error_target_of};
 use crate::handles::{HandleKind, HandleTable};
-use crate::requests::{CompletedRequest, FamilyEntry, RequestFamily, ONE_SIDED, CompletionData, enter_family, with_status};
+use crate::requests::{
+    CompletedRequest, CompletionData, FamilyEntry, ONE_SIDED, RequestFamily, enter_family,
+    with_status,
+};
 use crate::types::MPI_Status;
-use midplane_device::rma::epochs::{Ticket, Told};
-use midplane_objects::error::{ErrorClass, Error, LimitedResource};
+use midplane_device::rma::epochs::{CompletionTicket, TicketRef};
+use midplane_objects::error::{Error, ErrorClass, LimitedResource};
 use midplane_objects::windows::{BEYOND, make_room};
 
 const KIND: HandleKind = HandleKind {
@@ -24,7 +27,7 @@ const KIND: HandleKind = HandleKind {
 
 struct RmaRequest {
     win: c_int,
-    ticket: &'static Ticket,
+    ticket: &'static CompletionTicket,
 }
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
@@ -41,9 +44,12 @@ static FAMILY: FamilyEntry = FamilyEntry::new(ONE_SIDED, &OfWindows);
 impl CallWindow {
     /// Starts the operation of a request with its ticket. Returns the request's handle. Fails with [`Error::NoSpace`],
     /// [`Error::Limit`], and like `start`.
-    pub fn request(&self, start: impl FnOnce(Told) -> Result<(), Error>) -> Result<c_int, Error> {
+    pub fn request(
+        &self,
+        start: impl FnOnce(TicketRef) -> Result<(), Error>,
+    ) -> Result<c_int, Error> {
         enter_family(&FAMILY);
-        let ticket: &'static Ticket = Box::leak(make_room(Ticket::default())?);
+        let ticket: &'static CompletionTicket = Box::leak(make_room(CompletionTicket::default())?);
         let win = self.owner.0;
         let added = TABLE.lock().add(RmaRequest { win, ticket });
         let started = added.and_then(|handle| start(Some(ticket)).map(|()| handle));
@@ -58,7 +64,7 @@ impl CallWindow {
 }
 
 /// Frees a ticket that the device no longer uses.
-fn give_back(ticket: &'static Ticket) {
+fn give_back(ticket: &'static CompletionTicket) {
     // SAFETY: leaked at the creation of the request. The device released it when it set it, or never had it, and the
     // request is no longer in the table.
     drop(unsafe { Box::from_raw(core::ptr::from_ref(ticket).cast_mut()) });

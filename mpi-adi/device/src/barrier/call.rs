@@ -2,15 +2,15 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::barrier::{AllreduceStep, Differ, VALUE_BYTES};
+use crate::barrier::{AllreduceStep, BarrierMismatch, VALUE_BYTES};
 use crate::kernel::Kernel;
-use crate::memory::area::Area;
+use crate::memory::buffer_slice::BufferSlice;
 
 /// Element-wise combination: `right[i] = left[i] op right[i]`.
-pub type Combine<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
+pub type CombineValues<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
 
 /// Checks whether the network supports the barrier. The first progress step of a job determines it.
-pub(crate) fn offers_barrier(adi: &mut Adi, kernel: &mut dyn Kernel) -> bool {
+pub(crate) fn supports_barrier(adi: &mut Adi, kernel: &mut dyn Kernel) -> bool {
     if !adi.has_barrier() {
         kernel.poll(adi);
     }
@@ -19,43 +19,43 @@ pub(crate) fn offers_barrier(adi: &mut Adi, kernel: &mut dyn Kernel) -> bool {
 
 /// Active allreduce.
 #[derive(Debug)]
-pub struct Allreduce {
-    data: Area,
-    result: Area,
+pub struct BarrierAllreduce {
+    data: BufferSlice,
+    result: BufferSlice,
     /// The operation is predefined, not a function of the program.
     is_predefined: bool,
     has_entered: bool,
-    values: Values,
+    values: ValueCombiner,
 }
 
 /// Result of a call's progress step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
+pub enum AllreduceProgress {
     /// The network does not support it, on any process. Nothing has been done.
-    NotOffered,
-    /// A value is ready to be [combined](Allreduce::combine) with those before it.
+    Unsupported,
+    /// A value is ready to be [combined](BarrierAllreduce::combine) with those before it.
     Combine,
     /// The result has been stored.
-    Over,
+    Done,
     /// The processes' calls do not match.
-    Differ(Differ),
+    Mismatch(BarrierMismatch),
 }
 
-impl Allreduce {
+impl BarrierAllreduce {
     /// Creates an allreduce of the value in `data`, into `result` of the same length. A predefined operation combines
     /// within the device.
-    pub fn new(data: Area, result: Area, is_predefined: bool) -> Self {
-        Allreduce {
+    pub fn new(data: BufferSlice, result: BufferSlice, is_predefined: bool) -> Self {
+        BarrierAllreduce {
             data,
             result,
             is_predefined,
             has_entered: false,
-            values: Values::new(data.len()),
+            values: ValueCombiner::new(data.len()),
         }
     }
 
-    /// Combines the two values of [`Turn::Combine`].
-    pub fn combine(&mut self, combine: &mut Combine<'_>) {
+    /// Combines the two values of [`AllreduceProgress::Combine`].
+    pub fn combine(&mut self, combine: &mut CombineValues<'_>) {
         self.values.combine(combine);
     }
 
@@ -72,22 +72,22 @@ impl Allreduce {
         &mut self,
         adi: &mut Adi,
         kernel: &mut dyn Kernel,
-        combine: &mut Combine<'_>,
-    ) -> Option<Turn> {
+        combine: &mut CombineValues<'_>,
+    ) -> Option<AllreduceProgress> {
         if !self.has_entered {
             let own = self.values.combined();
             self.data.read(kernel.memory(), own);
-            if !(offers_barrier(adi, kernel) && adi.enter_allreduce(own)) {
-                return Some(Turn::NotOffered);
+            if !(supports_barrier(adi, kernel) && adi.enter_allreduce(own)) {
+                return Some(AllreduceProgress::Unsupported);
             }
             self.has_entered = true;
         }
         loop {
             match adi.allreduce_step() {
                 AllreduceStep::Wait => return None,
-                AllreduceStep::Differ => {
-                    let differ = adi.barrier_differs().unwrap_or(Differ::Values);
-                    return Some(Turn::Differ(differ));
+                AllreduceStep::Mismatch => {
+                    let differ = adi.barrier_mismatch().unwrap_or(BarrierMismatch::Values);
+                    return Some(AllreduceProgress::Mismatch(differ));
                 }
                 AllreduceStep::Combine(_) if self.is_predefined => {
                     adi.combine_values(&mut *combine);
@@ -95,12 +95,12 @@ impl Allreduce {
                 // A function of the program runs outside the device.
                 AllreduceStep::Combine(count) => {
                     if self.values.fetch(adi, count) {
-                        return Some(Turn::Combine);
+                        return Some(AllreduceProgress::Combine);
                     }
                 }
-                AllreduceStep::Over => {
-                    self.result.write(kernel.memory(), adi.value(0));
-                    return Some(Turn::Over);
+                AllreduceStep::Done => {
+                    self.result.write(kernel.memory(), adi.combined_value(0));
+                    return Some(AllreduceProgress::Done);
                 }
             }
         }
@@ -110,25 +110,25 @@ impl Allreduce {
 /// A value, aligned for any type that a function of the program may use.
 #[derive(Debug)]
 #[repr(align(16))]
-struct Aligned([u8; VALUE_BYTES]);
+struct AlignedValue([u8; VALUE_BYTES]);
 
 /// Sequential combination of the values of a pair or a circle.
 #[derive(Debug)]
-struct Values {
+struct ValueCombiner {
     bytes: usize,
     /// The combination so far, and the next value.
-    both: [Aligned; 2],
+    both: [AlignedValue; 2],
     /// Index of the combination so far.
     combined: usize,
     /// Number of values fetched.
     fetched: usize,
 }
 
-impl Values {
-    fn new(bytes: usize) -> Values {
-        Values {
+impl ValueCombiner {
+    fn new(bytes: usize) -> ValueCombiner {
+        ValueCombiner {
             bytes,
-            both: [const { Aligned([0; VALUE_BYTES]) }; 2],
+            both: [const { AlignedValue([0; VALUE_BYTES]) }; 2],
             combined: 0,
             fetched: 0,
         }
@@ -142,7 +142,7 @@ impl Values {
     /// the device has received the result.
     fn fetch(&mut self, adi: &mut Adi, count: usize) -> bool {
         if self.fetched == 0 {
-            self.combined().copy_from_slice(adi.value(0));
+            self.combined().copy_from_slice(adi.combined_value(0));
             self.fetched = 1;
         }
         if self.fetched == count {
@@ -151,12 +151,12 @@ impl Values {
             return false;
         }
         let next = &mut self.both[1 - self.combined].0[..self.bytes];
-        next.copy_from_slice(adi.value(self.fetched));
+        next.copy_from_slice(adi.combined_value(self.fetched));
         self.fetched += 1;
         true
     }
 
-    fn combine(&mut self, combine: &mut Combine<'_>) {
+    fn combine(&mut self, combine: &mut CombineValues<'_>) {
         let [first, second] = &mut self.both;
         let (left, right) = match self.combined {
             0 => (first, second),

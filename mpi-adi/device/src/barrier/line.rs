@@ -14,7 +14,7 @@ use net_torus::{Coord, Direction, Shape};
 
 /// Receivers of an announcement.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Circle {
+pub(crate) enum AnnounceScope {
     /// The other nodes of its group.
     Group,
     /// The nodes of the other groups.
@@ -66,25 +66,25 @@ impl LinePosition {
     }
 
     /// Returns the number of packets that this node receives from its group, or from the other groups.
-    pub(super) fn expected(&self, circle: Circle) -> u16 {
+    pub(super) fn expected(&self, circle: AnnounceScope) -> u16 {
         let (first, last) = self.group();
         match circle {
-            Circle::Group => last - first,
-            Circle::Line => other_groups(self.extent, self.group_nodes()),
+            AnnounceScope::Group => last - first,
+            AnnounceScope::Line => other_groups(self.extent, self.group_nodes()),
         }
     }
 
     /// Returns the hops of this node's packets up and down the line; 0 for no packet.
-    pub(super) fn hops(&self, circle: Circle) -> [(Direction, u16); 2] {
+    pub(super) fn hops(&self, circle: AnnounceScope) -> [(Direction, u16); 2] {
         let (first, last) = self.group();
         let others = self.extent - (last - first + 1);
         let (up, down) = match (circle, self.is_ring) {
-            (Circle::Group, _) => (last - self.at, self.at - first),
-            (Circle::Line, true) => (others.div_ceil(2), others / 2),
-            (Circle::Line, false) => (self.extent - 1 - last, first),
+            (AnnounceScope::Group, _) => (last - self.at, self.at - first),
+            (AnnounceScope::Line, true) => (others.div_ceil(2), others / 2),
+            (AnnounceScope::Line, false) => (self.extent - 1 - last, first),
         };
         let tells = |is_end: bool, hops| {
-            if circle == Circle::Group || is_end {
+            if circle == AnnounceScope::Group || is_end {
                 hops
             } else {
                 0
@@ -99,39 +99,39 @@ impl LinePosition {
 
     /// Returns the maximum of [`LinePosition::expected`] over the nodes of this dimension: from the group, and from the
     /// others.
-    pub(super) fn most(shape: &Shape, dimension: usize) -> [u16; 2] {
+    pub(super) fn max_expected(shape: &Shape, dimension: usize) -> [u16; 2] {
         let extent = shape.extents()[dimension];
         let nodes = group_nodes(extent);
         [nodes - 1, other_groups(extent, nodes)]
     }
 
     /// Returns the index of node `at`, which is in this circle or is this one, in the order of coordinates.
-    fn number(&self, circle: Circle, at: u16) -> usize {
+    fn node_index(&self, circle: AnnounceScope, at: u16) -> usize {
         let (first, _) = self.group();
         usize::from(match circle {
-            Circle::Group => at - first,
-            Circle::Line => at / self.group_nodes(),
+            AnnounceScope::Group => at - first,
+            AnnounceScope::Line => at / self.group_nodes(),
         })
     }
 
     /// Returns the number of packets of this circle from coordinates below this node's.
-    pub(super) fn lower(&self, circle: Circle) -> usize {
-        self.number(circle, self.at)
+    pub(super) fn packets_below(&self, circle: AnnounceScope) -> usize {
+        self.node_index(circle, self.at)
     }
 
     /// Returns the index of the packet from node `from` among the received packets of this circle, in the order of
     /// coordinates.
-    pub(super) fn index(&self, circle: Circle, from: u8) -> usize {
+    pub(super) fn packet_index(&self, circle: AnnounceScope, from: u8) -> usize {
         let from = u16::from(from);
-        self.number(circle, from) - usize::from(from > self.at)
+        self.node_index(circle, from) - usize::from(from > self.at)
     }
 
     /// Checks whether this node receives a packet of this circle from node `from` of the same line.
-    pub(super) fn hears(&self, circle: Circle, from: u8) -> bool {
+    pub(super) fn receives_from(&self, circle: AnnounceScope, from: u8) -> bool {
         let (first, last) = self.group();
         let from = u16::from(from);
         let is_of_group = (first..=last).contains(&from);
-        from != self.at && is_of_group == (circle == Circle::Group)
+        from != self.at && is_of_group == (circle == AnnounceScope::Group)
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
         for extent in 1..140 {
             for is_ring in [true, false] {
                 let shape = Shape::new([1, extent, 1], [is_ring; 3]).expect("a line");
-                for circle in [Circle::Group, Circle::Line] {
+                for circle in [AnnounceScope::Group, AnnounceScope::Line] {
                     let mut heard = vec![0; usize::from(extent)];
                     let mut indices = vec![Vec::new(); usize::from(extent)];
                     for (here, place) in places(&shape) {
@@ -162,17 +162,18 @@ mod tests {
                                 let rank = shape.rank(at).expect("a node") as usize;
                                 heard[rank] += 1;
                                 let there = LinePosition::new(&shape, at, 1);
-                                assert!(there.hears(circle, here.y));
-                                indices[rank].push(there.index(circle, here.y));
-                                let is_lower = there.index(circle, here.y) < there.lower(circle);
+                                assert!(there.receives_from(circle, here.y));
+                                indices[rank].push(there.packet_index(circle, here.y));
+                                let is_lower = there.packet_index(circle, here.y)
+                                    < there.packets_below(circle);
                                 assert_eq!(is_lower, here.y < at.y);
                             }
                         }
                     }
                     for ((_, place), heard) in places(&shape).zip(heard) {
                         assert_eq!(heard, place.expected(circle), "{place:?} {circle:?}");
-                        let most = LinePosition::most(&shape, 1);
-                        assert!(heard <= most[usize::from(circle == Circle::Line)]);
+                        let most = LinePosition::max_expected(&shape, 1);
+                        assert!(heard <= most[usize::from(circle == AnnounceScope::Line)]);
                     }
                     for mut indices in indices {
                         indices.sort_unstable();
@@ -188,7 +189,7 @@ mod tests {
         let expected = |extent| {
             let shape = Shape::new([1, extent, 1], [true; 3]).expect("a line");
             let (_, place) = places(&shape).next().expect("a node");
-            [Circle::Group, Circle::Line].map(|circle| place.expected(circle))
+            [AnnounceScope::Group, AnnounceScope::Line].map(|circle| place.expected(circle))
         };
         assert_eq!(expected(3), [0, 2]);
         assert_eq!(expected(8), [1, 3]);

@@ -25,8 +25,8 @@
 //! operation has to be commutative.
 //!
 //! Values of different lengths are a program error. The process that detects it stops combining and announces the
-//! mismatch instead of a value. Each process still completes the barrier and is notified ([`AllreduceStep::Differ`],
-//! [`Adi::barrier_differs`]).
+//! mismatch instead of a value. Each process still completes the barrier and is notified ([`AllreduceStep::Mismatch`],
+//! [`Adi::barrier_mismatch`]).
 //!
 //! # The last barrier
 //! Packets of the barrier in MPI_Finalize are marked. If other processes are in another barrier, a program error as
@@ -34,20 +34,20 @@
 #![forbid(unsafe_code)]
 
 pub mod call;
+pub(super) mod engine;
 mod line;
-pub(super) mod part;
 pub(super) mod state;
 pub(super) mod values;
 
 use msg_layer::header::Header;
-use msg_layer::{Arrival, Malformed, Port};
+use msg_layer::{MalformedPacket, Port, ReceivedPacket};
 use net_torus::{Coord, Direction};
 
 use crate::adi::Adi;
-use crate::barrier::line::{Circle, LinePosition};
-use crate::barrier::state::{BarrierStage, Heard};
-use crate::barrier::values::{Origin, Value};
-use crate::protocol::Rules;
+use crate::barrier::line::{AnnounceScope, LinePosition};
+use crate::barrier::state::{BarrierStage, OriginPackets};
+use crate::barrier::values::{PacketOrigin, ReceivedValue};
+use crate::protocol::ProtocolRules;
 use crate::wire::{ARRIVE, RELEASE, TELL};
 
 pub use crate::barrier::values::VALUE_BYTES;
@@ -66,7 +66,7 @@ const MARKS: u16 = DIFFER | IS_LAST;
 const IS_NOT_LAST: u16 = IS_LAST << 1;
 
 /// Returns the coordinates of the pair's first or second node in this dimension.
-fn of_pair(here: Coord, dimension: u8, is_second: bool) -> Coord {
+fn pair_coord(here: Coord, dimension: u8, is_second: bool) -> Coord {
     let at = u8::from(is_second);
     match dimension {
         0 => Coord { x: at, ..here },
@@ -76,19 +76,22 @@ fn of_pair(here: Coord, dimension: u8, is_second: bool) -> Coord {
 }
 
 /// Returns the direction from the second node of a pair to the first, or vice versa.
-fn pair_way(dimension: u8, is_second: bool) -> Direction {
+fn pair_direction(dimension: u8, is_second: bool) -> Direction {
     Direction::ALL[2 * usize::from(dimension) + usize::from(is_second)]
 }
 
-/// Converts the marks of a packet's argument to the format of [`Heard::marks`].
+/// Converts the marks of a packet's argument to the format of [`OriginPackets::marks`].
 #[inline]
-fn heard_as(argument: u16) -> u16 {
+fn received_marks(argument: u16) -> u16 {
     argument & MARKS | (!argument & IS_LAST) << 1
 }
 const _: () = assert!(IS_NOT_LAST == IS_LAST << 1 && MARKS & IS_NOT_LAST == 0);
 
 /// Combines each value with the next one, which is replaced by the result.
-fn in_order(values: &mut [Value], combine: &mut impl FnMut(&Value, &mut Value)) {
+fn combine_in_order(
+    values: &mut [ReceivedValue],
+    combine: &mut impl FnMut(&ReceivedValue, &mut ReceivedValue),
+) {
     for at in 1..values.len() {
         let (left, right) = values.split_at_mut(at);
         combine(&left[at - 1], &mut right[0]);
@@ -97,7 +100,7 @@ fn in_order(values: &mut [Value], combine: &mut impl FnMut(&Value, &mut Value)) 
 
 /// Mismatch between the calls in which the processes entered a barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Differ {
+pub enum BarrierMismatch {
     /// It was the last barrier for some processes only.
     Last,
     /// Their values have different lengths, or some have none.
@@ -109,16 +112,16 @@ pub enum Differ {
 pub enum AllreduceStep {
     /// None yet.
     Wait,
-    /// Combine this number of values: in place ([`Adi::combine_values`]), or one by one ([`Adi::value`]) outside the
+    /// Combine this number of values: in place ([`Adi::combine_values`]), or one by one ([`Adi::combined_value`]) outside the
     /// device, followed by [`Adi::set_value`] with the result.
     Combine(usize),
-    /// None: [`Adi::value`] 0 is the result, and the process is out of the barrier.
-    Over,
-    /// None: the calls do not match ([`Adi::barrier_differs`]), and the process is out of the barrier.
-    Differ,
+    /// None: [`Adi::combined_value`] 0 is the result, and the process is out of the barrier.
+    Done,
+    /// None: the calls do not match ([`Adi::barrier_mismatch`]), and the process is out of the barrier.
+    Mismatch,
 }
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Enters the barrier of all processes. Does not block; [`Adi::progress`] advances it.
     ///
     /// # Panics
@@ -136,14 +139,14 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Enters the barrier with a value of 1 to [`VALUE_BYTES`] bytes. [`Adi::allreduce_step`] returns the next action.
-    /// Returns false and does nothing for any other length, or if barriers carry no values ([`Memory::with_values`]).
+    /// Returns false and does nothing for any other length, or if barriers carry no values ([`DeviceMemory::with_values`]).
     ///
     /// # Panics
     /// If this process is already in a barrier.
     ///
-    /// [`Memory::with_values`]: crate::Memory::with_values
+    /// [`DeviceMemory::with_values`]: crate::DeviceMemory::with_values
     pub fn enter_allreduce(&mut self, value: &[u8]) -> bool {
-        let can = (1..=VALUE_BYTES).contains(&value.len()) && self.barrier.values.are_there();
+        let can = (1..=VALUE_BYTES).contains(&value.len()) && self.barrier.values.is_allocated();
         if can {
             self.enter_with(value, 0);
         }
@@ -156,8 +159,8 @@ impl<R: Rules> Adi<R> {
         self.barrier.state.is_odd = !self.barrier.state.is_odd;
         self.barrier.state.value.set(value);
         self.barrier.state.marks = marks;
-        self.barrier.state.unwanted = DIFFER | heard_as(!marks) & (IS_LAST | IS_NOT_LAST);
-        self.barrier.state.stage = self.pair_from(0);
+        self.barrier.state.unwanted = DIFFER | received_marks(!marks) & (IS_LAST | IS_NOT_LAST);
+        self.barrier.state.stage = self.pair_stage_from(0);
     }
 
     /// Checks whether all processes have entered the barrier, and exits it if so.
@@ -171,10 +174,10 @@ impl<R: Rules> Adi<R> {
 
     /// Returns the mismatch between the processes' calls in the last completed barrier, if any.
     #[inline]
-    pub fn barrier_differs(&self) -> Option<Differ> {
+    pub fn barrier_mismatch(&self) -> Option<BarrierMismatch> {
         match self.barrier.state.marks & MARKS {
-            MARKS => Some(Differ::Last),
-            DIFFER => Some(Differ::Values),
+            MARKS => Some(BarrierMismatch::Last),
+            DIFFER => Some(BarrierMismatch::Values),
             _ => None,
         }
     }
@@ -189,18 +192,18 @@ impl<R: Rules> Adi<R> {
     /// Returns the next action of the allreduce that this process has entered. Exits the barrier if it is complete.
     pub fn allreduce_step(&mut self) -> AllreduceStep {
         if let BarrierStage::Combining(origin) = self.barrier.state.stage {
-            return AllreduceStep::Combine(self.expected(origin) + 1);
+            return AllreduceStep::Combine(self.expected_packets(origin) + 1);
         }
-        match (self.leave_barrier(), self.barrier_differs()) {
+        match (self.leave_barrier(), self.barrier_mismatch()) {
             (false, _) => AllreduceStep::Wait,
-            (true, Some(_)) => AllreduceStep::Differ,
-            (true, None) => AllreduceStep::Over,
+            (true, Some(_)) => AllreduceStep::Mismatch,
+            (true, None) => AllreduceStep::Done,
         }
     }
 
     /// Returns the `index`th of the values to combine, in the order of their processes' coordinates. If none are to be
     /// combined, returns this process's value. Empty if the index is out of range.
-    pub fn value(&self, index: usize) -> &[u8] {
+    pub fn combined_value(&self, index: usize) -> &[u8] {
         let own = self.barrier.state.value.bytes();
         let BarrierStage::Combining(origin) = self.barrier.state.stage else {
             return own;
@@ -209,7 +212,7 @@ impl<R: Rules> Adi<R> {
         if index == lower {
             return own;
         }
-        let heard = self.heard_values(origin);
+        let heard = self.received_values(origin);
         let value = heard.get(index - usize::from(index > lower));
         value.map_or(&[], |value| value.bytes())
     }
@@ -220,27 +223,28 @@ impl<R: Rules> Adi<R> {
         let BarrierStage::Combining(origin) = self.barrier.state.stage else {
             return;
         };
-        let (lower, count) = (self.lower(origin), self.expected(origin));
+        let (lower, count) = (self.lower(origin), self.expected_packets(origin));
         let own = &mut self.barrier.state.value;
         let heard = self
             .barrier
             .values
-            .of_mut((self.barrier.state.is_odd, origin), count);
+            .values_from_mut((self.barrier.state.is_odd, origin), count);
         let (below, above) = heard.split_at_mut(lower.min(heard.len()));
-        let mut combine =
-            |left: &Value, right: &mut Value| combine(left.bytes(), right.bytes_mut());
-        in_order(below, &mut combine);
+        let mut combine = |left: &ReceivedValue, right: &mut ReceivedValue| {
+            combine(left.bytes(), right.bytes_mut())
+        };
+        combine_in_order(below, &mut combine);
         if let Some(last) = below.last() {
             combine(last, own);
         }
         if let Some(first) = above.first_mut() {
             combine(own, first);
         }
-        in_order(above, &mut combine);
+        combine_in_order(above, &mut combine);
         if let Some(last) = above.last() {
             own.set(last.bytes());
         }
-        self.barrier.state.stage = self.after(origin);
+        self.barrier.state.stage = self.stage_after(origin);
     }
 
     /// Sets the result of the pending combination, which has the same length as the values, then continues the barrier.
@@ -253,7 +257,7 @@ impl<R: Rules> Adi<R> {
         };
         assert!(value.len() == self.barrier.state.value.bytes().len());
         self.barrier.state.value.set(value);
-        self.barrier.state.stage = self.after(origin);
+        self.barrier.state.stage = self.stage_after(origin);
     }
 
     /// Checks whether the network, as of the last [`Adi::progress`], supports the barrier, and this process is in none.
@@ -267,7 +271,7 @@ impl<R: Rules> Adi<R> {
     pub(crate) fn send_barrier<P: Port>(&mut self, port: &mut P) -> usize {
         self.barrier.has_lines = P::LINES;
         if self.barrier.state.has_steps() {
-            self.go_through(port)
+            self.run_barrier_steps(port)
         } else {
             0
         }
@@ -275,93 +279,102 @@ impl<R: Rules> Adi<R> {
 
     /// Checks whether the barrier can advance without further packets, if the network has space.
     #[inline]
-    pub(crate) fn barrier_can_go_on(&self) -> bool {
-        self.barrier.state.has_steps() && !self.waits_for_others()
+    pub(crate) fn can_advance_barrier(&self) -> bool {
+        self.barrier.state.has_steps() && !self.waits_for_packets()
     }
 
-    fn place_on_line(&self, dimension: u8) -> LinePosition {
+    fn line_position(&self, dimension: u8) -> LinePosition {
         LinePosition::new(&self.identity.shape, self.identity.here, dimension.into())
     }
 
     /// Returns the next stage in this or a later dimension of two nodes.
-    fn pair_from(&self, dimension: u8) -> BarrierStage {
+    fn pair_stage_from(&self, dimension: u8) -> BarrierStage {
         match self.barrier.pairs.next(dimension) {
             Some(dimension) if self.barrier.pairs.is_second(dimension) => {
                 BarrierStage::Arriving(dimension)
             }
             Some(dimension) => BarrierStage::Gathering(dimension),
-            None => self.line_from(0),
+            None => self.line_stage_from(0),
         }
     }
 
     /// Returns the next stage in this or a later dimension of more than two nodes.
-    fn line_from(&self, dimension: u8) -> BarrierStage {
+    fn line_stage_from(&self, dimension: u8) -> BarrierStage {
         match (dimension..3)
             .find(|&dimension| self.identity.shape.extents()[usize::from(dimension)] > 2)
         {
-            Some(dimension) => BarrierStage::Telling(dimension, Circle::Group, 0),
+            Some(dimension) => BarrierStage::Announcing(dimension, AnnounceScope::Group, 0),
             None => BarrierStage::Releasing(3),
         }
     }
 
     /// Returns the stage after this origin has been received and its values have been combined.
-    fn after(&self, origin: Origin) -> BarrierStage {
+    fn stage_after(&self, origin: PacketOrigin) -> BarrierStage {
         match origin {
-            Origin::Pair(dimension) => self.pair_from(dimension + 1),
-            Origin::Line(dimension, Circle::Group) => {
-                BarrierStage::Telling(dimension, Circle::Line, 0)
+            PacketOrigin::Pair(dimension) => self.pair_stage_from(dimension + 1),
+            PacketOrigin::Line(dimension, AnnounceScope::Group) => {
+                BarrierStage::Announcing(dimension, AnnounceScope::Line, 0)
             }
-            Origin::Line(dimension, Circle::Line) => self.line_from(dimension + 1),
+            PacketOrigin::Line(dimension, AnnounceScope::Line) => {
+                self.line_stage_from(dimension + 1)
+            }
         }
     }
 
     /// Returns the number of packets expected from this origin.
-    fn expected(&self, origin: Origin) -> usize {
+    fn expected_packets(&self, origin: PacketOrigin) -> usize {
         match origin {
-            Origin::Pair(_) => 1,
-            Origin::Line(dimension, circle) => {
-                self.place_on_line(dimension).expected(circle).into()
+            PacketOrigin::Pair(_) => 1,
+            PacketOrigin::Line(dimension, circle) => {
+                self.line_position(dimension).expected(circle).into()
             }
         }
     }
 
     /// Returns the number of packets of this origin from coordinates below this node's.
-    fn lower(&self, origin: Origin) -> usize {
+    fn lower(&self, origin: PacketOrigin) -> usize {
         match origin {
-            Origin::Pair(_) => 0,
-            Origin::Line(dimension, circle) => self.place_on_line(dimension).lower(circle),
+            PacketOrigin::Pair(_) => 0,
+            PacketOrigin::Line(dimension, circle) => {
+                self.line_position(dimension).packets_below(circle)
+            }
         }
     }
 
     /// Returns this barrier's received values of this origin, once it is complete.
-    fn heard_values(&self, origin: Origin) -> &[Value] {
+    fn received_values(&self, origin: PacketOrigin) -> &[ReceivedValue] {
         let of = (self.barrier.state.is_odd, origin);
-        self.barrier.values.of(of, self.expected(origin))
+        self.barrier
+            .values
+            .values_from(of, self.expected_packets(origin))
     }
 
     /// Checks whether the barrier waits for packets.
     // Outlined, as most progress steps are outside barriers.
     #[inline(never)]
-    fn waits_for_others(&self) -> bool {
+    fn waits_for_packets(&self) -> bool {
         let (origin, expected) = match self.barrier.state.stage {
-            BarrierStage::Gathering(dimension) => (Origin::Pair(dimension), 1),
-            BarrierStage::Hearing(dimension, circle) => {
-                let origin = Origin::Line(dimension, circle);
-                (origin, self.expected(origin))
+            BarrierStage::Gathering(dimension) => (PacketOrigin::Pair(dimension), 1),
+            BarrierStage::Collecting(dimension, circle) => {
+                let origin = PacketOrigin::Line(dimension, circle);
+                (origin, self.expected_packets(origin))
             }
             _ => return false,
         };
-        let heard = self.barrier.state.heard(self.barrier.state.is_odd, origin);
+        let heard = self
+            .barrier
+            .state
+            .received(self.barrier.state.is_odd, origin);
         usize::from(heard.packets) < expected
     }
 
     /// Returns the next stage if `expected` packets of this origin have been received, otherwise `None`.
     #[inline]
-    fn hear(&mut self, origin: Origin, expected: usize) -> Option<BarrierStage> {
+    fn count_received(&mut self, origin: PacketOrigin, expected: usize) -> Option<BarrierStage> {
         let heard = self
             .barrier
             .state
-            .heard_mut(self.barrier.state.is_odd, origin);
+            .received_mut(self.barrier.state.is_odd, origin);
         if usize::from(heard.packets) < expected {
             return None;
         }
@@ -370,20 +383,24 @@ impl<R: Rules> Adi<R> {
         let is_told =
             heard.values > 0 || bytes > 0 || heard.marks & self.barrier.state.unwanted != 0;
         Some(if is_told {
-            self.hear_values(origin, heard)
+            self.count_received_values(origin, heard)
         } else {
-            self.after(origin)
+            self.stage_after(origin)
         })
     }
 
-    /// Implements [`Adi::hear`] for a barrier with values or a mismatch.
+    /// Implements [`Adi::count_received`] for a barrier with values or a mismatch.
     #[inline(never)]
-    fn hear_values(&mut self, origin: Origin, heard: Heard) -> BarrierStage {
+    fn count_received_values(
+        &mut self,
+        origin: PacketOrigin,
+        heard: OriginPackets,
+    ) -> BarrierStage {
         let bytes = self.barrier.state.value.bytes().len();
-        let fits = |value: &Value| value.bytes().len() == bytes;
+        let fits = |value: &ReceivedValue| value.bytes().len() == bytes;
         let all_fit = match bytes {
             0 => heard.values == 0,
-            _ => heard.values == heard.packets && self.heard_values(origin).iter().all(fits),
+            _ => heard.values == heard.packets && self.received_values(origin).iter().all(fits),
         };
         if heard.marks & self.barrier.state.unwanted != 0 {
             let is_mixed = heard.marks & DIFFER == 0;
@@ -396,14 +413,14 @@ impl<R: Rules> Adi<R> {
         if heard.values > 0 && self.barrier.state.marks & DIFFER == 0 {
             BarrierStage::Combining(origin)
         } else {
-            self.after(origin)
+            self.stage_after(origin)
         }
     }
 
     #[inline(never)]
-    fn go_through<P: Port>(&mut self, port: &mut P) -> usize {
+    fn run_barrier_steps<P: Port>(&mut self, port: &mut P) -> usize {
         let mut steps = 0;
-        while let Some(next) = self.make_step(port) {
+        while let Some(next) = self.run_barrier_step(port) {
             self.barrier.state.stage = next;
             steps += 1;
         }
@@ -412,41 +429,58 @@ impl<R: Rules> Adi<R> {
 
     /// Executes one step and returns the next stage. `None` if no step is possible now.
     #[inline(always)]
-    fn make_step<P: Port>(&mut self, port: &mut P) -> Option<BarrierStage> {
+    fn run_barrier_step<P: Port>(&mut self, port: &mut P) -> Option<BarrierStage> {
         Some(match self.barrier.state.stage {
             BarrierStage::Outside
             | BarrierStage::Waiting
             | BarrierStage::Combining(_)
             | BarrierStage::Done => return None,
             BarrierStage::Arriving(dimension) => {
-                self.tell(
+                self.announce(
                     port,
-                    (pair_way(dimension, true), 1),
+                    pair_direction(dimension, true),
+                    1,
                     ARRIVE,
                     dimension.into(),
                 )?;
                 BarrierStage::Waiting
             }
-            BarrierStage::Gathering(dimension) => self.hear(Origin::Pair(dimension), 1)?,
-            BarrierStage::Telling(dimension, circle, 2) => BarrierStage::Hearing(dimension, circle),
-            BarrierStage::Telling(dimension, circle, packet) => {
-                let way = self.place_on_line(dimension).hops(circle)[usize::from(packet)];
-                let is_odd = if self.barrier.state.is_odd { IS_ODD } else { 0 };
-                let is_line = if circle == Circle::Line { IS_LINE } else { 0 };
-                self.tell(port, way, TELL, u16::from(dimension) | is_odd | is_line)?;
-                BarrierStage::Telling(dimension, circle, packet + 1)
+            BarrierStage::Gathering(dimension) => {
+                self.count_received(PacketOrigin::Pair(dimension), 1)?
             }
-            BarrierStage::Hearing(dimension, circle) => {
-                let origin = Origin::Line(dimension, circle);
-                self.hear(origin, self.expected(origin))?
+            BarrierStage::Announcing(dimension, circle, 2) => {
+                BarrierStage::Collecting(dimension, circle)
+            }
+            BarrierStage::Announcing(dimension, circle, packet) => {
+                let (direction, hops) =
+                    self.line_position(dimension).hops(circle)[usize::from(packet)];
+                let is_odd = if self.barrier.state.is_odd { IS_ODD } else { 0 };
+                let is_line = if circle == AnnounceScope::Line {
+                    IS_LINE
+                } else {
+                    0
+                };
+                self.announce(
+                    port,
+                    direction,
+                    hops,
+                    TELL,
+                    u16::from(dimension) | is_odd | is_line,
+                )?;
+                BarrierStage::Announcing(dimension, circle, packet + 1)
+            }
+            BarrierStage::Collecting(dimension, circle) => {
+                let origin = PacketOrigin::Line(dimension, circle);
+                self.count_received(origin, self.expected_packets(origin))?
             }
             BarrierStage::Releasing(0) => BarrierStage::Done,
             BarrierStage::Releasing(left) => {
                 let dimension = left - 1;
-                if self.barrier.pairs.are_in(dimension) {
-                    self.tell(
+                if self.barrier.pairs.contains(dimension) {
+                    self.announce(
                         port,
-                        (pair_way(dimension, false), 1),
+                        pair_direction(dimension, false),
+                        1,
                         RELEASE,
                         dimension.into(),
                     )?;
@@ -457,10 +491,11 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Injects a packet to `hops` nodes in this direction, with the value if there is one. `None` if the FIFO is full.
-    fn tell<P: Port>(
+    fn announce<P: Port>(
         &self,
         port: &mut P,
-        (direction, hops): (Direction, u16),
+        direction: Direction,
+        hops: u16,
         handler: u8,
         argument: u16,
     ) -> Option<()> {
@@ -485,63 +520,79 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Handles ARRIVE: the second node of a pair has arrived.
-    pub(crate) fn take_arrival(&mut self, arrival: &Arrival<'_>) -> Result<(), Malformed> {
+    pub(crate) fn handle_arrive(
+        &mut self,
+        arrival: &ReceivedPacket<'_>,
+    ) -> Result<(), MalformedPacket> {
         let dimension = u8::try_from(arrival.argument & !MARKS).unwrap_or(u8::MAX);
-        let ours = dimension < self.barrier.pairs.firsts()
-            && self.barrier.pairs.are_in(dimension)
-            && arrival.source == of_pair(self.identity.here, dimension, true);
+        let ours = dimension < self.barrier.pairs.leading_firsts()
+            && self.barrier.pairs.contains(dimension)
+            && arrival.source == pair_coord(self.identity.here, dimension, true);
         if !ours {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         }
-        self.take_heard((false, Origin::Pair(dimension), 0), arrival)
+        self.handle_announcement(false, PacketOrigin::Pair(dimension), 0, arrival)
     }
 
     /// Handles TELL: a node of a line has arrived, with all that it represents.
-    pub(crate) fn take_told(&mut self, arrival: &Arrival<'_>) -> Result<(), Malformed> {
+    pub(crate) fn handle_tell(
+        &mut self,
+        arrival: &ReceivedPacket<'_>,
+    ) -> Result<(), MalformedPacket> {
         let dimension = (arrival.argument & DIMENSION_BITS) as u8;
         let along = usize::from(dimension);
         let is_odd = arrival.argument & IS_ODD != 0;
         let circle = match arrival.argument & IS_LINE {
-            0 => Circle::Group,
-            _ => Circle::Line,
+            0 => AnnounceScope::Group,
+            _ => AnnounceScope::Line,
         };
         let (at, from) = (self.identity.here.axes(), arrival.source.axes());
         let is_on_line = (0..3).all(|other| other == along || at[other] == from[other]);
         let ours = arrival.argument & !(DIMENSION_BITS | IS_ODD | IS_LINE | MARKS) == 0
             && dimension < 3
             && is_on_line
-            && self.barrier.pairs.firsts() == 3
+            && self.barrier.pairs.leading_firsts() == 3
             && self.identity.shape.extents()[along] > 2
-            && self.place_on_line(dimension).hears(circle, from[along]);
+            && self
+                .line_position(dimension)
+                .receives_from(circle, from[along]);
         if !ours {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         }
         let index = match arrival.bytes {
             [] => 0,
-            _ => self.place_on_line(dimension).index(circle, from[along]),
+            _ => self
+                .line_position(dimension)
+                .packet_index(circle, from[along]),
         };
-        self.take_heard((is_odd, Origin::Line(dimension, circle), index), arrival)
+        self.handle_announcement(
+            is_odd,
+            PacketOrigin::Line(dimension, circle),
+            index,
+            arrival,
+        )
     }
 
     /// Counts a packet of this origin, and stores its value, if any, at `index`.
-    fn take_heard(
+    fn handle_announcement(
         &mut self,
-        (is_odd, origin, index): (bool, Origin, usize),
-        arrival: &Arrival<'_>,
-    ) -> Result<(), Malformed> {
+        is_odd: bool,
+        origin: PacketOrigin,
+        index: usize,
+        arrival: &ReceivedPacket<'_>,
+    ) -> Result<(), MalformedPacket> {
         let bytes = arrival.bytes;
-        let is_more =
-            usize::from(self.barrier.state.heard(is_odd, origin).packets) >= self.expected(origin);
+        let is_more = usize::from(self.barrier.state.received(is_odd, origin).packets)
+            >= self.expected_packets(origin);
         if is_more || bytes.len() > VALUE_BYTES {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         }
         let has_value = !bytes.is_empty();
-        let place = (is_odd, origin, index);
-        let is_lost = has_value && !self.barrier.values.keep(place, bytes);
-        let heard = self.barrier.state.heard_mut(is_odd, origin);
+        let is_lost = has_value && !self.barrier.values.store(is_odd, origin, index, bytes);
+        let heard = self.barrier.state.received_mut(is_odd, origin);
         heard.packets += 1;
         heard.values += u16::from(has_value);
-        heard.marks |= heard_as(arrival.argument);
+        heard.marks |= received_marks(arrival.argument);
         if is_lost {
             heard.marks |= DIFFER;
         }
@@ -549,14 +600,17 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Handles RELEASE: all processes have arrived.
-    pub(crate) fn take_release(&mut self, arrival: &Arrival<'_>) -> Result<(), Malformed> {
-        let firsts = self.barrier.pairs.firsts();
+    pub(crate) fn handle_release(
+        &mut self,
+        arrival: &ReceivedPacket<'_>,
+    ) -> Result<(), MalformedPacket> {
+        let firsts = self.barrier.pairs.leading_firsts();
         let ours = arrival.argument & !MARKS == firsts.into()
             && matches!(self.barrier.state.stage, BarrierStage::Waiting)
-            && arrival.source == of_pair(self.identity.here, firsts, false)
+            && arrival.source == pair_coord(self.identity.here, firsts, false)
             && arrival.bytes.len() <= VALUE_BYTES;
         if !ours {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         }
         let fits = arrival.bytes.len() == self.barrier.state.value.bytes().len();
         if fits && arrival.argument & DIFFER == 0 {

@@ -3,9 +3,9 @@
 
 use core::cell::RefCell;
 
-use super::enter::{Enter, Work};
+use super::enter::{EnterDevice, Work};
 use crate::adi::{Adi, HookResult};
-use crate::kernel::{AbortReason, CallNote, Kernel};
+use crate::kernel::{AbortReason, CallInfo, Kernel};
 use crate::memory::UserMemory;
 
 /// Runs the hook's interrupt function ([`ProgressHook::run_in_interrupt`](crate::ProgressHook::run_in_interrupt)), for
@@ -31,7 +31,7 @@ impl<'a> BorrowedDevice<'a> {
     }
 }
 
-impl Enter for BorrowedDevice<'_> {
+impl EnterDevice for BorrowedDevice<'_> {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         let (adi, memory) = &mut *self.0.borrow_mut();
         work(adi, &mut WithoutNetwork(*memory));
@@ -56,7 +56,7 @@ impl Kernel for WithoutNetwork<'_> {
         0
     }
 
-    fn note(&mut self, _: Option<CallNote>) {}
+    fn record_call(&mut self, _: Option<CallInfo>) {}
 
     fn abort(&mut self, _: AbortReason<'_>, _: i32) -> ! {
         unreachable!("interrupts advance collectives, which end no job")

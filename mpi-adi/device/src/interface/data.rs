@@ -5,20 +5,20 @@ use core::panic::Location;
 
 use net_torus::coord::{Coord, Shape};
 
-pub use crate::adi::Events;
+pub use crate::adi::EventCount;
 use crate::envelope::{Context, Rank};
-pub use crate::fast_path::{Incoming, Outgoing, Received, Sent};
-use crate::kernel::Told;
+pub use crate::fast_path::{FastRecv, FastSend, IncomingMessage, OutgoingMessage};
+use crate::kernel::ErrorRecord;
 use crate::memory::Span;
-use crate::request::{Concluded, Outcome, Whole};
+use crate::request::{CompletedRequest, PlainCompletion, RequestOutcome};
 
 /// Specifies whether an operation waits until it has a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Blocking {
+pub enum BlockingMode {
     /// Performs at most one progress step.
-    No,
+    Nonblocking,
     /// Waits.
-    Yes,
+    Blocking,
 }
 
 /// Source of the memory for a message's request.
@@ -38,33 +38,33 @@ pub enum RequestMemory {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceivedMessage {
     /// Its sender, tag and context, and the bytes received.
-    pub whole: Whole,
+    pub whole: PlainCompletion,
     /// The message was longer than the buffer (MPI_ERR_TRUNCATE); the buffer contains only its beginning.
     pub is_truncated: bool,
 }
 
 impl ReceivedMessage {
     /// Returns the outcome that its request would have.
-    pub fn outcome(&self) -> Outcome {
-        Outcome::of(self.whole, self.is_truncated)
+    pub fn outcome(&self) -> RequestOutcome {
+        RequestOutcome::from_plain(self.whole, self.is_truncated)
     }
 }
 
 /// Outcome of a completed request, which is freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Completion {
+pub enum RequestCompletion {
     /// Completed with an untruncated message into or out of a plain buffer.
-    Whole(Whole),
+    Plain(PlainCompletion),
     /// Completed in another way: cancelled, truncated, or with a typed buffer.
-    Other(Concluded),
+    Other(CompletedRequest),
 }
 
-impl Completion {
+impl RequestCompletion {
     /// Returns the outcome.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> RequestOutcome {
         match self {
-            Completion::Whole(whole) => Outcome::of(*whole, false),
-            Completion::Other(concluded) => concluded.outcome,
+            RequestCompletion::Plain(whole) => RequestOutcome::from_plain(*whole, false),
+            RequestCompletion::Other(concluded) => concluded.outcome,
         }
     }
 }
@@ -77,7 +77,7 @@ pub enum TestResult {
     /// The request has not completed.
     Pending,
     /// The request has completed, and is freed.
-    Complete(Completion),
+    Complete(RequestCompletion),
 }
 
 /// States of several requests: bit `i` is for the request at index `i`.
@@ -102,14 +102,14 @@ pub struct RequestState {
     /// The program's buffer, if it has one.
     pub buffer: Span,
     /// Its outcome; `None` before completion.
-    pub outcome: Option<Outcome>,
-    /// It is a message of a [matched probe](super::Device::take) that has not been received.
+    pub outcome: Option<RequestOutcome>,
+    /// It is a message of a [matched probe](super::Device::match_probe) that has not been received.
     pub is_taken: bool,
 }
 
 /// The released object of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Release {
+pub enum ReleaseTarget {
     /// The request: freed now, or on completion.
     Request,
     /// The program's handle: the layer above keeps the ID, and releases the request after completion.
@@ -118,7 +118,7 @@ pub enum Release {
 
 /// Extent of [`Device::cancel`](super::Device::cancel).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cancel {
+pub enum CancelPhase {
     /// Starts the cancellation after a progress step. The request completes soon, cancelled or not. Does not block.
     Start,
     /// Cancels until the request has completed and is freed. Blocks only until data in flight has arrived.
@@ -129,7 +129,7 @@ pub enum Cancel {
 
 /// Reason why a program aborts the job.
 #[derive(Clone, Copy, Debug)]
-pub enum Abort<'a> {
+pub enum AbortCause<'a> {
     /// MPI_Abort was called.
     Called,
     /// An error under MPI_ERRORS_ARE_FATAL.
@@ -142,7 +142,7 @@ pub struct FatalError<'a> {
     /// The MPI function.
     pub function: &'a str,
     /// The error.
-    pub told: Told<&'a str>,
+    pub told: ErrorRecord<&'a str>,
     /// The report contains the heap fill level.
     pub is_about_memory: bool,
     /// The program's message for the error's code.
@@ -153,7 +153,7 @@ pub struct FatalError<'a> {
 
 /// Identity of a process in the job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct ProcessIdentity {
     /// Its rank.
     pub rank: Rank,
     /// Its node's coordinates.
@@ -164,7 +164,7 @@ pub struct Place {
 
 /// A measurable quantity of the device or its host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Measure {
+pub enum MeasuredQuantity {
     /// Nanoseconds since the start of this node; monotonic.
     Now,
     /// Resolution of `Now` in nanoseconds.
@@ -197,7 +197,7 @@ pub enum Measure {
 
 /// Action of [`Device::reserve`](super::Device::reserve).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reserve {
+pub enum ReserveAction {
     /// Reserves memory for one message, and keeps `keep` slots free for others.
     Message {
         /// The slots.

@@ -2,38 +2,39 @@
 #![forbid(unsafe_code)]
 
 use super::blocking::{
-    block_until, block_until_some, note_of_pattern, note_of_request, note_of_send, poll_and,
-    start_and_poll, test, with,
+    block_until, block_until_some, info_of_pattern, info_of_request, info_of_send, poll_and,
+    start_and_poll, test, with_device,
 };
 use super::data::{
-    Completion, Incoming, Outgoing, Received, ReceivedMessage, RequestMemory, Sent, TestResult,
+    FastRecv, FastSend, IncomingMessage, OutgoingMessage, ReceivedMessage, RequestCompletion,
+    RequestMemory, TestResult,
 };
-use super::enter::Enter;
+use super::enter::EnterDevice;
 use crate::adi::Adi;
-use crate::config::NoMemory;
-use crate::kernel::{CallNote, Kernel};
-use crate::names::RequestId;
-use crate::request::Whole;
+use crate::config::OutOfMemory;
+use crate::ids::RequestId;
+use crate::kernel::{CallInfo, Kernel};
+use crate::request::PlainCompletion;
 
 /// Slow path of [`Device::send`](super::Device::send).
 #[cold]
 #[inline(never)]
-pub(super) fn send_rest<E>(
+pub(super) fn send_slow<E>(
     env: &E,
     function: &'static str,
-    outgoing: &Outgoing,
-    sent: Sent,
-) -> Result<(), NoMemory>
+    outgoing: &OutgoingMessage,
+    sent: FastSend,
+) -> Result<(), OutOfMemory>
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
-    let Outgoing { to, span } = *outgoing;
-    let note = note_of_send(function, outgoing);
+    let OutgoingMessage { to, span } = *outgoing;
+    let note = info_of_send(function, outgoing);
     let mut started = match sent {
-        Sent::Complete => return Ok(()),
-        Sent::Copied => Some(None),
-        Sent::Started(id) => Some(Some(id)),
-        Sent::Not => None,
+        FastSend::Complete => return Ok(()),
+        FastSend::Copied => Some(None),
+        FastSend::Started(id) => Some(Some(id)),
+        FastSend::Unavailable => None,
     };
     block_until_some(env, &|_| note, |adi, kernel| {
         let id = match started {
@@ -41,7 +42,7 @@ where
             None if adi.awaits_copies(&to) => return None,
             None => match adi.send_within_call(kernel.memory(), to, span) {
                 Ok(id) => {
-                    if adi.has_to_send() {
+                    if adi.has_pending_tx() {
                         kernel.poll(adi);
                     }
                     *started.insert(id)
@@ -51,7 +52,7 @@ where
         };
         match id {
             Some(id) => adi.test(id).map(|_| Ok(())),
-            None => (kernel.goes_on_alone() || adi.have_copies_left()).then_some(Ok(())),
+            None => (kernel.has_async_progress() || adi.are_copies_sent()).then_some(Ok(())),
         }
     })
 }
@@ -59,29 +60,29 @@ where
 /// Slow path of [`Device::receive`](super::Device::receive).
 #[cold]
 #[inline(never)]
-pub(super) fn receive_rest<E>(
+pub(super) fn receive_slow<E>(
     env: &E,
     function: &'static str,
-    incoming: &Incoming,
-    received: Received,
-) -> Result<ReceivedMessage, NoMemory>
+    incoming: &IncomingMessage,
+    received: FastRecv,
+) -> Result<ReceivedMessage, OutOfMemory>
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
-    let Incoming { pattern, span } = *incoming;
+    let IncomingMessage { pattern, span } = *incoming;
     let of = |whole, is_truncated| ReceivedMessage {
         whole,
         is_truncated,
     };
     let mut started = match received {
-        Received::Complete(whole) => return Ok(of(whole, false)),
-        Received::Truncated(whole) => return Ok(of(whole, true)),
-        Received::Started(id) => Some(id),
-        Received::Not => None,
+        FastRecv::Complete(whole) => return Ok(of(whole, false)),
+        FastRecv::Truncated(whole) => return Ok(of(whole, true)),
+        FastRecv::Started(id) => Some(id),
+        FastRecv::Unavailable => None,
     };
     block_until_some(
         env,
-        &|_| note_of_pattern(function, &pattern),
+        &|_| info_of_pattern(function, &pattern),
         |adi, kernel| {
             let id = match started {
                 Some(id) => id,
@@ -91,7 +92,7 @@ where
                 },
             };
             let outcome = adi.test(id)?;
-            let whole = Whole {
+            let whole = PlainCompletion {
                 peer: outcome.source,
                 tag: outcome.tag,
                 bytes: outcome.bytes as u32,
@@ -107,15 +108,15 @@ where
 
 #[cold]
 #[inline(never)]
-pub(super) fn start_send_rest<E>(
+pub(super) fn start_send_slow<E>(
     env: &E,
     function: &'static str,
-    outgoing: &Outgoing,
-) -> Result<RequestId, NoMemory>
+    outgoing: &OutgoingMessage,
+) -> Result<RequestId, OutOfMemory>
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
-    let note = || note_of_send(function, outgoing);
+    let note = || info_of_send(function, outgoing);
     start_and_poll(env, note, |adi, kernel| {
         adi.isend(kernel.memory(), outgoing.to, outgoing.span)
     })
@@ -126,36 +127,36 @@ where
 pub(super) fn start_send_with<E>(
     env: &E,
     function: &'static str,
-    outgoing: &Outgoing,
+    outgoing: &OutgoingMessage,
     memory: RequestMemory,
-) -> Result<Option<RequestId>, NoMemory>
+) -> Result<Option<RequestId>, OutOfMemory>
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
-    let Outgoing { to, span } = *outgoing;
+    let OutgoingMessage { to, span } = *outgoing;
     let start = |adi: &mut Adi, kernel: &mut dyn Kernel| match memory {
         RequestMemory::Shared => adi.isend(kernel.memory(), to, span).map(Some),
         RequestMemory::Blocking => adi.send_within_call(kernel.memory(), to, span),
         RequestMemory::Reserved => adi.send_reserved(kernel.memory(), to, span),
-        RequestMemory::ReservedInInterrupt => adi.send_meanwhile(kernel.memory(), to, span),
+        RequestMemory::ReservedInInterrupt => adi.send_outside_call(kernel.memory(), to, span),
     };
     match memory {
-        RequestMemory::ReservedInInterrupt => with(env, start),
-        _ => start_and_poll(env, || note_of_send(function, outgoing), start),
+        RequestMemory::ReservedInInterrupt => with_device(env, start),
+        _ => start_and_poll(env, || info_of_send(function, outgoing), start),
     }
 }
 
 #[cold]
 #[inline(never)]
-pub(super) fn start_receive_rest<E>(
+pub(super) fn start_receive_slow<E>(
     env: &E,
     function: &'static str,
-    incoming: &Incoming,
-) -> Result<RequestId, NoMemory>
+    incoming: &IncomingMessage,
+) -> Result<RequestId, OutOfMemory>
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
-    let note = || note_of_pattern(function, &incoming.pattern);
+    let note = || info_of_pattern(function, &incoming.pattern);
     start_and_poll(env, note, |adi, kernel| {
         adi.irecv(kernel.memory(), incoming.pattern, incoming.span)
     })
@@ -166,13 +167,13 @@ where
 pub(super) fn start_receive_with<E>(
     env: &E,
     function: &'static str,
-    incoming: &Incoming,
+    incoming: &IncomingMessage,
     memory: RequestMemory,
-) -> Result<RequestId, NoMemory>
+) -> Result<RequestId, OutOfMemory>
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
-    let Incoming { pattern, span } = *incoming;
+    let IncomingMessage { pattern, span } = *incoming;
     let start = |adi: &mut Adi, kernel: &mut dyn Kernel| match memory {
         RequestMemory::Shared => adi.irecv(kernel.memory(), pattern, span),
         RequestMemory::Blocking => adi.recv_within_call(kernel.memory(), pattern, span),
@@ -181,20 +182,24 @@ where
         }
     };
     match memory {
-        RequestMemory::ReservedInInterrupt => with(env, start),
-        _ => start_and_poll(env, || note_of_pattern(function, &pattern), start),
+        RequestMemory::ReservedInInterrupt => with_device(env, start),
+        _ => start_and_poll(env, || info_of_pattern(function, &pattern), start),
     }
 }
 
 /// Slow path of [`Device::wait`](super::Device::wait).
 #[inline(never)]
-pub(super) fn wait_rest<E>(env: &E, function: &'static str, id: RequestId) -> Option<Completion>
+pub(super) fn wait_slow<E>(
+    env: &E,
+    function: &'static str,
+    id: RequestId,
+) -> Option<RequestCompletion>
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
     block_until_some(
         env,
-        &|adi| note_of_request(adi, function, id),
+        &|adi| info_of_request(adi, function, id),
         |adi, _| match test(adi, id) {
             TestResult::Unknown => Some(None),
             TestResult::Pending => None,
@@ -206,27 +211,35 @@ where
 // One function for each way to cancel: an image whose program cancels nothing contains no code for cancelled sends.
 
 #[inline(never)]
-pub(super) fn start_cancel<E: Enter + ?Sized>(env: &E, function: &'static str, id: RequestId) {
+pub(super) fn start_cancel<E: EnterDevice + ?Sized>(
+    env: &E,
+    function: &'static str,
+    id: RequestId,
+) {
     poll_and(env, Some(function), |adi, _| {
         adi.cancel(id);
     });
 }
 
 #[inline(never)]
-pub(super) fn finish_cancel<E: Enter + ?Sized>(env: &E, function: &'static str, id: RequestId) {
-    block_until(env, &|_| CallNote::of(function), &mut |adi, _| {
+pub(super) fn finish_cancel<E: EnterDevice + ?Sized>(
+    env: &E,
+    function: &'static str,
+    id: RequestId,
+) {
+    block_until(env, &|_| CallInfo::without_peer(function), &mut |adi, _| {
         adi.cancel(id);
         adi.test(id).is_some()
     });
 }
 
 #[inline(never)]
-pub(super) fn finish_cancel_of_receive<E: Enter + ?Sized>(
+pub(super) fn finish_cancel_of_receive<E: EnterDevice + ?Sized>(
     env: &E,
     function: &'static str,
     id: RequestId,
 ) {
-    block_until(env, &|_| CallNote::of(function), &mut |adi, _| {
+    block_until(env, &|_| CallInfo::without_peer(function), &mut |adi, _| {
         adi.cancel_receive(id);
         adi.test(id).is_some()
     });

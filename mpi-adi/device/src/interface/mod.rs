@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   mpi/, c/, rust/  -- Device: operations, plain data in and out -->  interface/
-//!                                                                          |  Enter: one call, interrupts disabled
+//!                                                                          |  EnterDevice: one call, interrupts disabled
 //!                                                              a host: node, Linux process, simulated node
 //!                                                                          |
 //!                                                                         Adi
 //! ```
-//! The host implements [`Enter`], which gives one operation at a time exclusive access to the device. The layers above
+//! The host implements [`EnterDevice`], which gives one operation at a time exclusive access to the device. The layers above
 //! use [`Device`]: an operation receives plain data, enters the device once, and returns plain data. A layer above
 //! never holds a reference to the device, so none of its code can run while an operation uses the device.
 //!
@@ -18,11 +18,11 @@
 //!
 //! # The fast path
 //! [`Device::send`], [`Device::start_send`], [`Device::receive`], [`Device::start_receive`] and [`Device::wait`] first
-//! try the host's fast path of the same operation, if any ([`Enter::fast_send`]). It handles cases that require neither
+//! try the host's fast path of the same operation, if any ([`EnterDevice::fast_send`]). It handles cases that require neither
 //! a request nor a progress step. In the profile `micro` no host has a fast path.
 //!
 //! # Errors and memory
-//! [`NoMemory`] is the only error: the program's heap has no space for a request. Nothing has started then, and the
+//! [`OutOfMemory`] is the only error: the program's heap has no space for a request. Nothing has started then, and the
 //! call can be repeated. Otherwise, operations never allocate.
 #![forbid(unsafe_code)]
 
@@ -33,107 +33,107 @@ mod enter;
 mod general_path;
 
 pub use blocking::{ANY_SOURCE_NOTE, ANY_TAG_NOTE, finish};
-pub(crate) use blocking::{block_on, with, with_once};
+pub(crate) use blocking::{block_on, with_device, with_device_once};
 pub use borrowed::{BorrowedDevice, run_in_interrupt};
 pub use data::*;
-pub use enter::{Enter, HAS_FAST_PATH, Work};
+pub use enter::{EnterDevice, HAS_FAST_PATH, Work};
 
-use blocking::{FAST_PATH, block_until, note_of_pattern, poll, poll_and, start_and_poll, test};
+use blocking::{FAST_PATH, block_until, info_of_pattern, poll, poll_and, start_and_poll, test};
 use general_path::{
-    finish_cancel, finish_cancel_of_receive, receive_rest, send_rest, start_cancel,
-    start_receive_rest, start_receive_with, start_send_rest, start_send_with, wait_rest,
+    finish_cancel, finish_cancel_of_receive, receive_slow, send_slow, start_cancel,
+    start_receive_slow, start_receive_with, start_send_slow, start_send_with, wait_slow,
 };
 
 use crate::adi::{Adi, ProgressHook};
-use crate::barrier::Differ;
-use crate::barrier::call::{Allreduce, Combine, Turn, offers_barrier};
-use crate::config::NoMemory;
-use crate::envelope::{Context, Pattern};
-use crate::kernel::{AbortReason, CallNote, Heap, Kernel, MpiError};
+use crate::barrier::BarrierMismatch;
+use crate::barrier::call::{AllreduceProgress, BarrierAllreduce, CombineValues, supports_barrier};
+use crate::config::OutOfMemory;
+use crate::envelope::{Context, MatchPattern};
+use crate::ids::RequestId;
+use crate::kernel::{AbortReason, CallInfo, HeapUsage, Kernel, MpiError};
 use crate::matching::ENGINE_NAMES;
 use crate::memory::Span;
-use crate::memory::area::Area;
-use crate::names::RequestId;
-use crate::recv::Probed;
-use crate::request::Mode;
+use crate::memory::buffer_slice::BufferSlice;
+use crate::recv::ProbedMessage;
+use crate::request::SendMode;
 
 /// Maximum bytes of the program's memory that one operation copies: link interrupts are disabled meanwhile.
 pub const COPY_SLICE_BYTES: usize = 16 << 10;
 
-fn heap(kernel: &dyn Kernel) -> Heap {
-    kernel.heap().unwrap_or(Heap { bytes: 0, used: 0 })
+fn heap(kernel: &dyn Kernel) -> HeapUsage {
+    kernel.heap().unwrap_or(HeapUsage { bytes: 0, used: 0 })
 }
 
 /// The operations of a process's device. `function` specifies the MPI function for hang reports.
-pub trait Device: Enter {
+pub trait Device: EnterDevice {
     /// Sends a message, and blocks until its buffer can be reused (MPI-3.1 section 3.4). The destination exists, the
-    /// tag is not negative and the message is below 4 GiB. Fails with [`NoMemory`].
+    /// tag is not negative and the message is below 4 GiB. Fails with [`OutOfMemory`].
     #[inline(always)]
-    fn send(&self, function: &'static str, outgoing: &Outgoing) -> Result<(), NoMemory> {
+    fn send(&self, function: &'static str, outgoing: &OutgoingMessage) -> Result<(), OutOfMemory> {
         let sent = if has_fast_path(outgoing) {
             self.fast_send(outgoing)
         } else {
-            Sent::Not
+            FastSend::Unavailable
         };
         match sent {
-            Sent::Complete => Ok(()),
-            sent => send_rest(self, function, outgoing, sent),
+            FastSend::Complete => Ok(()),
+            sent => send_slow(self, function, outgoing, sent),
         }
     }
 
     /// Starts a send (section 3.7.2). Does not block. Returns `None` when the buffer can be reused and no request
-    /// exists. The message must satisfy the conditions of [`Device::send`]. Fails with [`NoMemory`].
+    /// exists. The message must satisfy the conditions of [`Device::send`]. Fails with [`OutOfMemory`].
     #[inline(always)]
     fn start_send(
         &self,
         function: &'static str,
-        outgoing: &Outgoing,
+        outgoing: &OutgoingMessage,
         memory: RequestMemory,
-    ) -> Result<Option<RequestId>, NoMemory> {
+    ) -> Result<Option<RequestId>, OutOfMemory> {
         if memory != RequestMemory::Shared {
             return start_send_with(self, function, outgoing, memory);
         }
         let sent = if has_fast_path(outgoing) {
             self.fast_send(outgoing)
         } else {
-            Sent::Not
+            FastSend::Unavailable
         };
         match sent {
-            Sent::Complete | Sent::Copied => Ok(None),
-            Sent::Started(id) => Ok(Some(id)),
-            Sent::Not => start_send_rest(self, function, outgoing).map(Some),
+            FastSend::Complete | FastSend::Copied => Ok(None),
+            FastSend::Started(id) => Ok(Some(id)),
+            FastSend::Unavailable => start_send_slow(self, function, outgoing).map(Some),
         }
     }
 
-    /// Receives a message, and blocks until it has arrived (section 3.2.4). Fails with [`NoMemory`].
+    /// Receives a message, and blocks until it has arrived (section 3.2.4). Fails with [`OutOfMemory`].
     #[inline(always)]
     fn receive(
         &self,
         function: &'static str,
-        incoming: &Incoming,
-    ) -> Result<ReceivedMessage, NoMemory> {
+        incoming: &IncomingMessage,
+    ) -> Result<ReceivedMessage, OutOfMemory> {
         let received = if FAST_PATH {
             self.fast_receive(function, incoming)
         } else {
-            Received::Not
+            FastRecv::Unavailable
         };
         match received {
-            Received::Complete(whole) => Ok(ReceivedMessage {
+            FastRecv::Complete(whole) => Ok(ReceivedMessage {
                 whole,
                 is_truncated: false,
             }),
-            received => receive_rest(self, function, incoming, received),
+            received => receive_slow(self, function, incoming, received),
         }
     }
 
-    /// Starts a receive (section 3.7.2). Does not block. Fails with [`NoMemory`].
+    /// Starts a receive (section 3.7.2). Does not block. Fails with [`OutOfMemory`].
     #[inline(always)]
     fn start_receive(
         &self,
         function: &'static str,
-        incoming: &Incoming,
+        incoming: &IncomingMessage,
         memory: RequestMemory,
-    ) -> Result<RequestId, NoMemory> {
+    ) -> Result<RequestId, OutOfMemory> {
         if memory != RequestMemory::Shared {
             return start_receive_with(self, function, incoming, memory);
         }
@@ -144,23 +144,23 @@ pub trait Device: Enter {
         };
         match started {
             Some(id) => Ok(id),
-            None => start_receive_rest(self, function, incoming),
+            None => start_receive_slow(self, function, incoming),
         }
     }
 
     /// Probes for a matching message (section 3.8.1), after a progress step if it does not block. Returns `None` when
-    /// there is none yet. Fails with [`NoMemory`].
+    /// there is none yet. Fails with [`OutOfMemory`].
     fn probe(
         &self,
         function: &'static str,
-        pattern: Pattern,
-        blocking: Blocking,
-    ) -> Result<Option<Probed>, NoMemory> {
-        if blocking == Blocking::No {
+        pattern: MatchPattern,
+        blocking: BlockingMode,
+    ) -> Result<Option<ProbedMessage>, OutOfMemory> {
+        if blocking == BlockingMode::Nonblocking {
             // Progress first: this probe finds a message that has already arrived, not only the next one.
             return poll_and(self, Some(function), |adi, _| adi.iprobe(pattern));
         }
-        let note = note_of_pattern(function, &pattern);
+        let note = info_of_pattern(function, &pattern);
         block_on(
             self,
             |_| note,
@@ -172,14 +172,14 @@ pub trait Device: Enter {
     }
 
     /// Performs a matched probe (section 3.8.2). Returns the message handle, which is required to receive it, and its
-    /// envelope. A nonblocking call may still wait for one reply of a sender. Fails with [`NoMemory`].
-    fn take(
+    /// envelope. A nonblocking call may still wait for one reply of a sender. Fails with [`OutOfMemory`].
+    fn match_probe(
         &self,
         function: &'static str,
-        pattern: Pattern,
-        blocking: Blocking,
-    ) -> Result<Option<(RequestId, Probed)>, NoMemory> {
-        if blocking == Blocking::No {
+        pattern: MatchPattern,
+        blocking: BlockingMode,
+    ) -> Result<Option<(RequestId, ProbedMessage)>, OutOfMemory> {
+        if blocking == BlockingMode::Nonblocking {
             let (found, is_fetching) = poll_and(self, Some(function), |adi, kernel| {
                 let found = adi.improbe(kernel.memory(), pattern);
                 (found, adi.is_fetching())
@@ -188,12 +188,12 @@ pub trait Device: Enter {
                 return found;
             }
         }
-        let note = note_of_pattern(function, &pattern);
+        let note = info_of_pattern(function, &pattern);
         block_on(
             self,
             |_| note,
             |adi, kernel| match adi.improbe(kernel.memory(), pattern) {
-                Ok(None) if blocking == Blocking::Yes || adi.is_fetching() => None,
+                Ok(None) if blocking == BlockingMode::Blocking || adi.is_fetching() => None,
                 found => Some(found),
             },
         )
@@ -203,21 +203,21 @@ pub trait Device: Enter {
     ///
     /// # Panics
     /// When the message does not exist.
-    fn start_receive_taken(&self, function: &'static str, id: RequestId, span: Span) {
+    fn start_receive_matched(&self, function: &'static str, id: RequestId, span: Span) {
         start_and_poll(
             self,
-            || CallNote::of(function),
+            || CallInfo::without_peer(function),
             |adi, kernel| adi.mrecv(kernel.memory(), id, span),
         );
     }
 
     /// Blocks until a request has completed, and frees it. Returns `None` when the request does not exist.
     #[inline(always)]
-    fn wait(&self, function: &'static str, id: RequestId) -> Option<Completion> {
+    fn wait(&self, function: &'static str, id: RequestId) -> Option<RequestCompletion> {
         if FAST_PATH && let Some(whole) = self.fast_wait(function, id) {
-            return Some(Completion::Whole(whole));
+            return Some(RequestCompletion::Plain(whole));
         }
-        wait_rest(self, function, id)
+        wait_slow(self, function, id)
     }
 
     /// Checks whether a request has completed, and frees it in that case. Within a call of `function`, performs a
@@ -232,7 +232,7 @@ pub trait Device: Enter {
     /// When there are more than 64.
     fn check_requests(&self, ids: &[RequestId]) -> CompletionSet {
         assert!(ids.len() <= CompletionSet::MAX);
-        with(self, |adi, _| {
+        with_device(self, |adi, _| {
             let mut all = CompletionSet::default();
             for (place, id) in ids.iter().enumerate() {
                 let is_done = adi.requests().is_done(*id);
@@ -248,9 +248,9 @@ pub trait Device: Enter {
     fn inspect(&self, function: Option<&'static str>, id: RequestId) -> Option<RequestState> {
         poll_and(self, function, |adi, _| {
             let (context, buffer) = adi.requests().context_and_buffer(id)?;
-            let taken = adi.held(id);
+            let taken = adi.held_message(id);
             let ended = match taken {
-                None => adi.peek_in_context(id),
+                None => adi.outcome_in_context(id),
                 Some(_) => None,
             };
             Some(RequestState {
@@ -264,21 +264,21 @@ pub trait Device: Enter {
 
     /// Cancels a request (section 3.8.4), to the extent of `cancel`.
     #[inline(always)]
-    fn cancel(&self, function: &'static str, id: RequestId, cancel: Cancel) {
+    fn cancel(&self, function: &'static str, id: RequestId, cancel: CancelPhase) {
         match cancel {
-            Cancel::Start => start_cancel(self, function, id),
-            Cancel::Finish => finish_cancel(self, function, id),
-            Cancel::FinishReceive => finish_cancel_of_receive(self, function, id),
+            CancelPhase::Start => start_cancel(self, function, id),
+            CancelPhase::Finish => finish_cancel(self, function, id),
+            CancelPhase::FinishReceive => finish_cancel_of_receive(self, function, id),
         }
     }
 
     /// Releases a request (section 3.7.3), completed or not; does nothing when it is unknown. A cancelled receive that
     /// is still posted completes now. Does not block.
-    fn release(&self, id: RequestId, release: Release) {
-        with(self, |adi, _| match release {
-            Release::Request => adi.forget(id),
-            Release::Handle => {
-                adi.end_cancel(id);
+    fn release(&self, id: RequestId, release: ReleaseTarget) {
+        with_device(self, |adi, _| match release {
+            ReleaseTarget::Request => adi.forget(id),
+            ReleaseTarget::Handle => {
+                adi.finish_cancel(id);
                 adi.disown(id);
             }
         });
@@ -287,16 +287,16 @@ pub trait Device: Enter {
     /// Performs one progress step within the call of `note`, and then runs the hook, if it is ready. Without `since` it
     /// does not block. With `since`, the result of the last call, it sleeps if nothing has changed since then. A layer
     /// that waits for a condition calls this function in a loop, and loses no event between its check and the sleep.
-    fn advance(&self, note: CallNote, since: Option<Events>) -> Events {
-        let (events, hook) = with(self, |adi, kernel| {
-            kernel.note(Some(note));
+    fn advance(&self, note: CallInfo, since: Option<EventCount>) -> EventCount {
+        let (events, hook) = with_device(self, |adi, kernel| {
+            kernel.record_call(Some(note));
             let has_moved = poll(adi, kernel);
             let hook = adi.ready_hook();
             let is_quiet = !has_moved && hook.is_none();
             if is_quiet && since == Some(adi.events()) {
                 kernel.idle();
             }
-            kernel.note(None);
+            kernel.record_call(None);
             (adi.events(), hook)
         });
         if let Some(hook) = hook {
@@ -308,48 +308,48 @@ pub trait Device: Enter {
     /// Notifies the host of work that the caller has prepared, such as a collective's state that interrupt handlers may
     /// advance from now on. Does not block.
     fn notify(&self) {
-        with(self, |_, _| ());
+        with_device(self, |_, _| ());
     }
 
     /// Copies the beginning of the program's memory `from` into `out`, which is no longer. Does not block.
-    fn read(&self, from: Area, out: &mut [u8]) {
+    fn read(&self, from: BufferSlice, out: &mut [u8]) {
         let mut offset = 0;
         for slice in out.chunks_mut(COPY_SLICE_BYTES) {
             let part = from.part(offset, slice.len());
-            with(self, |_, kernel| part.read(kernel.memory(), &mut *slice));
+            with_device(self, |_, kernel| part.read(kernel.memory(), &mut *slice));
             offset += slice.len();
         }
     }
 
     /// Copies `bytes` to the beginning of the program's memory `to`, which is no shorter. Does not block.
-    fn write(&self, to: Area, bytes: &[u8]) {
+    fn write(&self, to: BufferSlice, bytes: &[u8]) {
         let mut offset = 0;
         for slice in bytes.chunks(COPY_SLICE_BYTES) {
             let part = to.part(offset, slice.len());
-            with(self, |_, kernel| part.write(kernel.memory(), slice));
+            with_device(self, |_, kernel| part.write(kernel.memory(), slice));
             offset += slice.len();
         }
     }
 
     /// Prepares this context and the collectives' context after it for use. Does not block.
     fn open_context(&self, context: Context) {
-        with(self, |adi, _| adi.open_context(context));
+        with_device(self, |adi, _| adi.open_context(context));
     }
 
     /// Checks whether this context and the collectives' context after it are unused by this process
     /// ([`Adi::context_is_idle`]). Searches all requests and unexpected messages; does not block.
     fn is_context_idle(&self, context: Context) -> bool {
-        with(self, |adi, _| adi.context_is_idle(context))
+        with_device(self, |adi, _| adi.context_is_idle(context))
     }
 
-    /// Reserves, returns or checks the memory for the request of one message. Does not block. Fails with [`NoMemory`].
-    fn reserve(&self, reserve: Reserve) -> Result<(), NoMemory> {
-        with(self, |adi, _| {
+    /// Reserves, returns or checks the memory for the request of one message. Does not block. Fails with [`OutOfMemory`].
+    fn reserve(&self, reserve: ReserveAction) -> Result<(), OutOfMemory> {
+        with_device(self, |adi, _| {
             let is_there = match reserve {
-                Reserve::Message { keep } => return adi.reserve_message(keep),
-                Reserve::FreeMessage => adi.reserve_free(),
-                Reserve::Check => adi.is_reserved_for_receives(),
-                Reserve::Return { messages } => {
+                ReserveAction::Message { keep } => return adi.reserve_message(keep),
+                ReserveAction::FreeMessage => adi.reserve_free(),
+                ReserveAction::Check => adi.is_reserved_for_receives(),
+                ReserveAction::Return { messages } => {
                     (0..messages).for_each(|_| adi.release_message());
                     true
                 }
@@ -364,42 +364,48 @@ pub trait Device: Enter {
 
     /// Installs this progress hook in place of the previous one. Does not block.
     fn set_hook(&self, hook: ProgressHook) {
-        with_once(self, |adi, _| adi.set_hook(hook));
+        with_device_once(self, |adi, _| adi.set_hook(hook));
     }
 
     /// Returns the identity of this process. Does not block.
-    fn place(&self) -> Place {
-        with(self, |adi, _| Place {
+    fn identity(&self) -> ProcessIdentity {
+        with_device(self, |adi, _| ProcessIdentity {
             rank: adi.rank(),
-            here: adi.here(),
+            here: adi.own_coord(),
             shape: adi.shape(),
         })
     }
 
     /// Returns a quantity. Does not block.
     #[inline(always)]
-    fn measure(&self, measure: Measure) -> u64 {
+    fn measure(&self, measure: MeasuredQuantity) -> u64 {
         // Separate calls: a caller of one quantity contains no code for the others.
         match measure {
-            Measure::Now => with(self, |_, kernel| kernel.now()),
-            Measure::Tick => with(self, |_, kernel| kernel.tick()),
-            Measure::Patience => with(self, |_, kernel| kernel.patience()),
-            Measure::Heap => with(self, |_, kernel| heap(kernel).bytes as u64),
-            Measure::HeapUsed => with(self, |_, kernel| heap(kernel).used as u64),
-            Measure::MpiMemory => with(self, |adi, _| adi.region().bytes() as u64),
-            Measure::MpiMemoryUsed => with(self, |adi, _| adi.region().used_bytes() as u64),
-            Measure::EagerLimit => with(self, |adi, _| adi.eager_limit() as u64),
-            Measure::Engine => with(self, |adi, _| {
+            MeasuredQuantity::Now => with_device(self, |_, kernel| kernel.now()),
+            MeasuredQuantity::Tick => with_device(self, |_, kernel| kernel.tick()),
+            MeasuredQuantity::Patience => with_device(self, |_, kernel| kernel.patience()),
+            MeasuredQuantity::Heap => with_device(self, |_, kernel| heap(kernel).bytes as u64),
+            MeasuredQuantity::HeapUsed => with_device(self, |_, kernel| heap(kernel).used as u64),
+            MeasuredQuantity::MpiMemory => with_device(self, |adi, _| adi.region().bytes() as u64),
+            MeasuredQuantity::MpiMemoryUsed => {
+                with_device(self, |adi, _| adi.region().used_bytes() as u64)
+            }
+            MeasuredQuantity::EagerLimit => with_device(self, |adi, _| adi.eager_limit() as u64),
+            MeasuredQuantity::Engine => with_device(self, |adi, _| {
                 let index = { ENGINE_NAMES.iter() }.position(|name| *name == adi.engine());
                 index.unwrap_or(0) as u64
             }),
-            Measure::PostedReceives => with(self, |adi, _| adi.matching().posted.into()),
-            Measure::UnexpectedMessages => with(self, |adi, _| adi.matching().unexpected.into()),
-            Measure::Requests => with(self, |adi, _| adi.requests().live().into()),
-            Measure::RequestsIn(context) => {
-                with(self, |adi, _| adi.requests().count_in(context).into())
+            MeasuredQuantity::PostedReceives => {
+                with_device(self, |adi, _| adi.matching().posted.into())
             }
-            Measure::Counter(index) => with(self, |adi, kernel| {
+            MeasuredQuantity::UnexpectedMessages => {
+                with_device(self, |adi, _| adi.matching().unexpected.into())
+            }
+            MeasuredQuantity::Requests => with_device(self, |adi, _| adi.requests().live().into()),
+            MeasuredQuantity::RequestsIn(context) => with_device(self, |adi, _| {
+                adi.requests().count_in_context(context).into()
+            }),
+            MeasuredQuantity::Counter(index) => with_device(self, |adi, kernel| {
                 kernel.count(adi);
                 kernel.counted(index)
             }),
@@ -408,20 +414,20 @@ pub trait Device: Enter {
 
     /// Sets the eager limit in bytes ([`Adi::set_eager_limit`]). Does not block.
     fn set_eager_limit(&self, bytes: usize) {
-        with(self, |adi, _| adi.set_eager_limit(bytes));
+        with_device(self, |adi, _| adi.set_eager_limit(bytes));
     }
 
     /// Aborts the job with `status`. Does not return.
-    fn abort(&self, why: Abort<'_>, status: i32) -> ! {
+    fn abort(&self, why: AbortCause<'_>, status: i32) -> ! {
         loop {
             self.enter(&mut |adi, kernel| {
                 let error = match &why {
-                    Abort::Called => kernel.abort(AbortReason::MpiAbort, status),
-                    Abort::Error(error) => error,
+                    AbortCause::Called => kernel.abort(AbortReason::MpiAbort, status),
+                    AbortCause::Error(error) => error,
                 };
                 let error = MpiError {
                     rank: adi.rank().index(),
-                    here: adi.here(),
+                    here: adi.own_coord(),
                     function: error.function,
                     told: error.told,
                     heap: kernel.heap().filter(|_| error.is_about_memory),
@@ -434,56 +440,60 @@ pub trait Device: Enter {
     }
 }
 
-impl<E: Enter + ?Sized> Device for E {}
+impl<E: EnterDevice + ?Sized> Device for E {}
 
 /// In-network collectives, in barrier packets.
-pub trait NetworkCollectives: Enter {
+pub trait NetworkCollectives: EnterDevice {
     /// Performs the barrier of all processes by the network's own packets ([`barrier`](crate::barrier)); `is_last`
     /// marks the last one. Blocks. Returns false, and does nothing, when the network supports it for none of the
     /// processes. Fails if the processes' calls differ.
-    fn barrier(&self, function: &'static str, is_last: bool) -> Result<bool, Differ> {
+    fn barrier(&self, function: &'static str, is_last: bool) -> Result<bool, BarrierMismatch> {
         let mut has_entered = false;
         let mut differs = None;
-        block_until(self, &|_| CallNote::of(function), &mut |adi, kernel| {
-            if !has_entered {
-                if !offers_barrier(adi, kernel) {
-                    return true;
+        block_until(
+            self,
+            &|_| CallInfo::without_peer(function),
+            &mut |adi, kernel| {
+                if !has_entered {
+                    if !supports_barrier(adi, kernel) {
+                        return true;
+                    }
+                    if is_last {
+                        adi.enter_last_barrier()
+                    } else {
+                        adi.enter_barrier()
+                    }
+                    has_entered = true;
                 }
-                if is_last {
-                    adi.enter_last_barrier()
-                } else {
-                    adi.enter_barrier()
+                let is_over = adi.leave_barrier();
+                if is_over {
+                    differs = adi.barrier_mismatch();
                 }
-                has_entered = true;
-            }
-            let is_over = adi.leave_barrier();
-            if is_over {
-                differs = adi.barrier_differs();
-            }
-            is_over
-        });
+                is_over
+            },
+        );
         match differs {
             None => Ok(has_entered),
             Some(differ) => Err(differ),
         }
     }
 
-    /// Blocks until this process may exit the job ([`Adi::may_leave`]): all its received messages are transmitted.
+    /// Blocks until this process may exit the job ([`Adi::may_exit`]): all its received messages are transmitted.
     fn wait_until_sent(&self, function: &'static str) {
-        let note = |_: &Adi| CallNote::of(function);
-        block_until(self, &note, &mut |adi, _| adi.may_leave());
+        let note = |_: &Adi| CallInfo::without_peer(function);
+        block_until(self, &note, &mut |adi, _| adi.may_exit());
     }
 
     /// Performs an allreduce of all processes in barrier packets. Blocks until completion, or until the program must
-    /// combine two values ([`Turn::Combine`]). The caller then [combines](Allreduce::combine) them and repeats the
+    /// combine two values ([`AllreduceProgress::Combine`]). The caller then [combines](BarrierAllreduce::combine) them and repeats the
     /// call.
     fn allreduce(
         &self,
         function: &'static str,
-        call: &mut Allreduce,
-        combine: &mut Combine<'_>,
-    ) -> Turn {
-        let note = CallNote::of(function);
+        call: &mut BarrierAllreduce,
+        combine: &mut CombineValues<'_>,
+    ) -> AllreduceProgress {
+        let note = CallInfo::without_peer(function);
         block_on(
             self,
             |_| note,
@@ -499,10 +509,10 @@ pub trait NetworkCollectives: Enter {
     }
 }
 
-impl<E: Enter + ?Sized> NetworkCollectives for E {}
+impl<E: EnterDevice + ?Sized> NetworkCollectives for E {}
 
 /// Returns whether the fast path may support messages of this mode.
 #[inline(always)]
-fn has_fast_path(outgoing: &Outgoing) -> bool {
-    FAST_PATH && outgoing.to.mode == Mode::Standard
+fn has_fast_path(outgoing: &OutgoingMessage) -> bool {
+    FAST_PATH && outgoing.to.mode == SendMode::Standard
 }

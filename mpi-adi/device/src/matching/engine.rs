@@ -5,10 +5,10 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::hash::Hasher;
 
-use crate::envelope::{Context, Envelope, Pattern, Tag};
-use crate::memory::boxed_with;
-use crate::memory::region::{Record, Region};
-use crate::names::{BlockIndex, Slot};
+use crate::envelope::{Context, Envelope, MatchPattern, Tag};
+use crate::ids::{BlockIndex, Slot};
+use crate::memory::region::{Region, UnexpectedRecord};
+use crate::memory::try_boxed_with;
 use crate::request::RequestPool;
 use crate::stats::Count;
 
@@ -18,7 +18,7 @@ use crate::stats::Count;
 /// hash-table word that contains the first entry does not count. The check for an idle context is not counted as a
 /// search, but its hops are.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Measures {
+pub struct MatchingStats {
     /// Current number of posted receives.
     pub posted: u32,
     /// Peak number of posted receives.
@@ -35,7 +35,7 @@ pub struct Measures {
     pub longest: u32,
 }
 
-impl Measures {
+impl MatchingStats {
     /// Counts a completed search.
     #[inline]
     pub fn searched(&mut self, hops: u32) {
@@ -86,7 +86,7 @@ pub const OPERATIONS: u8 = 8;
 /// program, sender and receiver may specify different lengths, and the error could not be reported if their message did
 /// not match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum MessageClass {
     /// Message of a point-to-point operation.
     PointToPoint,
     /// Message of a collective operation.
@@ -96,15 +96,15 @@ pub enum Kind {
     },
 }
 
-impl Kind {
+impl MessageClass {
     /// Returns the class of a message with this envelope, or of a receive with this pattern.
     #[inline]
-    pub fn of(context: Context, tag: Option<Tag>) -> Kind {
+    pub fn from_criteria(context: Context, tag: Option<Tag>) -> MessageClass {
         if context & 1 == 0 {
-            return Kind::PointToPoint;
+            return MessageClass::PointToPoint;
         }
         let number = tag.and_then(|tag| u8::try_from(tag).ok()?.checked_sub(1));
-        Kind::Collective {
+        MessageClass::Collective {
             operation: number.filter(|&number| number < OPERATIONS),
         }
     }
@@ -112,12 +112,12 @@ impl Kind {
 
 /// Error: the heap is full, so an engine's own memory cannot grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NoRoom;
+pub struct OutOfSpace;
 
 /// Matching engine.
 ///
 /// The request pool stores receives, and the MPI memory stores records. Both provide links for the engine: a slot those
-/// of its queue ([`Links<Slot>`](crate::list::Links) of the pool), a record's block those of its queue and one extra
+/// of its queue ([`Links<Slot>`](crate::list::LinkStorage) of the pool), a record's block those of its queue and one extra
 /// word ([`Region::word`]). An engine allocates further memory for records in [`new`](MatchingEngine::new), and for
 /// receives in [`reserve`](Matching::reserve) and [`open`](Matching::open), which are only called from calls of the
 /// program. [`probe`](Matching::probe), also called from the program, may allocate heap memory to accelerate later
@@ -127,10 +127,10 @@ pub struct NoRoom;
 ///
 /// | operation | calls |
 /// |---|---|
-/// | start a receive | [`take`](Matching::take), then [`post`](Matching::post) if nothing matched |
-/// | message arrival | [`arrive`](Matching::arrive); then [`unpost`](Matching::unpost), or [`record`](Matching::record) if the message is recorded |
+/// | start a receive | [`take_match`](Matching::take_match), then [`post`](Matching::post) if nothing matched |
+/// | message arrival | [`match_incoming`](Matching::match_incoming); then [`unpost`](Matching::unpost), or [`record`](Matching::record) if the message is recorded |
 /// | probe | [`probe`](Matching::probe) |
-/// | matched probe | [`take`](Matching::take) |
+/// | matched probe | [`take_match`](Matching::take_match) |
 /// | cancel a posted receive | [`unpost`](Matching::unpost) |
 /// | cancel a sent message, regardless of its record | [`find_record`](Matching::find_record), then [`unrecord`](Matching::unrecord) |
 /// | create and free a communicator | [`open`](Matching::open), [`context_is_idle`](Matching::context_is_idle) |
@@ -139,7 +139,7 @@ pub trait Matching: BoxedCopy + fmt::Debug + Send {
     fn name(&self) -> &'static str;
 
     /// Allocates heap memory so that `receives` receives can be posted simultaneously.
-    fn reserve(&mut self, receives: usize) -> Result<(), NoRoom> {
+    fn reserve(&mut self, receives: usize) -> Result<(), OutOfSpace> {
         let _ = receives;
         Ok(())
     }
@@ -156,14 +156,14 @@ pub trait Matching: BoxedCopy + fmt::Debug + Send {
         let _ = (requests, region, context);
     }
 
-    /// Posts the receive in this slot. Its [serial](crate::request::Posted::serial) is higher than that of all others.
+    /// Posts the receive in this slot. Its [serial](crate::request::PostedReceive::serial) is higher than that of all others.
     fn post(&mut self, requests: &mut RequestPool, slot: Slot);
 
     /// Removes a posted receive that has matched or is cancelled.
     fn unpost(&mut self, requests: &mut RequestPool, slot: Slot);
 
     /// Returns the first posted receive that matches `envelope`. It remains posted.
-    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot>;
+    fn match_incoming(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot>;
 
     /// Returns the posted receive that is compared with every message first. `None` if the engine cannot determine it
     /// in constant time.
@@ -172,7 +172,7 @@ pub trait Matching: BoxedCopy + fmt::Debug + Send {
     }
 
     /// Removes [that receive](Matching::first_posted), which matched a message. `next` was linked after it. Replaces
-    /// the calls [`arrive`](Matching::arrive) and [`unpost`](Matching::unpost).
+    /// the calls [`match_incoming`](Matching::match_incoming) and [`unpost`](Matching::unpost).
     fn take_first(&mut self, requests: &mut RequestPool, next: Option<Slot>) {
         let _ = (requests, next);
         unreachable!("an engine that knows of no first receive")
@@ -182,14 +182,18 @@ pub trait Matching: BoxedCopy + fmt::Debug + Send {
     fn record(&mut self, region: &mut Region, at: BlockIndex);
 
     /// Returns the first recorded message that matches `pattern`. It remains recorded.
-    fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex>;
+    fn probe(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex>;
 
     /// Removes a recorded message that has matched or is discarded.
     fn unrecord(&mut self, region: &mut Region, at: BlockIndex);
 
     /// Returns the first recorded message that satisfies `is`. It remains recorded. For rare operations: an engine may
     /// check every record.
-    fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex>;
+    fn find_record(
+        &mut self,
+        region: &Region,
+        is: &dyn Fn(&UnexpectedRecord) -> bool,
+    ) -> Option<BlockIndex>;
 
     /// Checks whether a context has neither posted receives nor recorded messages. Called before another communicator
     /// reuses the context: if idle, the engine may free its state for the context. May check every receive and every
@@ -213,16 +217,16 @@ pub trait Matching: BoxedCopy + fmt::Debug + Send {
 
     /// Returns the mutable [`measures`](Matching::measures), to count fast-path operations as if they used the queues.
     /// `None` if all operations must use the queues.
-    fn counts(&mut self) -> Option<&mut Measures> {
+    fn counts(&mut self) -> Option<&mut MatchingStats> {
         None
     }
 
     /// Returns the queue lengths and search costs.
-    fn measures(&self) -> Measures;
+    fn measures(&self) -> MatchingStats;
 
     /// Removes and returns the first recorded message that matches `pattern`.
     #[inline]
-    fn take(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+    fn take_match(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
         let at = self.probe(region, pattern)?;
         self.unrecord(region, at);
         Some(at)
@@ -237,7 +241,7 @@ pub trait BoxedCopy {
 
 impl<E: Matching + Clone + 'static> BoxedCopy for E {
     fn boxed_copy(&self) -> Option<Box<dyn Matching>> {
-        let copy = boxed_with(|| self.clone())?;
+        let copy = try_boxed_with(|| self.clone())?;
         Some(copy)
     }
 }

@@ -1,6 +1,6 @@
 //! The matching engine of a device: its kind, and its dispatch.
 //!
-//! A device has one engine, which its [memory](crate::Memory) is allocated for; an [`EngineKind`] specifies it. The
+//! A device has one engine, which its [memory](crate::DeviceMemory) is allocated for; an [`EngineKind`] specifies it. The
 //! standard engine of the build profile is embedded in the device and called directly. Any other engine is on the heap,
 //! behind [`Matching`]. An image contains the code of the engine kinds that it refers to: one for a node image,
 //! selected at link time (`kernel-rt/src/board/matching.rs`); all for a native Linux process and for the simulated
@@ -11,23 +11,23 @@ use alloc::boxed::Box;
 use core::hash::Hasher;
 
 #[cfg(not(feature = "micro"))]
-use super::Indexed;
+use super::IndexedEngine;
 #[cfg(feature = "micro")]
-use super::Lists;
-use super::engine::{Matching, MatchingEngine, Measures, NoRoom};
-use crate::envelope::{Context, Envelope, Pattern};
-use crate::memory::boxed_with;
-use crate::memory::region::{Record, Region};
-use crate::names::{BlockIndex, Slot};
+use super::ListEngine;
+use super::engine::{Matching, MatchingEngine, MatchingStats, OutOfSpace};
+use crate::envelope::{Context, Envelope, MatchPattern};
+use crate::ids::{BlockIndex, Slot};
+use crate::memory::region::{Region, UnexpectedRecord};
+use crate::memory::try_boxed_with;
 use crate::request::RequestPool;
 
 /// Standard engine of the profile `full`.
 #[cfg(not(feature = "micro"))]
-pub type Standard = Indexed;
+pub type StandardEngine = IndexedEngine;
 /// Standard engine of the profile `micro`. Its MPI memory contains some dozen records, and a list of them is searched
 /// faster than a table.
 #[cfg(feature = "micro")]
-pub type Standard = Lists;
+pub type StandardEngine = ListEngine;
 
 /// Names of all engines, in the order of the MPI_T enumeration. The crate `midplane-engines` has those that are not
 /// standard in any profile.
@@ -47,27 +47,31 @@ pub struct EngineKind {
     /// [`MatchingEngine::receive_bytes`].
     pub receive_bytes: fn(peers: usize) -> usize,
     /// [`MatchingEngine::new`], wrapped as the engine of a device.
-    pub make: fn(blocks: usize, peers: usize) -> Option<Engine>,
+    pub make: fn(blocks: usize, peers: usize) -> Option<SelectedEngine>,
 }
 
 impl EngineKind {
     /// The standard engine, embedded in the device.
-    pub const STANDARD: EngineKind = Self::with::<Standard>(|blocks, peers| {
-        Some(Engine::Standard(Standard::new(blocks, peers)?))
+    pub const STANDARD: EngineKind = Self::with::<StandardEngine>(|blocks, peers| {
+        Some(SelectedEngine::Standard(StandardEngine::new(
+            blocks, peers,
+        )?))
     });
 
     /// Returns the kind of the heap-allocated engine `E`.
-    pub const fn of<E: MatchingEngine>() -> EngineKind {
+    pub const fn for_engine<E: MatchingEngine>() -> EngineKind {
         EngineKind {
             fixed_bytes: |blocks, peers| E::fixed_bytes(blocks, peers) + size_of::<E>(),
             ..Self::with::<E>(|blocks, peers| {
                 let engine = E::new(blocks, peers)?;
-                Some(Engine::Other(boxed_with(|| engine)?))
+                Some(SelectedEngine::Other(try_boxed_with(|| engine)?))
             })
         }
     }
 
-    const fn with<E: MatchingEngine>(make: fn(usize, usize) -> Option<Engine>) -> EngineKind {
+    const fn with<E: MatchingEngine>(
+        make: fn(usize, usize) -> Option<SelectedEngine>,
+    ) -> EngineKind {
         EngineKind {
             name: E::NAME,
             fixed_bytes: E::fixed_bytes,
@@ -89,20 +93,22 @@ impl EngineKind {
         reason = "a device has one, and the standard one is to be reached directly"
     )
 )]
-pub enum Engine {
+pub enum SelectedEngine {
     /// The standard engine, embedded.
-    Standard(Standard),
+    Standard(StandardEngine),
     /// Another engine, on the heap.
     Other(Box<dyn Matching>),
 }
 
-impl Clone for Engine {
+impl Clone for SelectedEngine {
     /// # Panics
     /// If the heap is full. Only model checkers copy devices.
     fn clone(&self) -> Self {
         match self {
-            Engine::Standard(engine) => Engine::Standard(engine.clone()),
-            Engine::Other(engine) => Engine::Other(engine.boxed_copy().expect("room on the heap")),
+            SelectedEngine::Standard(engine) => SelectedEngine::Standard(engine.clone()),
+            SelectedEngine::Other(engine) => {
+                SelectedEngine::Other(engine.boxed_copy().expect("room on the heap"))
+            }
         }
     }
 }
@@ -111,8 +117,8 @@ impl Clone for Engine {
 macro_rules! either {
     ($engine:expr, $name:ident($($argument:expr),*)) => {
         match $engine {
-            Engine::Standard(engine) => engine.$name($($argument),*),
-            Engine::Other(engine) => {
+            SelectedEngine::Standard(engine) => engine.$name($($argument),*),
+            SelectedEngine::Other(engine) => {
                 // Other engines must not slow down the standard one.
                 core::hint::cold_path();
                 engine.$name($($argument),*)
@@ -121,14 +127,14 @@ macro_rules! either {
     };
 }
 
-impl Matching for Engine {
+impl Matching for SelectedEngine {
     fn name(&self) -> &'static str {
         either!(self, name())
     }
 
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
-    fn reserve(&mut self, receives: usize) -> Result<(), NoRoom> {
+    fn reserve(&mut self, receives: usize) -> Result<(), OutOfSpace> {
         either!(self, reserve(receives))
     }
 
@@ -156,8 +162,8 @@ impl Matching for Engine {
 
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
-    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
-        either!(self, arrive(requests, envelope))
+    fn match_incoming(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+        either!(self, match_incoming(requests, envelope))
     }
 
     #[cfg_attr(not(feature = "micro"), inline)]
@@ -180,7 +186,7 @@ impl Matching for Engine {
 
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
-    fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+    fn probe(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
         either!(self, probe(region, pattern))
     }
 
@@ -190,7 +196,11 @@ impl Matching for Engine {
         either!(self, unrecord(region, at))
     }
 
-    fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
+    fn find_record(
+        &mut self,
+        region: &Region,
+        is: &dyn Fn(&UnexpectedRecord) -> bool,
+    ) -> Option<BlockIndex> {
         either!(self, find_record(region, is))
     }
 
@@ -213,17 +223,17 @@ impl Matching for Engine {
 
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
-    fn counts(&mut self) -> Option<&mut Measures> {
+    fn counts(&mut self) -> Option<&mut MatchingStats> {
         either!(self, counts())
     }
 
-    fn measures(&self) -> Measures {
+    fn measures(&self) -> MatchingStats {
         either!(self, measures())
     }
 
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
-    fn take(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
-        either!(self, take(region, pattern))
+    fn take_match(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
+        either!(self, take_match(region, pattern))
     }
 }

@@ -4,29 +4,29 @@
 
 use core::hash::{Hash, Hasher};
 
-use super::engine::{Matching, MatchingEngine, Measures};
-use crate::envelope::{Context, Envelope, Pattern};
-use crate::list::{Ends, Links};
-use crate::memory::region::{Record, Region};
-use crate::names::{BlockIndex, Slot};
+use super::engine::{Matching, MatchingEngine, MatchingStats};
+use crate::envelope::{Context, Envelope, MatchPattern};
+use crate::ids::{BlockIndex, Slot};
+use crate::list::{LinkStorage, ListEnds};
+use crate::memory::region::{Region, UnexpectedRecord};
 use crate::request::RequestPool;
 use crate::stats::Count;
 
 /// The two queues and their search costs.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Lists {
-    posted: Ends<Slot>,
-    unexpected: Ends<BlockIndex>,
-    measures: Measures,
+pub struct ListEngine {
+    posted: ListEnds<Slot>,
+    unexpected: ListEnds<BlockIndex>,
+    measures: MatchingStats,
 }
 
-impl Matching for Lists {
+impl Matching for ListEngine {
     fn name(&self) -> &'static str {
         Self::NAME
     }
 
     #[inline]
-    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+    fn match_incoming(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
         let requests = &*requests;
         let (found, hops) = self.posted.find(requests, |slot| {
             requests.posted(slot).pattern.matches(envelope)
@@ -53,7 +53,7 @@ impl Matching for Lists {
     }
 
     #[inline]
-    fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+    fn probe(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
         let region = &*region;
         let (found, hops) = self
             .unexpected
@@ -68,7 +68,11 @@ impl Matching for Lists {
         self.measures.unrecorded();
     }
 
-    fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
+    fn find_record(
+        &mut self,
+        region: &Region,
+        is: &dyn Fn(&UnexpectedRecord) -> bool,
+    ) -> Option<BlockIndex> {
         let (found, hops) = self.unexpected.find(region, |at| {
             region.record(at).is_some_and(|record| is(&record))
         });
@@ -107,12 +111,12 @@ impl Matching for Lists {
         }
     }
 
-    fn measures(&self) -> Measures {
+    fn measures(&self) -> MatchingStats {
         self.measures
     }
 }
 
-impl MatchingEngine for Lists {
+impl MatchingEngine for ListEngine {
     const NAME: &'static str = "list";
 
     fn fixed_bytes(_: usize, _: usize) -> usize {
@@ -120,6 +124,6 @@ impl MatchingEngine for Lists {
     }
 
     fn new(_: usize, _: usize) -> Option<Self> {
-        Some(Lists::default())
+        Some(ListEngine::default())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A matching engine implements both queues behind the trait [`Matching`]. Receives and records are stored in the
 //! request pool and in the MPI memory. An engine stores its links inside them, and everything else in memory allocated
-//! at initialization, a term of the [budget](crate::Budget). Therefore queue insertion cannot fail.
+//! at initialization, a term of the [budget](crate::MemoryBudget). Therefore queue insertion cannot fail.
 //!
 //! The order is that of posting and of arrival (MPI-3.1 section 3.5): a message matches the first suitable posted
 //! receive, a receive the first suitable recorded message.
@@ -15,7 +15,9 @@ pub mod indexed;
 mod kind;
 mod lists;
 
-pub use engine::{BoxedCopy, Kind, Matching, MatchingEngine, Measures, NoRoom, OPERATIONS};
-pub use indexed::Indexed;
-pub use kind::{ENGINE_NAMES, Engine, EngineKind};
-pub use lists::Lists;
+pub use engine::{
+    BoxedCopy, Matching, MatchingEngine, MatchingStats, MessageClass, OPERATIONS, OutOfSpace,
+};
+pub use indexed::IndexedEngine;
+pub use kind::{ENGINE_NAMES, EngineKind, SelectedEngine};
+pub use lists::ListEngine;

@@ -13,14 +13,14 @@ pub type Block = [u8; BLOCK_BYTES];
 
 /// Array of blocks with a bitmap of the allocated ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Blocks {
+pub struct BlockArray {
     pub(super) blocks: Box<[Block]>,
     pub(super) taken: Box<[usize]>,
     pub(super) free: u32,
     pub(super) hint: u32,
 }
 
-impl Blocks {
+impl BlockArray {
     /// Creates an array of free `blocks`, with `taken` as its bitmap (at least one bit per block).
     ///
     /// # Panics
@@ -28,7 +28,7 @@ impl Blocks {
     pub fn new(blocks: Box<[Block]>, mut taken: Box<[usize]>) -> Self {
         assert!(taken.len() >= Self::map_words(blocks.len()));
         taken.fill(0);
-        Blocks {
+        BlockArray {
             free: blocks.len() as u32,
             blocks,
             taken,
@@ -53,7 +53,7 @@ impl Blocks {
 
     /// Allocates a run of `count` blocks, at least 1. Returns `None` if no free run is long enough. Next-fit, at most
     /// one pass over the map.
-    pub(super) fn take_run(&mut self, count: u32) -> Option<u32> {
+    pub(super) fn allocate_run(&mut self, count: u32) -> Option<u32> {
         if count > self.free {
             return None;
         }
@@ -62,7 +62,7 @@ impl Blocks {
         let start = self.find(hint..len, count);
         let start = start.or_else(|| self.find(0..len.min(hint + count), count))?;
         self.mark(start, count, true);
-        Some(self.took(start, count))
+        Some(self.count_taken(start, count))
     }
 
     /// Returns the start of the first run of `count` free blocks in the range.
@@ -100,7 +100,7 @@ impl Blocks {
 
     /// Updates the counters for an allocated run and returns its start.
     #[inline]
-    fn took(&mut self, start: u32, count: u32) -> u32 {
+    fn count_taken(&mut self, start: u32, count: u32) -> u32 {
         let end = start + count;
         self.free -= count;
         self.hint = if end as usize == self.blocks.len() {
@@ -127,14 +127,14 @@ mod tests {
         const WORD: u32 = usize::BITS;
         for count in [WORD - 1, WORD, WORD + 1] {
             let all = vec![[0; BLOCK_BYTES]; 2 * count as usize].into_boxed_slice();
-            let map = vec![0; Blocks::map_words(all.len())].into_boxed_slice();
-            let mut blocks = Blocks::new(all, map);
-            assert_eq!(blocks.take_run(count), Some(0));
-            assert_eq!(blocks.take_run(count), Some(count));
-            assert_eq!((blocks.take_run(1), blocks.free), (None, 0));
+            let map = vec![0; BlockArray::map_words(all.len())].into_boxed_slice();
+            let mut blocks = BlockArray::new(all, map);
+            assert_eq!(blocks.allocate_run(count), Some(0));
+            assert_eq!(blocks.allocate_run(count), Some(count));
+            assert_eq!((blocks.allocate_run(1), blocks.free), (None, 0));
             for first in [0, count] {
                 blocks.free_run(first, count);
-                assert_eq!(blocks.take_run(count), Some(first));
+                assert_eq!(blocks.allocate_run(count), Some(first));
             }
         }
     }
@@ -146,8 +146,8 @@ mod tests {
         let mut random = oorandom::Rand32::new(5);
         for len in [1, 63, 64, 65, 200, 1000] {
             let all = vec![[0; BLOCK_BYTES]; len].into_boxed_slice();
-            let map = vec![0; Blocks::map_words(len)].into_boxed_slice();
-            let mut blocks = Blocks::new(all, map);
+            let map = vec![0; BlockArray::map_words(len)].into_boxed_slice();
+            let mut blocks = BlockArray::new(all, map);
             let mut plain = vec![false; len];
             let mut runs: Vec<(u32, u32)> = Vec::new();
             let mut hint = 0;
@@ -168,7 +168,7 @@ mod tests {
                 let expected = (hint..len)
                     .find(is_free)
                     .or_else(|| (0..hint).find(is_free));
-                let taken = blocks.take_run(count);
+                let taken = blocks.allocate_run(count);
                 assert_eq!(taken, expected.map(|start| start as u32), "{len}");
                 if let Some(first) = taken {
                     let end = (first + count) as usize;

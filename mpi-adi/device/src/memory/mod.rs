@@ -4,21 +4,21 @@
 //! [`UserMemory`], which copies the bytes. Nodes and the simulated cluster use [`RawMemory`]: the only code in which
 //! the device's safe code accesses the program's addresses. A model checker provides its own memory.
 //!
-//! A *typed* span describes elements of a noncontiguous datatype. Its address is that of a [`Typed`] with the top bit
+//! A *typed* span describes elements of a noncontiguous datatype. Its address is that of a [`TypedMemory`] with the top bit
 //! set, and copies walk the datatype's [`Layout`]. The device itself reads and writes at offsets of the packed stream
 //! and does not distinguish the two kinds. No address of a program has the top bit set: user addresses end below 2^56
 //! on RISC-V and on 64-bit hosts, and below 2^32 on the supported boards.
 
-pub mod area;
 pub mod blocks;
+pub mod buffer_slice;
 pub mod layout;
 pub mod region;
 
 use alloc::boxed::Box;
 
-use crate::memory::blocks::Blocks;
+use crate::ids::PackedId;
+use crate::memory::blocks::BlockArray;
 use crate::memory::layout::Layout;
-use crate::names::Packed;
 
 /// Lower bound of a program's buffer addresses, on every board and host. Addresses below it identify spans of models.
 pub const MODEL_KEYS: usize = 0x1_0000;
@@ -34,7 +34,7 @@ pub const END_OF_ADDRESSES: usize = TYPED;
 /// Elements of a noncontiguous datatype: the target of a typed span's address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
-pub struct Typed {
+pub struct TypedMemory {
     /// Address of element 0.
     base: usize,
     /// Distance in bytes between consecutive elements.
@@ -44,11 +44,11 @@ pub struct Typed {
     layout: *const Layout,
 }
 
-impl Typed {
+impl TypedMemory {
     /// Creates a descriptor of elements `extent` bytes apart, with element 0 at `base`. It accesses no memory; see
     /// [`Span::typed`].
-    pub fn new(base: *const u8, extent: isize, layout: &Layout) -> Typed {
-        Typed {
+    pub fn new(base: *const u8, extent: isize, layout: &Layout) -> TypedMemory {
+        TypedMemory {
             base: base.expose_provenance(),
             extent,
             start: 0,
@@ -57,8 +57,8 @@ impl Typed {
     }
 
     /// Returns the same elements, starting `offset` bytes later in the packed stream.
-    fn from(self, offset: isize) -> Typed {
-        Typed {
+    fn from(self, offset: isize) -> TypedMemory {
+        TypedMemory {
             start: self.start + offset,
             ..self
         }
@@ -95,7 +95,7 @@ impl Span {
     /// # Safety
     /// The contract of [`Span::new`] applies to each byte of the stream in the span. `typed` and its layout must
     /// neither move nor change for as long.
-    pub unsafe fn typed(typed: *const Typed, len: usize) -> Span {
+    pub unsafe fn typed(typed: *const TypedMemory, len: usize) -> Span {
         Span {
             address: typed.expose_provenance() | TYPED,
             len,
@@ -110,7 +110,7 @@ impl Span {
 
     /// Returns the elements of a typed span.
     #[inline]
-    pub fn elements(&self) -> Option<*const Typed> {
+    pub fn elements(&self) -> Option<*const TypedMemory> {
         self.is_typed()
             .then(|| core::ptr::with_exposed_provenance(self.address & !TYPED))
     }
@@ -137,7 +137,7 @@ impl Span {
     /// Returns the subspan of `len` bytes at `offset`, under the same safety contract.
     ///
     /// # Panics
-    /// If the range exceeds the span, or if the span is typed. [`area::Area`] supports subranges of both kinds.
+    /// If the range exceeds the span, or if the span is typed. [`buffer_slice::BufferSlice`] supports subranges of both kinds.
     pub fn part(&self, offset: usize, len: usize) -> Span {
         assert!(offset <= self.len && len <= self.len - offset && !self.is_typed());
         Span {
@@ -168,7 +168,7 @@ impl Span {
 /// The length saturates at `u32::MAX`. No message is longer, so truncation and its detection are unaffected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PackedSpan {
-    address: Packed<usize>,
+    address: PackedId<usize>,
     len: u32,
 }
 
@@ -176,7 +176,7 @@ impl PackedSpan {
     #[inline]
     pub(crate) fn new(span: Span) -> PackedSpan {
         PackedSpan {
-            address: Packed::new(span.address),
+            address: PackedId::new(span.address),
             len: u32::try_from(span.len).unwrap_or(u32::MAX),
         }
     }
@@ -197,7 +197,7 @@ impl PackedSpan {
 
     /// Truncates the span to its first `len` bytes.
     #[inline]
-    pub(crate) fn cut(&mut self, len: u32) {
+    pub(crate) fn truncate(&mut self, len: u32) {
         self.len = self.len.min(len);
     }
 }
@@ -220,26 +220,26 @@ pub trait UserMemory {
     }
 
     /// Returns the number of blocks of [`BLOCK_BYTES`](blocks::BLOCK_BYTES) available for a loan; 0 if loans are not
-    /// supported. When it grows other than by [`UserMemory::take_back`], the host environment calls
+    /// supported. When it grows other than by [`UserMemory::return_loan`], the host environment calls
     /// [`Adi::heap_freed`](crate::Adi::heap_freed).
     fn spare_blocks(&self) -> u32 {
         0
     }
 
     /// Allocates a loan of `count` blocks, at least 1. Returns `None` if fewer are available.
-    fn lend(&mut self, count: u32) -> Option<Blocks> {
+    fn lend(&mut self, count: u32) -> Option<BlockArray> {
         let _ = count;
         None
     }
 
     /// Returns this memory as a trait object, which one-sided communication requires. Returns `None` if it is not
     /// supported.
-    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+    fn full_access(&mut self) -> Option<&mut dyn UserMemory> {
         None
     }
 
     /// Takes back a loan.
-    fn take_back(&mut self, loan: Blocks) {
+    fn return_loan(&mut self, loan: BlockArray) {
         drop(loan);
     }
 }
@@ -296,14 +296,14 @@ fn walk(span: Span, offset: usize, len: usize, run: &mut dyn FnMut(usize, usize,
 }
 
 /// Allocates a value in the program's heap. Returns `None` if the heap is full.
-pub fn boxed<T>(value: T) -> Option<Box<T>> {
-    boxed_with(|| value)
+pub fn try_boxed<T>(value: T) -> Option<Box<T>> {
+    try_boxed_with(|| value)
 }
 
 /// Allocates a box, then initializes it by `make`. The stack contains at most one copy of the value.
 // Hand-written: a vector's code for growth, drop and spare capacity would be instantiated for each type.
 #[inline(always)]
-pub fn boxed_with<T>(make: impl FnOnce() -> T) -> Option<Box<T>> {
+pub fn try_boxed_with<T>(make: impl FnOnce() -> T) -> Option<Box<T>> {
     const { assert!(size_of::<T>() > 0, "it takes room") };
     // SAFETY: the layout's size is not zero.
     let room = unsafe { alloc::alloc::alloc(alloc::alloc::Layout::new::<T>()) }.cast::<T>();
@@ -365,7 +365,7 @@ unsafe fn copy_run(from: *const u8, to: *mut u8, bytes: usize) {
 }
 
 impl UserMemory for RawMemory {
-    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+    fn full_access(&mut self) -> Option<&mut dyn UserMemory> {
         Some(self)
     }
 
@@ -449,7 +449,7 @@ mod tests {
             let wanted: Vec<u8> = (0..5 * columns * size)
                 .map(|i| bytes[i / (columns * size) * 3 * WIDTH * size + i % (columns * size)])
                 .collect();
-            let typed = Typed::new(bytes.as_mut_ptr(), 1, &layout);
+            let typed = TypedMemory::new(bytes.as_mut_ptr(), 1, &layout);
             // SAFETY: matrix, layout and `typed` live until the end of the copies.
             let span = unsafe { Span::typed(&typed, wanted.len()) };
             assert!(span.is_typed() && span.len() == wanted.len());
@@ -457,7 +457,7 @@ mod tests {
                 let mut out = vec![0; wanted.len() - from];
                 RawMemory.read(span, from, &mut out);
                 assert_eq!(out, wanted[from..]);
-                let part = area::Area::from(span).part(from, wanted.len() - from);
+                let part = buffer_slice::BufferSlice::from(span).part(from, wanted.len() - from);
                 let mut again = vec![0; part.len()];
                 part.read(&RawMemory, &mut again);
                 assert_eq!(again, out);

@@ -3,13 +3,13 @@
 //! The region is an array of 32-byte blocks with a bitmap of the allocated ones. A record uses one block, and a buffer
 //! uses a run of blocks. Nothing else grows with incoming traffic, so the region's size is the memory bound.
 //!
-//! The initial region is the *reserve*, which is always available. A host environment may loan more memory
+//! The *initial region* is always available. A host environment may loan more memory
 //! ([`UserMemory::lend`]; on a node, from the program's heap with `--mpi-borrow`). The region borrows up to
-//! [`MAX_LOANS`] further arrays when the reserve is full. The first is small, and each next one is twice as large. An
+//! [`MAX_LOANS`] further arrays when the initial region is full. The first is small, and each next one is twice as large. An
 //! empty array is returned immediately.
 //!
 //! ```text
-//!   block number   0 ....... reserve ....... 2^23 ... loan 0 ... + 2^19 ... loan 1 ... + 2^20 ... 2^24
+//!   block number   0 ... initial region .... 2^23 ... loan 0 ... + 2^19 ... loan 1 ... + 2^20 ... 2^24
 //! ```
 #![forbid(unsafe_code)]
 
@@ -17,13 +17,13 @@ use bitvec::order::Lsb0;
 use bitvec::view::BitView;
 use core::hash::{Hash, Hasher};
 
-use crate::envelope::{Envelope, Pattern, Rank};
-use crate::list::Links;
+use crate::envelope::{Envelope, MatchPattern, Rank};
+use crate::ids::{BlockIndex, Generation, GenerationBits, RECORD_GENERATION_BITS, RequestId};
+use crate::list::LinkStorage;
 use crate::memory::UserMemory;
-pub use crate::memory::blocks::{BLOCK_BYTES, Block, Blocks};
-use crate::names::{BlockIndex, Generation, GenerationBits, RECORD_GENERATION_BITS, RequestId};
+pub use crate::memory::blocks::{BLOCK_BYTES, Block, BlockArray};
 
-/// Maximum blocks of the reserve (256 MiB). This is half the index range of a record ID; loans use the other half.
+/// Maximum blocks of the initial region (256 MiB). This is half the index range of a record ID; loans use the other half.
 pub const MAX_BLOCKS: usize = 1 << 23;
 /// Maximum simultaneous loans.
 pub const MAX_LOANS: usize = 16;
@@ -36,8 +36,8 @@ const PLACES: usize = if cfg!(feature = "borrow") {
 /// Maximum blocks of a loan (16 MiB).
 pub const MAX_LOAN_BLOCKS: u32 = (MAX_BLOCKS / MAX_LOANS) as u32;
 /// Minimum size of a further loan, as a divisor of the total borrowed. A smaller loan does not justify a slot.
-const LEAST_GROWTH: u32 = 4;
-/// Low watermark, as a divisor of the reserve. Below it, sources are notified and stop sending eagerly (back-pressure).
+const MIN_GROWTH: u32 = 4;
+/// Low watermark, as a divisor of the initial region. Below it, sources are notified and stop sending eagerly (back-pressure).
 pub const LOW_WATERMARK: u32 = 4;
 /// Blocks of the first loan, if it is sufficient and available.
 const FIRST_LOAN_BLOCKS: u32 = 128;
@@ -66,9 +66,9 @@ impl RecordId {
 
 /// Data state of an unexpected record.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Holding {
+pub enum RecordData {
     /// No buffer: the sender keeps the data.
-    Nothing {
+    None {
         /// The sender's ID of its request.
         sender: u32,
     },
@@ -78,7 +78,7 @@ pub enum Holding {
         received: u32,
     },
     /// A buffer whose message already matches a receive. The record is in no queue.
-    Bound {
+    MatchedBuffer {
         /// Bytes received.
         received: u32,
         /// The receive that waits for the remaining bytes.
@@ -88,22 +88,24 @@ pub enum Holding {
 
 /// Record of an unexpected message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Record {
+pub struct UnexpectedRecord {
     /// The message's envelope.
     pub envelope: Envelope,
     /// Length of the message in bytes.
     pub length: u32,
     /// State of the message's data.
-    pub holding: Holding,
+    pub holding: RecordData,
 }
 
-impl Record {
+impl UnexpectedRecord {
     /// Returns the number of blocks that the record and its buffer use.
     #[inline]
     fn blocks(&self) -> u32 {
         1 + match self.holding {
-            Holding::Buffer { .. } | Holding::Bound { .. } => buffer_blocks(self.length),
-            Holding::Nothing { .. } => 0,
+            RecordData::Buffer { .. } | RecordData::MatchedBuffer { .. } => {
+                buffer_blocks(self.length)
+            }
+            RecordData::None { .. } => 0,
         }
     }
 
@@ -115,9 +117,9 @@ impl Record {
             envelope: envelope(block),
             length: get(block, field::LENGTH),
             holding: match block[field::KIND] {
-                KIND_NOTHING => Holding::Nothing { sender: data },
-                KIND_BUFFER => Holding::Buffer { received: data },
-                KIND_BOUND => Holding::Bound {
+                KIND_NOTHING => RecordData::None { sender: data },
+                KIND_BUFFER => RecordData::Buffer { received: data },
+                KIND_BOUND => RecordData::MatchedBuffer {
                     received: data,
                     receive: RequestId(get(block, field::PREV_OR_RECEIVE)),
                 },
@@ -169,16 +171,16 @@ pub const fn buffer_blocks(bytes: u32) -> u32 {
     bytes.div_ceil(BLOCK_BYTES as u32)
 }
 
-/// The reserve, its loans and their counters.
+/// The initial region, its loans and their counters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Region {
-    reserve: Blocks,
-    loans: [Option<Blocks>; PLACES],
+    initial_region: BlockArray,
+    loans: [Option<BlockArray>; PLACES],
     /// Spare blocks reported by the lender when it rejected a loan of a single block. Nothing is available until it
     /// reports another count.
     refused_at: Option<u32>,
     used: u32,
-    /// Free blocks of the reserve and of loans.
+    /// Free blocks of the initial region and of loans.
     free: u32,
     records: u32,
     peak_records: u32,
@@ -186,7 +188,7 @@ pub struct Region {
     peak_lent: u32,
     /// Records with an extension block for the matching engine.
     extended: u32,
-    name_bits: GenerationBits,
+    id_bits: GenerationBits,
 }
 
 /// Enables extension blocks of records. The engines of a small build use none.
@@ -199,34 +201,34 @@ impl Region {
     ///
     /// # Panics
     /// If there are more than [`MAX_BLOCKS`] blocks.
-    pub fn new(reserve: Blocks) -> Self {
-        assert!(reserve.len() <= MAX_BLOCKS);
+    pub fn new(initial_region: BlockArray) -> Self {
+        assert!(initial_region.len() <= MAX_BLOCKS);
         Region {
             loans: [const { None }; PLACES],
             refused_at: None,
             used: 0,
-            free: reserve.len() as u32,
-            reserve,
+            free: initial_region.len() as u32,
+            initial_region,
             records: 0,
             peak_records: 0,
             peak_blocks: 0,
             peak_lent: 0,
             extended: 0,
-            name_bits: GenerationBits::new(RECORD_GENERATION_BITS),
+            id_bits: GenerationBits::new(RECORD_GENERATION_BITS),
         }
     }
 
     /// Reduces the generation bits of record IDs, for a model checker.
-    pub(crate) fn narrow_names(&mut self, bits: u32) {
-        self.name_bits = GenerationBits::new(bits.min(RECORD_GENERATION_BITS));
+    pub(crate) fn narrow_ids(&mut self, bits: u32) {
+        self.id_bits = GenerationBits::new(bits.min(RECORD_GENERATION_BITS));
     }
 
-    /// Returns the size of the reserve in bytes.
+    /// Returns the size of the initial region in bytes.
     pub fn bytes(&self) -> usize {
-        self.reserve.len() * BLOCK_BYTES
+        self.initial_region.len() * BLOCK_BYTES
     }
 
-    /// Returns the bytes in use, of the reserve and of loans.
+    /// Returns the bytes in use, of the initial region and of loans.
     pub fn used_bytes(&self) -> usize {
         self.used as usize * BLOCK_BYTES
     }
@@ -252,9 +254,9 @@ impl Region {
     }
 
     /// Returns the index of a block's loan, below [`MAX_LOANS`], and the block's index in it. Returns `None` for a
-    /// block of the reserve.
+    /// block of the initial region.
     #[inline]
-    pub fn place_in_loan(at: BlockIndex) -> Option<(usize, usize)> {
+    pub fn index_in_loan(at: BlockIndex) -> Option<(usize, usize)> {
         let at = at.index().checked_sub(MAX_BLOCKS as u32)?;
         Some((
             (at / MAX_LOAN_BLOCKS) as usize,
@@ -292,7 +294,7 @@ impl Region {
     /// reserve, and nothing to borrow (paper 003: one pool for all peers, whose senders are throttled before it is used
     /// up).
     pub fn is_low<M: UserMemory + ?Sized>(&self, memory: &M) -> bool {
-        self.free < self.reserve.len() as u32 / LOW_WATERMARK && self.borrowable(memory) == 0
+        self.free < self.initial_region.len() as u32 / LOW_WATERMARK && self.borrowable(memory) == 0
     }
 
     fn borrowable<M: UserMemory + ?Sized>(&self, memory: &M) -> u32 {
@@ -314,39 +316,39 @@ impl Region {
             return 0;
         }
         // A few loans must hold all borrowed memory, even if memory becomes free in small pieces.
-        let too_little = spare < self.lent() / LEAST_GROWTH;
+        let too_little = spare < self.lent() / MIN_GROWTH;
         let none = too_little || self.loans.iter().all(Option::is_some);
         if none { 0 } else { spare }
     }
 
-    /// Allocates a run of `count` blocks, at least 1, from the reserve or from a loan.
-    fn take_run<M: UserMemory + ?Sized>(
+    /// Allocates a run of `count` blocks, at least 1, from the initial region or from a loan.
+    fn allocate_run<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         count: u32,
     ) -> Option<BlockIndex> {
-        let run = match self.reserve.take_run(count) {
+        let run = match self.initial_region.allocate_run(count) {
             Some(start) => BlockIndex::new(start),
-            None => self.take_lent_run(memory, count)?,
+            None => self.allocate_lent_run(memory, count)?,
         };
-        self.took(count);
+        self.count_taken(count);
         Some(run)
     }
 
     #[inline]
-    fn took(&mut self, count: u32) {
+    fn count_taken(&mut self, count: u32) {
         self.used += count;
         self.free -= count;
         self.peak_blocks = self.peak_blocks.max(self.used);
     }
 
     #[cold]
-    fn take_lent_run<M: UserMemory + ?Sized>(
+    fn allocate_lent_run<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         count: u32,
     ) -> Option<BlockIndex> {
-        match self.take_run_of_loans(count) {
+        match self.allocate_run_in_loans(count) {
             None => {
                 let spare = self.borrowable(memory);
                 self.borrow_run(spare, count, &mut |blocks| memory.lend(blocks))
@@ -356,16 +358,16 @@ impl Region {
     }
 
     /// Returns the block index of offset `start` in loan `at`.
-    fn lent_block_name(at: usize, start: u32) -> BlockIndex {
+    fn lent_block_index(at: usize, start: u32) -> BlockIndex {
         BlockIndex::new(MAX_BLOCKS as u32 + at as u32 * MAX_LOAN_BLOCKS + start)
     }
 
     // One copy of each for all memory types, since borrowing is rare.
     #[inline(never)]
-    fn take_run_of_loans(&mut self, count: u32) -> Option<BlockIndex> {
+    fn allocate_run_in_loans(&mut self, count: u32) -> Option<BlockIndex> {
         let lent = self.loans.iter_mut().enumerate();
         let mut lent = lent.filter_map(|(at, loan)| Some((at, loan.as_mut()?)));
-        lent.find_map(|(at, loan)| Some(Self::lent_block_name(at, loan.take_run(count)?)))
+        lent.find_map(|(at, loan)| Some(Self::lent_block_index(at, loan.allocate_run(count)?)))
     }
 
     /// Borrows up to `spare` blocks and allocates a run of `count` from them, if a loan slot is free.
@@ -374,7 +376,7 @@ impl Region {
         &mut self,
         spare: u32,
         count: u32,
-        lend: &mut dyn FnMut(u32) -> Option<Blocks>,
+        lend: &mut dyn FnMut(u32) -> Option<BlockArray>,
     ) -> Option<BlockIndex> {
         let at = self.loans.iter().position(Option::is_none)?;
         if count > spare.min(MAX_LOAN_BLOCKS) {
@@ -392,11 +394,11 @@ impl Region {
                 }
             }
         };
-        let start = loan.take_run(count);
+        let start = loan.allocate_run(count);
         self.free += loan.len() as u32;
         self.loans[at] = Some(loan);
         self.peak_lent = self.peak_lent.max(self.lent());
-        start.map(|start| Self::lent_block_name(at, start))
+        start.map(|start| Self::lent_block_index(at, start))
     }
 
     #[inline]
@@ -404,7 +406,7 @@ impl Region {
         self.used -= count;
         self.free += count;
         match first.index().checked_sub(MAX_BLOCKS as u32) {
-            None => self.reserve.free_run(first.index(), count),
+            None => self.initial_region.free_run(first.index(), count),
             Some(at) => self.free_lent(memory, at, count),
         }
     }
@@ -419,15 +421,15 @@ impl Region {
             && let Some(loan) = slot.take()
         {
             self.free -= loan.len() as u32;
-            memory.take_back(loan);
+            memory.return_loan(loan);
         }
     }
 
     /// Returns the array that contains `block`, and the block's index in it. Returns `None` if there is no such block.
-    fn locate(&self, block: BlockIndex) -> Option<(&Blocks, usize)> {
+    fn locate(&self, block: BlockIndex) -> Option<(&BlockArray, usize)> {
         let index = block.index();
         let (blocks, at) = match index.checked_sub(MAX_BLOCKS as u32) {
-            None => (&self.reserve, index),
+            None => (&self.initial_region, index),
             Some(at) => (
                 self.loans.get((at / MAX_LOAN_BLOCKS) as usize)?.as_ref()?,
                 at % MAX_LOAN_BLOCKS,
@@ -436,10 +438,10 @@ impl Region {
         ((at as usize) < blocks.len()).then_some((blocks, at as usize))
     }
 
-    fn locate_mut(&mut self, block: BlockIndex) -> Option<(&mut Blocks, usize)> {
+    fn locate_mut(&mut self, block: BlockIndex) -> Option<(&mut BlockArray, usize)> {
         let index = block.index();
         let (blocks, at) = match index.checked_sub(MAX_BLOCKS as u32) {
-            None => (&mut self.reserve, index),
+            None => (&mut self.initial_region, index),
             Some(at) => (
                 self.loans
                     .get_mut((at / MAX_LOAN_BLOCKS) as usize)?
@@ -450,10 +452,10 @@ impl Region {
         ((at as usize) < blocks.len()).then_some((blocks, at as usize))
     }
 
-    // Block indices of loans are above the maximum size of the reserve.
+    // Block indices of loans are above the maximum size of the initial region.
     #[inline]
     fn block(&self, at: BlockIndex) -> &Block {
-        match self.reserve.blocks.get(at.index() as usize) {
+        match self.initial_region.blocks.get(at.index() as usize) {
             Some(block) => block,
             None => self.lent_block(at),
         }
@@ -467,8 +469,8 @@ impl Region {
 
     #[inline]
     fn block_mut(&mut self, at: BlockIndex) -> &mut Block {
-        if (at.index() as usize) < self.reserve.blocks.len() {
-            return &mut self.reserve.blocks[at.index() as usize];
+        if (at.index() as usize) < self.initial_region.blocks.len() {
+            return &mut self.initial_region.blocks[at.index() as usize];
         }
         self.lent_block_mut(at)
     }
@@ -486,33 +488,33 @@ impl Region {
         envelope: Envelope,
         length: u32,
     ) -> Option<BlockIndex> {
-        self.make(memory, envelope, length, Holding::Buffer { received: 0 })
+        self.make(memory, envelope, length, RecordData::Buffer { received: 0 })
     }
 
     /// Allocates a record of a completely received message and copies `data` into its buffer. Returns `None` if the
     /// memory is full.
     #[inline]
-    pub fn record_whole<M: UserMemory + ?Sized>(
+    pub fn record_complete<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         envelope: Envelope,
         data: &[u8],
     ) -> Option<BlockIndex> {
         let received = data.len() as u32;
-        let at = self.make(memory, envelope, received, Holding::Buffer { received })?;
+        let at = self.make(memory, envelope, received, RecordData::Buffer { received })?;
         self.write_buffer(at, 0, data);
         Some(at)
     }
 
     /// Allocates a record without a buffer. Returns `None` if the memory is full.
-    pub fn record_only<M: UserMemory + ?Sized>(
+    pub fn record_without_buffer<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         envelope: Envelope,
         length: u32,
         sender: u32,
     ) -> Option<BlockIndex> {
-        self.make(memory, envelope, length, Holding::Nothing { sender })
+        self.make(memory, envelope, length, RecordData::None { sender })
     }
 
     #[inline]
@@ -521,24 +523,24 @@ impl Region {
         memory: &mut M,
         envelope: Envelope,
         length: u32,
-        holding: Holding,
+        holding: RecordData,
     ) -> Option<BlockIndex> {
-        let record = Record {
+        let record = UnexpectedRecord {
             envelope,
             length,
             holding,
         };
         // One run contains both, the record first.
-        let at = self.take_run(memory, record.blocks())?;
+        let at = self.allocate_run(memory, record.blocks())?;
         self.write_record(at, record);
         Some(at)
     }
 
-    fn write_record(&mut self, at: BlockIndex, record: Record) {
-        let name_bits = self.name_bits;
+    fn write_record(&mut self, at: BlockIndex, record: UnexpectedRecord) {
+        let id_bits = self.id_bits;
         let block = self.block_mut(at);
-        let generation = Generation::from_byte(block[field::GENERATION]).next(name_bits);
-        let (kind, word, receive) = held(record.holding);
+        let generation = Generation::from_byte(block[field::GENERATION]).next(id_bits);
+        let (kind, word, receive) = encode_data(record.holding);
         let [low, high] = record.envelope.context.to_le_bytes();
         let context = u32::from_le_bytes([low, high, kind, generation.to_byte()]);
         put(block, field::SOURCE, record.envelope.source.index());
@@ -554,13 +556,13 @@ impl Region {
     }
 
     /// Returns the record at `at`, or `None` if the block contains none.
-    pub fn record(&self, at: BlockIndex) -> Option<Record> {
-        Record::read(self.block(at))
+    pub fn record(&self, at: BlockIndex) -> Option<UnexpectedRecord> {
+        UnexpectedRecord::read(self.block(at))
     }
 
     /// Updates the data state of the record at `at`.
-    pub fn set_holding(&mut self, at: BlockIndex, holding: Holding) {
-        write_holding(self.block_mut(at), holding);
+    pub fn set_holding(&mut self, at: BlockIndex, holding: RecordData) {
+        write_data(self.block_mut(at), holding);
     }
 
     /// Returns the wire ID of the record at `at`.
@@ -589,7 +591,7 @@ impl Region {
         &mut self,
         memory: &mut M,
         at: BlockIndex,
-        record: &Record,
+        record: &UnexpectedRecord,
     ) -> u32 {
         let count = record.blocks();
         self.block_mut(at)[field::KIND] = KIND_FREE;
@@ -618,11 +620,11 @@ impl Region {
     /// engine's word contains its index from now on. The block is not initialized. Returns `None` if no block is free:
     /// this never borrows memory.
     pub(crate) fn extend(&mut self, at: BlockIndex) -> Option<BlockIndex> {
-        let block = match self.reserve.take_run(1) {
+        let block = match self.initial_region.allocate_run(1) {
             Some(block) => BlockIndex::new(block),
-            None => self.take_run_of_loans(1)?,
+            None => self.allocate_run_in_loans(1)?,
         };
-        self.took(1);
+        self.count_taken(1);
         self.extended += 1;
         self.set_word(at, EXTENDED | block.index());
         Some(block)
@@ -653,12 +655,12 @@ impl Region {
         self.block_mut(block)
     }
 
-    /// Checks whether more blocks are free than a [`LOW_WATERMARK`]th of the reserve.
+    /// Checks whether more blocks are free than a [`LOW_WATERMARK`]th of the initial region.
     pub(crate) fn has_spare(&self) -> bool {
-        self.free > self.reserve.len() as u32 / LOW_WATERMARK
+        self.free > self.initial_region.len() as u32 / LOW_WATERMARK
     }
 
-    /// Returns the number of free blocks for [`Region::extend`], of the reserve and of loans.
+    /// Returns the number of free blocks for [`Region::extend`], of the initial region and of loans.
     #[inline]
     pub(crate) fn free_to_extend(&self) -> u32 {
         if EXTENDS { self.free } else { 0 }
@@ -700,13 +702,17 @@ impl Region {
     }
 
     /// Checks whether the record at `at` matches `pattern`.
-    pub fn matches(&self, at: BlockIndex, pattern: &Pattern) -> bool {
+    pub fn matches(&self, at: BlockIndex, pattern: &MatchPattern) -> bool {
         pattern.matches(&envelope(self.block(at)))
     }
 
     /// Checks whether the record at `at` matches `pattern`, and returns its successor in the list.
     #[inline]
-    pub(crate) fn look(&self, at: BlockIndex, pattern: &Pattern) -> (bool, Option<BlockIndex>) {
+    pub(crate) fn check_match(
+        &self,
+        at: BlockIndex,
+        pattern: &MatchPattern,
+    ) -> (bool, Option<BlockIndex>) {
         let block = self.block(at);
         let next = BlockIndex::from_word(get(block, field::NEXT));
         (pattern.matches(&envelope(block)), next)
@@ -722,16 +728,16 @@ fn envelope(block: &Block) -> Envelope {
 }
 
 /// Encodes the data state of a record: its kind, a word, and the receive's ID if any.
-fn held(holding: Holding) -> (u8, u32, Option<u32>) {
+fn encode_data(holding: RecordData) -> (u8, u32, Option<u32>) {
     match holding {
-        Holding::Nothing { sender } => (KIND_NOTHING, sender, None),
-        Holding::Buffer { received } => (KIND_BUFFER, received, None),
-        Holding::Bound { received, receive } => (KIND_BOUND, received, Some(receive.0)),
+        RecordData::None { sender } => (KIND_NOTHING, sender, None),
+        RecordData::Buffer { received } => (KIND_BUFFER, received, None),
+        RecordData::MatchedBuffer { received, receive } => (KIND_BOUND, received, Some(receive.0)),
     }
 }
 
-fn write_holding(block: &mut Block, holding: Holding) {
-    let (kind, word, receive) = held(holding);
+fn write_data(block: &mut Block, holding: RecordData) {
+    let (kind, word, receive) = encode_data(holding);
     block[field::KIND] = kind;
     put(block, field::SENDER_OR_RECEIVED, word);
     if let Some(receive) = receive {
@@ -763,10 +769,11 @@ impl Hash for Region {
                 let block = BlockIndex::new(base + index as u32);
                 let record = self.record(block).expect("a taken run's record");
                 at = index + 1;
-                if let Holding::Buffer { .. } | Holding::Bound { .. } = record.holding {
+                if let RecordData::Buffer { .. } | RecordData::MatchedBuffer { .. } = record.holding
+                {
                     at += buffer_blocks(record.length) as usize;
                 }
-                if let Holding::Bound { .. } = record.holding {
+                if let RecordData::MatchedBuffer { .. } = record.holding {
                     self.hash_record(block, state);
                 }
             }
@@ -785,9 +792,9 @@ impl Region {
         let record = self.record(block).expect("a live record");
         core::mem::discriminant(&record.holding).hash(state);
         let received = match record.holding {
-            Holding::Nothing { .. } => return record.hash(state),
-            Holding::Buffer { received } => received,
-            Holding::Bound { received, receive } => {
+            RecordData::None { .. } => return record.hash(state),
+            RecordData::Buffer { received } => received,
+            RecordData::MatchedBuffer { received, receive } => {
                 receive.hash(state);
                 received
             }
@@ -800,7 +807,7 @@ impl Region {
     }
 }
 
-impl Links<BlockIndex> for Region {
+impl LinkStorage<BlockIndex> for Region {
     fn next(&self, at: BlockIndex) -> Option<BlockIndex> {
         BlockIndex::from_word(get(self.block(at), field::NEXT))
     }
@@ -831,9 +838,9 @@ mod tests {
     use super::*;
     use crate::memory::{RawMemory, Span};
 
-    fn blocks(count: usize) -> Blocks {
-        let words = vec![usize::MAX; Blocks::map_words(count)].into_boxed_slice();
-        Blocks::new(vec![[0; BLOCK_BYTES]; count].into_boxed_slice(), words)
+    fn blocks(count: usize) -> BlockArray {
+        let words = vec![usize::MAX; BlockArray::map_words(count)].into_boxed_slice();
+        BlockArray::new(vec![[0; BLOCK_BYTES]; count].into_boxed_slice(), words)
     }
 
     fn region(count: usize) -> Region {
@@ -853,21 +860,21 @@ mod tests {
     }
 
     /// Memory with at most `spare` blocks for loans.
-    struct Lender {
+    struct LendingMemory {
         spare: u32,
     }
 
-    impl UserMemory for Lender {
+    impl UserMemory for LendingMemory {
         fn read(&self, _: Span, _: usize, _: &mut [u8]) {}
         fn write(&mut self, _: Span, _: usize, _: &[u8]) {}
         fn spare_blocks(&self) -> u32 {
             self.spare
         }
-        fn lend(&mut self, count: u32) -> Option<Blocks> {
+        fn lend(&mut self, count: u32) -> Option<BlockArray> {
             self.spare = self.spare.checked_sub(count)?;
             Some(blocks(count as usize))
         }
-        fn take_back(&mut self, loan: Blocks) {
+        fn return_loan(&mut self, loan: BlockArray) {
             assert!(loan.is_empty());
             self.spare += loan.len() as u32;
         }
@@ -890,14 +897,14 @@ mod tests {
         let id = region.id(index);
         let record = region.record(index).unwrap();
         assert_eq!((record.envelope, record.length), (envelope(5), 40));
-        assert_eq!(record.holding, Holding::Buffer { received: 0 });
+        assert_eq!(record.holding, RecordData::Buffer { received: 0 });
         for holding in [
-            Holding::Nothing { sender: 77 },
-            Holding::Bound {
+            RecordData::None { sender: 77 },
+            RecordData::MatchedBuffer {
                 received: 12,
                 receive: RequestId(4),
             },
-            Holding::Buffer { received: 40 },
+            RecordData::Buffer { received: 40 },
         ] {
             region.set_holding(index, holding);
             assert_eq!(region.record(index).unwrap().holding, holding);
@@ -909,7 +916,7 @@ mod tests {
             (None, 0, 0)
         );
         let again = region
-            .record_only(&mut RawMemory, envelope(6), 0, 1)
+            .record_without_buffer(&mut RawMemory, envelope(6), 0, 1)
             .unwrap();
         assert_eq!(
             region.find(id),
@@ -922,7 +929,7 @@ mod tests {
     fn names_that_name_nothing_find_nothing() {
         let mut region = region(2);
         region
-            .record_only(&mut RawMemory, envelope(1), 0, 0)
+            .record_without_buffer(&mut RawMemory, envelope(1), 0, 0)
             .unwrap();
         for target in 0..1 << 16 {
             let id = RecordId(RecordId::FLAG | target << 15 | target & 0xFF);
@@ -981,14 +988,14 @@ mod tests {
     #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn what_the_reserve_has_no_room_for_is_borrowed_and_given_back() {
-        let mut lender = Lender { spare: 200 };
+        let mut lender = LendingMemory { spare: 200 };
         let mut region = region(2);
         let mut records = Vec::new();
         while let Some(at) = region.record_with_buffer(&mut lender, envelope(1), 33) {
             region.write_buffer(at, 0, &[records.len() as u8; 33]);
             records.push(at);
         }
-        // Runs of 3: none in the reserve of 2, 42 in the first loan of 128, 24 in the remaining 72.
+        // Runs of 3: none in the initial region of 2, 42 in the first loan of 128, 24 in the remaining 72.
         assert_eq!((records.len(), lender.spare), (42 + 24, 0));
         assert_eq!(region.free_blocks(&lender), 2 + 2);
         assert_eq!(region.peak_lent_bytes(), 200 * BLOCK_BYTES);
@@ -1010,10 +1017,10 @@ mod tests {
     #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn a_run_within_a_loan_is_freed_where_it_is() {
-        let mut lender = Lender { spare: 100 };
+        let mut lender = LendingMemory { spare: 100 };
         let mut region = region(0);
-        let take = |region: &mut Region, lender: &mut Lender| {
-            region.record_only(lender, envelope(1), 0, 0)
+        let take = |region: &mut Region, lender: &mut LendingMemory| {
+            region.record_without_buffer(lender, envelope(1), 0, 0)
         };
         let records: Vec<BlockIndex> =
             core::iter::from_fn(|| take(&mut region, &mut lender)).collect();
@@ -1027,8 +1034,8 @@ mod tests {
     #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn a_lender_that_refuses_what_it_offers_is_not_counted_on() {
-        struct Liar(u32);
-        impl UserMemory for Liar {
+        struct LyingMemory(u32);
+        impl UserMemory for LyingMemory {
             fn read(&self, _: Span, _: usize, _: &mut [u8]) {}
             fn write(&mut self, _: Span, _: usize, _: &[u8]) {}
             fn spare_blocks(&self) -> u32 {
@@ -1036,19 +1043,24 @@ mod tests {
             }
         }
         let mut region = region(1);
-        let mut liar = Liar(9);
+        let mut liar = LyingMemory(9);
         assert_eq!(region.free_blocks(&liar), 10);
-        region.record_only(&mut liar, envelope(0), 0, 0).unwrap();
-        assert_eq!(region.record_only(&mut liar, envelope(0), 0, 0), None);
+        region
+            .record_without_buffer(&mut liar, envelope(0), 0, 0)
+            .unwrap();
+        assert_eq!(
+            region.record_without_buffer(&mut liar, envelope(0), 0, 0),
+            None
+        );
         assert_eq!(region.free_blocks(&liar), 0);
         assert_eq!(
-            region.free_blocks(&Liar(8)),
+            region.free_blocks(&LyingMemory(8)),
             8,
             "it has said something else"
         );
     }
 
-    /// Below a quarter of the reserve, not at it.
+    /// Below a quarter of the initial region, not at it.
     #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn the_region_is_low_when_little_is_free_and_nothing_is_to_be_borrowed() {
@@ -1057,10 +1069,10 @@ mod tests {
             assert_eq!(region.bytes(), blocks * BLOCK_BYTES);
             for free in (0..blocks).rev() {
                 region
-                    .record_only(&mut RawMemory, envelope(0), 0, 0)
+                    .record_without_buffer(&mut RawMemory, envelope(0), 0, 0)
                     .unwrap();
                 assert_eq!(region.is_low(&RawMemory), free < blocks / 4, "{free}");
-                assert!(!region.is_low(&Lender { spare: 1 }));
+                assert!(!region.is_low(&LendingMemory { spare: 1 }));
             }
             assert_eq!(region.peak_records() as usize, blocks);
         }
@@ -1079,7 +1091,7 @@ mod tests {
         fn spare_blocks(&self) -> u32 {
             self.spare
         }
-        fn lend(&mut self, count: u32) -> Option<Blocks> {
+        fn lend(&mut self, count: u32) -> Option<BlockArray> {
             self.asked.push(count);
             if count > self.piece {
                 return None;
@@ -1087,7 +1099,7 @@ mod tests {
             self.spare -= count;
             Some(blocks(count as usize))
         }
-        fn take_back(&mut self, loan: Blocks) {
+        fn return_loan(&mut self, loan: BlockArray) {
             self.spare += loan.len() as u32;
         }
     }
@@ -1129,17 +1141,19 @@ mod tests {
     #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn a_loan_that_is_too_small_beside_the_others_is_not_taken() {
-        let mut memory = Lender { spare: 128 };
+        let mut memory = LendingMemory { spare: 128 };
         let mut region = region(0);
-        let take = |region: &mut Region, memory: &mut Lender| {
-            region.record_only(memory, envelope(0), 0, 0).is_some()
+        let take = |region: &mut Region, memory: &mut LendingMemory| {
+            region
+                .record_without_buffer(memory, envelope(0), 0, 0)
+                .is_some()
         };
         for _ in 0..128 {
             assert!(take(&mut region, &mut memory));
         }
         for (spare, is_enough) in [(0, false), (31, false), (32, true), (33, true)] {
             let mut region = region.clone();
-            let mut memory = Lender { spare };
+            let mut memory = LendingMemory { spare };
             let free = if is_enough { spare } else { 0 };
             assert_eq!(region.free_blocks(&memory), free);
             assert_eq!(take(&mut region, &mut memory), is_enough, "{spare} blocks");
@@ -1157,11 +1171,14 @@ mod tests {
         let mut region = region(0);
         for _ in 0..MAX_LOANS {
             assert!(region.free_blocks(&memory) > 0);
-            let record = region.record_only(&mut memory, envelope(0), 0, 0);
+            let record = region.record_without_buffer(&mut memory, envelope(0), 0, 0);
             assert!(record.is_some());
         }
         assert_eq!(region.free_blocks(&memory), 0);
-        assert_eq!(region.record_only(&mut memory, envelope(0), 0, 0), None);
+        assert_eq!(
+            region.record_without_buffer(&mut memory, envelope(0), 0, 0),
+            None
+        );
         assert!(region.is_low(&memory) || region.bytes() == 0);
     }
 
@@ -1194,7 +1211,9 @@ mod tests {
             tag: 0x0506_0708,
             context: 0x090A,
         };
-        let at = region.record_only(&mut RawMemory, envelope, 0, 0).unwrap();
+        let at = region
+            .record_without_buffer(&mut RawMemory, envelope, 0, 0)
+            .unwrap();
         assert_eq!(region.record(at).unwrap().envelope, envelope);
     }
 

@@ -2,107 +2,108 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::config::SHARED_ANSWER;
+use crate::config::MAX_SHARED_ACKS;
 use crate::envelope::{Envelope, Rank};
+use crate::ids::{BlockIndex, Slot};
 use crate::matching::Matching;
 use crate::memory::UserMemory;
-use crate::memory::region::Holding;
-use crate::names::{BlockIndex, Slot};
-use crate::peers::Standing;
-use crate::protocol::{Recorded, Rules, Verdict, on_rts as decide};
-use crate::recv::Probed;
-use crate::recv::deferred::DeferredAck;
-use crate::recv::eager::Eager;
-use crate::request::Matched;
+use crate::memory::region::RecordData;
+use crate::peers::SourceState;
+use crate::protocol::{ProtocolRules, RecordedMessage, RtsDecision, on_rts as decide};
+use crate::recv::ProbedMessage;
+use crate::recv::delayed_ack::DelayedAck;
+use crate::recv::eager::EagerReceive;
+use crate::request::MatchedMessage;
 use crate::stats::Count;
-use crate::wire::{self, Fields, Rts, flag_if};
-use msg_layer::Answer;
+use crate::wire::{self, ReplyFields, Rts, flag_if};
+use msg_layer::ReplyPacket;
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Handles an RTS with inline data on the fast path: receives it into the matching posted receive, or records it
     /// with its data. Requires that no source has rejected messages, so only the first two rows of [`decide`]'s table
-    /// apply. Returns `None` if this fails; otherwise the result of [`Adi::take_rts`].
+    /// apply. Returns `None` if this fails; otherwise the result of [`Adi::receive_rts`].
     #[inline]
-    pub(crate) fn take_at_once<M: UserMemory + ?Sized>(
+    pub(crate) fn receive_rts_fast<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         source: Rank,
         rts: &Rts,
         data: &[u8],
-    ) -> Option<Option<Answer>> {
-        let plain = self.peers.are_all_clear() && rts.is(Rts::INLINE) && !rts.is(Rts::MORE);
+    ) -> Option<Option<ReplyPacket>> {
+        let plain =
+            self.peers.has_no_rejected() && rts.has_flag(Rts::INLINE) && !rts.has_flag(Rts::MORE);
         if !plain || self.peers.ages(source).from != rts.age {
             return None;
         }
-        let matched = Matched {
+        let matched = MatchedMessage {
             envelope: rts.envelope(source),
             length: rts.length,
         };
         match self.finish_first(&matched) {
             Some(span) => memory.write(span, 0, &data[..matched.wanted(span) as usize]),
-            None => self.match_at_once(memory, &matched.envelope, rts, data)?,
+            None => self.match_rts_fast(memory, &matched.envelope, rts, data)?,
         }
         self.stats.cts_sent += 1;
-        let fields = Fields {
+        let fields = ReplyFields {
             request: rts.request,
-            flags: Fields::COMPLETE,
-            ..Fields::default()
+            flags: ReplyFields::COMPLETE,
+            ..ReplyFields::default()
         };
-        Some(self.answer(memory, source, rts, wire::CTS, fields))
+        Some(self.reply_to_rts(memory, source, rts, wire::CTS, fields))
     }
 
     /// Matches an RTS of the fast path with any posted receive, or records it.
     #[inline]
-    fn match_at_once<M: UserMemory + ?Sized>(
+    fn match_rts_fast<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         envelope: &Envelope,
         rts: &Rts,
         data: &[u8],
     ) -> Option<()> {
-        match self.matching.arrive(&mut self.requests, envelope) {
-            Some(slot) if self.requests.holds(slot) => return None,
+        match self.matching.match_incoming(&mut self.requests, envelope) {
+            Some(slot) if self.requests.is_mprobe(slot) => return None,
             Some(slot) => {
                 self.unpost(slot);
                 self.accept(memory, slot, envelope, rts, data);
             }
-            None => self.record_at_once(memory, envelope, rts, data)?,
+            None => self.record_rts_fast(memory, envelope, rts, data)?,
         }
-        self.receiver.probes.taken(envelope);
+        self.receiver.probes.disarm_matching(envelope);
         Some(())
     }
 
     /// Records an unmatched message with its inline data; returns `None` when rules or memory prevent it.
     #[inline]
-    fn record_at_once<M: UserMemory + ?Sized>(
+    fn record_rts_fast<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         envelope: &Envelope,
         rts: &Rts,
         data: &[u8],
     ) -> Option<()> {
-        let recordable = rts.is(Rts::IN_ORDER) || !self.rules().records_in_order();
-        if rts.is(Rts::SYNCHRONOUS) || !recordable {
+        let recordable = rts.has_flag(Rts::IN_ORDER) || !self.rules().records_in_order();
+        if rts.has_flag(Rts::SYNCHRONOUS) || !recordable {
             return None;
         }
-        let at = self.region.record_whole(memory, *envelope, data)?;
+        let at = self.region.record_complete(memory, *envelope, data)?;
         self.matching.record(&mut self.region, at);
         Some(())
     }
 
     /// Decides on an RTS and carries the decision out. Returns `None` when the acknowledgement is delayed.
-    pub(crate) fn take_rts<M: UserMemory + ?Sized>(
+    pub(crate) fn receive_rts<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         source: Rank,
         rts: &Rts,
         data: &[u8],
-    ) -> Option<Answer> {
+    ) -> Option<ReplyPacket> {
         let envelope = rts.envelope(source);
-        let standing = self.peers.standing(source);
+        let standing = self.peers.source_state(source);
         let ages_equal = self.peers.ages(source).from == rts.age;
         let posted = if ages_equal {
-            self.matching.arrive(&mut self.requests, &envelope)
+            self.matching.match_incoming(&mut self.requests, &envelope)
         } else {
             None
         };
@@ -113,82 +114,88 @@ impl<R: Rules> Adi<R> {
         let early = rules.guards_posts()
             && posted_since
             && posted.is_some_and(|slot| !self.is_older(slot, rts.asked));
-        let refused_before = matches!(standing, Standing::Refused | Standing::WildcardQueued);
-        let recordable = rts.is(Rts::IN_ORDER) && !refused_before || !rules.records_in_order();
+        let refused_before = matches!(
+            standing,
+            SourceState::Rejected | SourceState::WildcardQueued
+        );
+        let recordable =
+            rts.has_flag(Rts::IN_ORDER) && !refused_before || !rules.records_in_order();
         let verdict = decide(ages_equal && !early, posted, || {
             if recordable {
-                self.make_room(
+                self.create_record(
                     memory,
                     &envelope,
                     rts.length,
                     rts.request,
-                    rts.is(Rts::SYNCHRONOUS),
+                    rts.has_flag(Rts::SYNCHRONOUS),
                 )
             } else {
-                Recorded::Nothing
+                RecordedMessage::None
             }
         });
-        let fields = Fields {
+        let fields = ReplyFields {
             request: rts.request,
-            flags: flag_if(!ages_equal || early, Fields::STALE),
-            ..Fields::default()
+            flags: flag_if(!ages_equal || early, ReplyFields::STALE),
+            ..ReplyFields::default()
         };
-        let (handler, fields) = self.carry_out(memory, &envelope, &verdict, fields, rts, data);
-        if let Verdict::Refuse { failed: true } = verdict
+        let (handler, fields) = self.apply_decision(memory, &envelope, &verdict, fields, rts, data);
+        if let RtsDecision::Reject { failed: true } = verdict
             && !posted_since
         {
             // After a receive was posted in the meantime, an earlier message may be requested first.
             let length = rts.length;
-            self.receiver.probes.refused(Probed { envelope, length });
+            self.receiver
+                .probes
+                .note_rejected(ProbedMessage { envelope, length });
         }
         if ages_equal {
-            self.note_verdict(source, &verdict, rts);
-            self.go_on(memory, source, standing);
+            self.update_source_state(source, &verdict, rts);
+            self.advance_restarts(memory, source, standing);
         }
-        self.answer(memory, source, rts, handler, fields)
+        self.reply_to_rts(memory, source, rts, handler, fields)
     }
 
     /// Carries out the decision on an RTS; returns the handler ID and the fields of the reply.
     // Only one caller.
     #[inline(always)]
-    fn carry_out<M: UserMemory + ?Sized>(
+    fn apply_decision<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         envelope: &Envelope,
-        verdict: &Verdict<Slot, BlockIndex>,
-        fields: Fields,
+        verdict: &RtsDecision<Slot, BlockIndex>,
+        fields: ReplyFields,
         rts: &Rts,
         data: &[u8],
-    ) -> (u8, Fields) {
+    ) -> (u8, ReplyFields) {
         let source = envelope.source;
         match *verdict {
-            Verdict::Receive(slot) if self.requests.holds(slot) => {
-                let matched = Matched {
+            RtsDecision::Receive(slot) if self.requests.is_mprobe(slot) => {
+                let matched = MatchedMessage {
                     envelope: *envelope,
                     length: rts.length,
                 };
-                self.hold_back(slot, matched, rts.request);
+                self.defer_with_nctsd(slot, matched, rts.request);
                 self.stats.nctsd_sent += 1;
                 (wire::NCTSD, fields)
             }
-            Verdict::Receive(slot) => {
+            RtsDecision::Receive(slot) => {
                 self.unpost(slot);
-                self.receiver.probes.taken(envelope);
+                self.receiver.probes.disarm_matching(envelope);
                 self.stats.cts_sent += 1;
                 (wire::CTS, self.accept(memory, slot, envelope, rts, data))
             }
-            Verdict::Buffer(at) => {
-                self.receiver.probes.taken(envelope);
+            RtsDecision::Buffer(at) => {
+                self.receiver.probes.disarm_matching(envelope);
                 self.stats.cts_sent += 1;
-                (wire::CTS, self.buffer(source, at, rts, data))
+                (wire::CTS, self.accept_into_buffer(source, at, rts, data))
             }
-            Verdict::Record(at) => {
-                self.receiver.probes.taken(envelope);
+            RtsDecision::Record(at) => {
+                self.receiver.probes.disarm_matching(envelope);
                 self.matching.record(&mut self.region, at);
                 self.stats.nctsd_sent += 1;
                 (wire::NCTSD, fields)
             }
-            Verdict::Refuse { .. } => {
+            RtsDecision::Reject { .. } => {
                 self.stats.ncts_sent += 1;
                 (wire::NCTS, fields)
             }
@@ -196,20 +203,23 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Updates the flow-control state of `source` after this decision on an RTS under the current age.
-    pub(crate) fn note_verdict(
+    pub(crate) fn update_source_state(
         &mut self,
         source: Rank,
-        verdict: &Verdict<Slot, BlockIndex>,
+        verdict: &RtsDecision<Slot, BlockIndex>,
         rts: &Rts,
     ) {
         match verdict {
-            Verdict::Refuse { failed: true } => self.peers.refused(source),
-            Verdict::Refuse { failed: false } => {
-                self.peers.accepted(source, true, rts.is(Rts::FOLLOWS))
+            RtsDecision::Reject { failed: true } => self.peers.note_rejected(source),
+            RtsDecision::Reject { failed: false } => {
+                self.peers
+                    .note_accepted(source, true, rts.has_flag(Rts::FOLLOWS))
             }
-            _ => self
-                .peers
-                .accepted(source, rts.is(Rts::MORE), rts.is(Rts::FOLLOWS)),
+            _ => self.peers.note_accepted(
+                source,
+                rts.has_flag(Rts::MORE),
+                rts.has_flag(Rts::FOLLOWS),
+            ),
         }
     }
 
@@ -222,142 +232,149 @@ impl<R: Rules> Adi<R> {
         envelope: &Envelope,
         rts: &Rts,
         data: &[u8],
-    ) -> Fields {
-        let matched = Matched {
+    ) -> ReplyFields {
+        let matched = MatchedMessage {
             envelope: *envelope,
             length: rts.length,
         };
-        if rts.is(Rts::INLINE) {
+        if rts.has_flag(Rts::INLINE) {
             let span = self.requests.span(slot);
             memory.write(span, 0, &data[..matched.wanted(span) as usize]);
-            self.received(slot, matched);
-            Fields {
+            self.complete_receive(slot, matched);
+            ReplyFields {
                 request: rts.request,
-                flags: Fields::COMPLETE,
-                ..Fields::default()
+                flags: ReplyFields::COMPLETE,
+                ..ReplyFields::default()
             }
         } else {
             let fields = self.clear_to_send(slot, matched, rts.request);
-            self.stream(envelope.source, rts, fields)
+            self.accept_stream(envelope.source, rts, fields)
         }
     }
 
     /// Completes the CTS `fields` for a long message: receives its eager data if it is in flight and a list entry is
     /// free.
-    pub(crate) fn stream(&mut self, source: Rank, rts: &Rts, fields: Fields) -> Fields {
-        let eager = Eager {
+    pub(crate) fn accept_stream(
+        &mut self,
+        source: Rank,
+        rts: &Rts,
+        fields: ReplyFields,
+    ) -> ReplyFields {
+        let eager = EagerReceive {
             source,
             request: rts.request,
             target: fields.target,
         };
-        let streams =
-            rts.is(Rts::EAGER) && fields.wanted > 0 && self.receiver.coming.push(eager).is_ok();
-        let flags = fields.flags | flag_if(streams, Fields::STREAM);
-        Fields { flags, ..fields }
+        let streams = rts.has_flag(Rts::EAGER)
+            && fields.wanted > 0
+            && self.receiver.eager.push(eager).is_ok();
+        let flags = fields.flags | flag_if(streams, ReplyFields::STREAM);
+        ReplyFields { flags, ..fields }
     }
 
     /// Completes the record with a buffer at `at` for an RTS.
-    pub(crate) fn buffer(
+    pub(crate) fn accept_into_buffer(
         &mut self,
         source: Rank,
         at: BlockIndex,
         rts: &Rts,
         data: &[u8],
-    ) -> Fields {
+    ) -> ReplyFields {
         self.matching.record(&mut self.region, at);
-        if rts.is(Rts::INLINE) {
+        if rts.has_flag(Rts::INLINE) {
             self.region.write_buffer(at, 0, data);
             let received = rts.length;
-            self.region.set_holding(at, Holding::Buffer { received });
-            Fields {
+            self.region.set_holding(at, RecordData::Buffer { received });
+            ReplyFields {
                 request: rts.request,
-                flags: Fields::COMPLETE,
-                ..Fields::default()
+                flags: ReplyFields::COMPLETE,
+                ..ReplyFields::default()
             }
         } else {
-            let fields = Fields {
+            let fields = ReplyFields {
                 request: rts.request,
                 target: self.region.id(at).0,
                 wanted: rts.length,
-                ..Fields::default()
+                ..ReplyFields::default()
             };
-            self.stream(source, rts, fields)
+            self.accept_stream(source, rts, fields)
         }
     }
 
     /// Creates the best record that memory allows, for a message with the sender's ID `sender`.
-    pub(crate) fn make_room<M: UserMemory + ?Sized>(
+    pub(crate) fn create_record<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         envelope: &Envelope,
         length: u32,
         sender: u32,
         is_synchronous: bool,
-    ) -> Recorded<BlockIndex> {
+    ) -> RecordedMessage<BlockIndex> {
         let region = &mut self.region;
         if !is_synchronous && let Some(at) = region.record_with_buffer(memory, *envelope, length) {
-            return Recorded::WithBuffer(at);
+            return RecordedMessage::WithBuffer(at);
         }
-        match region.record_only(memory, *envelope, length, sender) {
-            Some(at) => Recorded::Alone(at),
-            None => Recorded::Nothing,
+        match region.record_without_buffer(memory, *envelope, length, sender) {
+            Some(at) => RecordedMessage::WithoutBuffer(at),
+            None => RecordedMessage::None,
         }
     }
 
     /// Dequeues the delayed acknowledgement to `source`, if any, to piggyback it.
     #[inline]
-    pub(crate) fn take_deferred(&mut self, source: Rank) -> Option<DeferredAck> {
-        let at = self.deferred_to(source)?;
-        Some(self.receiver.deferred.swap_remove(at))
+    pub(crate) fn take_delayed_ack(&mut self, source: Rank) -> Option<DelayedAck> {
+        let at = self.delayed_ack_index(source)?;
+        Some(self.receiver.delayed_acks.swap_remove(at))
     }
 
     #[inline]
-    fn deferred_to(&self, source: Rank) -> Option<usize> {
-        let mut all = self.receiver.deferred.iter();
+    fn delayed_ack_index(&self, source: Rank) -> Option<usize> {
+        let mut all = self.receiver.delayed_acks.iter();
         all.position(|deferred| deferred.source == source)
     }
 
     /// Returns the reply to an RTS; `None` when the acknowledgement is delayed, since its sender does not wait for it.
     #[inline]
-    pub(crate) fn answer<M: UserMemory + ?Sized>(
+    pub(crate) fn reply_to_rts<M: UserMemory + ?Sized>(
         &mut self,
         memory: &M,
         source: Rank,
         rts: &Rts,
         handler: u8,
-        fields: Fields,
-    ) -> Option<Answer> {
+        fields: ReplyFields,
+    ) -> Option<ReplyPacket> {
         let scarce = self.region.is_low(memory);
-        let earlier = self.deferred_to(source);
-        let before = earlier.map_or(0, |at| self.receiver.deferred[at].count);
-        let deferred = DeferredAck {
+        let earlier = self.delayed_ack_index(source);
+        let before = earlier.map_or(0, |at| self.receiver.delayed_acks[at].count);
+        let deferred = DelayedAck {
             source,
             request: rts.request,
             count: before + 1,
         };
         // The source has no rejected messages in its queue, so no restart waits for the reply either.
-        let may_wait = rts.is(Rts::PATIENT)
-            && fields.is(Fields::COMPLETE)
+        let may_wait = rts.has_flag(Rts::ACK_DEFERRABLE)
+            && fields.is(ReplyFields::COMPLETE)
             && !scarce
-            && deferred.count < SHARED_ANSWER
-            && (self.peers.are_all_clear() || self.peers.standing(source) == Standing::Clear);
+            && deferred.count < MAX_SHARED_ACKS
+            && (self.peers.has_no_rejected()
+                || self.peers.source_state(source) == SourceState::Clear);
         match earlier {
             Some(at) if may_wait => {
                 // The most recently updated one is the last.
-                let last = self.receiver.deferred.len() - 1;
-                self.receiver.deferred[at] = deferred;
-                self.receiver.deferred.swap(at, last);
+                let last = self.receiver.delayed_acks.len() - 1;
+                self.receiver.delayed_acks[at] = deferred;
+                self.receiver.delayed_acks.swap(at, last);
                 return None;
             }
             Some(at) => {
-                self.receiver.deferred.swap_remove(at);
+                self.receiver.delayed_acks.swap_remove(at);
             }
-            None if may_wait && self.receiver.deferred.push(deferred).is_ok() => return None,
+            None if may_wait && self.receiver.delayed_acks.push(deferred).is_ok() => return None,
             None => {}
         }
         self.stats.cts_merged += before as Count;
-        let fields = Fields {
-            flags: fields.flags | flag_if(scarce, Fields::SCARCE),
+        let fields = ReplyFields {
+            flags: fields.flags | flag_if(scarce, ReplyFields::SCARCE),
             before,
             ..fields
         };
@@ -366,27 +383,27 @@ impl<R: Rules> Adi<R> {
 
     /// Handles CANCEL. Discards a message that was rejected, or that has a record here without a matching receive.
     /// Otherwise its CTS is in flight, and the sender uses that as the reply.
-    pub(crate) fn take_cancel<M: UserMemory + ?Sized>(
+    pub(crate) fn handle_cancel<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         source: Rank,
         request: u32,
         refused: bool,
-    ) -> Option<Answer> {
+    ) -> Option<ReplyPacket> {
         if refused {
-            self.receiver.probes.withdrawn(source);
-            self.give_up_fetching(source);
+            self.receiver.probes.remove_cancelled(source);
+            self.end_fetching(source);
         } else {
             let at = self.matching.find_record(&self.region, &|record| {
                 record.envelope.source == source
-                    && record.holding == Holding::Nothing { sender: request }
+                    && record.holding == RecordData::None { sender: request }
             })?;
             self.matching.unrecord(&mut self.region, at);
             self.release(memory, at);
         }
-        let fields = Fields {
+        let fields = ReplyFields {
             request,
-            ..Fields::default()
+            ..ReplyFields::default()
         };
         Some(fields.emit(wire::CANCELLED))
     }

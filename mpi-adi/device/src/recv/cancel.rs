@@ -11,17 +11,17 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::envelope::{Pattern, Rank};
-use crate::names::RequestId;
-use crate::parts::CancelEvent;
-use crate::protocol::Rules;
+use crate::envelope::{MatchPattern, Rank};
+use crate::extensions::CancelEvent;
+use crate::ids::RequestId;
+use crate::protocol::ProtocolRules;
 use crate::recv::cancelled::CancelledReceives;
-use crate::request::{SlotEntry, TO_NAME};
+use crate::request::{NEEDS_LISTING, SlotEntry};
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Cancels a receive; ignores a send. Returns whether it is already known to be cancelled.
     pub fn cancel_receive(&mut self, id: RequestId) -> bool {
-        let posted = self.requests.named_entry(id).and_then(SlotEntry::posted);
+        let posted = self.requests.entry_by_id(id).and_then(SlotEntry::posted);
         let Some(posted) = posted else {
             return false;
         };
@@ -33,10 +33,10 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Keeps a cancelled receive posted, if a source that it may match has yet to reply.
-    fn defers_cancel(&mut self, id: RequestId, pattern: &Pattern) -> bool {
+    fn defers_cancel(&mut self, id: RequestId, pattern: &MatchPattern) -> bool {
         let is_asked_for = match pattern.source() {
-            Some(source) => self.peers.standing(source).is_under_way(),
-            None => self.peers.under_way() > 0,
+            Some(source) => self.peers.source_state(source).has_restart_in_flight(),
+            None => self.peers.in_flight_count() > 0,
         };
         if !is_asked_for || !self.rules().holds_cancelled() {
             return false;
@@ -49,8 +49,8 @@ impl<R: Rules> Adi<R> {
         }
         self.receiver.cancelled.waiting.push(id);
         self.requests.mark_cancelled(id.slot());
-        self.extras
-            .parts
+        self.extensions
+            .active
             .set_end_cancelled(Some(Self::on_cancel_event));
         true
     }
@@ -60,15 +60,15 @@ impl<R: Rules> Adi<R> {
         let awaited = &mut self.receiver.cancelled.awaited;
         awaited.clear();
         if awaited
-            .try_reserve(self.peers.under_way() as usize)
+            .try_reserve(self.peers.in_flight_count() as usize)
             .is_err()
         {
             return false;
         }
-        let mut next = self.peers.next_under_way(0);
+        let mut next = self.peers.next_in_flight(0);
         while let Some(source) = next {
             awaited.push(source);
-            next = self.peers.next_under_way(source.index() + 1);
+            next = self.peers.next_in_flight(source.index() + 1);
         }
         true
     }
@@ -76,7 +76,7 @@ impl<R: Rules> Adi<R> {
     /// Handles a reply of this source to a restart.
     #[inline]
     pub(crate) fn end_cancelled(&mut self, source: Rank) {
-        if let Some(end_cancelled) = self.extras.parts.end_cancelled() {
+        if let Some(end_cancelled) = self.extensions.active.end_cancelled() {
             end_cancelled(self, CancelEvent::Answered(source));
         }
     }
@@ -87,7 +87,7 @@ impl<R: Rules> Adi<R> {
             mut awaited,
         } = core::mem::take(&mut self.receiver.cancelled);
         if let CancelEvent::Answered(source) = event
-            && !self.peers.standing(source).is_under_way()
+            && !self.peers.source_state(source).has_restart_in_flight()
         {
             awaited.retain(|&awaited| awaited != source);
         }
@@ -100,14 +100,14 @@ impl<R: Rules> Adi<R> {
         });
         if waiting.is_empty() {
             awaited.clear();
-            self.extras.parts.set_end_cancelled(None);
+            self.extensions.active.set_end_cancelled(None);
         }
         self.receiver.cancelled = CancelledReceives { waiting, awaited };
     }
 
     /// Returns whether the cancelled receive still waits after this event; `None` when it has matched.
     fn is_waiting(&self, id: RequestId, event: CancelEvent, all_answered: bool) -> Option<bool> {
-        let posted = self.requests.named_entry(id)?.posted()?;
+        let posted = self.requests.entry_by_id(id)?.posted()?;
         if !self.requests.is_cancelled(id.slot()) {
             return None;
         }
@@ -116,7 +116,9 @@ impl<R: Rules> Adi<R> {
             (CancelEvent::Answered(_), None) => all_answered,
             // The answered restart listed this receive, unless another restart is in flight.
             (CancelEvent::Answered(source), Some(of)) => {
-                source == of && !(posted.to_name && self.peers.standing(source).is_under_way())
+                source == of
+                    && !(posted.needs_listing
+                        && self.peers.source_state(source).has_restart_in_flight())
             }
         };
         Some(!is_over)
@@ -134,7 +136,7 @@ impl<R: Rules> Adi<R> {
             if !self.requests.is_cancelled(slot) {
                 return true;
             }
-            next = self.requests.next_in::<TO_NAME>(slot);
+            next = self.requests.next_in::<NEEDS_LISTING>(slot);
         }
         false
     }

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 
 use crate::envelope::Rank;
-use crate::names::RequestId;
+use crate::ids::RequestId;
 
 /// The cancelled receives, and the sources that they wait for.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]

@@ -3,119 +3,119 @@
 
 use crate::adi::Adi;
 use crate::envelope::Rank;
+use crate::ids::RequestId;
 use crate::memory::UserMemory;
-use crate::memory::region::{Holding, RecordId};
-use crate::names::RequestId;
-use crate::protocol::Rules;
-use crate::request::{Matched, SlotEntry};
-use msg_layer::header::Place;
-use msg_layer::{Landing, Malformed};
+use crate::memory::region::{RecordData, RecordId};
+use crate::protocol::ProtocolRules;
+use crate::request::{MatchedMessage, SlotEntry};
+use msg_layer::header::TargetOffset;
+use msg_layer::{MalformedPacket, Reassembly};
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Handles an eager data packet. Drops it if its message is not being received: the sender knows, and sends it
     /// again.
-    pub(crate) fn take_eager<M: UserMemory + ?Sized>(
+    pub(crate) fn handle_eager<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         source: Rank,
-        place: Place,
+        place: TargetOffset,
         bytes: &[u8],
-    ) -> Result<(), Malformed> {
+    ) -> Result<(), MalformedPacket> {
         let at = self
             .receiver
-            .coming
+            .eager
             .iter()
             .position(|coming| coming.source == source && coming.request == place.target);
         let Some(at) = at else {
             self.stats.eager_dropped += 1;
             return Ok(());
         };
-        let target = self.receiver.coming[at].target;
+        let target = self.receiver.eager[at].target;
         let total = match RecordId::from_target(target) {
             Some(id) => {
-                let index = self.region.find(id).ok_or(Malformed)?;
-                self.region.record(index).ok_or(Malformed)?.length
+                let index = self.region.find(id).ok_or(MalformedPacket)?;
+                self.region.record(index).ok_or(MalformedPacket)?.length
             }
             None => {
-                let receive = self.requests.named_entry(RequestId(target));
-                receive.and_then(SlotEntry::wanted).ok_or(Malformed)?
+                let receive = self.requests.entry_by_id(RequestId(target));
+                receive.and_then(SlotEntry::wanted).ok_or(MalformedPacket)?
             }
         };
         // Truncates data beyond the receive buffer.
         let room = total.saturating_sub(place.offset) as usize;
         let bytes = &bytes[..bytes.len().min(room)];
-        let place = Place { target, ..place };
-        if self.take_data(memory, place, bytes)? {
-            self.receiver.coming.swap_remove(at);
+        let place = TargetOffset { target, ..place };
+        if self.handle_data(memory, place, bytes)? {
+            self.receiver.eager.swap_remove(at);
         }
         Ok(())
     }
 
     /// Handles a packet of a long message; returns whether it completes the message. Malformed without a target.
-    pub(crate) fn take_data<M: UserMemory + ?Sized>(
+    pub(crate) fn handle_data<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        place: Place,
+        place: TargetOffset,
         bytes: &[u8],
-    ) -> Result<bool, Malformed> {
+    ) -> Result<bool, MalformedPacket> {
         match RecordId::from_target(place.target) {
-            Some(id) => self.take_data_of_record(memory, id, place, bytes),
-            None => self.take_data_of_receive(memory, place, bytes),
+            Some(id) => self.handle_record_data(memory, id, place, bytes),
+            None => self.handle_receive_data(memory, place, bytes),
         }
     }
 
-    pub(crate) fn take_data_of_record<M: UserMemory + ?Sized>(
+    pub(crate) fn handle_record_data<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         id: RecordId,
-        place: Place,
+        place: TargetOffset,
         bytes: &[u8],
-    ) -> Result<bool, Malformed> {
-        let at = self.region.find(id).ok_or(Malformed)?;
-        let record = self.region.record(at).ok_or(Malformed)?;
+    ) -> Result<bool, MalformedPacket> {
+        let at = self.region.find(id).ok_or(MalformedPacket)?;
+        let record = self.region.record(at).ok_or(MalformedPacket)?;
         let (received, bound) = match record.holding {
-            Holding::Buffer { received } => (received, None),
-            Holding::Bound { received, receive } => (received, Some(receive)),
-            Holding::Nothing { .. } => return Err(Malformed),
+            RecordData::Buffer { received } => (received, None),
+            RecordData::MatchedBuffer { received, receive } => (received, Some(receive)),
+            RecordData::None { .. } => return Err(MalformedPacket),
         };
-        let mut landing = Landing {
+        let mut landing = Reassembly {
             received,
             total: record.length,
         };
         let whole = landing
             .accept(place.offset, bytes.len())
-            .map_err(|_| Malformed)?;
+            .map_err(|_| MalformedPacket)?;
         self.region.write_buffer(at, place.offset, bytes);
         let received = landing.received;
         match bound {
             Some(receive) if whole => {
-                let matched = Matched {
+                let matched = MatchedMessage {
                     envelope: record.envelope,
                     length: record.length,
                 };
-                self.unload(memory, receive.slot(), matched, at);
+                self.copy_buffered(memory, receive.slot(), matched, at);
             }
             Some(receive) => {
-                let bound = Holding::Bound { received, receive };
+                let bound = RecordData::MatchedBuffer { received, receive };
                 self.region.set_holding(at, bound);
             }
-            None => self.region.set_holding(at, Holding::Buffer { received }),
+            None => self.region.set_holding(at, RecordData::Buffer { received }),
         }
         Ok(whole)
     }
 
-    pub(crate) fn take_data_of_receive<M: UserMemory + ?Sized>(
+    pub(crate) fn handle_receive_data<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        place: Place,
+        place: TargetOffset,
         bytes: &[u8],
-    ) -> Result<bool, Malformed> {
+    ) -> Result<bool, MalformedPacket> {
         let id = RequestId(place.target);
-        let landed = self.requests.land(id, place.offset, bytes.len());
-        let (span, whole) = landed.ok_or(Malformed)?;
+        let landed = self.requests.begin_receive(id, place.offset, bytes.len());
+        let (span, whole) = landed.ok_or(MalformedPacket)?;
         memory.write(span, place.offset as usize, bytes);
         if let Some(matched) = whole {
-            self.received(id.slot(), matched);
+            self.complete_receive(id.slot(), matched);
         }
         Ok(whole.is_some())
     }

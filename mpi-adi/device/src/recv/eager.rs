@@ -5,7 +5,7 @@ use crate::envelope::Rank;
 
 /// A message whose eager data is being received.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Eager {
+pub(crate) struct EagerReceive {
     pub(super) source: Rank,
     /// The sender's ID of the message.
     pub(super) request: u32,

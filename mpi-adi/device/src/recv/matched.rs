@@ -3,12 +3,12 @@
 //! A message of a matched probe is a receive without a buffer yet. It *holds* the message in place until `mrecv`:
 //!
 //! ```text
-//!   improbe --+-- a record without data -----------> Stopped: the sender keeps the data, the record is freed
-//!             +-- a record with a buffer ----------> Kept: in its record, which may still be filling
+//!   improbe --+-- a record without data -----------> MprobeHeld: the sender keeps the data, the record is freed
+//!             +-- a record with a buffer ----------> MprobeBuffered: in its record, which may still be filling
 //!             +-- a rejected message is noted -----> Posted, for exactly that envelope ("fetching")
 //!                                                       | RTS; the reply is NCTSD
-//!                                                       +--> Stopped
-//!   mrecv   --+-- Stopped ----> CtsDue --> ...         +-- Kept ----> Bound, or Done immediately
+//!                                                       +--> MprobeHeld
+//!   mrecv   --+-- MprobeHeld --> CtsPending --> ...    +-- MprobeBuffered --> Buffering, or Done immediately
 //! ```
 //! NCTSD is "not clear to send data". So a held message uses MPI memory only if it did before, and memory for a single
 //! record is enough to hold any number of messages.
@@ -26,17 +26,19 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::config::NoMemory;
-use crate::envelope::{Pattern, Rank};
+use crate::config::OutOfMemory;
+use crate::envelope::{MatchPattern, Rank};
+use crate::ids::{RequestId, Slot};
 use crate::matching::Matching;
-use crate::memory::region::Holding;
+use crate::memory::region::RecordData;
 use crate::memory::{Span, UserMemory};
-use crate::names::{RequestId, Slot};
-use crate::protocol::Rules;
-use crate::recv::Probed;
-use crate::request::{Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request};
+use crate::protocol::ProtocolRules;
+use crate::recv::ProbedMessage;
+use crate::request::{
+    MatchedMessage, PostedReceive, RESERVED_SLOTS, ReceiveRequest, ReceiveState, RecvData, Request,
+};
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Performs a matched probe: returns the message handle, which is required to receive it ([`Adi::mrecv`]), and its
     /// envelope. While [`Adi::is_fetching`] is true, the caller repeats the call with the same pattern, and starts
     /// nothing else before the call returns a message or stops fetching. Does not block. Fails when the program's heap
@@ -44,23 +46,23 @@ impl<R: Rules> Adi<R> {
     pub fn improbe<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        pattern: Pattern,
-    ) -> Result<Option<(RequestId, Probed)>, NoMemory> {
+        pattern: MatchPattern,
+    ) -> Result<Option<(RequestId, ProbedMessage)>, OutOfMemory> {
         if let Some(id) = self.receiver.fetching {
             if !self.fetched(id) {
                 return Ok(None);
             }
             self.receiver.fetching = None;
-            if let Some(found) = self.held(id) {
+            if let Some(found) = self.held_message(id) {
                 return Ok(Some((id, found)));
             }
             // Its sender has cancelled it.
             self.forget(id);
         }
-        let none = NoMemory::Requests {
-            live: self.requests.named(),
+        let none = OutOfMemory::Requests {
+            live: self.requests.handle_count(),
         };
-        self.requests.grow(1 + KEPT_SLOTS).map_err(|_| none)?;
+        self.requests.grow(1 + RESERVED_SLOTS).map_err(|_| none)?;
         self.matching
             .reserve(self.requests.slots())
             .map_err(|_| none)?;
@@ -69,14 +71,14 @@ impl<R: Rules> Adi<R> {
                 .region
                 .record(at)
                 .expect("the unexpected queue holds records");
-            let matched = Matched {
+            let matched = MatchedMessage {
                 envelope: record.envelope,
                 length: record.length,
             };
             let (coming, is_free) = match record.holding {
-                Holding::Nothing { sender } => (Coming::Stopped { sender }, true),
-                Holding::Buffer { .. } => (Coming::Kept { at }, false),
-                Holding::Bound { .. } => unreachable!("a bound record is in no queue"),
+                RecordData::None { sender } => (RecvData::MprobeHeld { sender }, true),
+                RecordData::Buffer { .. } => (RecvData::MprobeBuffered { at }, false),
+                RecordData::MatchedBuffer { .. } => unreachable!("a bound record is in no queue"),
             };
             let state = ReceiveState::Matched(matched, coming);
             let id = self.insert_held(state).map_err(|_| none)?;
@@ -84,18 +86,18 @@ impl<R: Rules> Adi<R> {
             if is_free {
                 self.release(memory, at);
             }
-            return Ok(self.held(id).map(|found| (id, found)));
+            return Ok(self.held_message(id).map(|found| (id, found)));
         }
-        if let Some(noted) = self.receiver.probes.noted(&pattern) {
+        if let Some(noted) = self.receiver.probes.noted_message(&pattern) {
             let exact = noted.envelope.pattern();
-            let state = ReceiveState::Posted(Posted {
+            let state = ReceiveState::Posted(PostedReceive {
                 pattern: exact,
                 serial: self.receiver.posts,
-                to_name: false,
+                needs_listing: false,
             });
             let id = self.insert_held(state).map_err(|_| none)?;
             self.receiver.posts += 1;
-            self.receiver.probes.posted(&exact);
+            self.receiver.probes.note_posted(&exact);
             self.post(id.slot(), &exact);
             self.receiver.fetching = Some(id);
             return Ok(None);
@@ -109,43 +111,45 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Returns the message of a matched probe with this handle that has not been received yet.
-    pub fn held(&self, id: RequestId) -> Option<Probed> {
-        let Matched { envelope, length } = self.requests.get_receive(id)?.held()?;
-        Some(Probed { envelope, length })
+    pub fn held_message(&self, id: RequestId) -> Option<ProbedMessage> {
+        let MatchedMessage { envelope, length } = self.requests.get_receive(id)?.held()?;
+        Some(ProbedMessage { envelope, length })
     }
 
     /// Receives the message with this handle into `span`: the handle becomes that of a receive.
     ///
     /// # Panics
-    /// When it is not [held](Adi::held): the bindings check that first.
+    /// When it is not [held](Adi::held_message): the bindings check that first.
     pub fn mrecv<M: UserMemory + ?Sized>(&mut self, memory: &mut M, id: RequestId, span: Span) {
         let slot = id.slot();
         let ReceiveState::Matched(matched, coming) = self.requests.receive(slot).state else {
             unreachable!("a message that is held has matched")
         };
-        self.requests.aim(slot, span);
+        self.requests.set_target_buffer(slot, span);
         match coming {
-            Coming::Kept { at } => self.match_record(memory, id, at),
-            Coming::Stopped { sender } => {
-                if let Some(send) = self.held_here(matched.envelope.source, sender) {
-                    return self.take_held(memory, send, slot, matched);
+            RecvData::MprobeBuffered { at } => self.match_record(memory, id, at),
+            RecvData::MprobeHeld { sender } => {
+                if let Some((send, data)) =
+                    self.find_held_self_send(matched.envelope.source, sender)
+                {
+                    return self.receive_held(memory, send, data, slot, matched);
                 }
-                let due = Coming::CtsDue { sender };
+                let due = RecvData::CtsPending { sender };
                 self.requests
                     .set_receive_state(slot, ReceiveState::Matched(matched, due));
-                self.receiver.cts_due.push(&mut self.requests, slot);
+                self.receiver.pending_cts.push(&mut self.requests, slot);
             }
             _ => unreachable!("a message that is received is not held"),
         }
     }
 
     /// Inserts a receive that holds the message it matches.
-    fn insert_held(&mut self, state: ReceiveState) -> Result<RequestId, crate::request::Full> {
+    fn insert_held(&mut self, state: ReceiveState) -> Result<RequestId, crate::request::PoolFull> {
         let span = Span::EMPTY;
         let id = self
             .requests
-            .insert(Request::Receive(Receive { span, state }))?;
-        self.requests.hold(id.slot());
+            .insert(Request::Receive(ReceiveRequest { span, state }))?;
+        self.requests.mark_mprobe(id.slot());
         Ok(id)
     }
 
@@ -157,16 +161,16 @@ impl<R: Rules> Adi<R> {
 
     /// Handles the match of the posted, holding receive in `slot` with a message that its sender keeps; `sender` is its
     /// ID there.
-    pub(crate) fn hold_back(&mut self, slot: Slot, matched: Matched, sender: u32) {
+    pub(crate) fn defer_with_nctsd(&mut self, slot: Slot, matched: MatchedMessage, sender: u32) {
         self.unpost(slot);
-        self.receiver.probes.taken(&matched.envelope);
-        let stopped = Coming::Stopped { sender };
+        self.receiver.probes.disarm_matching(&matched.envelope);
+        let stopped = RecvData::MprobeHeld { sender };
         self.requests
             .set_receive_state(slot, ReceiveState::Matched(matched, stopped));
     }
 
     /// Ends the fetching receive if a rejected message of `source`, possibly the fetched one, has been cancelled.
-    pub(crate) fn give_up_fetching(&mut self, source: Rank) {
+    pub(crate) fn end_fetching(&mut self, source: Rank) {
         let Some(id) = self.receiver.fetching.filter(|id| !self.fetched(*id)) else {
             return;
         };

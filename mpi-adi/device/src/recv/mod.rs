@@ -4,75 +4,75 @@
 //!   post      the program's receives and probes                      restart   restarts to rejected sources
 //!   cancel    cancellation of receives
 //!   arrive    handlers of RTSs: match, record or reject; the reply   data      handlers of data packets
-//!   matched   matched probes                     probe, eager, deferred        their data structures
+//!   matched   matched probes                     probe, eager, delayed_ack     their data structures
 //! ```
 #![forbid(unsafe_code)]
 
 mod arrive;
-pub(super) mod at_hand;
+pub(super) mod cached_self_recv;
 mod cancel;
 mod cancelled;
 mod data;
-pub(super) mod deferred;
+pub(super) mod delayed_ack;
 pub(super) mod eager;
 mod matched;
 mod post;
 pub mod probe;
 mod restart;
 
-pub use probe::Probed;
+pub use probe::ProbedMessage;
 
-use crate::config::{DEFERRED_SOURCES, EAGER_SOURCES};
+use crate::config::{EAGER_SOURCES, MAX_DELAYED_ACKS};
+use crate::ids::{RequestId, SequenceNumber, Slot};
 use crate::list::List;
-use crate::names::{RequestId, Serial, Slot};
-use crate::recv::at_hand::AtHand;
+use crate::recv::cached_self_recv::CachedSelfRecv;
 use crate::recv::cancelled::CancelledReceives;
-use crate::recv::deferred::DeferredAck;
-use crate::recv::eager::Eager;
-use crate::recv::probe::Probes;
+use crate::recv::delayed_ack::DelayedAck;
+use crate::recv::eager::EagerReceive;
+use crate::recv::probe::ArmedProbes;
 
 /// State of the receive side.
 // The largest fields are last: see `Adi`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Receiver {
-    /// See [`Adi::let_answers_wait`](crate::Adi::let_answers_wait).
-    pub answers_wait: bool,
+    /// See [`Adi::delay_acks`](crate::Adi::delay_acks).
+    pub delays_acks: bool,
     /// Receives whose CTS is pending.
-    pub cts_due: List<Slot>,
+    pub pending_cts: List<Slot>,
     /// Posted receives from one source that the next restart must list.
-    pub exact_to_name: List<Slot>,
+    pub exact_to_list: List<Slot>,
     /// Posted receives from any source that every restart lists, since some source was waiting when they were posted.
     pub wildcards: List<Slot>,
     /// Receives started so far: the sequence number of the next one.
-    pub posts: Serial,
+    pub posts: SequenceNumber,
     /// Cancelled receives that are still posted.
     pub cancelled: CancelledReceives,
-    pub probes: Probes,
+    pub probes: ArmedProbes,
     /// The receive by which a matched probe fetches a rejected message.
     pub fetching: Option<RequestId>,
-    pub at_hand: AtHand,
+    pub self_recv_cache: CachedSelfRecv,
     /// Messages whose eager data is arriving.
-    pub coming: heapless::Vec<Eager, EAGER_SOURCES>,
+    pub eager: heapless::Vec<EagerReceive, EAGER_SOURCES>,
     /// Delayed acknowledgements.
-    pub deferred: heapless::Vec<DeferredAck, DEFERRED_SOURCES>,
+    pub delayed_acks: heapless::Vec<DelayedAck, MAX_DELAYED_ACKS>,
 }
 
 impl Receiver {
     #[inline]
     pub fn new() -> Receiver {
         Receiver {
-            coming: heapless::Vec::new(),
-            deferred: heapless::Vec::new(),
-            answers_wait: false,
-            cts_due: List::default(),
-            exact_to_name: List::default(),
+            eager: heapless::Vec::new(),
+            delayed_acks: heapless::Vec::new(),
+            delays_acks: false,
+            pending_cts: List::default(),
+            exact_to_list: List::default(),
             wildcards: List::default(),
             posts: 0,
             cancelled: CancelledReceives::default(),
-            probes: Probes::default(),
+            probes: ArmedProbes::default(),
             fetching: None,
-            at_hand: AtHand::NOTHING,
+            self_recv_cache: CachedSelfRecv::EMPTY,
         }
     }
 }

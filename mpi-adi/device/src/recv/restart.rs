@@ -2,27 +2,27 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::envelope::{Pattern, Rank};
+use crate::envelope::{MatchPattern, Rank};
+use crate::ids::{Horizon, Slot};
 use crate::memory::UserMemory;
-use crate::names::{Horizon, Slot};
-use crate::peers::Standing;
-use crate::protocol::{Age, Rules};
-use crate::request::TO_NAME;
-use crate::wire::{Done, Entry, RESTART_ENTRIES, ROOM_FOR_ALL, Restart};
-use msg_layer::Malformed;
+use crate::peers::SourceState;
+use crate::protocol::{Age, ProtocolRules};
+use crate::request::NEEDS_LISTING;
+use crate::wire::{DoneMessage, RESTART_ENTRIES, ROOM_FOR_ALL, RestartEntry, RestartRequest};
+use msg_layer::MalformedPacket;
 
 /// Maximum `room` of one restart in messages, so that sources share the free memory.
 const RESTART_ROOM: u16 = 8;
 /// Receives that a restart lists.
-type Entries = heapless::Vec<Entry, RESTART_ENTRIES>;
+type RestartEntries = heapless::Vec<RestartEntry, RESTART_ENTRIES>;
 
 /// Lists a receive of `pattern`; returns false when the list is full.
-fn name(entries: &mut Entries, pattern: &Pattern, is_exact: bool) -> bool {
-    let entry = Entry::new(pattern.context(), pattern.tag(), is_exact);
+fn name(entries: &mut RestartEntries, pattern: &MatchPattern, is_exact: bool) -> bool {
+    let entry = RestartEntry::new(pattern.context(), pattern.tag(), is_exact);
     entries.push(entry).is_ok()
 }
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Creates the restart for `source` under its new age: the receives posted since its last one, and the free memory.
     /// When a restart cannot list all receives, it requests all messages.
     pub(crate) fn make_restart<M: UserMemory + ?Sized>(
@@ -30,13 +30,13 @@ impl<R: Rules> Adi<R> {
         memory: &M,
         source: Rank,
         age: Age,
-    ) -> Restart {
+    ) -> RestartRequest {
         let room = u16::try_from(self.region.free_blocks(memory))
             .unwrap_or(u16::MAX)
             .min(RESTART_ROOM);
-        let mut entries = Entries::new();
+        let mut entries = RestartEntries::new();
         let mut fits = true;
-        let mut exact = self.next_exact(self.receiver.exact_to_name.head(), source);
+        let mut exact = self.next_exact(self.receiver.exact_to_list.head(), source);
         let mut wildcard = self.receiver.wildcards.head();
         // Both lists are in the order of posting.
         loop {
@@ -49,13 +49,13 @@ impl<R: Rules> Adi<R> {
             let next = if is_exact_first { exact } else { wildcard };
             let slot = next.expect("the first one of the two");
             let pattern = self.requests.posted(slot).pattern;
-            let next = self.requests.next_in::<TO_NAME>(slot);
+            let next = self.requests.next_in::<NEEDS_LISTING>(slot);
             fits = fits && name(&mut entries, &pattern, is_exact_first);
             if is_exact_first {
-                self.requests.set_to_name(slot, false);
+                self.requests.set_needs_listing(slot, false);
                 self.receiver
-                    .exact_to_name
-                    .remove(&mut self.requests.links::<TO_NAME>(), slot);
+                    .exact_to_list
+                    .remove(&mut self.requests.links::<NEEDS_LISTING>(), slot);
                 exact = self.next_exact(next, source);
             } else {
                 self.stats.named += 1;
@@ -63,7 +63,7 @@ impl<R: Rules> Adi<R> {
             }
         }
         // Probes are last: they find only messages that no receive matches.
-        for pattern in self.receiver.probes.unanswered() {
+        for pattern in self.receiver.probes.patterns_without_note() {
             if pattern.source().is_none_or(|of| of == source) {
                 fits = fits && name(&mut entries, &pattern, false);
             }
@@ -71,7 +71,7 @@ impl<R: Rules> Adi<R> {
         if !fits {
             entries.clear();
         }
-        Restart {
+        RestartRequest {
             age,
             room: if fits { room } else { ROOM_FOR_ALL },
             horizon: self.rules().on_the_wire(self.receiver.posts),
@@ -86,7 +86,7 @@ impl<R: Rules> Adi<R> {
             if self.requests.posted(slot).pattern.source() == Some(source) {
                 break;
             }
-            next = self.requests.next_in::<TO_NAME>(slot);
+            next = self.requests.next_in::<NEEDS_LISTING>(slot);
         }
         next
     }
@@ -94,14 +94,14 @@ impl<R: Rules> Adi<R> {
     /// Returns whether messages to this process are rejected for lack of memory: a host with a heap loan then reports
     /// free memory by [`Adi::heap_freed`].
     pub fn starves_others(&self) -> bool {
-        self.peers.waiting() > 0
+        self.peers.waiting_count() > 0
     }
 
     /// Handles memory that the program has freed in its heap, which may now be available for a loan: queues restarts to
     /// sources with rejected messages. Does nothing while restarts are in flight; their replies queue the next ones.
     pub fn heap_freed<M: UserMemory + ?Sized>(&mut self, memory: &M) {
         let rules = self.rules();
-        if self.peers.under_way() == 0 {
+        if self.peers.in_flight_count() == 0 {
             self.peers
                 .restart_next(self.region.free_blocks(memory), rules);
         }
@@ -115,50 +115,53 @@ impl<R: Rules> Adi<R> {
 
     /// Handles an event of `source`, previously in state `before`, under the current age: it closes a restart in
     /// flight. Queues restarts to sources that wait for memory or for a posted receive.
-    pub(crate) fn go_on<M: UserMemory + ?Sized>(
+    pub(crate) fn advance_restarts<M: UserMemory + ?Sized>(
         &mut self,
         memory: &M,
         source: Rank,
-        before: Standing,
+        before: SourceState,
     ) {
-        if self.peers.are_all_clear() {
-            if before != Standing::Clear {
+        if self.peers.has_no_rejected() {
+            if before != SourceState::Clear {
                 self.end_cancelled(source);
             }
             return;
         }
         let rules = self.rules();
-        if before.is_posted_since() && self.peers.standing(source) != Standing::Clear {
-            self.peers.restart(source, rules);
+        if before.is_posted_since() && self.peers.source_state(source) != SourceState::Clear {
+            self.peers.queue_restart(source, rules);
         }
         // A source that was asked for a receive from any source has replied. The next source is asked if the receive is
         // still posted, or a probe still has no note.
-        if self.peers.wildcards_queued() > 0
-            && (self.has_open_wildcard() || self.receiver.probes.ask_any_source())
+        if self.peers.queued_wildcards() > 0
+            && (self.has_open_wildcard() || self.receiver.probes.has_open_wildcard())
         {
             self.peers.restart_wildcards(rules);
         }
-        if self.peers.waiting() > 0 && self.region.free_blocks(memory) > 0 {
+        if self.peers.waiting_count() > 0 && self.region.free_blocks(memory) > 0 {
             self.peers.restart_next(1, rules);
         }
-        if before.is_under_way() {
+        if before.has_restart_in_flight() {
             self.end_cancelled(source);
         }
     }
 
-    pub(crate) fn take_done<M: UserMemory + ?Sized>(
+    pub(crate) fn handle_done<M: UserMemory + ?Sized>(
         &mut self,
         memory: &M,
         source: Rank,
-        done: Done,
-    ) -> Result<(), Malformed> {
-        let standing = self.peers.standing(source);
-        let open = matches!(standing, Standing::RestartSent | Standing::RestartSentStale);
+        done: DoneMessage,
+    ) -> Result<(), MalformedPacket> {
+        let standing = self.peers.source_state(source);
+        let open = matches!(
+            standing,
+            SourceState::RestartSent | SourceState::RestartSentStale
+        );
         if !open || self.peers.ages(source).from != done.age {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         }
-        self.peers.accepted(source, done.more, false);
-        self.go_on(memory, source, standing);
+        self.peers.note_accepted(source, done.more, false);
+        self.advance_restarts(memory, source, standing);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@
 
 mod any;
 mod chunks;
-mod keyed;
+mod hash_table;
 mod outcome;
 mod pool;
 mod receive;
@@ -15,16 +15,18 @@ mod send;
 mod slot;
 mod table;
 
-pub use crate::names::{MAX_SLOTS, RequestId};
-pub use any::{Full, Request};
-pub(crate) use any::{KEYED, OFFERS, QUEUE, TO_NAME};
-pub(crate) use chunks::Chunks;
-pub(crate) use keyed::Found;
-pub use outcome::{Concluded, Outcome, Whole};
-pub use pool::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
-pub use receive::{Coming, Matched, Posted, Receive, ReceiveState};
-pub(crate) use send::Copies;
-pub use send::{Asked, Data, Mode, PendingSend, Send, SendState, Withdrawal};
-pub(crate) use send::{CANCELLED, EAGER, IN_ORDER, PATIENT};
+pub use crate::ids::{MAX_SLOTS, RequestId};
+pub(crate) use any::{KEYED, NEEDS_LISTING, QUEUE, RTS_QUEUED};
+pub use any::{PoolFull, Request};
+pub(crate) use chunks::ChunkList;
+pub(crate) use hash_table::FoundReceive;
+pub use outcome::{CompletedRequest, PlainCompletion, RequestOutcome};
+pub use pool::{CHUNK_SLOTS, RESERVED_SLOTS, RequestPool};
+pub use receive::{MatchedMessage, PostedReceive, ReceiveRequest, ReceiveState, RecvData};
+pub(crate) use send::BcopyBytes;
+pub(crate) use send::{ACK_DEFERRABLE, CANCELLED, EAGER, IN_ORDER};
+pub use send::{
+    CancelState, PendingSend, RequestedFlags, SendData, SendMode, SendRequest, SendState,
+};
 pub(crate) use slot::SlotEntry;
-pub(crate) use table::{Buckets, KINDS, KeyHash, NEIGHBOURS, kind, pattern_of};
+pub(crate) use table::{BucketRange, KINDS, KeyHash, NEIGHBOURS, kind, pattern_of};

@@ -6,7 +6,7 @@ use crate::memory::Span;
 
 /// Completion status of a finished request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Outcome {
+pub struct RequestOutcome {
     /// Receive: source of the message.
     pub source: Rank,
     /// Receive: tag of the message.
@@ -21,7 +21,7 @@ pub struct Outcome {
 
 /// Completion status of an untruncated, uncancelled request, small enough for two registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Whole {
+pub struct PlainCompletion {
     /// Receive: source. Send: destination.
     pub peer: Rank,
     /// Tag.
@@ -34,18 +34,18 @@ pub struct Whole {
 
 /// A request that has completed and is freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Concluded {
+pub struct CompletedRequest {
     /// Completion status.
-    pub outcome: Outcome,
+    pub outcome: RequestOutcome,
     /// Context of the request; for a matched receive, of its message.
     pub context: Context,
     /// The program's buffer, if the request has kept it until now.
     pub buffer: Span,
 }
 
-impl Outcome {
+impl RequestOutcome {
     /// Creates the status of a receive with these bytes of its message: all, or as many as fit in the buffer.
-    pub fn of(whole: Whole, truncated: bool) -> Self {
+    pub fn from_plain(whole: PlainCompletion, truncated: bool) -> Self {
         Self {
             source: whole.peer,
             tag: whole.tag,

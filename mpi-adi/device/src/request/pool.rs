@@ -4,24 +4,24 @@
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
-use super::any::{Full, QUEUE, Request};
-use super::chunks::Chunks;
-use super::outcome::{Concluded, Outcome, Whole};
-use super::receive::{Matched, Posted, Receive, ReceiveState};
-use super::send::{Copies, Data, PendingSend, Send, SendState};
+use super::any::{PoolFull, QUEUE, Request};
+use super::chunks::ChunkList;
+use super::outcome::{CompletedRequest, PlainCompletion, RequestOutcome};
+use super::receive::{MatchedMessage, PostedReceive, ReceiveRequest, ReceiveState};
+use super::send::{BcopyBytes, PendingSend, SendData, SendRequest, SendState};
 use super::slot::SlotEntry;
-use super::table::{NEIGHBOURS, Table};
-use crate::envelope::{Context, Envelope, Pattern, Rank, Tag};
-use crate::list::Links;
+use super::table::{HashTable, NEIGHBOURS};
+use crate::envelope::{Context, Envelope, MatchPattern, Rank, Tag};
+use crate::ids::{BcopyId, GenerationBits, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot};
+use crate::list::LinkStorage;
 use crate::memory::Span;
-use crate::names::{BcopyId, GenerationBits, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot};
-use crate::work::did;
+use crate::work::count_steps;
 
 /// Slots per chunk, the unit of pool growth.
 pub const CHUNK_SLOTS: usize = if cfg!(feature = "micro") { 16 } else { 32 };
 /// Slots reserved for blocking calls, so that these still work when the heap is full. Only one such call is active at a
 /// time; the maximum is a combined send and receive.
-pub const KEPT_SLOTS: u32 = 2;
+pub const RESERVED_SLOTS: u32 = 2;
 
 /// Hash buckets per chunk: three for four slots, so that a request and its share of the chunk list fit in 64 bytes. At
 /// least the number in use from the first request on.
@@ -30,7 +30,7 @@ const _: () = assert!(CHUNK_BUCKETS >= NEIGHBOURS as usize);
 
 /// Unit of heap allocation: slots, and buckets of the hash table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Chunk {
+struct PoolChunk {
     entries: [SlotEntry; CHUNK_SLOTS],
     buckets: [Option<Slot>; CHUNK_BUCKETS],
 }
@@ -38,13 +38,14 @@ struct Chunk {
 /// Maximum bytes of the chunk list per chunk: it is at least half full once it has grown.
 const LISTED: usize = 2 * size_of::<usize>();
 
-const _: () = assert!(size_of::<Chunk>() + LISTED <= CHUNK_SLOTS * 64 || cfg!(feature = "micro"));
+const _: () =
+    assert!(size_of::<PoolChunk>() + LISTED <= CHUNK_SLOTS * 64 || cfg!(feature = "micro"));
 
 /// Pool of request slots.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestPool {
-    chunks: Chunks<Chunk>,
-    pub(super) table: Table,
+    chunks: ChunkList<PoolChunk>,
+    pub(super) table: HashTable,
     free: Option<Slot>,
     free_slots: u32,
     /// Minimum of free slots so far, relative to the current number of slots.
@@ -54,7 +55,7 @@ pub struct RequestPool {
     /// Live requests that the program has detached (MPI_Request_free).
     forgotten: u32,
     limit: u32,
-    name_bits: GenerationBits,
+    id_bits: GenerationBits,
 }
 
 impl RequestPool {
@@ -62,26 +63,26 @@ impl RequestPool {
     pub fn new(limit: usize) -> Self {
         let limit = limit.min(MAX_SLOTS) as u32;
         RequestPool {
-            chunks: Chunks::default(),
-            table: Table::new(),
+            chunks: ChunkList::default(),
+            table: HashTable::new(),
             free: None,
             free_slots: 0,
             fewest_free: 0,
             reserved: 0,
             forgotten: 0,
             limit,
-            name_bits: GenerationBits::new(REQUEST_GENERATION_BITS),
+            id_bits: GenerationBits::new(REQUEST_GENERATION_BITS),
         }
     }
 
     /// Reduces the generation bits of request IDs, for a model checker.
-    pub(crate) fn narrow_names(&mut self, bits: u32) {
-        self.name_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
+    pub(crate) fn narrow_ids(&mut self, bits: u32) {
+        self.id_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
     }
 
     /// Heap bytes per slot, including the links and buckets of the matching engine. The chunk list adds up to half a
     /// byte.
-    pub const SLOT_BYTES: usize = size_of::<Chunk>() / CHUNK_SLOTS;
+    pub const SLOT_BYTES: usize = size_of::<PoolChunk>() / CHUNK_SLOTS;
 
     /// Returns the number of live requests.
     pub fn live(&self) -> u32 {
@@ -89,7 +90,7 @@ impl RequestPool {
     }
 
     /// Returns the number of live requests that the program has not detached.
-    pub fn named(&self) -> u32 {
+    pub fn handle_count(&self) -> u32 {
         self.live() - self.forgotten
     }
 
@@ -103,10 +104,10 @@ impl RequestPool {
         self.chunks.len() * CHUNK_SLOTS
     }
 
-    /// Allocates heap memory until `slots` unreserved slots are free. Returns [`Full`] if the heap or the limit does
+    /// Allocates heap memory until `slots` unreserved slots are free. Returns [`PoolFull`] if the heap or the limit does
     /// not allow it.
     #[inline]
-    pub fn grow(&mut self, slots: u32) -> Result<(), Full> {
+    pub fn grow(&mut self, slots: u32) -> Result<(), PoolFull> {
         let slots = slots + self.reserved;
         if self.free_slots >= slots {
             Ok(())
@@ -131,15 +132,15 @@ impl RequestPool {
     }
 
     #[cold]
-    fn add_chunks(&mut self, slots: u32) -> Result<(), Full> {
+    fn add_chunks(&mut self, slots: u32) -> Result<(), PoolFull> {
         while self.free_slots < slots {
             let first = self.slots();
             if first + CHUNK_SLOTS > self.limit as usize {
-                return Err(Full);
+                return Err(PoolFull);
             }
             let free = self.free;
-            did(CHUNK_SLOTS);
-            self.chunks.push(|| Chunk {
+            count_steps(CHUNK_SLOTS);
+            self.chunks.push(|| PoolChunk {
                 entries: core::array::from_fn(|i| {
                     SlotEntry::unused(if i + 1 < CHUNK_SLOTS {
                         Some(Slot::new((first + i + 1) as u32))
@@ -197,13 +198,13 @@ impl RequestPool {
 
     /// Returns the pattern of the posted receive in `slot`.
     #[inline]
-    pub(crate) fn posted_pattern(&self, slot: Slot) -> Pattern {
+    pub(crate) fn posted_pattern(&self, slot: Slot) -> MatchPattern {
         self.listed(slot).pattern()
     }
 
     /// Links the posted receive in `slot` after the last one of its queue. Returns its pattern.
     #[inline]
-    pub(crate) fn link_posted(&mut self, slot: Slot, last: Option<Slot>) -> Pattern {
+    pub(crate) fn link_posted(&mut self, slot: Slot, last: Option<Slot>) -> MatchPattern {
         if let Some(last) = last {
             self.listed_mut(last).next[QUEUE] = Some(slot);
         }
@@ -214,7 +215,7 @@ impl RequestPool {
 
     /// Returns the pattern of the posted receive in `slot`, and its successor in the queue.
     #[inline]
-    pub(crate) fn posted_and_next(&self, slot: Slot) -> (Pattern, Option<Slot>) {
+    pub(crate) fn posted_and_next(&self, slot: Slot) -> (MatchPattern, Option<Slot>) {
         let entry = self.listed(slot);
         (entry.pattern(), entry.next[QUEUE])
     }
@@ -228,7 +229,7 @@ impl RequestPool {
     /// Returns the hash of the table key of the request in `slot`.
     pub(super) fn key_hash(&self, slot: Slot) -> u32 {
         match self.as_posted(slot) {
-            Some(posted) => self.table.hashes.of(&posted.pattern),
+            Some(posted) => self.table.hashes.hash_pattern(&posted.pattern),
             None => self.send_hash(slot),
         }
     }
@@ -264,10 +265,10 @@ impl RequestPool {
     /// Allocates a free slot for `request`.
     #[cfg_attr(not(feature = "micro"), inline(always))]
     #[cfg_attr(feature = "micro", inline(never))]
-    pub fn insert(&mut self, request: Request) -> Result<RequestId, Full> {
-        let slot = self.free.ok_or(Full)?;
-        let entry = self.entry_mut(slot).ok_or(Full)?;
-        let next = entry.take(request);
+    pub fn insert(&mut self, request: Request) -> Result<RequestId, PoolFull> {
+        let slot = self.free.ok_or(PoolFull)?;
+        let entry = self.entry_mut(slot).ok_or(PoolFull)?;
+        let next = entry.fill(request);
         let generation = entry.generation();
         self.free = next;
         self.free_slots -= 1;
@@ -277,16 +278,16 @@ impl RequestPool {
 
     /// Updates [`RequestPool::peak`] as if one more request were live.
     #[inline]
-    pub(crate) fn count_one_more(&mut self) {
+    pub(crate) fn bump_live_count(&mut self) {
         self.fewest_free = self.fewest_free.min(self.free_slots.saturating_sub(1));
     }
 
     /// Advances the generation of the next free slot and returns its new ID.
     #[inline]
-    pub(crate) fn pass_name(&mut self) -> Option<RequestId> {
-        let (slot, bits) = (self.free?, self.name_bits);
+    pub(crate) fn next_generation(&mut self) -> Option<RequestId> {
+        let (slot, bits) = (self.free?, self.id_bits);
         let entry = self.entry_mut(slot)?;
-        entry.pass_name(bits);
+        entry.next_generation(bits);
         Some(RequestId::new(slot, entry.generation()))
     }
 
@@ -303,47 +304,47 @@ impl RequestPool {
     /// Returns the entry of the request `id`, or `None` if the ID is stale.
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
-    pub(crate) fn named_entry(&self, id: RequestId) -> Option<&SlotEntry> {
-        self.entry(id.slot()).filter(|entry| entry.is(id))
+    pub(crate) fn entry_by_id(&self, id: RequestId) -> Option<&SlotEntry> {
+        self.entry(id.slot()).filter(|entry| entry.has_id(id))
     }
 
     /// Returns the entry of the request `id`, for writing, or `None` if the ID is stale.
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
-    fn named_entry_mut(&mut self, id: RequestId) -> Option<&mut SlotEntry> {
-        self.entry_mut(id.slot()).filter(|entry| entry.is(id))
+    fn entry_by_id_mut(&mut self, id: RequestId) -> Option<&mut SlotEntry> {
+        self.entry_mut(id.slot()).filter(|entry| entry.has_id(id))
     }
 
     /// Returns the pattern of a request: that of a receive, or of its message once it has matched; for a send, its
     /// destination and tag. Returns `None` if the ID is stale.
     #[inline]
-    pub fn pattern(&self, id: RequestId) -> Option<Pattern> {
-        self.named_entry(id).map(SlotEntry::pattern)
+    pub fn pattern(&self, id: RequestId) -> Option<MatchPattern> {
+        self.entry_by_id(id).map(SlotEntry::pattern)
     }
 
     /// Returns the request's context and the program's buffer, or `None` if the ID is stale.
     #[inline]
     pub fn context_and_buffer(&self, id: RequestId) -> Option<(Context, Span)> {
-        let entry = self.named_entry(id)?;
+        let entry = self.entry_by_id(id)?;
         Some((entry.context(), entry.buffer()))
     }
 
     /// Returns the request, or `None` if the ID is stale.
     #[inline]
     pub fn get(&self, id: RequestId) -> Option<Request> {
-        self.named_entry(id)?.request()
+        self.entry_by_id(id)?.request()
     }
 
     /// Returns the send, or `None` if the ID is stale.
     #[inline]
-    pub fn get_send(&self, id: RequestId) -> Option<Send> {
-        self.named_entry(id)?.send()
+    pub fn get_send(&self, id: RequestId) -> Option<SendRequest> {
+        self.entry_by_id(id)?.send()
     }
 
     /// Returns the receive, or `None` if the ID is stale.
     #[inline]
-    pub fn get_receive(&self, id: RequestId) -> Option<Receive> {
-        self.named_entry(id)?.receive()
+    pub fn get_receive(&self, id: RequestId) -> Option<ReceiveRequest> {
+        self.entry_by_id(id)?.receive()
     }
 
     /// Checks whether a send of this context is neither recorded nor matched by its receiver.
@@ -356,13 +357,13 @@ impl RequestPool {
     /// Marks a request as owned by a language binding, which frees it after completion. The program has no handle of
     /// it.
     pub(crate) fn disown(&mut self, id: RequestId) {
-        if let Some(entry) = self.named_entry_mut(id) {
+        if let Some(entry) = self.entry_by_id_mut(id) {
             entry.disown();
         }
     }
 
     /// Counts the requests of this context for which the program has handles. Checks all requests.
-    pub fn count_in(&self, context: Context) -> u32 {
+    pub fn count_in_context(&self, context: Context) -> u32 {
         let of_it = |entry: &&SlotEntry| entry.is_owned() && entry.context() == context;
         self.entries().filter(of_it).count() as u32
     }
@@ -370,45 +371,48 @@ impl RequestPool {
     /// Checks whether the request has finished. Returns `None` if the ID is stale.
     #[inline]
     pub fn is_done(&self, id: RequestId) -> Option<bool> {
-        self.named_entry(id).map(SlotEntry::is_done)
+        self.entry_by_id(id).map(SlotEntry::is_done)
     }
 
     /// Returns the outcome of the request, if it has finished.
     ///
     /// # Panics
     /// If the ID is stale.
-    pub fn outcome(&self, id: RequestId) -> Option<Outcome> {
-        self.named_entry(id).expect("a live request").outcome()
+    pub fn outcome(&self, id: RequestId) -> Option<RequestOutcome> {
+        self.entry_by_id(id).expect("a live request").outcome()
     }
 
     /// Frees the request if it has finished, and returns its outcome, context and buffer for the language binding.
     /// Returns `Some(None)` if it has not finished, and `None` if the ID is stale.
     #[inline]
-    pub(crate) fn conclude_named(&mut self, id: RequestId) -> Option<Option<Concluded>> {
-        let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
-        let entry = self.named_entry_mut(id)?;
+    pub(crate) fn take_completed_by_id(
+        &mut self,
+        id: RequestId,
+    ) -> Option<Option<CompletedRequest>> {
+        let (slot, next, bits) = (id.slot(), self.free, self.id_bits);
+        let entry = self.entry_by_id_mut(id)?;
         let Some(outcome) = entry.outcome() else {
             return Some(None);
         };
-        let concluded = Concluded {
+        let concluded = CompletedRequest {
             context: entry.context(),
             buffer: entry.buffer(),
             outcome,
         };
         entry.free(next, bits);
-        self.freed(slot);
+        self.push_free(slot);
         Some(Some(concluded))
     }
 
-    /// Frees the request if it has finished with a [complete](SlotEntry::whole) message. Otherwise returns `None` and
+    /// Frees the request if it has finished with a [complete](SlotEntry::plain_completion) message. Otherwise returns `None` and
     /// changes nothing.
     #[inline]
-    pub(crate) fn conclude_whole(&mut self, id: RequestId) -> Option<Whole> {
-        let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
-        let entry = self.named_entry_mut(id)?;
-        let whole = entry.whole()?;
+    pub(crate) fn take_plain_completed(&mut self, id: RequestId) -> Option<PlainCompletion> {
+        let (slot, next, bits) = (id.slot(), self.free, self.id_bits);
+        let entry = self.entry_by_id_mut(id)?;
+        let whole = entry.plain_completion()?;
         entry.free(next, bits);
-        self.freed(slot);
+        self.push_free(slot);
         Some(whole)
     }
 
@@ -417,8 +421,8 @@ impl RequestPool {
     /// # Panics
     /// If the ID is stale.
     #[inline]
-    pub(crate) fn outcome_in_context(&self, id: RequestId) -> Option<(Context, Outcome)> {
-        let entry = self.named_entry(id).expect("a live request");
+    pub(crate) fn outcome_in_context(&self, id: RequestId) -> Option<(Context, RequestOutcome)> {
+        let entry = self.entry_by_id(id).expect("a live request");
         Some((entry.context(), entry.outcome()?))
     }
 
@@ -427,26 +431,26 @@ impl RequestPool {
     /// # Panics
     /// If the ID is stale.
     #[inline(always)]
-    pub fn conclude(&mut self, id: RequestId) -> Option<Outcome> {
-        let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
-        let entry = self.named_entry_mut(id).expect("a live request");
+    pub fn take_completed(&mut self, id: RequestId) -> Option<RequestOutcome> {
+        let (slot, next, bits) = (id.slot(), self.free, self.id_bits);
+        let entry = self.entry_by_id_mut(id).expect("a live request");
         let outcome = entry.outcome()?;
         entry.free(next, bits);
-        self.freed(slot);
+        self.push_free(slot);
         Some(outcome)
     }
 
     /// Detaches the request from the program: it is freed now, or when it finishes. A stale ID is ignored.
     #[inline]
     pub fn forget(&mut self, id: RequestId) {
-        match self.named_entry(id).map(SlotEntry::outcome) {
+        match self.entry_by_id(id).map(SlotEntry::outcome) {
             Some(Some(_)) => self.free_request(id.slot()),
-            Some(None) => self.give_up(id.slot()),
+            Some(None) => self.free_or_forget(id.slot()),
             None => {}
         }
     }
 
-    fn give_up(&mut self, slot: Slot) {
+    fn free_or_forget(&mut self, slot: Slot) {
         let entry = self.listed_mut(slot);
         let first = entry.forget();
         self.forgotten += u32::from(first);
@@ -454,15 +458,15 @@ impl RequestPool {
 
     fn free_request(&mut self, slot: Slot) {
         let next = self.free;
-        let bits = self.name_bits;
+        let bits = self.id_bits;
         let entry = self.listed_mut(slot);
         entry.free(next, bits);
-        self.freed(slot);
+        self.push_free(slot);
     }
 
     /// Adds `slot` to the free list; its entry is already free.
     #[inline]
-    fn freed(&mut self, slot: Slot) {
+    fn push_free(&mut self, slot: Slot) {
         self.free = Some(slot);
         self.free_slots += 1;
     }
@@ -474,8 +478,8 @@ impl RequestPool {
         assert!(entry.is_send(), "{NO_SEND}");
         entry.set_send_state(SendState::Done { cancelled });
         let bcopy = match entry.send_data() {
-            Data::Bcopy(bcopy) => Some(bcopy),
-            Data::User(_) => None,
+            SendData::Bcopy(bcopy) => Some(bcopy),
+            SendData::User(_) => None,
         };
         if entry.is_forgotten() {
             self.free_forgotten(slot);
@@ -485,18 +489,18 @@ impl RequestPool {
 
     /// Completes the receive in `slot` with this message, and frees it if the program has detached it.
     #[inline]
-    pub fn finish_receive(&mut self, slot: Slot, matched: Matched) {
+    pub fn finish_receive(&mut self, slot: Slot, matched: MatchedMessage) {
         self.end_receive(slot, ReceiveState::Done(matched));
     }
 
     /// Completes the posted receive in `slot` with this message on the fast path. Requires a match, and that the
-    /// receive is neither a [matched probe's](RequestPool::holds), nor awaited by a restart, nor cancelled or detached.
+    /// receive is neither a [matched probe's](RequestPool::is_mprobe), nor awaited by a restart, nor cancelled or detached.
     /// Returns its buffer and its successor in the queue. Otherwise returns `None` and changes nothing.
     #[inline]
     pub(crate) fn finish_posted(
         &mut self,
         slot: Slot,
-        matched: &Matched,
+        matched: &MatchedMessage,
     ) -> Option<(Span, Option<Slot>)> {
         let entry = self.listed_mut(slot);
         let span = entry.finish_posted(matched)?;
@@ -535,7 +539,7 @@ impl RequestPool {
     }
 
     #[inline]
-    pub(crate) fn send(&self, slot: Slot) -> Send {
+    pub(crate) fn send(&self, slot: Slot) -> SendRequest {
         self.listed(slot).send().expect(NO_SEND)
     }
 
@@ -565,7 +569,7 @@ impl RequestPool {
     }
 
     #[inline]
-    pub(crate) fn receive(&self, slot: Slot) -> Receive {
+    pub(crate) fn receive(&self, slot: Slot) -> ReceiveRequest {
         self.listed(slot).receive().expect(NO_RECEIVE)
     }
 
@@ -576,11 +580,15 @@ impl RequestPool {
     }
 
     /// Returns the program's buffer of the receive in `slot`, or `None` if the receive is a [matched
-    /// probe's](RequestPool::holds).
+    /// probe's](RequestPool::is_mprobe).
     #[inline]
     pub(crate) fn open_span(&self, slot: Slot) -> Option<Span> {
         let entry = self.listed(slot);
-        if entry.holds() { None } else { entry.span() }
+        if entry.is_mprobe() {
+            None
+        } else {
+            entry.span()
+        }
     }
 
     #[inline]
@@ -593,49 +601,49 @@ impl RequestPool {
     /// Counts received bytes of a long message for the receive `id`. Returns its buffer, and the message once it is
     /// complete. Returns `None` if these bytes are not expected.
     #[inline]
-    pub(crate) fn land(
+    pub(crate) fn begin_receive(
         &mut self,
         id: RequestId,
         offset: u32,
         len: usize,
-    ) -> Option<(Span, Option<Matched>)> {
-        let entry = self.named_entry_mut(id)?;
-        entry.land(offset, len)
+    ) -> Option<(Span, Option<MatchedMessage>)> {
+        let entry = self.entry_by_id_mut(id)?;
+        entry.begin_receive(offset, len)
     }
 
     /// Returns the posted receive in `slot`.
     #[inline]
-    pub fn posted(&self, slot: Slot) -> Posted {
+    pub fn posted(&self, slot: Slot) -> PostedReceive {
         self.as_posted(slot).expect(NOT_POSTED)
     }
 
     /// Returns the receive in `slot` if it is posted.
     #[inline]
-    pub(crate) fn as_posted(&self, slot: Slot) -> Option<Posted> {
+    pub(crate) fn as_posted(&self, slot: Slot) -> Option<PostedReceive> {
         self.listed(slot).posted()
     }
 
     /// Checks whether the receive in `slot` belongs to a matched probe, so that its message waits for a buffer.
     #[inline]
-    pub(crate) fn holds(&self, slot: Slot) -> bool {
-        self.listed(slot).holds()
+    pub(crate) fn is_mprobe(&self, slot: Slot) -> bool {
+        self.listed(slot).is_mprobe()
     }
 
     /// Marks the receive in `slot` as belonging to a matched probe.
-    pub(crate) fn hold(&mut self, slot: Slot) {
-        self.listed_mut(slot).hold();
+    pub(crate) fn mark_mprobe(&mut self, slot: Slot) {
+        self.listed_mut(slot).mark_mprobe();
     }
 
     /// Sets the buffer of a matched probe's receive in `slot`.
-    pub(crate) fn aim(&mut self, slot: Slot, span: Span) {
-        self.listed_mut(slot).aim(span);
+    pub(crate) fn set_target_buffer(&mut self, slot: Slot, span: Span) {
+        self.listed_mut(slot).set_target_buffer(span);
     }
 
     /// Sets whether the posted receive in `slot` must be listed in the next restart. Returns the previous value.
     #[inline]
-    pub(crate) fn set_to_name(&mut self, slot: Slot, to_name: bool) -> bool {
-        let is_to_name = self.listed_mut(slot).is_to_name();
-        core::mem::replace(is_to_name.expect(NOT_POSTED), to_name)
+    pub(crate) fn set_needs_listing(&mut self, slot: Slot, needs_listing: bool) -> bool {
+        let needs_listing_flag = self.listed_mut(slot).needs_listing_mut();
+        core::mem::replace(needs_listing_flag.expect(NOT_POSTED), needs_listing)
     }
 }
 
@@ -653,9 +661,9 @@ impl RequestPool {
     /// Hashes the state that determines the pool's behavior, up to the IDs of sends. It depends on live slots only:
     /// counters and the free list are not hashed. A finished request has no further effect; the program knows its
     /// outcome. Pending messages are hashed with their destination, and bcopies through `copy`.
-    pub(crate) fn hash<'a, H: Hasher>(&self, copy: impl Copies<'a>, state: &mut H) {
+    pub(crate) fn hash<'a, H: Hasher>(&self, copy: impl BcopyBytes<'a>, state: &mut H) {
         // Sends outside queues have no order.
-        let mut sends: Vec<Send> = Vec::new();
+        let mut sends: Vec<SendRequest> = Vec::new();
         for (entry, index) in self.entries().zip(0u32..) {
             if let Some(send) = entry.send() {
                 if let SendState::Held(_) | SendState::Sending(_) | SendState::Streaming =
@@ -680,9 +688,9 @@ impl RequestPool {
                 }
             }
         }
-        let key = |send: &Send| match send.data {
-            Data::User(span) => (span.address(), None),
-            Data::Bcopy(bcopy) => (0, Some(copy(bcopy))),
+        let key = |send: &SendRequest| match send.data {
+            SendData::User(span) => (span.address(), None),
+            SendData::Bcopy(bcopy) => (0, Some(copy(bcopy))),
         };
         sends.sort_by_key(key);
         for send in sends {
@@ -704,7 +712,7 @@ impl RequestPool {
     pub(crate) fn hash_queue<'a, H: Hasher>(
         &self,
         first: Option<Slot>,
-        copy: impl Copies<'a>,
+        copy: impl BcopyBytes<'a>,
         state: &mut H,
     ) {
         let mut next = first;
@@ -735,7 +743,7 @@ impl RequestPool {
 /// The pool's slots as members of one kind of list.
 pub(crate) struct ListLinks<'a, const LIST: usize>(&'a mut RequestPool);
 
-impl<const LIST: usize> Links<Slot> for ListLinks<'_, LIST> {
+impl<const LIST: usize> LinkStorage<Slot> for ListLinks<'_, LIST> {
     fn next(&self, at: Slot) -> Option<Slot> {
         self.0.next_in::<LIST>(at)
     }
@@ -755,7 +763,7 @@ impl<const LIST: usize> Links<Slot> for ListLinks<'_, LIST> {
     }
 }
 
-impl Links<Slot> for RequestPool {
+impl LinkStorage<Slot> for RequestPool {
     fn next(&self, at: Slot) -> Option<Slot> {
         self.next_in::<QUEUE>(at)
     }

@@ -1,15 +1,15 @@
 //! State of a receive request, from the program's call to completion.
 #![forbid(unsafe_code)]
 
-use msg_layer::Landing;
+use msg_layer::Reassembly;
 
-use crate::envelope::{Envelope, Pattern};
+use crate::envelope::{Envelope, MatchPattern};
+use crate::ids::{BlockIndex, SequenceNumber};
 use crate::memory::Span;
-use crate::names::{BlockIndex, Serial};
 
 /// A receive request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Receive {
+pub struct ReceiveRequest {
     /// The program's buffer. The pool stores at most the length of the longest message (`u32::MAX`).
     pub span: Span,
     /// State of the protocol.
@@ -20,36 +20,36 @@ pub struct Receive {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ReceiveState {
     /// In the posted receive queue.
-    Posted(Posted),
+    Posted(PostedReceive),
     /// Matched with a message whose data is incomplete.
-    Matched(Matched, Coming),
+    Matched(MatchedMessage, RecvData),
     /// Finished; the program has not yet checked for completion.
-    Done(Matched),
+    Done(MatchedMessage),
     /// Cancelled before a match; the program has not yet checked for completion.
-    Cancelled(Pattern),
+    Cancelled(MatchPattern),
 }
 
 /// Fields of a posted receive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Posted {
+pub struct PostedReceive {
     /// Matching criteria.
-    pub pattern: Pattern,
+    pub pattern: MatchPattern,
     /// Sequence number in the order of receives.
-    pub serial: Serial,
+    pub serial: SequenceNumber,
     /// It must be listed in the next restart.
-    pub to_name: bool,
+    pub needs_listing: bool,
 }
 
 /// A message that a receive has matched.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Matched {
+pub struct MatchedMessage {
     /// The message's envelope.
     pub envelope: Envelope,
     /// Length in bytes, which may exceed the receive's buffer.
     pub length: u32,
 }
 
-impl Matched {
+impl MatchedMessage {
     /// Returns the bytes of the message that fit in the program's buffer.
     pub fn wanted(&self, span: Span) -> u32 {
         self.length
@@ -59,49 +59,49 @@ impl Matched {
 
 /// State of a matched message's incoming data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Coming {
+pub enum RecvData {
     /// The message was recorded without a buffer; the CTS is still to be sent.
-    CtsDue {
+    CtsPending {
         /// The sender's ID of its request.
         sender: u32,
     },
     /// Data packets are being received into the program's buffer.
-    Landing(Landing),
+    Receiving(Reassembly),
     /// Data is being received into the buffer of its record.
-    Bound,
+    Buffering,
     /// Held for a matched probe: the program has not yet specified a buffer. The sender keeps the data, and no CTS is
     /// sent until then.
-    Stopped {
+    MprobeHeld {
         /// The sender's ID of its request.
         sender: u32,
     },
-    /// Held for a matched probe like [`Coming::Stopped`], but the data is in the buffer of its record or being received
+    /// Held for a matched probe like [`RecvData::MprobeHeld`], but the data is in the buffer of its record or being received
     /// there.
-    Kept {
+    MprobeBuffered {
         /// The record, which is in no queue.
         at: BlockIndex,
     },
 }
 
-impl Receive {
+impl ReceiveRequest {
     /// Returns the message held for a matched probe, if any.
-    pub fn held(&self) -> Option<Matched> {
+    pub fn held(&self) -> Option<MatchedMessage> {
         match self.state {
-            ReceiveState::Matched(matched, Coming::Stopped { .. } | Coming::Kept { .. }) => {
-                Some(matched)
-            }
+            ReceiveState::Matched(
+                matched,
+                RecvData::MprobeHeld { .. } | RecvData::MprobeBuffered { .. },
+            ) => Some(matched),
             _ => None,
         }
     }
 
     /// Returns the matching criteria, or the envelope of the matched message.
-    pub(super) fn pattern(&self) -> Pattern {
+    pub(super) fn pattern(&self) -> MatchPattern {
         match &self.state {
-            ReceiveState::Posted(Posted { pattern, .. }) | ReceiveState::Cancelled(pattern) => {
-                *pattern
-            }
-            ReceiveState::Matched(Matched { envelope, .. }, _)
-            | ReceiveState::Done(Matched { envelope, .. }) => envelope.pattern(),
+            ReceiveState::Posted(PostedReceive { pattern, .. })
+            | ReceiveState::Cancelled(pattern) => *pattern,
+            ReceiveState::Matched(MatchedMessage { envelope, .. }, _)
+            | ReceiveState::Done(MatchedMessage { envelope, .. }) => envelope.pattern(),
         }
     }
 }

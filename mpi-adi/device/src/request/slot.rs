@@ -12,23 +12,23 @@
 //! | 60 | (4 less where addresses have 32 bits) | | |
 //!
 //! Fields that sends and receives use first are fields of every slot; the others belong to a state. The device still
-//! handles a request as a [`Send`] or a [`Receive`]. These are values read from the slot and written back; the compiler
+//! handles a request as a [`SendRequest`] or a [`ReceiveRequest`]. These are values read from the slot and written back; the compiler
 //! copies only the parts in use. Words of 64 bits are aligned to four bytes to avoid padding.
 #![forbid(unsafe_code)]
 
-use msg_layer::{Landing, Transfer};
+use msg_layer::{MessageTransfer, Reassembly};
 
 use super::any::Request;
-use super::outcome::{Outcome, Whole};
-use super::receive::{Coming, Matched, Posted, Receive, ReceiveState};
-use super::send::{Data, Mode, PendingSend, Send, SendState, Withdrawal};
-use crate::envelope::{Context, Envelope, Pattern, Rank, Tag};
-use crate::memory::{PackedSpan, Span};
-use crate::names::{
-    BcopyId, BlockIndex, Generation, GenerationBits, Packed, REQUEST_GENERATION_BITS, RequestId,
-    Serial, Slot,
+use super::outcome::{PlainCompletion, RequestOutcome};
+use super::receive::{MatchedMessage, PostedReceive, ReceiveRequest, ReceiveState, RecvData};
+use super::send::{CancelState, PendingSend, SendData, SendMode, SendRequest, SendState};
+use crate::envelope::{Context, Envelope, MatchPattern, Rank, Tag};
+use crate::ids::{
+    BcopyId, BlockIndex, Generation, GenerationBits, PackedId, REQUEST_GENERATION_BITS, RequestId,
+    SequenceNumber, Slot,
 };
-use crate::protocol::Offer;
+use crate::memory::{PackedSpan, Span};
+use crate::protocol::RtsState;
 
 /// Number of lists that a slot can be in simultaneously.
 pub(super) const LISTS: usize = 3;
@@ -43,38 +43,38 @@ pub(crate) struct SlotEntry {
     /// A message's tag, or the wildcard.
     tag: Tag,
     context: Context,
-    marks: Marks,
-    state: State,
+    marks: SlotFlags,
+    state: SlotState,
 }
 
 const _: () = assert!(size_of::<SlotEntry>() <= 60 && align_of::<SlotEntry>() == 4);
 
 /// State of a request, with the fields of that state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum SlotState {
     Free {
         next: Option<Slot>,
     },
     Posted {
-        to_name: bool,
-        serial: Packed<Serial>,
+        needs_listing: bool,
+        serial: PackedId<SequenceNumber>,
     },
-    CtsDue {
+    CtsPending {
         length: u32,
         sender: u32,
     },
-    Landing {
+    Receiving {
         length: u32,
         received: u32,
     },
-    Bound {
+    Buffering {
         length: u32,
     },
-    Stopped {
+    MprobeHeld {
         length: u32,
         sender: u32,
     },
-    Kept {
+    MprobeBuffered {
         length: u32,
         at: BlockIndex,
     },
@@ -84,7 +84,7 @@ enum State {
     ReceiveCancelled,
     Bcopy,
     Pending(PendingSend),
-    Held(Withdrawal),
+    Held(CancelState),
     Sending {
         in_order: bool,
         target: u32,
@@ -98,9 +98,9 @@ enum State {
 
 /// State-independent properties of a request: its generation in the lowest bits, and flags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Marks(u16);
+struct SlotFlags(u16);
 
-impl Marks {
+impl SlotFlags {
     const GENERATION: u16 = (1 << REQUEST_GENERATION_BITS) - 1;
     /// The program has no handle of it.
     const DISOWNED: u16 = 1 << 11;
@@ -127,53 +127,53 @@ impl Marks {
     }
 }
 
-const _: () = assert!(Marks::GENERATION < Marks::DISOWNED);
+const _: () = assert!(SlotFlags::GENERATION < SlotFlags::DISOWNED);
 
-impl State {
+impl SlotState {
     #[inline(always)]
-    fn of_send(state: SendState) -> State {
+    fn from_send(state: SendState) -> SlotState {
         match state {
-            SendState::Bcopy => State::Bcopy,
-            SendState::Pending(send) => State::Pending(send),
-            SendState::Held(withdrawal) => State::Held(withdrawal),
-            SendState::Sending(Transfer {
+            SendState::Bcopy => SlotState::Bcopy,
+            SendState::Pending(send) => SlotState::Pending(send),
+            SendState::Held(withdrawal) => SlotState::Held(withdrawal),
+            SendState::Sending(MessageTransfer {
                 target,
                 offset,
                 end: _,
                 in_order,
-            }) => State::Sending {
+            }) => SlotState::Sending {
                 in_order,
                 target,
                 offset,
             },
-            SendState::Streaming => State::Streaming,
-            SendState::Done { cancelled } => State::Sent { cancelled },
+            SendState::Streaming => SlotState::Streaming,
+            SendState::Done { cancelled } => SlotState::Sent { cancelled },
         }
     }
 
     #[inline(always)]
-    fn of_receive(state: ReceiveState) -> State {
+    fn from_receive(state: ReceiveState) -> SlotState {
         match state {
-            ReceiveState::Posted(Posted {
+            ReceiveState::Posted(PostedReceive {
                 pattern: _,
                 serial,
-                to_name,
-            }) => State::Posted {
-                to_name,
-                serial: Packed::new(serial),
+                needs_listing,
+            }) => SlotState::Posted {
+                needs_listing,
+                serial: PackedId::new(serial),
             },
-            ReceiveState::Matched(Matched { length, .. }, coming) => match coming {
-                Coming::CtsDue { sender } => State::CtsDue { length, sender },
+            ReceiveState::Matched(MatchedMessage { length, .. }, coming) => match coming {
+                RecvData::CtsPending { sender } => SlotState::CtsPending { length, sender },
                 // Its total is the part of the message that fits in the buffer.
-                Coming::Landing(Landing { received, total: _ }) => {
-                    State::Landing { length, received }
+                RecvData::Receiving(Reassembly { received, total: _ }) => {
+                    SlotState::Receiving { length, received }
                 }
-                Coming::Bound => State::Bound { length },
-                Coming::Stopped { sender } => State::Stopped { length, sender },
-                Coming::Kept { at } => State::Kept { length, at },
+                RecvData::Buffering => SlotState::Buffering { length },
+                RecvData::MprobeHeld { sender } => SlotState::MprobeHeld { length, sender },
+                RecvData::MprobeBuffered { at } => SlotState::MprobeBuffered { length, at },
             },
-            ReceiveState::Done(Matched { length, .. }) => State::Received { length },
-            ReceiveState::Cancelled(_) => State::ReceiveCancelled,
+            ReceiveState::Done(MatchedMessage { length, .. }) => SlotState::Received { length },
+            ReceiveState::Cancelled(_) => SlotState::ReceiveCancelled,
         }
     }
 }
@@ -188,29 +188,29 @@ impl SlotEntry {
             peer: None,
             tag: 0,
             context: 0,
-            marks: Marks(0),
-            state: State::Free { next },
+            marks: SlotFlags(0),
+            state: SlotState::Free { next },
         }
     }
 
     /// Frees the slot and invalidates the request's ID.
     #[inline]
-    pub(super) fn free(&mut self, next: Option<Slot>, name_bits: GenerationBits) {
-        self.state = State::Free { next };
-        self.pass_name(name_bits);
+    pub(super) fn free(&mut self, next: Option<Slot>, id_bits: GenerationBits) {
+        self.state = SlotState::Free { next };
+        self.next_generation(id_bits);
     }
 
     /// Advances the generation, so that the next request gets a different ID.
     #[inline]
-    pub(super) fn pass_name(&mut self, name_bits: GenerationBits) {
-        self.marks = Marks(self.generation().next(name_bits).to_bits());
+    pub(super) fn next_generation(&mut self, id_bits: GenerationBits) {
+        self.marks = SlotFlags(self.generation().next(id_bits).to_bits());
     }
 
     /// Stores `request` in this free slot. Returns the next free slot. Inlined, to specialize it for the known kind of
     /// request.
     #[inline(always)]
-    pub(super) fn take(&mut self, request: Request) -> Option<Slot> {
-        let State::Free { next } = self.state else {
+    pub(super) fn fill(&mut self, request: Request) -> Option<Slot> {
+        let SlotState::Free { next } = self.state else {
             unreachable!("the free list holds free slots")
         };
         match request {
@@ -224,20 +224,20 @@ impl SlotEntry {
     }
 
     #[inline(always)]
-    fn put_send(&mut self, send: Send) {
+    fn put_send(&mut self, send: SendRequest) {
         let (span, is_bcopy) = match send.data {
-            Data::User(span) => (span, 0),
-            Data::Bcopy(BcopyId(place)) => (
+            SendData::User(span) => (span, 0),
+            SendData::Bcopy(BcopyId(place)) => (
                 Span::model(place.into(), send.length as usize),
-                Marks::BCOPY,
+                SlotFlags::BCOPY,
             ),
         };
         debug_assert_eq!(span.len(), send.length as usize);
         self.data = PackedSpan::new(span);
         (self.peer, self.tag, self.context) = (Some(send.dest), send.tag, send.context);
         let is_synchronous = match send.mode {
-            Mode::Synchronous => Marks::SYNCHRONOUS,
-            Mode::Standard | Mode::Followed => 0,
+            SendMode::Synchronous => SlotFlags::SYNCHRONOUS,
+            SendMode::Standard | SendMode::StandardDelayedAck => 0,
         };
         self.marks.0 |= is_bcopy | is_synchronous;
         self.set_send_state(send.state);
@@ -251,31 +251,31 @@ impl SlotEntry {
     /// Checks whether the program has detached the request: it is freed when it finishes.
     #[inline]
     pub(super) fn is_forgotten(&self) -> bool {
-        self.marks.has(Marks::FORGOTTEN)
+        self.marks.has(SlotFlags::FORGOTTEN)
     }
 
     /// Marks the request as detached. Returns true if it was not.
     pub(super) fn forget(&mut self) -> bool {
         let first = !self.is_forgotten();
-        self.marks.0 |= Marks::FORGOTTEN;
+        self.marks.0 |= SlotFlags::FORGOTTEN;
         first
     }
 
     /// Checks for a request of which the program has a handle.
     pub(super) fn is_owned(&self) -> bool {
-        !matches!(self.state, State::Free { .. })
-            && !self.marks.has(Marks::FORGOTTEN | Marks::DISOWNED)
+        !matches!(self.state, SlotState::Free { .. })
+            && !self.marks.has(SlotFlags::FORGOTTEN | SlotFlags::DISOWNED)
     }
 
     /// Marks the request as one without a program's handle.
     pub(super) fn disown(&mut self) {
-        self.marks.0 |= Marks::DISOWNED;
+        self.marks.0 |= SlotFlags::DISOWNED;
     }
 
     /// Checks whether the slot contains the request `id`.
     #[inline]
-    pub(super) fn is(&self, id: RequestId) -> bool {
-        !matches!(self.state, State::Free { .. }) && id.is(self.generation())
+    pub(super) fn has_id(&self, id: RequestId) -> bool {
+        !matches!(self.state, SlotState::Free { .. }) && id.has_generation(self.generation())
     }
 
     /// Checks whether both are sends, or both posted receives, with the same table key.
@@ -295,38 +295,38 @@ impl SlotEntry {
     }
 
     #[inline]
-    pub(super) fn send(&self) -> Option<Send> {
+    pub(super) fn send(&self) -> Option<SendRequest> {
         let state = match self.state {
-            State::Bcopy => SendState::Bcopy,
-            State::Pending(send) => SendState::Pending(send),
-            State::Held(withdrawal) => SendState::Held(withdrawal),
-            State::Sending { .. } => SendState::Sending(self.transfer()?),
-            State::Streaming => SendState::Streaming,
-            State::Sent { cancelled } => SendState::Done { cancelled },
-            State::Free { .. }
-            | State::Posted { .. }
-            | State::CtsDue { .. }
-            | State::Landing { .. }
-            | State::Bound { .. }
-            | State::Stopped { .. }
-            | State::Kept { .. }
-            | State::Received { .. }
-            | State::ReceiveCancelled => return None,
+            SlotState::Bcopy => SendState::Bcopy,
+            SlotState::Pending(send) => SendState::Pending(send),
+            SlotState::Held(withdrawal) => SendState::Held(withdrawal),
+            SlotState::Sending { .. } => SendState::Sending(self.transfer()?),
+            SlotState::Streaming => SendState::Streaming,
+            SlotState::Sent { cancelled } => SendState::Done { cancelled },
+            SlotState::Free { .. }
+            | SlotState::Posted { .. }
+            | SlotState::CtsPending { .. }
+            | SlotState::Receiving { .. }
+            | SlotState::Buffering { .. }
+            | SlotState::MprobeHeld { .. }
+            | SlotState::MprobeBuffered { .. }
+            | SlotState::Received { .. }
+            | SlotState::ReceiveCancelled => return None,
         };
         self.send_in(state)
     }
 
     /// Returns the send, with the specified state.
     #[inline]
-    fn send_in(&self, state: SendState) -> Option<Send> {
-        Some(Send {
+    fn send_in(&self, state: SendState) -> Option<SendRequest> {
+        Some(SendRequest {
             dest: self.peer?,
             tag: self.tag,
             context: self.context,
             mode: if self.is_synchronous() {
-                Mode::Synchronous
+                SendMode::Synchronous
             } else {
-                Mode::Standard
+                SendMode::Standard
             },
             length: self.data.len(),
             data: self.send_data(),
@@ -344,7 +344,7 @@ impl SlotEntry {
         self.tag
     }
 
-    /// Returns [`Send::length`] of the send.
+    /// Returns [`SendRequest::length`] of the send.
     #[inline]
     pub(crate) fn length(&self) -> u32 {
         self.data.len()
@@ -352,18 +352,18 @@ impl SlotEntry {
 
     #[inline]
     pub(crate) fn is_synchronous(&self) -> bool {
-        self.marks.has(Marks::SYNCHRONOUS)
+        self.marks.has(SlotFlags::SYNCHRONOUS)
     }
 
     /// Returns the remaining transfer of a send whose data is being transmitted.
     #[inline]
-    pub(crate) fn transfer(&self) -> Option<Transfer> {
+    pub(crate) fn transfer(&self) -> Option<MessageTransfer> {
         match self.state {
-            State::Sending {
+            SlotState::Sending {
                 in_order,
                 target,
                 offset,
-            } => Some(Transfer {
+            } => Some(MessageTransfer {
                 target,
                 offset,
                 end: self.data.len(),
@@ -376,24 +376,24 @@ impl SlotEntry {
     /// Checks whether the send was accepted while its eager data is being transmitted.
     #[inline]
     pub(crate) fn is_streaming(&self) -> bool {
-        self.state == State::Streaming
+        self.state == SlotState::Streaming
     }
 
     /// Returns the cancel state of a held send.
     #[inline]
-    pub(crate) fn withdrawal(&self) -> Option<Withdrawal> {
+    pub(crate) fn cancel_state(&self) -> Option<CancelState> {
         match self.state {
-            State::Held(withdrawal) => Some(withdrawal),
+            SlotState::Held(withdrawal) => Some(withdrawal),
             _ => None,
         }
     }
 
     #[inline]
-    pub(crate) fn send_data(&self) -> Data {
-        if self.marks.has(Marks::BCOPY) {
-            Data::Bcopy(BcopyId(self.data.span().address() as u8))
+    pub(crate) fn send_data(&self) -> SendData {
+        if self.marks.has(SlotFlags::BCOPY) {
+            SendData::Bcopy(BcopyId(self.data.span().address() as u8))
         } else {
-            Data::User(self.data.span())
+            SendData::User(self.data.span())
         }
     }
 
@@ -401,7 +401,7 @@ impl SlotEntry {
     #[inline]
     pub(crate) fn pending(&self) -> Option<&PendingSend> {
         match &self.state {
-            State::Pending(send) => Some(send),
+            SlotState::Pending(send) => Some(send),
             _ => None,
         }
     }
@@ -410,7 +410,7 @@ impl SlotEntry {
     #[inline]
     pub(super) fn pending_mut(&mut self) -> Option<&mut PendingSend> {
         match &mut self.state {
-            State::Pending(send) => Some(send),
+            SlotState::Pending(send) => Some(send),
             _ => None,
         }
     }
@@ -418,48 +418,51 @@ impl SlotEntry {
     /// Checks for a pending send to `dest` with this context and tag.
     #[inline]
     pub(super) fn is_pending_to(&self, dest: Rank, context: Context, tag: Tag) -> bool {
-        matches!(self.state, State::Pending(_))
+        matches!(self.state, SlotState::Pending(_))
             && (self.peer, self.context, self.tag) == (Some(dest), context, tag)
     }
 
     /// Checks for a send to `dest` whose RTS has no reply yet.
-    pub(crate) fn is_offered_to(&self, dest: Rank) -> bool {
+    pub(crate) fn has_rts_in_flight_to(&self, dest: Rank) -> bool {
         let is_offered =
-            matches!(&self.state, State::Pending(send) if send.offer == Offer::Unanswered);
+            matches!(&self.state, SlotState::Pending(send) if send.offer == RtsState::Unanswered);
         is_offered && self.peer == Some(dest)
     }
 
     /// Sets the state of the send. A transfer also sets the remaining length.
     #[inline(always)]
     pub(super) fn set_send_state(&mut self, state: SendState) {
-        if let SendState::Sending(Transfer { end, .. }) = state {
-            self.data.cut(end);
+        if let SendState::Sending(MessageTransfer { end, .. }) = state {
+            self.data.truncate(end);
         }
-        self.state = State::of_send(state);
+        self.state = SlotState::from_send(state);
     }
 
     /// Returns the serial of a posted receive with this pattern.
     #[inline]
-    pub(super) fn serial_if_posted(&self, pattern: &Pattern) -> Option<Serial> {
+    pub(super) fn serial_if_posted(&self, pattern: &MatchPattern) -> Option<SequenceNumber> {
         match self.state {
-            State::Posted { serial, .. } if self.pattern() == *pattern => Some(serial.get()),
+            SlotState::Posted { serial, .. } if self.pattern() == *pattern => Some(serial.get()),
             _ => None,
         }
     }
 
     /// Returns the pattern of the receive, or of its message once it has matched.
     #[inline]
-    pub(crate) fn pattern(&self) -> Pattern {
-        Pattern::from_parts(self.peer, self.tag, self.context)
+    pub(crate) fn pattern(&self) -> MatchPattern {
+        MatchPattern::from_parts(self.peer, self.tag, self.context)
     }
 
     #[inline]
-    pub(crate) fn posted(&self) -> Option<Posted> {
+    pub(crate) fn posted(&self) -> Option<PostedReceive> {
         match self.state {
-            State::Posted { to_name, serial } => Some(Posted {
+            SlotState::Posted {
+                needs_listing,
+                serial,
+            } => Some(PostedReceive {
                 pattern: self.pattern(),
                 serial: serial.get(),
-                to_name,
+                needs_listing,
             }),
             _ => None,
         }
@@ -467,9 +470,9 @@ impl SlotEntry {
 
     /// Returns the flag of a posted receive that it must be listed in the next restart, for writing.
     #[inline]
-    pub(super) fn is_to_name(&mut self) -> Option<&mut bool> {
+    pub(super) fn needs_listing_mut(&mut self) -> Option<&mut bool> {
         match &mut self.state {
-            State::Posted { to_name, .. } => Some(to_name),
+            SlotState::Posted { needs_listing, .. } => Some(needs_listing),
             _ => None,
         }
     }
@@ -482,20 +485,20 @@ impl SlotEntry {
 
     /// Returns the matched message, of this length.
     #[inline]
-    fn matched(&self, length: u32) -> Option<Matched> {
+    fn matched(&self, length: u32) -> Option<MatchedMessage> {
         let envelope = Envelope {
             source: self.peer?,
             tag: self.tag,
             context: self.context,
         };
-        Some(Matched { envelope, length })
+        Some(MatchedMessage { envelope, length })
     }
 
     /// Returns the matched message with a pending CTS, and its sender's request ID.
     #[inline]
-    pub(crate) fn cts_due(&self) -> Option<(Matched, u32)> {
+    pub(crate) fn pending_cts(&self) -> Option<(MatchedMessage, u32)> {
         match self.state {
-            State::CtsDue { length, sender } => Some((self.matched(length)?, sender)),
+            SlotState::CtsPending { length, sender } => Some((self.matched(length)?, sender)),
             _ => None,
         }
     }
@@ -505,67 +508,69 @@ impl SlotEntry {
     #[inline]
     pub(crate) fn wanted(&self) -> Option<u32> {
         match self.state {
-            State::CtsDue { length, .. }
-            | State::Landing { length, .. }
-            | State::Bound { length }
-            | State::Stopped { length, .. }
-            | State::Kept { length, .. } => Some(length.min(self.data.len())),
+            SlotState::CtsPending { length, .. }
+            | SlotState::Receiving { length, .. }
+            | SlotState::Buffering { length }
+            | SlotState::MprobeHeld { length, .. }
+            | SlotState::MprobeBuffered { length, .. } => Some(length.min(self.data.len())),
             _ => None,
         }
     }
 
     #[inline]
-    pub(super) fn receive(&self) -> Option<Receive> {
+    pub(super) fn receive(&self) -> Option<ReceiveRequest> {
         let span = self.data.span();
         let state = match self.state {
-            State::Posted { .. } => ReceiveState::Posted(self.posted()?),
-            State::CtsDue { length, sender } => {
-                ReceiveState::Matched(self.matched(length)?, Coming::CtsDue { sender })
+            SlotState::Posted { .. } => ReceiveState::Posted(self.posted()?),
+            SlotState::CtsPending { length, sender } => {
+                ReceiveState::Matched(self.matched(length)?, RecvData::CtsPending { sender })
             }
-            State::Landing { length, received } => {
+            SlotState::Receiving { length, received } => {
                 let matched = self.matched(length)?;
                 let total = matched.wanted(span);
-                ReceiveState::Matched(matched, Coming::Landing(Landing { received, total }))
+                ReceiveState::Matched(matched, RecvData::Receiving(Reassembly { received, total }))
             }
-            State::Bound { length } => ReceiveState::Matched(self.matched(length)?, Coming::Bound),
-            State::Stopped { length, sender } => {
-                ReceiveState::Matched(self.matched(length)?, Coming::Stopped { sender })
+            SlotState::Buffering { length } => {
+                ReceiveState::Matched(self.matched(length)?, RecvData::Buffering)
             }
-            State::Kept { length, at } => {
-                ReceiveState::Matched(self.matched(length)?, Coming::Kept { at })
+            SlotState::MprobeHeld { length, sender } => {
+                ReceiveState::Matched(self.matched(length)?, RecvData::MprobeHeld { sender })
             }
-            State::Received { length } => ReceiveState::Done(self.matched(length)?),
-            State::ReceiveCancelled => ReceiveState::Cancelled(self.pattern()),
-            State::Free { .. }
-            | State::Bcopy
-            | State::Pending(_)
-            | State::Held(_)
-            | State::Sending { .. }
-            | State::Streaming
-            | State::Sent { .. } => return None,
+            SlotState::MprobeBuffered { length, at } => {
+                ReceiveState::Matched(self.matched(length)?, RecvData::MprobeBuffered { at })
+            }
+            SlotState::Received { length } => ReceiveState::Done(self.matched(length)?),
+            SlotState::ReceiveCancelled => ReceiveState::Cancelled(self.pattern()),
+            SlotState::Free { .. }
+            | SlotState::Bcopy
+            | SlotState::Pending(_)
+            | SlotState::Held(_)
+            | SlotState::Sending { .. }
+            | SlotState::Streaming
+            | SlotState::Sent { .. } => return None,
         };
-        Some(Receive { span, state })
+        Some(ReceiveRequest { span, state })
     }
 
     /// Returns the outcome of the request, if it has finished. Reads only the fields of its state.
     #[inline]
-    pub(super) fn outcome(&self) -> Option<Outcome> {
+    pub(super) fn outcome(&self) -> Option<RequestOutcome> {
         match self.state {
-            State::Received { length } => Some(Outcome {
+            SlotState::Received { length } => Some(RequestOutcome {
                 source: self.peer?,
                 tag: self.tag,
                 bytes: length.min(self.data.len()) as usize,
                 truncated: length > self.data.len(),
                 cancelled: false,
             }),
-            State::Sent { cancelled } => Some(Outcome {
+            SlotState::Sent { cancelled } => Some(RequestOutcome {
                 source: self.peer?,
                 tag: self.tag,
                 bytes: self.data.len() as usize,
                 truncated: false,
                 cancelled,
             }),
-            State::ReceiveCancelled => Some(Outcome {
+            SlotState::ReceiveCancelled => Some(RequestOutcome {
                 source: self.pattern().source().unwrap_or(Rank::new(0)),
                 tag: self.pattern().tag().unwrap_or(0),
                 bytes: 0,
@@ -579,14 +584,14 @@ impl SlotEntry {
     /// Returns the message of a request that has finished, if it is neither truncated nor cancelled, and its buffer is
     /// plain.
     #[inline]
-    pub(super) fn whole(&self) -> Option<Whole> {
+    pub(super) fn plain_completion(&self) -> Option<PlainCompletion> {
         let bytes = match self.state {
-            State::Received { length } if length <= self.data.len() => length,
-            State::Sent { cancelled: false } => self.data.len(),
+            SlotState::Received { length } if length <= self.data.len() => length,
+            SlotState::Sent { cancelled: false } => self.data.len(),
             _ => return None,
         };
         let peer = self.peer.filter(|_| !self.data.span().is_typed())?;
-        Some(Whole {
+        Some(PlainCompletion {
             peer,
             tag: self.tag,
             bytes,
@@ -598,7 +603,7 @@ impl SlotEntry {
     pub(super) fn is_done(&self) -> bool {
         matches!(
             self.state,
-            State::Received { .. } | State::Sent { .. } | State::ReceiveCancelled
+            SlotState::Received { .. } | SlotState::Sent { .. } | SlotState::ReceiveCancelled
         )
     }
 
@@ -606,8 +611,8 @@ impl SlotEntry {
     #[inline]
     pub(crate) fn buffer(&self) -> Span {
         match self.send_data() {
-            Data::User(span) => span,
-            Data::Bcopy(_) => Span::EMPTY,
+            SendData::User(span) => span,
+            SendData::Bcopy(_) => Span::EMPTY,
         }
     }
 
@@ -619,25 +624,29 @@ impl SlotEntry {
     #[inline(always)]
     pub(super) fn set_receive_state(&mut self, state: ReceiveState) {
         (self.peer, self.tag, self.context) = match state {
-            ReceiveState::Posted(Posted { pattern, .. }) | ReceiveState::Cancelled(pattern) => {
-                pattern.parts()
-            }
-            ReceiveState::Matched(Matched { envelope, .. }, _)
-            | ReceiveState::Done(Matched { envelope, .. }) => {
+            ReceiveState::Posted(PostedReceive { pattern, .. })
+            | ReceiveState::Cancelled(pattern) => pattern.parts(),
+            ReceiveState::Matched(MatchedMessage { envelope, .. }, _)
+            | ReceiveState::Done(MatchedMessage { envelope, .. }) => {
                 (Some(envelope.source), envelope.tag, envelope.context)
             }
         };
-        self.state = State::of_receive(state);
+        self.state = SlotState::from_receive(state);
     }
 
     /// Completes the posted receive with this message if they match and no mark requires the slow path. Returns its
     /// buffer. Otherwise returns `None` and changes nothing.
     #[inline]
-    pub(super) fn finish_posted(&mut self, matched: &Matched) -> Option<Span> {
-        let is_plain = matches!(self.state, State::Posted { to_name: false, .. })
-            && !self
-                .marks
-                .has(Marks::CANCELLED | Marks::FORGOTTEN | Marks::HOLDS);
+    pub(super) fn finish_posted(&mut self, matched: &MatchedMessage) -> Option<Span> {
+        let is_plain = matches!(
+            self.state,
+            SlotState::Posted {
+                needs_listing: false,
+                ..
+            }
+        ) && !self
+            .marks
+            .has(SlotFlags::CANCELLED | SlotFlags::FORGOTTEN | SlotFlags::HOLDS);
         if !is_plain || !self.pattern().matches(&matched.envelope) {
             return None;
         }
@@ -648,15 +657,19 @@ impl SlotEntry {
     /// Counts `len` bytes at `offset` of the message being received into the program's buffer. Returns that buffer, and
     /// the message once it is complete. Returns `None` if no such bytes are expected.
     #[inline]
-    pub(super) fn land(&mut self, offset: u32, len: usize) -> Option<(Span, Option<Matched>)> {
-        let State::Landing { length, received } = self.state else {
+    pub(super) fn begin_receive(
+        &mut self,
+        offset: u32,
+        len: usize,
+    ) -> Option<(Span, Option<MatchedMessage>)> {
+        let SlotState::Receiving { length, received } = self.state else {
             return None;
         };
         let total = length.min(self.data.len());
-        let mut landing = Landing { received, total };
+        let mut landing = Reassembly { received, total };
         let is_whole = landing.accept(offset, len).ok()?;
         let received = landing.received;
-        self.state = State::Landing { length, received };
+        self.state = SlotState::Receiving { length, received };
         let matched = if is_whole { self.matched(length) } else { None };
         Some((self.data.span(), matched))
     }
@@ -665,47 +678,47 @@ impl SlotEntry {
     pub(super) fn is_receive(&self) -> bool {
         matches!(
             self.state,
-            State::Posted { .. }
-                | State::CtsDue { .. }
-                | State::Landing { .. }
-                | State::Bound { .. }
-                | State::Stopped { .. }
-                | State::Kept { .. }
-                | State::Received { .. }
-                | State::ReceiveCancelled
+            SlotState::Posted { .. }
+                | SlotState::CtsPending { .. }
+                | SlotState::Receiving { .. }
+                | SlotState::Buffering { .. }
+                | SlotState::MprobeHeld { .. }
+                | SlotState::MprobeBuffered { .. }
+                | SlotState::Received { .. }
+                | SlotState::ReceiveCancelled
         )
     }
 
     /// Checks for a receive of a matched probe.
     #[inline]
-    pub(super) fn holds(&self) -> bool {
-        self.marks.has(Marks::HOLDS) && self.is_receive()
+    pub(super) fn is_mprobe(&self) -> bool {
+        self.marks.has(SlotFlags::HOLDS) && self.is_receive()
     }
 
     /// Checks for a posted receive that the program has cancelled.
     pub(super) fn is_cancelled(&self) -> bool {
-        self.marks.has(Marks::CANCELLED) && matches!(self.state, State::Posted { .. })
+        self.marks.has(SlotFlags::CANCELLED) && matches!(self.state, SlotState::Posted { .. })
     }
 
     /// Marks the posted receive as cancelled. It remains posted for now.
     pub(super) fn mark_cancelled(&mut self) {
-        self.marks.0 |= Marks::CANCELLED;
+        self.marks.0 |= SlotFlags::CANCELLED;
     }
 
     /// Marks the receive as belonging to a matched probe.
-    pub(super) fn hold(&mut self) {
-        self.marks.0 |= Marks::HOLDS;
+    pub(super) fn mark_mprobe(&mut self) {
+        self.marks.0 |= SlotFlags::HOLDS;
     }
 
     /// Sets the buffer of a matched probe's message, as specified by the program.
-    pub(super) fn aim(&mut self, span: Span) {
+    pub(super) fn set_target_buffer(&mut self, span: Span) {
         self.data = PackedSpan::new(span);
-        self.marks.0 &= !Marks::HOLDS;
+        self.marks.0 &= !SlotFlags::HOLDS;
     }
 
     #[inline]
     pub(crate) fn is_send(&self) -> bool {
-        !self.is_receive() && !matches!(self.state, State::Free { .. })
+        !self.is_receive() && !matches!(self.state, SlotState::Free { .. })
     }
 }
 

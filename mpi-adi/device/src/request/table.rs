@@ -1,7 +1,7 @@
-//! Parts of the [hash table](super::keyed): the hash functions of keys, and the mapping of hashes to buckets.
+//! Parts of the [hash table](super::hash_table): the hash functions of keys, and the mapping of hashes to buckets.
 #![forbid(unsafe_code)]
 
-use crate::envelope::{Context, Envelope, Pattern, Rank, Tag};
+use crate::envelope::{Context, Envelope, MatchPattern, Rank, Tag};
 
 /// Number of keys with consecutive sources that map to consecutive buckets: a cache line of 64 bytes.
 pub(crate) const NEIGHBOURS: u32 = 16;
@@ -11,14 +11,14 @@ pub(crate) const KINDS: usize = 4;
 
 /// Returns the kind of a pattern, below [`KINDS`]: 1 for any source, 2 for any tag, 3 for both.
 #[inline]
-pub(crate) fn kind(pattern: &Pattern) -> usize {
+pub(crate) fn kind(pattern: &MatchPattern) -> usize {
     usize::from(pattern.source().is_none()) | usize::from(pattern.tag().is_none()) << 1
 }
 
 /// Returns the pattern of this kind that matches `envelope`.
 #[inline]
-pub(crate) fn pattern_of(envelope: &Envelope, kind: usize) -> Pattern {
-    Pattern::new(
+pub(crate) fn pattern_of(envelope: &Envelope, kind: usize) -> MatchPattern {
+    MatchPattern::new(
         (kind & 1 == 0).then_some(envelope.source),
         (kind & 2 == 0).then_some(envelope.tag),
         envelope.context,
@@ -73,26 +73,26 @@ impl KeyHash {
     }
 
     #[inline]
-    pub(crate) fn of(&self, pattern: &Pattern) -> u32 {
+    pub(crate) fn hash_pattern(&self, pattern: &MatchPattern) -> u32 {
         let (source, tag) = pattern.words();
         self.sum(self.receives, pattern.context(), source, tag)
     }
 
     /// Returns the hashes of the patterns of all kinds that match `envelope`.
     #[inline]
-    pub(crate) fn of_kinds(&self, envelope: &Envelope) -> [u32; KINDS] {
-        core::array::from_fn(|kind| self.of(&pattern_of(envelope, kind)))
+    pub(crate) fn hash_kinds(&self, envelope: &Envelope) -> [u32; KINDS] {
+        core::array::from_fn(|kind| self.hash_pattern(&pattern_of(envelope, kind)))
     }
 
     /// Returns the hash of a send to `dest` with this context and tag. It differs from that of a receive with the same
     /// values.
     #[inline]
-    pub(crate) fn of_send(&self, dest: Rank, context: Context, tag: Tag) -> u32 {
+    pub(crate) fn hash_send(&self, dest: Rank, context: Context, tag: Tag) -> u32 {
         self.sum(self.sends, context, dest.index(), tag as u32)
     }
 
     #[inline]
-    pub(crate) fn of_destination(&self, dest: Rank) -> u32 {
+    pub(crate) fn hash_destination(&self, dest: Rank) -> u32 {
         self.sum(self.destinations, 0, dest.index(), 0)
     }
 
@@ -109,7 +109,7 @@ impl KeyHash {
 
 /// Linear-hashing state: the part of a bucket array that is in use.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Buckets {
+pub(crate) struct BucketRange {
     /// Buckets in use; those after them are empty.
     used: u32,
     /// Mask of the hash bits in use: more than half of the values that it allows are buckets in use.
@@ -117,10 +117,10 @@ pub(crate) struct Buckets {
     members: u32,
 }
 
-impl Buckets {
+impl BucketRange {
     /// Creates the state with `used` buckets in use, at least 1.
-    pub(crate) const fn new(used: u32) -> Buckets {
-        Buckets {
+    pub(crate) const fn new(used: u32) -> BucketRange {
+        BucketRange {
             used,
             mask: used.next_power_of_two() - 1,
             members: 0,
@@ -133,7 +133,7 @@ impl Buckets {
 
     /// Returns the bucket of this hash.
     #[inline]
-    pub(crate) fn of(&self, hash: u32) -> u32 {
+    pub(crate) fn bucket_index(&self, hash: u32) -> u32 {
         let wide = hash & self.mask;
         if wide < self.used {
             wide
@@ -171,16 +171,16 @@ impl Buckets {
 
 /// Hash functions and bucket state of the table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Table {
+pub(super) struct HashTable {
     pub(super) hashes: KeyHash,
-    pub(super) buckets: Buckets,
+    pub(super) buckets: BucketRange,
 }
 
-impl Table {
-    pub(super) fn new() -> Table {
-        Table {
+impl HashTable {
+    pub(super) fn new() -> HashTable {
+        HashTable {
             hashes: KeyHash::new(0),
-            buckets: Buckets::new(NEIGHBOURS),
+            buckets: BucketRange::new(NEIGHBOURS),
         }
     }
 }

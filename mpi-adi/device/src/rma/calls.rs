@@ -5,12 +5,12 @@ use alloc::boxed::Box;
 
 use crate::adi::Adi;
 use crate::envelope::{Context, Rank};
-use crate::interface::{Enter, block_on, with, with_once};
-use crate::kernel::{CallNote, Kernel};
+use crate::interface::{EnterDevice, block_on, with_device, with_device_once};
+use crate::kernel::{CallInfo, Kernel};
 use crate::memory::Span;
-use crate::rma::deferred::Operation;
-use crate::rma::epochs::{Opening, Reorder, Serial, Told, Watch};
-use crate::rma::{NotAttached, OneSided, Pieces, Question, Window};
+use crate::rma::deferred_ops::RecordedOperation;
+use crate::rma::epochs::{EpochArgs, ReorderFlags, TicketRef, WindowEvent, WindowSequence};
+use crate::rma::{AttachError, DataPieces, OneSided, TargetRequest, Window};
 
 /// A condition of a window.
 #[derive(Clone, Copy, Debug)]
@@ -18,13 +18,13 @@ pub enum WindowCondition {
     /// Always true.
     Now,
     /// The watched condition is met.
-    Over(Watch),
+    Occurred(WindowEvent),
     /// Operations of the epoch may be sent to the target.
-    Access(Serial, Rank),
+    Access(WindowSequence, Rank),
     /// All replies, or those of the target, have arrived.
     Answered(Option<Rank>),
     /// All origins of the exposure epoch have completed their access.
-    Accessed(Serial),
+    Accessed(WindowSequence),
     /// All epochs are complete, and no operation is deferred.
     Idle,
     /// No get in progress reads from this memory.
@@ -35,7 +35,7 @@ impl WindowCondition {
     fn is_true(self, all: &mut OneSided, context: Context) -> bool {
         match self {
             WindowCondition::Now => true,
-            WindowCondition::Over(watch) => all.is_over(context, watch),
+            WindowCondition::Occurred(watch) => all.has_occurred(context, watch),
             WindowCondition::Access(epoch, target) => all.can_access(context, epoch, target),
             WindowCondition::Answered(target) => !all.awaits(context, target),
             WindowCondition::Accessed(epoch) => all.can_end(context, epoch),
@@ -51,7 +51,7 @@ pub enum WindowError {
     /// This process has no such window.
     NoWindow,
     /// The program's heap is full.
-    NoRoom,
+    OutOfMemory,
     /// The epoch does not include the target.
     NotIncluded,
     /// An attached region overlaps with the memory.
@@ -66,30 +66,30 @@ pub enum EpochCall<'a> {
     /// Allocates memory for another epoch.
     Prepare,
     /// Opens an epoch.
-    Open(Opening<'a>, Told),
+    Open(EpochArgs<'a>, TicketRef),
     /// Closes an epoch.
-    Close(Serial, Told),
+    Close(WindowSequence, TicketRef),
     /// Flushes operations to the target, or to all targets.
     Flush {
         /// The epoch.
-        epoch: Serial,
+        epoch: WindowSequence,
         /// The target.
         target: Option<Rank>,
         /// Local completion only: the origin's buffers can be reused.
         is_local: bool,
         /// Ticket to complete at the end.
-        told: Told,
+        told: TicketRef,
     },
     /// Records an operation; it is sent when the epoch allows it.
     Record {
         /// The epoch.
-        epoch: Serial,
+        epoch: WindowSequence,
         /// The target.
         target: Rank,
         /// The operation.
-        operation: Operation,
+        operation: RecordedOperation,
         /// Ticket to complete at the end.
-        told: Told,
+        told: TicketRef,
     },
 }
 
@@ -103,7 +103,7 @@ pub enum WindowCall {
     /// Removes the window.
     Remove,
     /// Sets which epochs may overtake others.
-    SetReorder(Reorder),
+    SetReorder(ReorderFlags),
     /// Disables remote access to the window's memory, or enables it again: meanwhile, remote operations are out of
     /// bounds.
     Withdraw(bool),
@@ -125,7 +125,7 @@ pub enum WindowChange {
     /// This memory was detached.
     Detached(Span),
     /// These epochs may overtake others.
-    Reorder(Reorder),
+    Reorder(ReorderFlags),
 }
 
 /// Result of [`OneSidedCalls::check_window`].
@@ -139,15 +139,15 @@ pub struct WindowState {
 
 /// A transfer in packets.
 #[derive(Debug)]
-pub enum Transfer<'a, 'b> {
+pub enum RmaTransfer<'a, 'b> {
     /// Pieces of puts and accumulates, without a reply of their own. Partial packets are held for coalescing.
-    Pieces(&'a mut Pieces),
+    Pieces(&'a mut DataPieces),
     /// A packet with a reply.
-    Question(&'a Question<'b>),
+    Request(&'a TargetRequest<'b>),
 }
 
-fn take_fault(all: &mut OneSided, context: Context) -> bool {
-    all.window(context).is_some_and(Window::take_fault)
+fn reset_fault(all: &mut OneSided, context: Context) -> bool {
+    all.window(context).is_some_and(Window::reset_fault)
 }
 
 /// Runs `work`, and transmits the resulting packets while injection slots are free. Does not block.
@@ -156,17 +156,17 @@ fn enter<E, R>(
     work: impl FnOnce(&mut OneSided) -> Result<R, WindowError>,
 ) -> Result<R, WindowError>
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
-    with_once(env, |adi, kernel| {
+    with_device_once(env, |adi, kernel| {
         let result = adi.with_one_sided(|all| {
             let result = work(all);
-            if all.is_due() {
-                all.go_on_here(kernel.memory());
+            if all.can_advance() {
+                all.advance_local(kernel.memory());
             }
             result
         });
-        if adi.has_to_send() {
+        if adi.has_pending_tx() {
             kernel.poll(adi);
         }
         result.unwrap_or(Err(WindowError::NoWindow))
@@ -176,18 +176,18 @@ where
 /// Repeats `attempt`, with progress steps between, until it returns a value; transmits resulting packets. Blocks.
 fn wait<E, R>(
     env: &E,
-    note: CallNote,
+    note: CallInfo,
     mut attempt: impl FnMut(&mut OneSided, &mut dyn Kernel) -> Option<R>,
 ) -> R
 where
-    E: Enter + ?Sized,
+    E: EnterDevice + ?Sized,
 {
     block_on(
         env,
         |_| note,
         |adi, kernel| {
             let result = adi.with_one_sided(|all| attempt(all, kernel))?;
-            if result.is_some() && adi.has_to_send() {
+            if result.is_some() && adi.has_pending_tx() {
                 kernel.poll(adi);
             }
             result
@@ -196,19 +196,19 @@ where
 }
 
 /// Operations on windows. `context` identifies the window.
-pub trait OneSidedCalls: Enter {
+pub trait OneSidedCalls: EnterDevice {
     /// Blocks until the condition is true. Returns whether targets have reported faulty operations of this process
     /// since the last call with `takes_fault`.
     fn wait_for_window(
         &self,
-        note: CallNote,
+        note: CallInfo,
         context: Context,
         until: WindowCondition,
         takes_fault: bool,
     ) -> bool {
         wait(self, note, |all, _| {
             let is_true = until.is_true(all, context);
-            is_true.then(|| takes_fault && take_fault(all, context))
+            is_true.then(|| takes_fault && reset_fault(all, context))
         })
     }
 
@@ -220,10 +220,10 @@ pub trait OneSidedCalls: Enter {
         until: WindowCondition,
         takes_fault: bool,
     ) -> Result<WindowState, WindowError> {
-        let checked = with(self, |adi, _| {
+        let checked = with_device(self, |adi, _| {
             adi.with_one_sided(|all| WindowState {
                 is_true: until.is_true(all, context),
-                is_faulty: takes_fault && take_fault(all, context),
+                is_faulty: takes_fault && reset_fault(all, context),
             })
         });
         checked.ok_or(WindowError::NoWindow)
@@ -231,16 +231,20 @@ pub trait OneSidedCalls: Enter {
 
     /// Performs a call on an epoch. Returns its sequence number, or that of the flush or operation. Transmits the
     /// packets that it prepares if the network has free injection slots. Does not block. Fails with
-    /// [`WindowError::NoWindow`] and [`WindowError::NoRoom`].
-    fn call_epoch(&self, context: Context, call: EpochCall<'_>) -> Result<Serial, WindowError> {
+    /// [`WindowError::NoWindow`] and [`WindowError::OutOfMemory`].
+    fn call_epoch(
+        &self,
+        context: Context,
+        call: EpochCall<'_>,
+    ) -> Result<WindowSequence, WindowError> {
         enter(self, |all| match call {
             EpochCall::Prepare => all
                 .prepare_epoch(context)
                 .then_some(0)
-                .ok_or(WindowError::NoRoom),
-            EpochCall::Open(opening, told) => {
-                all.open(context, opening, told).ok_or(WindowError::NoRoom)
-            }
+                .ok_or(WindowError::OutOfMemory),
+            EpochCall::Open(opening, told) => all
+                .open(context, opening, told)
+                .ok_or(WindowError::OutOfMemory),
             EpochCall::Close(epoch, told) => {
                 all.close(context, epoch, told);
                 Ok(epoch)
@@ -252,7 +256,7 @@ pub trait OneSidedCalls: Enter {
                 told,
             } => {
                 let flush = all.flush((context, epoch, target), is_local, told);
-                flush.ok_or(WindowError::NoRoom)
+                flush.ok_or(WindowError::OutOfMemory)
             }
             EpochCall::Record {
                 epoch,
@@ -260,8 +264,8 @@ pub trait OneSidedCalls: Enter {
                 operation,
                 told,
             } => {
-                let recorded = all.defer((context, epoch, target), operation, told);
-                recorded.ok_or(WindowError::NoRoom)
+                let recorded = all.defer(context, epoch, target, operation, told);
+                recorded.ok_or(WindowError::OutOfMemory)
             }
         })
     }
@@ -271,7 +275,7 @@ pub trait OneSidedCalls: Enter {
     fn access_target(
         &self,
         context: Context,
-        epoch: Serial,
+        epoch: WindowSequence,
         target: Rank,
     ) -> Result<bool, WindowError> {
         enter(self, |all| {
@@ -284,26 +288,27 @@ pub trait OneSidedCalls: Enter {
     }
 
     /// Transfers data on a window. Blocks while the packets find no free space.
-    fn transfer(&self, note: CallNote, context: Context, transfer: Transfer<'_, '_>) {
+    fn transfer(&self, note: CallInfo, context: Context, transfer: RmaTransfer<'_, '_>) {
         match transfer {
-            Transfer::Pieces(pieces) => wait(self, note, |all, kernel| {
+            RmaTransfer::Pieces(pieces) => wait(self, note, |all, kernel| {
                 let is_done = all.push_pieces(kernel.memory(), pieces);
                 is_done.then_some(())
             }),
-            Transfer::Question(question) => wait(self, note, |all, kernel| {
-                let is_done = all.ask_question(kernel.memory(), context, question);
+            RmaTransfer::Request(question) => wait(self, note, |all, kernel| {
+                let is_done = all.emit_request(kernel.memory(), context, question);
                 is_done.then_some(())
             }),
         }
     }
 
     /// Flushes an epoch, and blocks until the flush is complete. Returns whether targets have reported faulty
-    /// operations of this process, unless `is_local`. Fails with [`WindowError::NoRoom`].
+    /// operations of this process, unless `is_local`. Fails with [`WindowError::OutOfMemory`].
     fn flush_and_wait(
         &self,
-        note: CallNote,
+        note: CallInfo,
         context: Context,
-        (epoch, target): (Serial, Option<Rank>),
+        epoch: WindowSequence,
+        target: Option<Rank>,
         is_local: bool,
     ) -> Result<bool, WindowError> {
         let mut until = None;
@@ -315,32 +320,34 @@ pub trait OneSidedCalls: Enter {
                     *until.insert(WindowCondition::Answered(target))
                 }
                 None => match all.flush((context, epoch, target), is_local, None) {
-                    Some(flush) => *until.insert(WindowCondition::Over(Watch::Done(flush))),
-                    None => return Some(Err(WindowError::NoRoom)),
+                    Some(flush) => {
+                        *until.insert(WindowCondition::Occurred(WindowEvent::Done(flush)))
+                    }
+                    None => return Some(Err(WindowError::OutOfMemory)),
                 },
             };
             let is_true = until.is_true(all, context);
-            is_true.then(|| Ok(!is_local && take_fault(all, context)))
+            is_true.then(|| Ok(!is_local && reset_fault(all, context)))
         })
     }
 
     /// Returns and clears whether the last fetch of a long result was rejected and must be repeated. Does not block.
-    fn take_refused(&self) -> bool {
-        with(self, |adi, _| adi.with_one_sided(OneSided::take_refused)) == Some(true)
+    fn reset_rejected(&self) -> bool {
+        with_device(self, |adi, _| adi.with_one_sided(OneSided::reset_rejected)) == Some(true)
     }
 
-    /// Changes a window. Does not block. Fails with [`WindowError::NoWindow`], [`WindowError::NoRoom`],
+    /// Changes a window. Does not block. Fails with [`WindowError::NoWindow`], [`WindowError::OutOfMemory`],
     /// [`WindowError::Overlaps`] and [`WindowError::NotAttached`].
     fn change_window(
         &self,
         context: Context,
         call: WindowCall,
     ) -> Result<WindowChange, WindowError> {
-        with_once(self, |adi, _| change(adi, context, call))
+        with_device_once(self, |adi, _| change(adi, context, call))
     }
 }
 
-impl<E: Enter + ?Sized> OneSidedCalls for E {}
+impl<E: EnterDevice + ?Sized> OneSidedCalls for E {}
 
 fn change(adi: &mut Adi, context: Context, call: WindowCall) -> Result<WindowChange, WindowError> {
     if let WindowCall::Prepare(Some(made)) = call {
@@ -352,7 +359,7 @@ fn change(adi: &mut Adi, context: Context, call: WindowCall) -> Result<WindowCha
             if all.prepare() {
                 Ok(WindowChange::Done)
             } else {
-                Err(WindowError::NoRoom)
+                Err(WindowError::OutOfMemory)
             }
         }
         WindowCall::Add(window) => {
@@ -372,10 +379,10 @@ fn change(adi: &mut Adi, context: Context, call: WindowCall) -> Result<WindowCha
 fn change_entered(window: &mut Window, call: WindowCall) -> Result<WindowChange, WindowError> {
     match call {
         WindowCall::SetReorder(reorder) => window.set_reorder(reorder),
-        WindowCall::Withdraw(is_withdrawn) => window.withdraw(is_withdrawn),
+        WindowCall::Withdraw(is_withdrawn) => window.revoke_access(is_withdrawn),
         WindowCall::Attach(memory) => window.attach(memory).map_err(|error| match error {
-            NotAttached::Overlaps => WindowError::Overlaps,
-            NotAttached::NoRoom => WindowError::NoRoom,
+            AttachError::Overlaps => WindowError::Overlaps,
+            AttachError::OutOfMemory => WindowError::OutOfMemory,
         })?,
         WindowCall::Detach(base) => {
             let detached = window.detach(base).ok_or(WindowError::NotAttached)?;

@@ -27,7 +27,7 @@
 //! * All incomplete epochs before it are checked, not only the previous one. When that one has completed out of order,
 //!   an older one may still be active, and a fence must not begin concurrently with it.
 //!
-//! Otherwise no epoch begins concurrently with a fence or a lock of all; [`Reorder`] specifies the rest.
+//! Otherwise no epoch begins concurrently with a fence or a lock of all; [`ReorderFlags`] specifies the rest.
 //!
 //! # Matching of epochs between two processes
 //! Epochs match in the order of both processes, with one counter for each direction. When an exposure epoch begins, it
@@ -47,24 +47,24 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use msg_layer::handler::Malformed;
+use msg_layer::handler::MalformedPacket;
 use msg_layer::header::SHORT_BYTES;
 
 use crate::envelope::{Context, Rank};
+use crate::extensions::OutgoingPacket;
 use crate::memory::{Span, UserMemory};
-use crate::parts::Leaving;
-use crate::rma::wire::{self, HEAD_BYTES, Head, Kind};
-use crate::rma::{Awaited, Flags, OneSided, Peer, Window};
+use crate::rma::wire::{self, HEAD_BYTES, PacketKind, RequestHead};
+use crate::rma::{OneSided, PeerFlags, ReplyPurpose, Window, WindowPeer};
 
 /// Sequence number that epochs, operations and flushes of a window share, in the order of their calls, from 1.
-pub type Serial = u64;
+pub type WindowSequence = u64;
 
 /// Maximum number of active exposure epochs at one window: their grants fit a counter.
-const MOST_EXPOSURES: usize = 64;
+const MAX_EXPOSURES: usize = 64;
 
 /// Rules that a model checker may break, one at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Flaw {
+pub enum BrokenRule {
     /// An epoch is deferred behind one within which it was opened.
     DefersWhatIsNested,
     /// Only the previous epoch is checked.
@@ -116,9 +116,9 @@ pub enum Flaw {
 }
 
 /// Set of enforced rules.
-pub trait Rules: Copy + fmt::Debug + 'static {
+pub trait EpochRules: Copy + fmt::Debug + 'static {
     /// Returns whether this rule is broken.
-    fn breaks(self, flaw: Flaw) -> bool {
+    fn is_broken(self, flaw: BrokenRule) -> bool {
         let _ = flaw;
         false
     }
@@ -126,15 +126,15 @@ pub trait Rules: Copy + fmt::Debug + 'static {
 
 /// Set with all rules enforced.
 #[derive(Clone, Copy, Debug)]
-pub struct Sound;
+pub struct AllEpochRules;
 
-impl Rules for Sound {}
+impl EpochRules for AllEpochRules {}
 
 /// Completion flag of a request of the program. The device sets it once.
 #[derive(Default, Debug)]
-pub struct Ticket(AtomicU32);
+pub struct CompletionTicket(AtomicU32);
 
-impl Ticket {
+impl CompletionTicket {
     const DONE: u32 = 1;
     const FAULTY: u32 = 2;
 
@@ -153,11 +153,11 @@ impl Ticket {
 }
 
 /// Ticket to complete; `None` when the call itself waits.
-pub type Told = Option<&'static Ticket>;
+pub type TicketRef = Option<&'static CompletionTicket>;
 
 /// Epochs that may overtake incomplete earlier ones; the program asserts that they access different memory.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub struct Reorder {
+pub struct ReorderFlags {
     /// Access epochs may overtake access epochs.
     pub access_after_access: bool,
     /// Access epochs may overtake exposure epochs.
@@ -168,29 +168,31 @@ pub struct Reorder {
     pub exposure_after_access: bool,
 }
 
-impl Reorder {
+impl ReorderFlags {
     /// Adds the keys that a broken rule ignores.
-    fn broken_by<R: Rules>(self, rules: R) -> Reorder {
-        Reorder {
-            access_after_access: self.access_after_access || rules.breaks(Flaw::PassesAccess),
+    fn broken_by<R: EpochRules>(self, rules: R) -> ReorderFlags {
+        ReorderFlags {
+            access_after_access: self.access_after_access
+                || rules.is_broken(BrokenRule::PassesAccess),
             access_after_exposure: self.access_after_exposure
-                || rules.breaks(Flaw::AccessPassesExposure),
+                || rules.is_broken(BrokenRule::AccessPassesExposure),
             exposure_after_exposure: self.exposure_after_exposure
-                || rules.breaks(Flaw::PassesExposure),
+                || rules.is_broken(BrokenRule::PassesExposure),
             exposure_after_access: self.exposure_after_access
-                || rules.breaks(Flaw::ExposurePassesAccess),
+                || rules.is_broken(BrokenRule::ExposurePassesAccess),
         }
     }
 
     /// Returns whether an epoch of kind `next` may begin concurrently with an earlier closed one of kind `before`.
-    fn allows<R: Rules>(self, rules: R, before: Sort, next: Sort) -> bool {
+    fn allows<R: EpochRules>(self, rules: R, before: EpochKind, next: EpochKind) -> bool {
         match (before, next) {
-            (Sort::Fence | Sort::LockAll, _) | (_, Sort::Fence | Sort::LockAll) => {
-                rules.breaks(Flaw::PassesFences)
+            (EpochKind::Fence | EpochKind::LockAll, _)
+            | (_, EpochKind::Fence | EpochKind::LockAll) => {
+                rules.is_broken(BrokenRule::PassesFences)
             }
-            (Sort::Post, Sort::Post) => self.exposure_after_exposure,
-            (Sort::Post, _) => self.access_after_exposure,
-            (_, Sort::Post) => self.exposure_after_access,
+            (EpochKind::Post, EpochKind::Post) => self.exposure_after_exposure,
+            (EpochKind::Post, _) => self.access_after_exposure,
+            (_, EpochKind::Post) => self.exposure_after_access,
             _ => self.access_after_access,
         }
     }
@@ -198,7 +200,7 @@ impl Reorder {
 
 /// Kind of an epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Sort {
+pub enum EpochKind {
     /// From one fence to the next.
     Fence,
     /// Exposure to some processes.
@@ -218,10 +220,10 @@ pub enum Sort {
 
 /// State of an epoch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-enum Step {
+enum EpochState {
     Deferred,
     Begun,
-    Asked,
+    Requested,
     /// Of a lock: no further LOCK is required.
     Urged,
     Open,
@@ -231,7 +233,7 @@ enum Step {
 
 /// One of an epoch's processes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Member {
+struct EpochMember {
     rank: Rank,
     /// Its grant, or its done, has been sent.
     is_told: bool,
@@ -242,22 +244,22 @@ struct Member {
 /// An epoch that the program has opened.
 #[derive(Clone, Debug)]
 pub struct Epoch {
-    serial: Serial,
-    sort: Sort,
-    members: Vec<Member>,
+    serial: WindowSequence,
+    sort: EpochKind,
+    members: Vec<EpochMember>,
     /// Waits for the other side; otherwise the program asserts that it is ready (MPI_MODE_NOCHECK).
     checks: bool,
-    step: Step,
+    step: EpochState,
     /// The next sequence number at the time when the program closed it.
-    closed: Option<Serial>,
-    opening: Told,
-    closing: Told,
+    closed: Option<WindowSequence>,
+    opening: TicketRef,
+    closing: TicketRef,
 }
 
 /// Size of an epoch in bytes.
 pub const EPOCH_BYTES: usize = size_of::<Epoch>();
 /// Size of one of its processes in bytes.
-pub const MEMBER_BYTES: usize = size_of::<Member>();
+pub const MEMBER_BYTES: usize = size_of::<EpochMember>();
 
 impl Hash for Epoch {
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -268,9 +270,9 @@ impl Hash for Epoch {
 
 /// Arguments to open an epoch.
 #[derive(Clone, Copy, Debug)]
-pub struct Opening<'a> {
+pub struct EpochArgs<'a> {
     /// Its kind.
-    pub sort: Sort,
+    pub sort: EpochKind,
     /// Of post and start: the processes.
     pub members: &'a [Rank],
     /// Waits for the other side (no MPI_MODE_NOCHECK).
@@ -279,44 +281,44 @@ pub struct Opening<'a> {
 
 /// An event to wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Watch {
+pub enum WindowEvent {
     /// The epoch is open: posts have been sent, a lock is granted, all have arrived at a fence.
-    Opened(Serial),
+    Opened(WindowSequence),
     /// The epoch is complete.
-    Closed(Serial),
+    Closed(WindowSequence),
     /// The deferred operation or flush is complete.
-    Done(Serial),
+    Done(WindowSequence),
 }
 
 impl Epoch {
     pub(super) fn is_complete(&self) -> bool {
-        self.step == Step::Complete
+        self.step == EpochState::Complete
     }
 
     fn is_active(&self) -> bool {
-        !matches!(self.step, Step::Deferred | Step::Complete)
+        !matches!(self.step, EpochState::Deferred | EpochState::Complete)
     }
 
-    fn member(&self, rank: Rank) -> Option<&Member> {
+    fn member(&self, rank: Rank) -> Option<&EpochMember> {
         self.members.iter().find(|member| member.rank == rank)
     }
 
     /// Returns whether the epoch provides access to the process.
     fn is_access_to(&self, rank: Rank) -> bool {
         match self.sort {
-            Sort::Fence | Sort::LockAll => true,
-            Sort::Post => false,
-            Sort::Start => self.member(rank).is_some(),
-            Sort::Lock { target, .. } => target == rank,
+            EpochKind::Fence | EpochKind::LockAll => true,
+            EpochKind::Post => false,
+            EpochKind::Start => self.member(rank).is_some(),
+            EpochKind::Lock { target, .. } => target == rank,
         }
     }
 
     /// Enters a state, and completes its ticket, with the fault state of earlier operations.
-    fn reach(&mut self, step: Step, is_faulty: bool) {
+    fn reach(&mut self, step: EpochState, is_faulty: bool) {
         self.step = step;
         let told = match step {
-            Step::Open => self.opening.take(),
-            Step::Complete => self.closing.take(),
+            EpochState::Open => self.opening.take(),
+            EpochState::Complete => self.closing.take(),
             _ => None,
         };
         if let Some(ticket) = told {
@@ -327,7 +329,7 @@ impl Epoch {
 
 /// Tree along which processes report their arrival at a fence.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Tree {
+pub(super) struct FenceTree {
     parent: Option<Rank>,
     children: Box<[Rank]>,
     /// Children that have arrived.
@@ -336,10 +338,10 @@ pub(super) struct Tree {
     to_release: usize,
 }
 
-impl Tree {
+impl FenceTree {
     /// Builds the tree of the members; `None`: the heap is full.
-    pub(super) fn new(peers: &[Peer], here: Rank) -> Option<Tree> {
-        let is_member = |(_, peer): &(usize, &Peer)| peer.flags.has(Flags::MEMBER);
+    pub(super) fn new(peers: &[WindowPeer], here: Rank) -> Option<FenceTree> {
+        let is_member = |(_, peer): &(usize, &WindowPeer)| peer.flags.has(PeerFlags::MEMBER);
         let members = || peers.iter().enumerate().filter(is_member);
         let own = members()
             .take_while(|(at, _)| *at < here.index() as usize)
@@ -354,7 +356,7 @@ impl Tree {
         let mut children = Vec::new();
         children.try_reserve_exact(places().count()).ok()?;
         children.extend(places().filter_map(find));
-        Some(Tree {
+        Some(FenceTree {
             parent: if own == 0 {
                 None
             } else {
@@ -374,28 +376,28 @@ impl Tree {
 
 /// Next action of an epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Next {
+enum EpochAction {
     /// None, for now.
-    Waits,
-    Opens,
+    Wait,
+    Open,
     /// Completes.
-    Ends,
+    End,
     /// Sends a packet.
-    Sends(Due),
+    Send(PendingHead),
 }
 
 /// A packet that contains only a head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Due {
+pub(super) struct PendingHead {
     pub(super) target: Rank,
-    pub(super) kind: Kind,
+    pub(super) kind: PacketKind,
     pub(super) operation: u8,
-    pub(super) awaited: Option<Awaited>,
+    pub(super) awaited: Option<ReplyPurpose>,
 }
 
-impl Due {
-    fn tell(target: Rank, kind: Kind) -> Due {
-        Due {
+impl PendingHead {
+    fn one_way(target: Rank, kind: PacketKind) -> PendingHead {
+        PendingHead {
             target,
             kind,
             operation: 0,
@@ -403,74 +405,76 @@ impl Due {
         }
     }
 
-    pub(super) fn ask(target: Rank, kind: Kind, awaited: Awaited) -> Due {
-        Due {
+    pub(super) fn with_reply(target: Rank, kind: PacketKind, awaited: ReplyPurpose) -> PendingHead {
+        PendingHead {
             awaited: Some(awaited),
-            ..Due::tell(target, kind)
+            ..PendingHead::one_way(target, kind)
         }
     }
 
-    fn lock(target: Rank, operation: u8) -> Due {
-        Due {
+    fn lock(target: Rank, operation: u8) -> PendingHead {
+        PendingHead {
             operation,
-            ..Due::tell(target, Kind::Lock)
+            ..PendingHead::one_way(target, PacketKind::Lock)
         }
     }
 }
 
 /// Result of an attempt to send.
-pub(super) enum Sent {
+pub(super) enum RmaTxResult {
     /// A packet to transmit.
-    Packet(Leaving),
+    Packet(OutgoingPacket),
     /// Handled locally, or requires no packet of its own.
-    Here,
+    Local,
     /// Must wait.
-    NoRoom,
+    NoSpace,
 }
 
 impl Window {
-    pub(super) fn epoch_at(&self, serial: Serial) -> Option<usize> {
+    pub(super) fn epoch_at(&self, serial: WindowSequence) -> Option<usize> {
         let find = |epoch: &Epoch| epoch.serial;
         self.epochs.binary_search_by_key(&serial, find).ok()
     }
 
     /// Allocates the next sequence number.
-    pub(super) fn number(&mut self) -> Serial {
+    pub(super) fn next_sequence(&mut self) -> WindowSequence {
         self.serial += 1;
         self.serial - 1
     }
 
     /// Removes completed epochs and operations.
-    pub(super) fn sweep(&mut self) {
+    pub(super) fn remove_completed(&mut self) {
         self.epochs.retain(|epoch| !epoch.is_complete());
-        self.deferred.retain(|deferred| !deferred.is_over());
+        self.deferred.retain(|deferred| !deferred.is_done());
     }
 
     /// Returns whether the active epoch `before` allows the later epoch `next` to begin.
-    fn lets<R: Rules>(&self, rules: R, before: &Epoch, next: &Epoch) -> bool {
+    fn allows_concurrent<R: EpochRules>(&self, rules: R, before: &Epoch, next: &Epoch) -> bool {
         let is_nested = before.closed.is_none_or(|closed| next.serial < closed);
-        if is_nested && !rules.breaks(Flaw::DefersWhatIsNested) {
+        if is_nested && !rules.is_broken(BrokenRule::DefersWhatIsNested) {
             return true;
         }
         let is_target = |epoch: &Epoch, target| epoch.is_active() && epoch.is_access_to(target);
         let keys = self.reorder.broken_by(rules);
         keys.allows(rules, before.sort, next.sort)
             && match next.sort {
-                Sort::Lock { target, .. } => {
+                EpochKind::Lock { target, .. } => {
                     !self.epochs.iter().any(|one| is_target(one, target))
-                        || rules.breaks(Flaw::LocksWhatIsAccessed)
+                        || rules.is_broken(BrokenRule::LocksWhatIsAccessed)
                 }
-                Sort::Post => !self.lock.is_taken() || rules.breaks(Flaw::ExposesWhatIsLocked),
+                EpochKind::Post => {
+                    !self.lock.is_held() || rules.is_broken(BrokenRule::ExposesWhatIsLocked)
+                }
                 _ => true,
             }
     }
 
     /// Returns whether two epochs are concurrently active that must not be: for a model checker.
-    fn has_quarrel(&self) -> bool {
+    fn has_conflict(&self) -> bool {
         self.epochs.iter().enumerate().any(|(place, next)| {
             let is_wrong = |before: &Epoch| {
                 let is_nested = before.closed.is_none_or(|closed| next.serial < closed);
-                let is_allowed = self.reorder.allows(Sound, before.sort, next.sort);
+                let is_allowed = self.reorder.allows(AllEpochRules, before.sort, next.sort);
                 before.is_active() && !is_nested && !is_allowed
             };
             next.is_active() && self.epochs[..place].iter().any(is_wrong)
@@ -478,31 +482,33 @@ impl Window {
     }
 
     /// Returns whether the epoch at this index, the first deferred one, may begin.
-    fn may_begin<R: Rules>(&self, rules: R, place: usize) -> bool {
+    fn may_begin<R: EpochRules>(&self, rules: R, place: usize) -> bool {
         let (before, rest) = self.epochs.split_at(place);
         let next = &rest[0];
-        let is_exposure = |epoch: &&Epoch| epoch.is_active() && epoch.sort == Sort::Post;
-        if next.sort == Sort::Post && before.iter().filter(is_exposure).count() >= MOST_EXPOSURES {
+        let is_exposure = |epoch: &&Epoch| epoch.is_active() && epoch.sort == EpochKind::Post;
+        if next.sort == EpochKind::Post
+            && before.iter().filter(is_exposure).count() >= MAX_EXPOSURES
+        {
             return false;
         }
-        if rules.breaks(Flaw::AsksNone) {
+        if rules.is_broken(BrokenRule::AsksNone) {
             return true;
         }
-        let asked = if rules.breaks(Flaw::AsksTheLastOnly) {
+        let asked = if rules.is_broken(BrokenRule::AsksTheLastOnly) {
             before.len().saturating_sub(1)
         } else {
             0
         };
         let mut asked = before[asked..].iter().filter(|epoch| epoch.is_active());
-        asked.all(|epoch| self.lets(rules, epoch, next))
+        asked.all(|epoch| self.allows_concurrent(rules, epoch, next))
     }
 
     /// Returns the epoch that begins next.
-    fn next_to_begin<R: Rules>(&self, rules: R) -> Option<usize> {
-        let is_deferred = |place: &usize| self.epochs[*place].step == Step::Deferred;
+    fn next_to_begin<R: EpochRules>(&self, rules: R) -> Option<usize> {
+        let is_deferred = |place: &usize| self.epochs[*place].step == EpochState::Deferred;
         let mut deferred = (0..self.epochs.len()).filter(is_deferred);
         let may_begin = |place: &usize| self.may_begin(rules, *place);
-        if rules.breaks(Flaw::PassesDeferred) {
+        if rules.is_broken(BrokenRule::PassesDeferred) {
             deferred.find(may_begin)
         } else {
             deferred.next().filter(may_begin)
@@ -510,16 +516,16 @@ impl Window {
     }
 
     /// Begins the epochs that may begin, in their order.
-    fn begin<R: Rules>(&mut self, rules: R) {
+    fn begin<R: EpochRules>(&mut self, rules: R) {
         while let Some(place) = self.next_to_begin(rules) {
             let epoch = &mut self.epochs[place];
             let opens = match epoch.sort {
-                Sort::Start | Sort::LockAll => true,
-                Sort::Lock { .. } | Sort::Post => !epoch.checks,
-                Sort::Fence => false,
+                EpochKind::Start | EpochKind::LockAll => true,
+                EpochKind::Lock { .. } | EpochKind::Post => !epoch.checks,
+                EpochKind::Fence => false,
             };
             for member in &mut epoch.members {
-                if epoch.sort != Sort::Post {
+                if epoch.sort != EpochKind::Post {
                     continue;
                 }
                 member.is_told = !epoch.checks;
@@ -529,19 +535,30 @@ impl Window {
                     (peer.dones, member.has_done) = (peer.dones - 1, true);
                 }
             }
-            epoch.reach(if opens { Step::Open } else { Step::Begun }, false);
+            epoch.reach(
+                if opens {
+                    EpochState::Open
+                } else {
+                    EpochState::Begun
+                },
+                false,
+            );
         }
     }
 
     /// Handles a done: a process has completed its access.
-    pub(super) fn take_done<R: Rules>(&mut self, source: Rank, rules: R) -> Result<(), Malformed> {
+    pub(super) fn handle_done<R: EpochRules>(
+        &mut self,
+        source: Rank,
+        rules: R,
+    ) -> Result<(), MalformedPacket> {
         let mut exposures = self
             .epochs
             .iter_mut()
-            .filter(|epoch| epoch.is_active() && epoch.sort == Sort::Post)
+            .filter(|epoch| epoch.is_active() && epoch.sort == EpochKind::Post)
             .flat_map(|epoch| &mut epoch.members)
             .filter(|member| member.rank == source && !member.has_done);
-        let member = if rules.breaks(Flaw::CountsForTheNewest) {
+        let member = if rules.is_broken(BrokenRule::CountsForTheNewest) {
             exposures.last()
         } else {
             exposures.next()
@@ -551,28 +568,34 @@ impl Window {
             return Ok(());
         }
         // An origin that has not waited for the grant may be ahead of the exposure.
-        let peer = self.peer(source).ok_or(Malformed)?;
-        peer.dones = peer.dones.checked_add(1).ok_or(Malformed)?;
+        let peer = self.peer(source).ok_or(MalformedPacket)?;
+        peer.dones = peer.dones.checked_add(1).ok_or(MalformedPacket)?;
         Ok(())
     }
 
-    pub(super) fn take_arrived(&mut self, source: Rank) -> Result<(), Malformed> {
+    pub(super) fn handle_arrived(&mut self, source: Rank) -> Result<(), MalformedPacket> {
         let tree = &mut self.tree;
         if !tree.children.contains(&source) || tree.arrived == tree.children.len() {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         }
         tree.arrived += 1;
         Ok(())
     }
 
-    pub(super) fn take_released(&mut self, source: Rank) -> Result<(), Malformed> {
-        let is_asked = |epoch: &&mut Epoch| epoch.sort == Sort::Fence && epoch.step == Step::Asked;
-        let epoch = self.epochs.iter_mut().find(is_asked).ok_or(Malformed)?;
+    pub(super) fn handle_released(&mut self, source: Rank) -> Result<(), MalformedPacket> {
+        let is_asked = |epoch: &&mut Epoch| {
+            epoch.sort == EpochKind::Fence && epoch.step == EpochState::Requested
+        };
+        let epoch = self
+            .epochs
+            .iter_mut()
+            .find(is_asked)
+            .ok_or(MalformedPacket)?;
         if self.tree.parent != Some(source) {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         }
         let is_faulty = epoch.opening.is_some() && core::mem::take(&mut self.is_faulty);
-        epoch.reach(Step::Open, is_faulty);
+        epoch.reach(EpochState::Open, is_faulty);
         self.tree.release();
         Ok(())
     }
@@ -580,7 +603,7 @@ impl Window {
     /// Returns the access epochs before the one at `place` that still have to send `target` a done.
     fn accesses_before(&self, place: usize, target: Rank) -> impl Iterator<Item = &Epoch> {
         let owes = move |epoch: &&Epoch| {
-            epoch.sort == Sort::Start
+            epoch.sort == EpochKind::Start
                 && epoch.is_active()
                 && epoch.member(target).is_some_and(|member| !member.is_told)
         };
@@ -593,93 +616,99 @@ impl Window {
     }
 
     /// Returns whether operations in the epoch at `place` may be sent to `target` now.
-    pub(super) fn has_access<R: Rules>(&self, rules: R, place: usize, target: Rank) -> bool {
+    pub(super) fn has_access<R: EpochRules>(&self, rules: R, place: usize, target: Rank) -> bool {
         let epoch = &self.epochs[place];
         let granted = || {
             let peer = self.peers.get(target.index() as usize);
             let grants = peer.map_or(0, |peer| peer.grants.into());
-            let before = if rules.breaks(Flaw::TakesAnyGrant) {
+            let before = if rules.is_broken(BrokenRule::TakesAnyGrant) {
                 0
             } else {
                 { self.accesses_before(place, target) }
                     .filter(|before| before.checks)
                     .count()
             };
-            grants > before || rules.breaks(Flaw::NeedsNoGrant)
+            grants > before || rules.is_broken(BrokenRule::NeedsNoGrant)
         };
-        epoch.step == Step::Open
+        epoch.step == EpochState::Open
             && match epoch.sort {
-                Sort::Start => !epoch.checks || granted(),
-                Sort::LockAll => !epoch.checks || self.has(target, Flags::HELD),
-                Sort::Fence | Sort::Lock { .. } => true,
-                Sort::Post => false,
+                EpochKind::Start => !epoch.checks || granted(),
+                EpochKind::LockAll => !epoch.checks || self.has(target, PeerFlags::HELD),
+                EpochKind::Fence | EpochKind::Lock { .. } => true,
+                EpochKind::Post => false,
             }
     }
 
     /// Returns the next action of a closed start epoch: the dones to its targets.
-    fn done_of<R: Rules>(&self, rules: R, place: usize, is_free: impl Fn(Rank) -> bool) -> Next {
+    fn done_of<R: EpochRules>(
+        &self,
+        rules: R,
+        place: usize,
+        is_free: impl Fn(Rank) -> bool,
+    ) -> EpochAction {
         let epoch = &self.epochs[place];
         for member in epoch.members.iter().filter(|member| !member.is_told) {
             let rank = member.rank;
             let peer = self.peers.get(rank.index() as usize);
             let granted = !epoch.checks || peer.is_some_and(|peer| peer.grants > 0);
-            let is_first = self.is_done_next(place, rank) || rules.breaks(Flaw::DonesInAnyOrder);
+            let is_first =
+                self.is_done_next(place, rank) || rules.is_broken(BrokenRule::DonesInAnyOrder);
             if !is_first || !granted || !is_free(rank) {
                 continue;
             }
             // Operations and the end of the epoch keep their order; only errors require a reply.
-            return Next::Sends(
-                if self.exposure.is_dynamic && self.has(rank, Flags::TOUCHED) {
-                    Due::ask(rank, Kind::Flush, Awaited::Done)
+            return EpochAction::Send(
+                if self.exposure.is_dynamic && self.has(rank, PeerFlags::TOUCHED) {
+                    PendingHead::with_reply(rank, PacketKind::Flush, ReplyPurpose::Done)
                 } else {
-                    Due::tell(rank, Kind::Complete)
+                    PendingHead::one_way(rank, PacketKind::Complete)
                 },
             );
         }
         if epoch.members.iter().all(|member| member.is_told) {
-            Next::Ends
+            EpochAction::End
         } else {
-            Next::Waits
+            EpochAction::Wait
         }
     }
 }
 
-impl<R: Rules> OneSided<R> {
+impl<R: EpochRules> OneSided<R> {
     /// Returns the next action of the epoch at `place` of the window at `at`.
-    fn next_step(&self, at: usize, place: usize) -> Next {
+    fn next_step(&self, at: usize, place: usize) -> EpochAction {
         let window = &self.windows[at];
         let epoch = &window.epochs[place];
         if !epoch.is_active() {
-            return Next::Waits;
+            return EpochAction::Wait;
         }
         match epoch.sort {
-            Sort::Post => Self::next_of_post(epoch),
-            Sort::Start if epoch.closed.is_none() => Next::Waits,
-            Sort::Start => window.done_of(self.rules, place, |rank| {
+            EpochKind::Post => Self::next_of_post(epoch),
+            EpochKind::Start if epoch.closed.is_none() => EpochAction::Wait,
+            EpochKind::Start => window.done_of(self.rules, place, |rank| {
                 let has_left = !window.has_deferred(epoch.serial, Some(rank))
-                    || self.breaks(Flaw::DoneBeforeOperations);
+                    || self.is_broken(BrokenRule::DoneBeforeOperations);
                 let has_come = !self.awaits(window.context, Some(rank))
-                    || self.breaks(Flaw::DoneBeforeResults);
+                    || self.is_broken(BrokenRule::DoneBeforeResults);
                 has_left && has_come
             }),
-            Sort::Lock {
+            EpochKind::Lock {
                 target,
                 is_exclusive,
-            } => self.next_of_lock(window, epoch, (target, is_exclusive)),
-            Sort::LockAll => self.next_of_lock_all(window, epoch),
-            Sort::Fence => self.next_of_fence(window, epoch),
+            } => self.next_of_lock(window, epoch, target, is_exclusive),
+            EpochKind::LockAll => self.next_of_lock_all(window, epoch),
+            EpochKind::Fence => self.next_of_fence(window, epoch),
         }
     }
 
-    fn next_of_post(epoch: &Epoch) -> Next {
+    fn next_of_post(epoch: &Epoch) -> EpochAction {
         let untold = epoch.members.iter().find(|member| !member.is_told);
         match untold {
-            Some(member) => Next::Sends(Due::tell(member.rank, Kind::Post)),
-            None if epoch.step < Step::Open => Next::Opens,
+            Some(member) => EpochAction::Send(PendingHead::one_way(member.rank, PacketKind::Post)),
+            None if epoch.step < EpochState::Open => EpochAction::Open,
             None if epoch.closed.is_some() && epoch.members.iter().all(|one| one.has_done) => {
-                Next::Ends
+                EpochAction::End
             }
-            None => Next::Waits,
+            None => EpochAction::Wait,
         }
     }
 
@@ -687,37 +716,53 @@ impl<R: Rules> OneSided<R> {
         &self,
         window: &Window,
         epoch: &Epoch,
-        (target, is_exclusive): (Rank, bool),
-    ) -> Next {
+        target: Rank,
+        is_exclusive: bool,
+    ) -> EpochAction {
         let awaits = || self.awaits(window.context, Some(target));
-        let flush = Next::Sends(Due::ask(target, Kind::Flush, Awaited::Done));
+        let flush = EpochAction::Send(PendingHead::with_reply(
+            target,
+            PacketKind::Flush,
+            ReplyPurpose::Done,
+        ));
         let is_left = || {
             let waits = window.has_deferred(epoch.serial, None) || awaits();
-            epoch.closed.is_some() && (!waits || self.breaks(Flaw::UnlocksEarly))
+            epoch.closed.is_some() && (!waits || self.is_broken(BrokenRule::UnlocksEarly))
         };
         match epoch.step {
-            Step::Begun => Next::Sends(Due::lock(target, self.wish(epoch, is_exclusive))),
-            Step::Asked | Step::Urged if window.has(target, Flags::HELD) => Next::Opens,
-            Step::Asked if self.has_others(epoch) && !self.breaks(Flaw::NeverUrges) => {
-                Next::Sends(Due::lock(target, wire::URGENT))
+            EpochState::Begun => EpochAction::Send(PendingHead::lock(
+                target,
+                self.wanted_lock(epoch, is_exclusive),
+            )),
+            EpochState::Requested | EpochState::Urged if window.has(target, PeerFlags::HELD) => {
+                EpochAction::Open
             }
-            Step::Open if !is_left() => Next::Waits,
-            Step::Open if epoch.checks => {
-                Next::Sends(Due::ask(target, Kind::Unlock, Awaited::Done))
+            EpochState::Requested
+                if self.has_others(epoch) && !self.is_broken(BrokenRule::NeverUrges) =>
+            {
+                EpochAction::Send(PendingHead::lock(target, wire::URGENT))
             }
-            Step::Open if window.has(target, Flags::TOUCHED) => flush,
-            Step::Open => Next::Ends,
-            Step::Ending if !awaits() => Next::Ends,
-            _ => Next::Waits,
+            EpochState::Open if !is_left() => EpochAction::Wait,
+            EpochState::Open if epoch.checks => EpochAction::Send(PendingHead::with_reply(
+                target,
+                PacketKind::Unlock,
+                ReplyPurpose::Done,
+            )),
+            EpochState::Open if window.has(target, PeerFlags::TOUCHED) => flush,
+            EpochState::Open => EpochAction::End,
+            EpochState::Ending if !awaits() => EpochAction::End,
+            _ => EpochAction::Wait,
         }
     }
 
     /// Returns the lock type of an epoch's LOCK.
-    fn wish(&self, epoch: &Epoch, is_exclusive: bool) -> u8 {
-        match is_exclusive {
-            true => wire::EXCLUSIVE,
-            false if self.has_others(epoch) => wire::SHARED_BESIDE,
-            false => wire::SHARED,
+    fn wanted_lock(&self, epoch: &Epoch, is_exclusive: bool) -> u8 {
+        if is_exclusive {
+            wire::EXCLUSIVE
+        } else if self.has_others(epoch) {
+            wire::SHARED_BESIDE
+        } else {
+            wire::SHARED
         }
     }
 
@@ -725,100 +770,109 @@ impl<R: Rules> OneSided<R> {
     fn has_others(&self, epoch: &Epoch) -> bool {
         let mut all = self.windows.iter().flat_map(|window| &window.epochs);
         let is_another = |other: &Epoch| {
-            let locks = matches!(other.sort, Sort::Lock { .. } | Sort::LockAll);
+            let locks = matches!(other.sort, EpochKind::Lock { .. } | EpochKind::LockAll);
             locks && other.is_active() && !core::ptr::eq(other, epoch)
         };
-        all.any(is_another) && !self.breaks(Flaw::QueuesBeside)
+        all.any(is_another) && !self.is_broken(BrokenRule::QueuesBeside)
     }
 
-    fn next_of_lock_all(&self, window: &Window, epoch: &Epoch) -> Next {
-        if let Some(target) = window.next_with(Flags::WANTED, 0) {
-            let wish = if self.breaks(Flaw::QueuesBeside) {
+    fn next_of_lock_all(&self, window: &Window, epoch: &Epoch) -> EpochAction {
+        if let Some(target) = window.next_with(PeerFlags::WANTED, 0) {
+            let wish = if self.is_broken(BrokenRule::QueuesBeside) {
                 wire::SHARED
             } else {
                 wire::SHARED_BESIDE
             };
-            return Next::Sends(Due::lock(target, wish));
+            return EpochAction::Send(PendingHead::lock(target, wish));
         }
         let is_left = epoch.closed.is_some()
             && !window.has_deferred(epoch.serial, None)
             && !self.awaits(window.context, None);
         if !is_left {
-            return Next::Waits;
+            return EpochAction::Wait;
         }
-        let ask = |target, kind| Next::Sends(Due::ask(target, kind, Awaited::Done));
-        if let Some(target) = window.next_with(Flags::HELD, 0) {
-            return ask(target, Kind::Unlock);
+        let ask = |target, kind| {
+            EpochAction::Send(PendingHead::with_reply(target, kind, ReplyPurpose::Done))
+        };
+        if let Some(target) = window.next_with(PeerFlags::HELD, 0) {
+            return ask(target, PacketKind::Unlock);
         }
-        match window.next_with(Flags::TOUCHED, 0) {
-            Some(target) => ask(target, Kind::Flush),
-            None if window.next_with(Flags::ASKED, 0).is_some() => Next::Waits,
-            None => Next::Ends,
+        match window.next_with(PeerFlags::TOUCHED, 0) {
+            Some(target) => ask(target, PacketKind::Flush),
+            None if window.next_with(PeerFlags::ASKED, 0).is_some() => EpochAction::Wait,
+            None => EpochAction::End,
         }
     }
 
-    fn next_of_fence(&self, window: &Window, epoch: &Epoch) -> Next {
+    fn next_of_fence(&self, window: &Window, epoch: &Epoch) -> EpochAction {
         let tree = &window.tree;
         match epoch.step {
-            Step::Begun
-                if tree.arrived < tree.children.len() && !self.breaks(Flaw::ArrivesAlone) =>
+            EpochState::Begun
+                if tree.arrived < tree.children.len()
+                    && !self.is_broken(BrokenRule::ArrivesAlone) =>
             {
-                Next::Waits
+                EpochAction::Wait
             }
-            Step::Begun => match tree.parent {
-                Some(parent) => Next::Sends(Due::tell(parent, Kind::Arrived)),
-                None => Next::Opens,
+            EpochState::Begun => match tree.parent {
+                Some(parent) => {
+                    EpochAction::Send(PendingHead::one_way(parent, PacketKind::Arrived))
+                }
+                None => EpochAction::Open,
             },
-            Step::Open if epoch.closed.is_some() => {
+            EpochState::Open if epoch.closed.is_some() => {
                 if window.has_deferred(epoch.serial, None) {
-                    return Next::Waits;
+                    return EpochAction::Wait;
                 }
-                if self.breaks(Flaw::ArrivesUnflushed) {
-                    return Next::Ends;
+                if self.is_broken(BrokenRule::ArrivesUnflushed) {
+                    return EpochAction::End;
                 }
-                match window.next_with(Flags::TOUCHED, 0) {
-                    Some(target) => Next::Sends(Due::ask(target, Kind::Flush, Awaited::Done)),
-                    None if self.awaits(window.context, None) => Next::Waits,
-                    None => Next::Ends,
+                match window.next_with(PeerFlags::TOUCHED, 0) {
+                    Some(target) => EpochAction::Send(PendingHead::with_reply(
+                        target,
+                        PacketKind::Flush,
+                        ReplyPurpose::Done,
+                    )),
+                    None if self.awaits(window.context, None) => EpochAction::Wait,
+                    None => EpochAction::End,
                 }
             }
-            _ => Next::Waits,
+            _ => EpochAction::Wait,
         }
     }
 
     /// Sends a pending packet: handles it locally, or emits it.
-    pub(super) fn send_due(
+    pub(super) fn send_head(
         &mut self,
         at: usize,
-        due: Due,
+        due: PendingHead,
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
-    ) -> Sent {
+    ) -> RmaTxResult {
         let (context, target) = (self.windows[at].context, due.target);
         let name = match due.awaited {
             None => 0,
             Some(awaited) => {
                 let into = (Span::EMPTY, 0);
-                match self.await_answer((context, target), awaited, into) {
+                match self.await_reply((context, target), awaited, into) {
                     Some(name) => name,
-                    None => return Sent::NoRoom,
+                    None => return RmaTxResult::NoSpace,
                 }
             }
         };
-        if due.kind == Kind::Flush {
-            self.windows[at].clear(target, Flags::TOUCHED);
+        if due.kind == PacketKind::Flush {
+            self.windows[at].clear(target, PeerFlags::TOUCHED);
         }
-        let head = Head {
+        let head = RequestHead {
             operation: due.operation,
-            ..Head::new(due.kind, context)
+            ..RequestHead::new(due.kind, context)
         };
         head.emit(out);
         if target == self.here {
             // Cannot fail: the origin has checked the packet.
-            let _ = self.act_here(memory, name, &out[..HEAD_BYTES]);
-            return Sent::Here;
+            let _ = self.act_on_self(memory, name, &out[..HEAD_BYTES]);
+            return RmaTxResult::Local;
         }
-        Sent::Packet(Leaving {
+        RmaTxResult::Packet(OutgoingPacket {
             dest: target,
             argument: name,
             place: None,
@@ -828,14 +882,19 @@ impl<R: Rules> OneSided<R> {
 
     /// Returns the end of an epoch that can be piggybacked on the operation at `last`, which is to be sent to `target`
     /// now: no other operation is pending there, and no reply is outstanding from there.
-    pub(super) fn ends_with(&self, at: usize, last: usize, target: Rank) -> Option<(usize, Due)> {
+    pub(super) fn ends_with(
+        &self,
+        at: usize,
+        last: usize,
+        target: Rank,
+    ) -> Option<(usize, PendingHead)> {
         let window = &self.windows[at];
         let place = window.epoch_at(window.deferred[last].epoch)?;
         let epoch = &window.epochs[place];
-        let is_closed = epoch.closed.is_some() && epoch.checks && epoch.step == Step::Open;
+        let is_closed = epoch.closed.is_some() && epoch.checks && epoch.step == EpochState::Open;
         let is_last =
             || !window.has_deferred_but(last, target) && !self.awaits(window.context, Some(target));
-        if !is_closed || !is_last() && !self.breaks(Flaw::EndsWithAny) {
+        if !is_closed || !is_last() && !self.is_broken(BrokenRule::EndsWithAny) {
             return None;
         }
         let granted = || {
@@ -843,10 +902,12 @@ impl<R: Rules> OneSided<R> {
             peer.is_some_and(|peer| peer.grants > 0) && window.is_done_next(place, target)
         };
         let due = match epoch.sort {
-            Sort::Lock { .. } => Due::ask(target, Kind::Unlock, Awaited::Done),
+            EpochKind::Lock { .. } => {
+                PendingHead::with_reply(target, PacketKind::Unlock, ReplyPurpose::Done)
+            }
             // Only a flush reports displacements outside of attached memory.
-            Sort::Start if !window.exposure.is_dynamic && granted() => {
-                Due::tell(target, Kind::Complete)
+            EpochKind::Start if !window.exposure.is_dynamic && granted() => {
+                PendingHead::one_way(target, PacketKind::Complete)
             }
             _ => return None,
         };
@@ -854,41 +915,49 @@ impl<R: Rules> OneSided<R> {
     }
 
     /// Updates the epoch after this packet was sent.
-    pub(super) fn note_sent(&mut self, at: usize, place: usize, due: Due) {
+    pub(super) fn note_sent(&mut self, at: usize, place: usize, due: PendingHead) {
         let window = &mut self.windows[at];
         let epoch = &mut window.epochs[place];
         match due.kind {
-            Kind::Post | Kind::Complete => {
-                let is_it = |member: &&mut Member| member.rank == due.target && !member.is_told;
+            PacketKind::Post | PacketKind::Complete => {
+                let is_it =
+                    |member: &&mut EpochMember| member.rank == due.target && !member.is_told;
                 if let Some(member) = epoch.members.iter_mut().find(is_it) {
                     member.is_told = true;
                 }
                 let checks = epoch.checks;
-                if due.kind == Kind::Complete
+                if due.kind == PacketKind::Complete
                     && checks
                     && let Some(peer) = window.peer(due.target)
                 {
                     peer.grants -= 1;
                 }
             }
-            Kind::Lock if epoch.sort == Sort::LockAll => {
-                window.clear(due.target, Flags::WANTED);
+            PacketKind::Lock if epoch.sort == EpochKind::LockAll => {
+                window.clear(due.target, PeerFlags::WANTED);
                 if let Some(flags) = window.flags(due.target) {
-                    flags.set(Flags::ASKED, true);
+                    flags.set(PeerFlags::ASKED, true);
                 }
             }
-            Kind::Lock => {
+            PacketKind::Lock => {
                 let may_queue = due.operation == wire::SHARED;
-                epoch.reach(if may_queue { Step::Asked } else { Step::Urged }, false);
+                epoch.reach(
+                    if may_queue {
+                        EpochState::Requested
+                    } else {
+                        EpochState::Urged
+                    },
+                    false,
+                );
                 // Another epoch with an earlier LOCK may have to urge.
                 self.is_due = true;
             }
-            Kind::Arrived => epoch.reach(Step::Asked, false),
-            Kind::Unlock => {
-                if epoch.sort != Sort::LockAll {
-                    epoch.reach(Step::Ending, false);
+            PacketKind::Arrived => epoch.reach(EpochState::Requested, false),
+            PacketKind::Unlock => {
+                if epoch.sort != EpochKind::LockAll {
+                    epoch.reach(EpochState::Ending, false);
                 }
-                for flag in [Flags::TOUCHED, Flags::HELD, Flags::ASKED] {
+                for flag in [PeerFlags::TOUCHED, PeerFlags::HELD, PeerFlags::ASKED] {
                     window.clear(due.target, flag);
                 }
             }
@@ -897,32 +966,32 @@ impl<R: Rules> OneSided<R> {
     }
 
     /// Sets the epoch to open or complete.
-    fn reach(&mut self, at: usize, place: usize, step: Step) {
+    fn reach(&mut self, at: usize, place: usize, step: EpochState) {
         self.has_moved = true;
         let window = &mut self.windows[at];
         let epoch = &mut window.epochs[place];
         let tells = match step {
-            Step::Complete => epoch.closing.is_some(),
-            _ => epoch.opening.is_some() && epoch.sort == Sort::Fence,
+            EpochState::Complete => epoch.closing.is_some(),
+            _ => epoch.opening.is_some() && epoch.sort == EpochKind::Fence,
         };
         let is_faulty = tells && core::mem::take(&mut window.is_faulty);
         epoch.reach(step, is_faulty);
-        if epoch.sort == Sort::Fence && step == Step::Open {
+        if epoch.sort == EpochKind::Fence && step == EpochState::Open {
             window.tree.release();
         }
     }
 
     /// Emits the next packet of epochs and deferred operations. Local work that it enables is done immediately, so no
     /// work remains for a progress step that moves no packet.
-    pub(super) fn next_due(
+    pub(super) fn next_epoch_packet(
         &mut self,
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
-    ) -> Option<Leaving> {
+    ) -> Option<OutgoingPacket> {
         while core::mem::take(&mut self.is_due) {
             for at in 0..self.windows.len() {
                 if let Some(leaving) = self.next_of_window(at, memory, out, false) {
-                    self.go_on_here(memory);
+                    self.advance_local(memory);
                     self.is_due = true;
                     return Some(leaving);
                 }
@@ -932,7 +1001,7 @@ impl<R: Rules> OneSided<R> {
     }
 
     /// Advances everything that requires no packet to another process.
-    pub fn go_on_here(&mut self, memory: &mut dyn UserMemory) {
+    pub fn advance_local(&mut self, memory: &mut dyn UserMemory) {
         let was_due = self.is_due;
         let mut out = [0; SHORT_BYTES];
         self.is_due = true;
@@ -952,55 +1021,55 @@ impl<R: Rules> OneSided<R> {
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
         only_here: bool,
-    ) -> Option<Leaving> {
+    ) -> Option<OutgoingPacket> {
         let mut moved = true;
         while core::mem::take(&mut moved) {
-            self.settle(at);
+            self.advance_epochs(at);
             let tree = &mut self.windows[at].tree;
             if let Some(place) = tree.to_release.checked_sub(1).filter(|_| !only_here) {
                 tree.to_release = place;
-                let due = Due::tell(tree.children[place], Kind::Released);
-                if let Sent::Packet(leaving) = self.send_due(at, due, memory, out) {
+                let due = PendingHead::one_way(tree.children[place], PacketKind::Released);
+                if let RmaTxResult::Packet(leaving) = self.send_head(at, due, memory, out) {
                     return Some(leaving);
                 }
             }
             let mut place = 0;
             while place < self.windows[at].epochs.len() {
                 let sent = match self.next_step(at, place) {
-                    Next::Sends(due) if !only_here || due.target == self.here => {
-                        let sent = self.send_due(at, due, memory, out);
-                        if !matches!(sent, Sent::NoRoom) {
+                    EpochAction::Send(due) if !only_here || due.target == self.here => {
+                        let sent = self.send_head(at, due, memory, out);
+                        if !matches!(sent, RmaTxResult::NoSpace) {
                             self.note_sent(at, place, due);
                         }
                         sent
                     }
-                    _ => Sent::NoRoom,
+                    _ => RmaTxResult::NoSpace,
                 };
                 match sent {
-                    Sent::NoRoom => place += 1,
-                    Sent::Here => (moved, self.has_moved) = (true, true),
-                    Sent::Packet(leaving) => return Some(leaving),
+                    RmaTxResult::NoSpace => place += 1,
+                    RmaTxResult::Local => (moved, self.has_moved) = (true, true),
+                    RmaTxResult::Packet(leaving) => return Some(leaving),
                 }
             }
             match self.replay(at, memory, out, only_here) {
-                Sent::Packet(leaving) => return Some(leaving),
-                Sent::Here => (moved, self.has_moved) = (true, true),
-                Sent::NoRoom => {}
+                RmaTxResult::Packet(leaving) => return Some(leaving),
+                RmaTxResult::Local => (moved, self.has_moved) = (true, true),
+                RmaTxResult::NoSpace => {}
             }
         }
         None
     }
 
     /// Advances epochs as far as possible without a packet.
-    fn settle(&mut self, at: usize) {
+    fn advance_epochs(&mut self, at: usize) {
         let rules = self.rules;
         let mut moved = true;
         while core::mem::take(&mut moved) {
             self.windows[at].begin(rules);
             for place in 0..self.windows[at].epochs.len() {
                 let step = match self.next_step(at, place) {
-                    Next::Opens => Step::Open,
-                    Next::Ends => Step::Complete,
+                    EpochAction::Open => EpochState::Open,
+                    EpochAction::End => EpochState::Complete,
                     _ => continue,
                 };
                 self.reach(at, place, step);
@@ -1012,7 +1081,7 @@ impl<R: Rules> OneSided<R> {
     /// Allocates memory for another epoch; returns false when the heap is full.
     pub fn prepare_epoch(&mut self, context: Context) -> bool {
         self.window(context).is_some_and(|window| {
-            window.sweep();
+            window.remove_completed();
             window.epochs.try_reserve(1).is_ok()
         })
     }
@@ -1021,62 +1090,69 @@ impl<R: Rules> OneSided<R> {
     ///
     /// # Panics
     /// When the window does not exist.
-    pub fn open(&mut self, context: Context, opening: Opening<'_>, told: Told) -> Option<Serial> {
+    pub fn open(
+        &mut self,
+        context: Context,
+        opening: EpochArgs<'_>,
+        told: TicketRef,
+    ) -> Option<WindowSequence> {
         let at = self.place(context).expect("a window");
-        self.outbox.is_held = false;
+        self.outgoing.is_held = false;
         let window = &mut self.windows[at];
-        window.sweep();
+        window.remove_completed();
         let mut members = Vec::new();
         members.try_reserve_exact(opening.members.len()).ok()?;
-        members.extend(opening.members.iter().map(|rank| Member {
+        members.extend(opening.members.iter().map(|rank| EpochMember {
             rank: *rank,
             is_told: false,
             has_done: false,
         }));
         window.epochs.try_reserve(1).ok()?;
-        let serial = window.number();
+        let serial = window.next_sequence();
         window.epochs.push(Epoch {
             serial,
             sort: opening.sort,
             members,
             checks: opening.checks,
-            step: Step::Deferred,
+            step: EpochState::Deferred,
             closed: None,
             opening: told,
             closing: None,
         });
-        self.settle(at);
+        self.advance_epochs(at);
         self.is_due = true;
         Some(serial)
     }
 
     /// Closes an epoch that is open in the program.
-    pub fn close(&mut self, context: Context, epoch: Serial, told: Told) {
+    pub fn close(&mut self, context: Context, epoch: WindowSequence, told: TicketRef) {
         let Some(at) = self.place(context) else {
             return;
         };
-        self.outbox.is_held = false;
+        self.outgoing.is_held = false;
         let window = &mut self.windows[at];
         let now = window.serial;
         if let Some(place) = window.epoch_at(epoch) {
             let epoch = &mut window.epochs[place];
             (epoch.closed, epoch.closing) = (Some(now), told);
         }
-        self.settle(at);
+        self.advance_epochs(at);
         self.is_due = true;
     }
 
     /// Returns whether the watched condition is met.
-    pub fn is_over(&self, context: Context, watch: Watch) -> bool {
+    pub fn has_occurred(&self, context: Context, watch: WindowEvent) -> bool {
         let Some(at) = self.place(context) else {
             return true;
         };
         let window = &self.windows[at];
         let step = |serial| window.epoch_at(serial).map(|at| window.epochs[at].step);
         match watch {
-            Watch::Opened(serial) => step(serial).is_none_or(|step| step >= Step::Open),
-            Watch::Closed(serial) => step(serial).is_none_or(|step| step == Step::Complete),
-            Watch::Done(serial) => !window
+            WindowEvent::Opened(serial) => step(serial).is_none_or(|step| step >= EpochState::Open),
+            WindowEvent::Closed(serial) => {
+                step(serial).is_none_or(|step| step == EpochState::Complete)
+            }
+            WindowEvent::Done(serial) => !window
                 .deferred
                 .iter()
                 .any(|deferred| deferred.waits(serial)),
@@ -1084,7 +1160,7 @@ impl<R: Rules> OneSided<R> {
     }
 
     /// Returns whether all origins of an exposure epoch have completed their access, so that closing would complete it.
-    pub fn can_end(&mut self, context: Context, epoch: Serial) -> bool {
+    pub fn can_end(&mut self, context: Context, epoch: WindowSequence) -> bool {
         let Some(window) = self.window(context) else {
             return true;
         };
@@ -1095,7 +1171,7 @@ impl<R: Rules> OneSided<R> {
     }
 
     /// Returns whether the epoch provides access to this process.
-    pub fn includes(&mut self, context: Context, epoch: Serial, target: Rank) -> bool {
+    pub fn includes(&mut self, context: Context, epoch: WindowSequence, target: Rank) -> bool {
         self.window(context).is_some_and(|window| {
             let place = window.epoch_at(epoch);
             place.is_some_and(|at| window.epochs[at].is_access_to(target))
@@ -1104,7 +1180,7 @@ impl<R: Rules> OneSided<R> {
 
     /// Returns whether operations of the epoch may be sent to `target` now, none waiting before them. Requests a
     /// required lock.
-    pub fn can_access(&mut self, context: Context, epoch: Serial, target: Rank) -> bool {
+    pub fn can_access(&mut self, context: Context, epoch: WindowSequence, target: Rank) -> bool {
         let rules = self.rules;
         let Some(window) = self.window(context) else {
             return false;
@@ -1126,29 +1202,29 @@ impl<R: Rules> OneSided<R> {
             return false;
         };
         let epoch = &window.epochs[place];
-        let wants = epoch.sort == Sort::LockAll
+        let wants = epoch.sort == EpochKind::LockAll
             && epoch.checks
-            && epoch.step == Step::Open
-            && ![Flags::HELD, Flags::ASKED, Flags::WANTED]
+            && epoch.step == EpochState::Open
+            && ![PeerFlags::HELD, PeerFlags::ASKED, PeerFlags::WANTED]
                 .into_iter()
                 .any(|flag| window.has(target, flag));
         if wants && let Some(flags) = window.flags(target) {
-            flags.set(Flags::WANTED, true);
+            flags.set(PeerFlags::WANTED, true);
         }
         wants
     }
 
     /// Returns whether two epochs of a window are concurrently active that must not be: for a model checker.
     #[doc(hidden)]
-    pub fn has_quarrel(&self) -> bool {
-        self.windows.iter().any(Window::has_quarrel)
+    pub fn has_conflict(&self) -> bool {
+        self.windows.iter().any(Window::has_conflict)
     }
 
     /// Returns whether the window has no incomplete epoch and no deferred operation.
     pub fn is_idle(&mut self, context: Context) -> bool {
         self.window(context).is_none_or(|window| {
             window.epochs.iter().all(Epoch::is_complete)
-                && window.deferred.iter().all(|deferred| deferred.is_over())
+                && window.deferred.iter().all(|deferred| deferred.is_done())
                 && window.tree.to_release == 0
         })
     }

@@ -3,32 +3,32 @@
 
 use core::hash::{Hash, Hasher};
 
-use msg_layer::handler::{ANSWER_BYTES, Malformed};
-use msg_layer::header::{Place, SHORT_BYTES};
+use msg_layer::handler::{MalformedPacket, REPLY_BYTES};
+use msg_layer::header::{SHORT_BYTES, TargetOffset};
 
 use crate::envelope::{Context, Rank};
+use crate::extensions::OutgoingPacket;
 use crate::memory::{Span, UserMemory};
-use crate::parts::Leaving;
-use crate::rma::epochs::{Rules, Serial};
-use crate::rma::wire::{HEAD_BYTES, Head, Kind, Said};
-use crate::rma::{Flags, OneSided, Request, SLOTS, Window};
+use crate::rma::epochs::{EpochRules, WindowSequence};
+use crate::rma::wire::{HEAD_BYTES, PacketKind, ReplyKind, RequestHead};
+use crate::rma::{OneSided, PeerFlags, RmaRequest, SLOTS, Window};
 
 /// An outgoing packet.
 #[derive(Clone, Hash, Debug)]
-pub(super) struct Packet {
+pub(super) struct RmaPacket {
     pub dest: Rank,
     pub argument: u16,
     pub len: u8,
     pub bytes: [u8; SHORT_BYTES],
 }
 
-impl Packet {
+impl RmaPacket {
     /// Creates a packet with these bytes.
     ///
     /// # Panics
     /// When they exceed a packet.
-    pub fn new(dest: Rank, argument: u16, bytes: &[u8]) -> Packet {
-        let mut packet = Packet {
+    pub fn new(dest: Rank, argument: u16, bytes: &[u8]) -> RmaPacket {
+        let mut packet = RmaPacket {
             dest,
             argument,
             len: bytes.len() as u8,
@@ -41,7 +41,7 @@ impl Packet {
 
 /// Purpose of an outstanding reply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Awaited {
+pub enum ReplyPurpose {
     /// A result of this length in bytes. When longer than a reply, at most a packet's, and the call waits for it.
     Result(u32),
     /// Data of a get from this displacement of the target's window; the slot sends the request itself.
@@ -57,11 +57,11 @@ pub enum Awaited {
 
 /// A request to a target.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct TargetRequest<'a> {
     /// The target.
     pub target: Rank,
     /// Purpose of its reply.
-    pub awaited: Awaited,
+    pub awaited: ReplyPurpose,
     /// The result buffer: a span, and an offset in it.
     pub into: (Span, usize),
     /// The packet: its head and body, except for the operands.
@@ -72,8 +72,8 @@ pub struct Question<'a> {
 
 /// A slot for an outstanding reply.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Slot {
-    awaited: Option<Awaited>,
+pub(super) struct ReplySlot {
+    awaited: Option<ReplyPurpose>,
     generation: u8,
     is_to_ask: bool,
     window: Context,
@@ -86,11 +86,11 @@ pub(super) struct Slot {
     /// Sequence number among awaited replies.
     number: u64,
     /// The deferred operation that it belongs to, or 0.
-    operation: Serial,
+    operation: WindowSequence,
 }
 
 /// Omits its generation and number.
-impl Hash for Slot {
+impl Hash for ReplySlot {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.awaited, self.is_to_ask, self.window, self.target).hash(state);
         (self.span, self.offset, self.come, self.operation != 0).hash(state);
@@ -101,8 +101,8 @@ impl Hash for Slot {
 const INDEX_BITS: u32 = SLOTS.trailing_zeros();
 const _: () = assert!(SLOTS.is_power_of_two());
 
-impl Slot {
-    pub(super) const FREE: Slot = Slot {
+impl ReplySlot {
+    pub(super) const FREE: ReplySlot = ReplySlot {
         awaited: None,
         generation: 0,
         is_to_ask: false,
@@ -123,43 +123,46 @@ impl Slot {
 impl Window {
     pub(super) fn touch(&mut self, target: Rank) {
         if let Some(flags) = self.flags(target) {
-            flags.set(Flags::TOUCHED, true);
+            flags.set(PeerFlags::TOUCHED, true);
         }
     }
 }
 
-impl<R: Rules> OneSided<R> {
+impl<R: EpochRules> OneSided<R> {
     /// Allocates a slot for a reply of `target`, with its result to `offset` of `span`; returns its ID. `None`: no free
     /// slot.
     ///
     /// # Panics
     /// When the window does not exist.
-    pub fn await_answer(
+    pub fn await_reply(
         &mut self,
         of: (Context, Rank),
-        awaited: Awaited,
+        awaited: ReplyPurpose,
         into: (Span, usize),
     ) -> Option<u16> {
-        self.await_for(0, of, awaited, into)
+        let ((window, target), (span, offset)) = (of, into);
+        self.await_reply_for(0, window, target, awaited, span, offset)
     }
 
     /// Allocates a slot for a reply, for a deferred operation.
-    pub(super) fn await_for(
+    pub(super) fn await_reply_for(
         &mut self,
-        operation: Serial,
-        (window, target): (Context, Rank),
-        awaited: Awaited,
-        (span, offset): (Span, usize),
+        operation: WindowSequence,
+        window: Context,
+        target: Rank,
+        awaited: ReplyPurpose,
+        span: Span,
+        offset: usize,
     ) -> Option<u16> {
         let index = self
-            .questions
+            .origin_requests
             .slots
             .iter()
             .position(|slot| slot.awaited.is_none())?;
-        self.outbox.is_held = false;
-        let is_to_ask = matches!(awaited, Awaited::Data { .. }) && target != self.here;
+        self.outgoing.is_held = false;
+        let is_to_ask = matches!(awaited, ReplyPurpose::Data { .. }) && target != self.here;
         // Only a flush reports whether it was in bounds of a window whose extent is unknown here.
-        let has_place = matches!(awaited, Awaited::Data { .. } | Awaited::Result(_));
+        let has_place = matches!(awaited, ReplyPurpose::Data { .. } | ReplyPurpose::Result(_));
         if has_place
             && target != self.here
             && let Some(window) = self.window(window)
@@ -167,8 +170,8 @@ impl<R: Rules> OneSided<R> {
         {
             window.touch(target);
         }
-        let slot = &mut self.questions.slots[index];
-        *slot = Slot {
+        let slot = &mut self.origin_requests.slots[index];
+        *slot = ReplySlot {
             awaited: Some(awaited),
             generation: slot.generation.wrapping_add(1),
             is_to_ask,
@@ -177,16 +180,16 @@ impl<R: Rules> OneSided<R> {
             span,
             offset,
             come: 0,
-            number: self.questions.asked,
+            number: self.origin_requests.asked,
             operation,
         };
-        self.questions.asked += 1;
-        self.questions.to_ask += u32::from(is_to_ask);
+        self.origin_requests.asked += 1;
+        self.origin_requests.to_ask += u32::from(is_to_ask);
         Some(self.name(index))
     }
 
     pub(super) fn name(&self, index: usize) -> u16 {
-        u16::from(self.questions.slots[index].generation) << INDEX_BITS | index as u16
+        u16::from(self.origin_requests.slots[index].generation) << INDEX_BITS | index as u16
     }
 
     fn index_of(name: u16) -> usize {
@@ -194,20 +197,20 @@ impl<R: Rules> OneSided<R> {
     }
 
     /// Returns the slot with this ID, which waits for a reply of `target`.
-    fn slot(&self, name: u16, target: Rank) -> Result<(usize, Awaited), Malformed> {
+    fn slot(&self, name: u16, target: Rank) -> Result<(usize, ReplyPurpose), MalformedPacket> {
         let index = Self::index_of(name);
-        let slot = &self.questions.slots[index];
+        let slot = &self.origin_requests.slots[index];
         match slot.awaited {
             Some(awaited) if self.name(index) == name && slot.target == target => {
                 Ok((index, awaited))
             }
-            _ => Err(Malformed),
+            _ => Err(MalformedPacket),
         }
     }
 
     /// Returns whether replies of this window, from `target` if specified, are outstanding.
     pub fn awaits(&self, window: Context, target: Option<Rank>) -> bool {
-        self.questions.slots.iter().any(|slot| {
+        self.origin_requests.slots.iter().any(|slot| {
             slot.awaited.is_some()
                 && slot.window == window
                 && target.is_none_or(|target| slot.target == target)
@@ -216,7 +219,7 @@ impl<R: Rules> OneSided<R> {
 
     /// Returns whether replies of this window below `number`, from `target` if specified, are outstanding.
     pub(super) fn awaits_before(&self, number: u64, window: Context, target: Option<Rank>) -> bool {
-        self.questions.slots.iter().any(|slot| {
+        self.origin_requests.slots.iter().any(|slot| {
             slot.awaited.is_some()
                 && slot.number < number
                 && slot.window == window
@@ -225,30 +228,30 @@ impl<R: Rules> OneSided<R> {
     }
 
     /// Returns whether replies for this deferred operation are outstanding.
-    pub(super) fn awaits_for(&self, window: Context, operation: Serial) -> bool {
-        let is_for = |slot: &Slot| {
+    pub(super) fn awaits_for(&self, window: Context, operation: WindowSequence) -> bool {
+        let is_for = |slot: &ReplySlot| {
             slot.awaited.is_some() && slot.window == window && slot.operation == operation
         };
-        self.questions.slots.iter().any(is_for)
+        self.origin_requests.slots.iter().any(is_for)
     }
 
     /// Frees the slot of an arrived reply.
     fn free(&mut self, index: usize, is_refused: bool) {
-        let Slot {
+        let ReplySlot {
             window,
             operation,
             awaited,
             ..
-        } = self.questions.slots[index];
-        self.questions.slots[index].awaited = None;
+        } = self.origin_requests.slots[index];
+        self.origin_requests.slots[index].awaited = None;
         self.is_due |= self
             .window(window)
             .is_some_and(|window| !window.epochs.is_empty());
         if operation == 0 {
-            self.questions.is_refused |= is_refused;
-        } else if let Some(Awaited::Result(len)) = awaited {
+            self.origin_requests.is_refused |= is_refused;
+        } else if let Some(ReplyPurpose::Result(len)) = awaited {
             let len = if is_refused { 0 } else { len as usize };
-            self.answered(window, operation, len);
+            self.handle_deferred_reply(window, operation, len);
         }
     }
 
@@ -256,26 +259,26 @@ impl<R: Rules> OneSided<R> {
     ///
     /// # Panics
     /// When the window does not exist, or packet and operands exceed a packet.
-    pub fn ask_question(
+    pub fn emit_request(
         &mut self,
         memory: &mut dyn UserMemory,
         window: Context,
-        question: &Question<'_>,
+        question: &TargetRequest<'_>,
     ) -> bool {
         let target = question.target;
         // The slot emits the request packet itself.
-        let is_data = matches!(question.awaited, Awaited::Data { .. });
-        if target != self.here && !is_data && self.outbox.ring.is_full() {
+        let is_data = matches!(question.awaited, ReplyPurpose::Data { .. });
+        if target != self.here && !is_data && self.outgoing.ring.is_full() {
             return false;
         }
         let of = (window, target);
-        let Some(name) = self.await_answer(of, question.awaited, question.into) else {
+        let Some(name) = self.await_reply(of, question.awaited, question.into) else {
             return false;
         };
         if is_data && target != self.here {
             return true;
         }
-        let mut packet = Packet::new(target, name, question.packet);
+        let mut packet = RmaPacket::new(target, name, question.packet);
         for &(from, offset, bytes) in question.operands {
             let len = usize::from(packet.len);
             memory.read(from, offset, &mut packet.bytes[len..][..bytes]);
@@ -284,12 +287,12 @@ impl<R: Rules> OneSided<R> {
         let bytes = &packet.bytes[..usize::from(packet.len)];
         if target == self.here {
             // Cannot fail: the packet has been checked.
-            let _ = self.act_here(memory, name, bytes);
+            let _ = self.act_on_self(memory, name, bytes);
             return true;
         }
         // Cannot fail: the ring buffer is not full.
-        self.outbox.is_held = false;
-        let _ = self.outbox.ring.push_back(packet);
+        self.outgoing.is_held = false;
+        let _ = self.outgoing.ring.push_back(packet);
         true
     }
 
@@ -299,14 +302,14 @@ impl<R: Rules> OneSided<R> {
     /// # Panics
     /// When it exceeds a packet.
     pub fn push(&mut self, (window, target): (Context, Rank), name: u16, bytes: &[u8]) -> bool {
-        let packet = Packet::new(target, name, bytes);
-        if self.outbox.ring.push_back(packet).is_err() {
+        let packet = RmaPacket::new(target, name, bytes);
+        if self.outgoing.ring.push_back(packet).is_err() {
             return false;
         }
-        self.outbox.is_held = false;
+        self.outgoing.is_held = false;
         // Packets with a reply require no flush.
         let is_silent = bytes.first().is_some_and(|kind| {
-            [Kind::Put, Kind::Accumulate]
+            [PacketKind::Put, PacketKind::Accumulate]
                 .map(|kind| kind as u8)
                 .contains(kind)
         });
@@ -319,14 +322,14 @@ impl<R: Rules> OneSided<R> {
     /// Performs a request of this process to itself.
     ///
     /// # Errors
-    /// [`Malformed`]: like a request from another process.
-    pub fn act_here(
+    /// [`MalformedPacket`]: like a request from another process.
+    pub fn act_on_self(
         &mut self,
         memory: &mut dyn UserMemory,
         name: u16,
         bytes: &[u8],
-    ) -> Result<(), Malformed> {
-        let request = |argument, bytes| Request {
+    ) -> Result<(), MalformedPacket> {
+        let request = |argument, bytes| RmaRequest {
             source: self.here,
             argument,
             place: None,
@@ -334,74 +337,78 @@ impl<R: Rules> OneSided<R> {
         };
         let (asked, here) = (request(name, bytes), self.here);
         if let Some(answer) = self.serve(memory, asked)? {
-            let answer = Request {
+            let answer = RmaRequest {
                 source: here,
                 argument: answer.argument,
                 place: None,
                 bytes: &answer.bytes,
             };
-            self.hear_answer(memory, answer)?;
+            self.match_reply(memory, answer)?;
         }
         // No flush is sent to this process.
-        let window = Head::parse(bytes).and_then(|(head, _)| self.window(head.window));
+        let window = RequestHead::parse(bytes).and_then(|(head, _)| self.window(head.window));
         if let Some(window) = window
-            && window.has(here, Flags::FAULT)
+            && window.has(here, PeerFlags::FAULT)
         {
-            window.clear(here, Flags::FAULT);
+            window.clear(here, PeerFlags::FAULT);
             window.is_faulty = true;
         }
         Ok(())
     }
 
     /// Returns and clears whether the last fetch of a long result was rejected and must be repeated.
-    pub fn take_refused(&mut self) -> bool {
-        core::mem::take(&mut self.questions.is_refused)
+    pub fn reset_rejected(&mut self) -> bool {
+        core::mem::take(&mut self.origin_requests.is_refused)
     }
 
-    pub(super) fn next_of_ring(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
-        let packet = self.outbox.ring.front()?;
+    pub(super) fn next_from_ring(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
+        let packet = self.outgoing.ring.front()?;
         let len = packet.len as usize;
         out[..len].copy_from_slice(&packet.bytes[..len]);
-        let leaving = Leaving {
+        let leaving = OutgoingPacket {
             dest: packet.dest,
             argument: packet.argument,
             place: None,
             len,
         };
         // Already copied; the value is not used.
-        let _ = self.outbox.ring.pop_front();
-        self.outbox.is_held &= !self.outbox.ring.is_empty();
+        let _ = self.outgoing.ring.pop_front();
+        self.outgoing.is_held &= !self.outgoing.ring.is_empty();
         Some(leaving)
     }
 
     /// Emits the request of a get that has not been sent, or was rejected.
-    pub(super) fn next_asked(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
-        if self.questions.to_ask == 0 {
+    pub(super) fn next_requested(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
+        if self.origin_requests.to_ask == 0 {
             return None;
         }
         let index = self
-            .questions
+            .origin_requests
             .slots
             .iter()
             .position(|slot| slot.is_to_ask)?;
-        self.ask(index, out)
+        self.request(index, out)
     }
 
     /// Emits the request of the get with this ID, which has not been sent.
-    pub(super) fn ask_now(&mut self, name: u16, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
-        self.ask(Self::index_of(name), out)
+    pub(super) fn request_now(
+        &mut self,
+        name: u16,
+        out: &mut [u8; SHORT_BYTES],
+    ) -> Option<OutgoingPacket> {
+        self.request(Self::index_of(name), out)
     }
 
-    fn ask(&mut self, index: usize, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
-        self.questions.to_ask -= 1;
+    fn request(&mut self, index: usize, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
+        self.origin_requests.to_ask -= 1;
         let name = self.name(index);
-        let slot = &mut self.questions.slots[index];
+        let slot = &mut self.origin_requests.slots[index];
         slot.is_to_ask = false;
-        let Some(Awaited::Data { place, len }) = slot.awaited else {
+        let Some(ReplyPurpose::Data { place, len }) = slot.awaited else {
             return None;
         };
         let (dest, window) = (slot.target, slot.window);
-        Some(Leaving {
+        Some(OutgoingPacket {
             dest,
             argument: name,
             place: None,
@@ -410,76 +417,78 @@ impl<R: Rules> OneSided<R> {
     }
 
     /// Handles a reply of another process, and advances local state that it enables.
-    pub(super) fn take_answer(
+    pub(super) fn dispatch_reply(
         &mut self,
         memory: &mut dyn UserMemory,
-        answer: Request<'_>,
-    ) -> Result<(), Malformed> {
-        self.hear_answer(memory, answer)?;
+        answer: RmaRequest<'_>,
+    ) -> Result<(), MalformedPacket> {
+        self.match_reply(memory, answer)?;
         if self.is_due {
-            self.go_on_here(memory);
+            self.advance_local(memory);
         }
         Ok(())
     }
 
     /// Handles a reply of another process or of this one.
-    fn hear_answer(
+    fn match_reply(
         &mut self,
         memory: &mut dyn UserMemory,
-        answer: Request<'_>,
-    ) -> Result<(), Malformed> {
-        let (said, name) = Said::of(answer.argument);
+        answer: RmaRequest<'_>,
+    ) -> Result<(), MalformedPacket> {
+        let (said, name) = ReplyKind::from_argument(answer.argument);
         let (index, awaited) = self.slot(name, answer.source)?;
         let bytes = answer
             .bytes
-            .first_chunk::<ANSWER_BYTES>()
-            .ok_or(Malformed)?;
-        let slot = &mut self.questions.slots[index];
+            .first_chunk::<REPLY_BYTES>()
+            .ok_or(MalformedPacket)?;
+        let slot = &mut self.origin_requests.slots[index];
         match (said, awaited) {
-            (Said::Refused, Awaited::Data { .. }) if slot.come == 0 && !slot.is_to_ask => {
+            (ReplyKind::Rejected, ReplyPurpose::Data { .. })
+                if slot.come == 0 && !slot.is_to_ask =>
+            {
                 slot.is_to_ask = true;
-                self.questions.to_ask += 1;
+                self.origin_requests.to_ask += 1;
                 return Ok(());
             }
-            (Said::Refused, Awaited::Result(_)) => {
+            (ReplyKind::Rejected, ReplyPurpose::Result(_)) => {
                 self.free(index, true);
                 return Ok(());
             }
-            (Said::Result, Awaited::Result(len) | Awaited::Data { len, .. }) => {
+            (ReplyKind::Result, ReplyPurpose::Result(len) | ReplyPurpose::Data { len, .. }) => {
                 // A get that is out of bounds receives no other reply.
-                let len = (len as usize).min(ANSWER_BYTES);
+                let len = (len as usize).min(REPLY_BYTES);
                 memory.write(slot.span, slot.offset, &bytes[..len]);
             }
-            (Said::Result, Awaited::Done) => {
+            (ReplyKind::Result, ReplyPurpose::Done) => {
                 let (window, fault) = (slot.window, bytes[0] != 0);
                 if let Some(window) = self.window(window) {
                     window.is_faulty |= fault;
                 }
             }
-            _ => return Err(Malformed),
+            _ => return Err(MalformedPacket),
         }
         self.free(index, false);
         Ok(())
     }
 
     /// Handles a data packet of a get.
-    pub(super) fn take_data(
+    pub(super) fn handle_data(
         &mut self,
         memory: &mut dyn UserMemory,
         source: Rank,
-        place: Place,
+        place: TargetOffset,
         bytes: &[u8],
-    ) -> Result<(), Malformed> {
-        let name = u16::try_from(place.target).map_err(|_| Malformed)?;
+    ) -> Result<(), MalformedPacket> {
+        let name = u16::try_from(place.target).map_err(|_| MalformedPacket)?;
         let (index, awaited) = self.slot(name, source)?;
-        let (Awaited::Data { len, .. } | Awaited::Result(len)) = awaited else {
-            return Err(Malformed);
+        let (ReplyPurpose::Data { len, .. } | ReplyPurpose::Result(len)) = awaited else {
+            return Err(MalformedPacket);
         };
-        let slot = &mut self.questions.slots[index];
+        let slot = &mut self.origin_requests.slots[index];
         // The channel keeps the order.
-        let more = u32::try_from(bytes.len()).map_err(|_| Malformed)?;
+        let more = u32::try_from(bytes.len()).map_err(|_| MalformedPacket)?;
         if place.offset != slot.come || more > len - slot.come {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         }
         memory.write(slot.span, slot.offset + slot.come as usize, bytes);
         slot.come += more;
@@ -492,7 +501,7 @@ impl<R: Rules> OneSided<R> {
 
 /// Writes the request of a get; returns its length.
 pub fn get_request(out: &mut [u8], window: Context, place: u64, len: u32) -> usize {
-    Head::new(Kind::Get, window).emit(out);
+    RequestHead::new(PacketKind::Get, window).emit(out);
     out[HEAD_BYTES..][..8].copy_from_slice(&place.to_le_bytes());
     out[HEAD_BYTES + 8..][..4].copy_from_slice(&len.to_le_bytes());
     HEAD_BYTES + 12

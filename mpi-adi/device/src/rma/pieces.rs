@@ -15,21 +15,21 @@
 use msg_layer::header::SHORT_BYTES;
 
 use crate::envelope::Rank;
+use crate::extensions::PendingPackets;
 use crate::memory::{Span, UserMemory};
-use crate::parts::Due;
 use crate::rma::OneSided;
-use crate::rma::epochs::Rules;
-use crate::rma::origin::Packet;
-use crate::rma::wire::{HEAD_BYTES, Head, MOST_BYTES, PIECE_BYTES, emit_piece};
+use crate::rma::epochs::EpochRules;
+use crate::rma::origin::RmaPacket;
+use crate::rma::wire::{HEAD_BYTES, MAX_BYTES, PIECE_BYTES, RequestHead, emit_piece};
 
 /// Data on its way to a target.
 #[derive(Clone, Copy, Debug)]
-pub struct Pieces {
+pub struct DataPieces {
     /// The target.
     pub target: Rank,
     /// Head of the packets: that of a put or an accumulate.
-    pub head: Head,
-    /// Bytes that must not be split, from 1 to [`MOST_BYTES`].
+    pub head: RequestHead,
+    /// Bytes that must not be split, from 1 to [`MAX_BYTES`].
     pub unit: usize,
     /// The source buffer.
     pub from: Span,
@@ -41,7 +41,7 @@ pub struct Pieces {
     pub place: u64,
 }
 
-impl Pieces {
+impl DataPieces {
     /// Advances past the first `bytes`, which have been copied.
     fn advance(&mut self, bytes: usize) {
         self.place += bytes as u64;
@@ -52,12 +52,12 @@ impl Pieces {
     /// Returns the bytes of the next piece in a packet that already contains `len`; 0: none fits.
     fn next_bytes(&self, len: usize) -> usize {
         let room = (SHORT_BYTES - len).saturating_sub(PIECE_BYTES);
-        let most = self.len.min(room).min(MOST_BYTES);
+        let most = self.len.min(room).min(MAX_BYTES);
         most - most % self.unit
     }
 
     /// Appends the next piece to a packet; returns its bytes, 0 when the packet is full.
-    fn add_to(&mut self, packet: &mut Packet, memory: &dyn UserMemory) -> usize {
+    fn add_to(&mut self, packet: &mut RmaPacket, memory: &dyn UserMemory) -> usize {
         let len = usize::from(packet.len);
         let bytes = self.next_bytes(len);
         if bytes > 0 {
@@ -70,36 +70,36 @@ impl Pieces {
     }
 }
 
-impl<R: Rules> OneSided<R> {
+impl<R: EpochRules> OneSided<R> {
     /// Copies the pieces into packets: the held packet of the same kind first, then new ones. Returns false when the
     /// ring buffer fills up: the caller retries later. Applies pieces for this process itself immediately.
-    pub fn push_pieces(&mut self, memory: &mut dyn UserMemory, pieces: &mut Pieces) -> bool {
+    pub fn push_pieces(&mut self, memory: &mut dyn UserMemory, pieces: &mut DataPieces) -> bool {
         let mut head = [0; HEAD_BYTES];
         pieces.head.emit(&mut head);
         if pieces.target == self.here {
             self.act_on_pieces(memory, pieces, &head);
             return true;
         }
-        if self.outbox.is_held
-            && let Some(last) = self.outbox.ring.back_mut()
+        if self.outgoing.is_held
+            && let Some(last) = self.outgoing.ring.back_mut()
             && (last.dest == pieces.target && last.bytes.starts_with(&head))
         {
             let added = pieces.add_to(last, memory);
             // Held only if it has space for a piece of the same size.
-            self.outbox.is_held =
+            self.outgoing.is_held =
                 added > 0 && usize::from(last.len) + PIECE_BYTES + added <= SHORT_BYTES;
         } else {
-            self.outbox.is_held = false;
+            self.outgoing.is_held = false;
         }
         while pieces.len > 0 {
-            let mut packet = Packet::new(pieces.target, 0, &head);
-            if self.outbox.ring.is_full() {
+            let mut packet = RmaPacket::new(pieces.target, 0, &head);
+            if self.outgoing.ring.is_full() {
                 return false;
             }
             let added = pieces.add_to(&mut packet, memory);
-            self.outbox.is_held = usize::from(packet.len) + PIECE_BYTES + added <= SHORT_BYTES;
+            self.outgoing.is_held = usize::from(packet.len) + PIECE_BYTES + added <= SHORT_BYTES;
             // Cannot fail: the ring buffer is not full.
-            let _ = self.outbox.ring.push_back(packet);
+            let _ = self.outgoing.ring.push_back(packet);
         }
         if let Some(window) = self.window(pieces.head.window) {
             window.touch(pieces.target);
@@ -111,29 +111,29 @@ impl<R: Rules> OneSided<R> {
     fn act_on_pieces(
         &mut self,
         memory: &mut dyn UserMemory,
-        pieces: &mut Pieces,
+        pieces: &mut DataPieces,
         head: &[u8; HEAD_BYTES],
     ) {
         while pieces.len > 0 {
-            let mut packet = Packet::new(pieces.target, 0, head);
+            let mut packet = RmaPacket::new(pieces.target, 0, head);
             pieces.add_to(&mut packet, memory);
             // Cannot fail: the packet has been checked.
-            let _ = self.act_here(memory, 0, &packet.bytes[..usize::from(packet.len)]);
+            let _ = self.act_on_self(memory, 0, &packet.bytes[..usize::from(packet.len)]);
         }
     }
 
     /// Returns the state of pending packets.
     #[inline]
-    pub(crate) fn due(&self) -> Due {
-        if !self.has_to_send() {
-            Due::Nothing
-        } else if self.outbox.is_held
-            && self.outbox.ring.len() == 1
+    pub(crate) fn pending_packets(&self) -> PendingPackets {
+        if !self.has_pending_tx() {
+            PendingPackets::None
+        } else if self.outgoing.is_held
+            && self.outgoing.ring.len() == 1
             && !self.has_more_than_packets()
         {
-            Due::Held
+            PendingPackets::Coalescing
         } else {
-            Due::Now
+            PendingPackets::Now
         }
     }
 }

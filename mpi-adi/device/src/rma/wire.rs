@@ -21,10 +21,10 @@
 use msg_layer::header::SHORT_BYTES;
 
 use crate::envelope::Context;
-use crate::parts::Name;
+use crate::extensions::ExtensionId;
 
 /// Handler ID of one-sided packets, and of their replies.
-pub const ONE_SIDED: u8 = Name::OneSided.handler();
+pub const ONE_SIDED: u8 = ExtensionId::OneSided.handler();
 
 /// Bytes of the head.
 pub const HEAD_BYTES: usize = 6;
@@ -39,16 +39,16 @@ pub const URGENT: u8 = 3;
 /// Bytes of a piece's header.
 pub const PIECE_BYTES: usize = 9;
 /// Maximum bytes of one piece: whole elements of any size that fit a packet.
-pub const MOST_BYTES: usize =
+pub const MAX_BYTES: usize =
     (SHORT_BYTES - HEAD_BYTES - PIECE_BYTES) / ELEMENT_BYTES * ELEMENT_BYTES;
 /// Maximum element size: two long doubles, or one and its index.
 const ELEMENT_BYTES: usize = 32;
-const _: () = assert!(MOST_BYTES > 0);
+const _: () = assert!(MAX_BYTES > 0);
 
 /// Kind of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
-pub enum Kind {
+pub enum PacketKind {
     /// Writes bytes to memory.
     Put,
     /// Combines elements with those in memory.
@@ -79,9 +79,9 @@ pub enum Kind {
     Released,
 }
 
-impl Kind {
-    const ALL: [Kind; 14] = {
-        use Kind::*;
+impl PacketKind {
+    const ALL: [PacketKind; 14] = {
+        use PacketKind::*;
         [
             Put, Accumulate, Fetch, Compare, Get, Flush, Lock, Unlock, Grant, Post, Complete, Size,
             Arrived, Released,
@@ -91,9 +91,9 @@ impl Kind {
 
 /// Head of every request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Head {
+pub struct RequestHead {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: PacketKind,
     /// The operation; of a LOCK, its type.
     pub operation: u8,
     /// The window.
@@ -101,13 +101,13 @@ pub struct Head {
     /// The elements' datatype.
     pub datatype: u8,
     /// Of a put or an accumulate: it ends the epoch like a packet of this kind.
-    pub ends: Option<Kind>,
+    pub ends: Option<PacketKind>,
 }
 
-impl Head {
+impl RequestHead {
     /// Creates a head of this kind for this window.
-    pub fn new(kind: Kind, window: Context) -> Head {
-        Head {
+    pub fn new(kind: PacketKind, window: Context) -> RequestHead {
+        RequestHead {
             kind,
             operation: 0,
             window,
@@ -134,18 +134,22 @@ impl Head {
     }
 
     /// Parses a head, and returns the body after it; `None` when it is invalid.
-    pub fn parse(bytes: &[u8]) -> Option<(Head, &[u8])> {
+    pub fn parse(bytes: &[u8]) -> Option<(RequestHead, &[u8])> {
         let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
-        let kind = *Kind::ALL.get(head[0] as usize)?;
+        let kind = *PacketKind::ALL.get(head[0] as usize)?;
         let ends = match (kind, head[5]) {
             (_, 0) => None,
-            (Kind::Put | Kind::Accumulate, ends) => {
-                let is_it = |kind: &Kind| *kind as u8 == ends;
-                Some([Kind::Complete, Kind::Unlock].into_iter().find(is_it)?)
+            (PacketKind::Put | PacketKind::Accumulate, ends) => {
+                let is_it = |kind: &PacketKind| *kind as u8 == ends;
+                Some(
+                    [PacketKind::Complete, PacketKind::Unlock]
+                        .into_iter()
+                        .find(is_it)?,
+                )
             }
             _ => return None,
         };
-        let head = Head {
+        let head = RequestHead {
             kind,
             operation: head[1],
             window: Context::from_le_bytes([head[2], head[3]]),
@@ -159,7 +163,7 @@ impl Head {
 /// Writes displacement and length of a piece to the first [`PIECE_BYTES`] of `out`; returns the buffer for its bytes.
 ///
 /// # Panics
-/// When `out` is too short, or `len` above [`MOST_BYTES`].
+/// When `out` is too short, or `len` above [`MAX_BYTES`].
 pub fn emit_piece(out: &mut [u8], place: u64, len: usize) -> &mut [u8] {
     emit_piece_head(out, place, len);
     &mut out[PIECE_BYTES..][..len]
@@ -170,7 +174,7 @@ pub fn emit_piece(out: &mut [u8], place: u64, len: usize) -> &mut [u8] {
 /// # Panics
 /// See [`emit_piece`].
 pub fn emit_piece_head(out: &mut [u8], place: u64, len: usize) {
-    assert!(len <= MOST_BYTES);
+    assert!(len <= MAX_BYTES);
     out[..8].copy_from_slice(&place.to_le_bytes());
     out[8] = len as u8;
 }
@@ -185,27 +189,27 @@ pub fn parse_piece(bytes: &[u8]) -> Option<(u64, usize, &[u8])> {
 /// Type of a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
-pub enum Said {
+pub enum ReplyKind {
     /// The requested result.
     Result = 0,
     /// Rejected, since no slot is free: the origin requests it again.
-    Refused = 1,
+    Rejected = 1,
 }
 
 /// Bits of an origin's ID of a reply.
 pub const NAME_BITS: u32 = 15;
 
-impl Said {
+impl ReplyKind {
     /// Returns the argument of a reply.
-    pub fn about(self, name: u16) -> u16 {
+    pub fn to_argument(self, name: u16) -> u16 {
         (self as u16) << NAME_BITS | (name & ((1 << NAME_BITS) - 1))
     }
 
     /// Returns the type and the ID in this argument of a reply.
-    pub fn of(argument: u16) -> (Said, u16) {
+    pub fn from_argument(argument: u16) -> (ReplyKind, u16) {
         let said = match argument >> NAME_BITS {
-            0 => Said::Result,
-            _ => Said::Refused,
+            0 => ReplyKind::Result,
+            _ => ReplyKind::Rejected,
         };
         (said, argument & ((1 << NAME_BITS) - 1))
     }
@@ -217,25 +221,28 @@ mod tests {
 
     #[test]
     fn a_head_reads_back_as_it_was_written() {
-        for (number, kind) in Kind::ALL.into_iter().enumerate() {
+        for (number, kind) in PacketKind::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, number);
-            let head = Head {
+            let head = RequestHead {
                 kind,
                 operation: 7,
                 window: 0x1234,
                 datatype: 3,
-                ends: (number < 2).then_some(Kind::Unlock),
+                ends: (number < 2).then_some(PacketKind::Unlock),
             };
             let mut bytes = [0; HEAD_BYTES + 1];
             head.emit(&mut bytes);
-            assert_eq!(Head::parse(&bytes), Some((head, &[0][..])));
-            assert_eq!(Head::parse(&bytes[..HEAD_BYTES - 1]), None);
+            assert_eq!(RequestHead::parse(&bytes), Some((head, &[0][..])));
+            assert_eq!(RequestHead::parse(&bytes[..HEAD_BYTES - 1]), None);
         }
-        let unknown = [Kind::ALL.len() as u8, 0, 0, 0, 0, 0];
-        assert_eq!(Head::parse(&unknown), None);
-        for (kind, ends) in [(Kind::Put, Kind::Flush), (Kind::Flush, Kind::Unlock)] {
+        let unknown = [PacketKind::ALL.len() as u8, 0, 0, 0, 0, 0];
+        assert_eq!(RequestHead::parse(&unknown), None);
+        for (kind, ends) in [
+            (PacketKind::Put, PacketKind::Flush),
+            (PacketKind::Flush, PacketKind::Unlock),
+        ] {
             let wrong = [kind as u8, 0, 0, 0, 0, ends as u8];
-            assert_eq!(Head::parse(&wrong), None);
+            assert_eq!(RequestHead::parse(&wrong), None);
         }
     }
 
@@ -249,9 +256,12 @@ mod tests {
 
     #[test]
     fn an_answer_says_what_it_is_and_about_what() {
-        for said in [Said::Result, Said::Refused] {
+        for said in [ReplyKind::Result, ReplyKind::Rejected] {
             for name in [0, 5, (1 << NAME_BITS) - 1] {
-                assert_eq!(Said::of(said.about(name)), (said, name));
+                assert_eq!(
+                    ReplyKind::from_argument(said.to_argument(name)),
+                    (said, name)
+                );
             }
         }
     }

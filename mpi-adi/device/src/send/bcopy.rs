@@ -9,7 +9,7 @@
 //! acknowledgement, which may be delayed and piggybacked on other packets.
 //!
 //! ```text
-//!   isend --- Unsent --- transmit --- Offered --- accepted with its data ---> free
+//!   isend --- Unsent --- transmit --- RtsSent --- accepted with its data ---> free
 //!   send  --- Copied --- transmit -------^
 //!               |                        |
 //!               +-----------+------------+   enter_bcopies: any exception
@@ -28,21 +28,21 @@
 use core::hash::{Hash, Hasher};
 
 use crate::envelope::{Context, Rank, Tag};
-use crate::few::sort_few;
-use crate::memory::Span;
-use crate::names::{
-    BcopyId, Generation, GenerationBits, REQUEST_GENERATION_BITS, RequestId, Serial, Slot,
+use crate::ids::{
+    BcopyId, Generation, GenerationBits, REQUEST_GENERATION_BITS, RequestId, SequenceNumber, Slot,
 };
+use crate::insertion_sort::insertion_sort;
+use crate::memory::Span;
 
 /// One bit per bcopy.
 #[cfg(not(feature = "micro"))]
-type Bits = u32;
+type BcopyBits = u32;
 /// One bit per bcopy: a small device has few, of 72 bytes each.
 #[cfg(feature = "micro")]
-type Bits = u8;
+type BcopyBits = u8;
 
 /// Maximum number of bcopies in flight.
-pub const BCOPIES: usize = Bits::BITS as usize;
+pub const BCOPIES: usize = BcopyBits::BITS as usize;
 /// Maximum size in bytes of a bcopy.
 pub const BCOPY_BYTES: usize = 32;
 
@@ -65,7 +65,7 @@ pub enum BcopyState {
     /// Copied, to be transmitted; without a request.
     Copied,
     /// Transmitted; its request is complete.
-    Offered,
+    RtsSent,
     /// In the pending send queue, in this slot.
     Queued {
         /// The slot.
@@ -89,7 +89,7 @@ pub struct Bcopy {
     /// Reuse count of the index, for its ID.
     generation: Generation,
     /// Sequence number among bcopies.
-    order: Serial,
+    order: SequenceNumber,
     /// The bcopy before it to the same destination. A later one may have reused that index.
     before: u8,
     /// The next one to transmit.
@@ -98,41 +98,41 @@ pub struct Bcopy {
 
 /// All bcopies of a process.
 #[derive(Clone, Debug)]
-pub struct Bcopies {
+pub struct BcopyPool {
     bcopies: [Bcopy; BCOPIES],
     bytes: [[u8; BCOPY_BYTES]; BCOPIES],
     /// One bit for each bcopy in use.
-    used: Bits,
+    used: BcopyBits,
     /// Start of the search for a free index, so that an ID is reused as late as possible; [`BCOPIES`] means index 0.
     turn: u8,
     /// The bcopy started last.
     last: u8,
     /// Bcopies started so far.
-    started: Serial,
+    started: SequenceNumber,
     first_unsent: u8,
     last_unsent: u8,
     /// Bcopies still to be transmitted.
     unsent: u8,
-    name_bits: GenerationBits,
+    id_bits: GenerationBits,
 }
 
 const _: () = assert!(BCOPY_BYTES <= u8::MAX as usize);
 
-impl Bcopies {
+impl BcopyPool {
     /// Creates the set without bcopies.
-    pub const fn new() -> Bcopies {
+    pub const fn new() -> BcopyPool {
         const FREE: Bcopy = Bcopy {
             dest: Rank::new(0),
             tag: 0,
             context: 0,
             length: 0,
-            state: BcopyState::Offered,
+            state: BcopyState::RtsSent,
             generation: Generation::FIRST,
             order: 0,
             before: NO_BCOPY,
             next: NO_BCOPY,
         };
-        Bcopies {
+        BcopyPool {
             bcopies: [FREE; BCOPIES],
             bytes: [[0; BCOPY_BYTES]; BCOPIES],
             used: 0,
@@ -142,13 +142,13 @@ impl Bcopies {
             first_unsent: NO_BCOPY,
             last_unsent: NO_BCOPY,
             unsent: 0,
-            name_bits: GenerationBits::new(REQUEST_GENERATION_BITS),
+            id_bits: GenerationBits::new(REQUEST_GENERATION_BITS),
         }
     }
 
     /// Limits the generation bits of IDs, for a model checker.
-    pub(crate) fn narrow_names(&mut self, bits: u32) {
-        self.name_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
+    pub(crate) fn narrow_ids(&mut self, bits: u32) {
+        self.id_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
     }
 
     /// Returns whether no bcopy is in use.
@@ -166,7 +166,7 @@ impl Bcopies {
     /// Returns whether all bcopies are in use.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.used == Bits::MAX
+        self.used == BcopyBits::MAX
     }
 
     fn is_used(&self, at: u8) -> bool {
@@ -176,17 +176,17 @@ impl Bcopies {
     /// Starts a bcopy of the message in `span`, at most [`BCOPY_BYTES`] long, whose request is in `slot`.
     ///
     /// # Panics
-    /// When [`Bcopies::is_full`].
+    /// When [`BcopyPool::is_full`].
     #[inline]
     pub fn start(&mut self, dest: Rank, tag: Tag, context: Context, slot: Slot, span: Span) {
         let state = BcopyState::Unsent { slot, span };
-        self.add(dest, (tag, context), span.len(), state);
+        self.add(dest, tag, context, span.len(), state);
     }
 
     /// Starts a bcopy of `length` bytes, at most [`BCOPY_BYTES`], without a request; returns the buffer for its data.
     ///
     /// # Panics
-    /// When [`Bcopies::is_full`].
+    /// When [`BcopyPool::is_full`].
     #[inline]
     pub fn start_copied(
         &mut self,
@@ -195,7 +195,7 @@ impl Bcopies {
         context: Context,
         length: usize,
     ) -> &mut [u8] {
-        let at = self.add(dest, (tag, context), length, BcopyState::Copied);
+        let at = self.add(dest, tag, context, length, BcopyState::Copied);
         &mut self.bytes[at][..length]
     }
 
@@ -204,7 +204,8 @@ impl Bcopies {
     fn add(
         &mut self,
         dest: Rank,
-        (tag, context): (Tag, Context),
+        tag: Tag,
+        context: Context,
         length: usize,
         state: BcopyState,
     ) -> usize {
@@ -257,15 +258,15 @@ impl Bcopies {
     pub fn to(&self, dest: Rank) -> heapless::Vec<BcopyId, BCOPIES> {
         let mut all: heapless::Vec<BcopyId, BCOPIES> =
             self.in_use().filter(|id| self.is_to(id.0, dest)).collect();
-        sort_few(&mut all, |id| self.at(*id).order);
+        insertion_sort(&mut all, |id| self.at(*id).order);
         all
     }
 
     /// Returns the number of transmitted bcopies to `dest` without another reply.
-    pub fn offered_to(&self, dest: Rank) -> usize {
+    pub fn unanswered_to(&self, dest: Rank) -> usize {
         let offered = |id: &BcopyId| {
             let bcopy = self.at(*id);
-            bcopy.dest == dest && matches!(bcopy.state, BcopyState::Offered)
+            bcopy.dest == dest && matches!(bcopy.state, BcopyState::RtsSent)
         };
         self.in_use().filter(offered).count()
     }
@@ -312,7 +313,7 @@ impl Bcopies {
     /// Returns the common destination of the untransmitted bcopies, if they are copied, few, and all to one
     /// destination. Valid only if called after each start, and if all are transmitted on `None`.
     #[inline]
-    pub fn gathered_for(&self) -> Option<Rank> {
+    pub fn coalescing_dest(&self) -> Option<Rank> {
         let (first, last) = (
             self.at(self.next_unsent()?),
             self.at(BcopyId(self.last_unsent)),
@@ -323,19 +324,19 @@ impl Bcopies {
 
     /// Marks the next bcopy as transmitted; `read` copies its data.
     #[inline]
-    pub fn leave(&mut self, read: impl FnOnce(Span, &mut [u8])) {
+    pub fn transmit_next(&mut self, read: impl FnOnce(Span, &mut [u8])) {
         let at = usize::from(self.first_unsent);
         let bcopy = &mut self.bcopies[at];
         if let BcopyState::Unsent { span, .. } = bcopy.state {
             read(span, &mut self.bytes[at][..usize::from(bcopy.length)]);
         }
-        bcopy.state = BcopyState::Offered;
+        bcopy.state = BcopyState::RtsSent;
         self.first_unsent = bcopy.next;
         self.unsent -= 1;
     }
 
     /// Marks a copied bcopy as queued, in `slot`.
-    pub fn queued(&mut self, id: BcopyId, slot: Slot) {
+    pub fn mark_queued(&mut self, id: BcopyId, slot: Slot) {
         if matches!(self.at(id).state, BcopyState::Copied) {
             self.unlink(id.0);
         }
@@ -345,9 +346,9 @@ impl Bcopies {
     /// Frees an accepted bcopy and the `count` before it to the same destination. Returns false, without changes, when
     /// fewer were sent.
     #[must_use]
-    pub fn taken(&mut self, id: BcopyId, count: u8) -> bool {
+    pub fn accept_earlier(&mut self, id: BcopyId, count: u8) -> bool {
         let dest = self.at(id).dest;
-        let mut taken: Bits = 0;
+        let mut taken: BcopyBits = 0;
         let mut at = id.0;
         let mut order = self.started;
         for _ in 0..=count {
@@ -356,7 +357,7 @@ impl Bcopies {
             }
             let bcopy = &self.bcopies[usize::from(at)];
             if bcopy.dest != dest
-                || !matches!(bcopy.state, BcopyState::Offered)
+                || !matches!(bcopy.state, BcopyState::RtsSent)
                 || bcopy.order >= order
             {
                 return false;
@@ -367,7 +368,7 @@ impl Bcopies {
         self.used &= !taken;
         while taken != 0 {
             let generation = &mut self.bcopies[taken.trailing_zeros() as usize].generation;
-            *generation = generation.next(self.name_bits);
+            *generation = generation.next(self.id_bits);
             taken &= taken - 1;
         }
         true
@@ -380,7 +381,7 @@ impl Bcopies {
             self.unlink(id.0);
         }
         self.used &= !(1 << at);
-        self.bcopies[at].generation = self.bcopies[at].generation.next(self.name_bits);
+        self.bcopies[at].generation = self.bcopies[at].generation.next(self.id_bits);
     }
 
     /// Removes a bcopy from those still to be transmitted.
@@ -411,14 +412,14 @@ impl Bcopies {
     }
 }
 
-impl Default for Bcopies {
+impl Default for BcopyPool {
     fn default() -> Self {
-        Bcopies::new()
+        BcopyPool::new()
     }
 }
 
 /// Hashes the messages in the order of their start, not of their indices. Those in a queue are hashed with it.
-impl Hash for Bcopies {
+impl Hash for BcopyPool {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let mut all: heapless::Vec<BcopyId, BCOPIES> = self.in_use().collect();
         all.sort_unstable_by_key(|id| self.at(*id).order);
@@ -426,7 +427,7 @@ impl Hash for Bcopies {
             let bcopy = self.at(id);
             match bcopy.state {
                 BcopyState::Unsent { span, .. } => Some(span).hash(state),
-                BcopyState::Copied | BcopyState::Offered => {
+                BcopyState::Copied | BcopyState::RtsSent => {
                     None::<Span>.hash(state);
                     (bcopy.state == BcopyState::Copied, self.bytes(id)).hash(state);
                 }
@@ -441,7 +442,7 @@ impl Hash for Bcopies {
 mod tests {
     use super::*;
 
-    fn start(bcopies: &mut Bcopies, dest: u32, tag: Tag) -> BcopyId {
+    fn start(bcopies: &mut BcopyPool, dest: u32, tag: Tag) -> BcopyId {
         let dest = Rank::new(dest);
         bcopies.start(
             dest,
@@ -453,40 +454,40 @@ mod tests {
         *bcopies.to(dest).last().expect("just started")
     }
 
-    fn leave(bcopies: &mut Bcopies) -> BcopyId {
+    fn transmit(bcopies: &mut BcopyPool) -> BcopyId {
         let id = bcopies.next_unsent().expect("one to leave");
-        bcopies.leave(|span, out| out.fill(span.address() as u8));
+        bcopies.transmit_next(|span, out| out.fill(span.address() as u8));
         id
     }
 
     #[test]
     fn copies_to_one_place_are_gathered_while_they_are_few() {
-        let copy = |bcopies: &mut Bcopies, dest: u32| {
+        let copy = |bcopies: &mut BcopyPool, dest: u32| {
             bcopies.start_copied(Rank::new(dest), 1, 0, 1);
         };
-        let mut bcopies = Bcopies::new();
-        assert_eq!(bcopies.gathered_for(), None);
+        let mut bcopies = BcopyPool::new();
+        assert_eq!(bcopies.coalescing_dest(), None);
         for _ in 1..GATHERED {
             copy(&mut bcopies, 3);
-            assert_eq!(bcopies.gathered_for(), Some(Rank::new(3)));
+            assert_eq!(bcopies.coalescing_dest(), Some(Rank::new(3)));
         }
         // Removes one, and adds one again.
         let second = bcopies.to(Rank::new(3))[1];
         bcopies.free(second);
         copy(&mut bcopies, 3);
-        assert_eq!(bcopies.gathered_for(), Some(Rank::new(3)));
+        assert_eq!(bcopies.coalescing_dest(), Some(Rank::new(3)));
         copy(&mut bcopies, 3);
-        assert_eq!(bcopies.gathered_for(), None, "enough");
+        assert_eq!(bcopies.coalescing_dest(), None, "enough");
 
-        let mut bcopies = Bcopies::new();
+        let mut bcopies = BcopyPool::new();
         copy(&mut bcopies, 3);
         copy(&mut bcopies, 4);
-        assert_eq!(bcopies.gathered_for(), None, "to two places");
-        let mut bcopies = Bcopies::new();
+        assert_eq!(bcopies.coalescing_dest(), None, "to two places");
+        let mut bcopies = BcopyPool::new();
         copy(&mut bcopies, 3);
         start(&mut bcopies, 3, 1);
         assert_eq!(
-            bcopies.gathered_for(),
+            bcopies.coalescing_dest(),
             None,
             "one of them is not copied yet"
         );
@@ -494,10 +495,10 @@ mod tests {
 
     #[test]
     fn they_leave_in_order_and_what_has_left_is_kept() {
-        let mut bcopies = Bcopies::new();
+        let mut bcopies = BcopyPool::new();
         let ids = [(1, 10), (2, 20), (1, 11)].map(|(dest, tag)| start(&mut bcopies, dest, tag));
         for (id, byte) in ids.into_iter().zip([10, 20, 11]) {
-            assert_eq!(leave(&mut bcopies), id);
+            assert_eq!(transmit(&mut bcopies), id);
             assert_eq!(bcopies.bytes(id), [byte]);
         }
         assert_eq!(bcopies.next_unsent(), None);
@@ -506,17 +507,17 @@ mod tests {
 
     #[test]
     fn an_answer_covers_those_before_it_to_the_same_destination() {
-        let mut bcopies = Bcopies::new();
+        let mut bcopies = BcopyPool::new();
         let ids = [1, 2, 1, 1].map(|dest| start(&mut bcopies, dest, 5));
-        assert!(!bcopies.taken(ids[0], 0), "it has not left");
+        assert!(!bcopies.accept_earlier(ids[0], 0), "it has not left");
         for _ in 0..4 {
-            leave(&mut bcopies);
+            transmit(&mut bcopies);
         }
-        assert!(!bcopies.taken(ids[2], 2), "there are not so many");
+        assert!(!bcopies.accept_earlier(ids[2], 2), "there are not so many");
         let name = bcopies.name(ids[2]);
         assert_eq!(bcopies.find(name, Rank::new(1)), Some(ids[2]));
         assert_eq!(bcopies.find(name, Rank::new(2)), None);
-        assert!(bcopies.taken(ids[2], 1));
+        assert!(bcopies.accept_earlier(ids[2], 1));
         assert_eq!(
             bcopies.find(name, Rank::new(1)),
             None,
@@ -534,7 +535,7 @@ mod tests {
     #[test]
     fn one_that_is_freed_before_it_leaves_does_not_leave() {
         for gone in 0..3 {
-            let mut bcopies = Bcopies::new();
+            let mut bcopies = BcopyPool::new();
             let mut ids = vec![0, 0, 0]
                 .into_iter()
                 .map(|dest| start(&mut bcopies, dest, 1))
@@ -542,7 +543,7 @@ mod tests {
             bcopies.free(ids.remove(gone));
             ids.push(start(&mut bcopies, 0, 1));
             for id in ids {
-                assert_eq!(leave(&mut bcopies), id, "{gone}");
+                assert_eq!(transmit(&mut bcopies), id, "{gone}");
             }
             assert_eq!(bcopies.next_unsent(), None);
         }
@@ -550,15 +551,15 @@ mod tests {
 
     #[test]
     fn a_copy_leaves_in_its_turn_or_enters_the_queue_with_its_data() {
-        let mut bcopies = Bcopies::new();
+        let mut bcopies = BcopyPool::new();
         let first = start(&mut bcopies, 1, 10);
         bcopies.start_copied(Rank::new(1), 11, 0, 2).fill(7);
         bcopies.start_copied(Rank::new(1), 12, 0, 1).fill(8);
         let all = bcopies.to(Rank::new(1));
-        assert_eq!(leave(&mut bcopies), first);
-        bcopies.queued(all[1], Slot::new(3));
+        assert_eq!(transmit(&mut bcopies), first);
+        bcopies.mark_queued(all[1], Slot::new(3));
         assert_eq!(bcopies.bytes(all[1]), [7, 7]);
-        assert_eq!(leave(&mut bcopies), all[2]);
+        assert_eq!(transmit(&mut bcopies), all[2]);
         assert_eq!(bcopies.bytes(all[2]), [8]);
         assert_eq!(bcopies.next_unsent(), None);
         assert_eq!(bcopies.to(Rank::new(1)), [first, all[2]]);
@@ -567,18 +568,18 @@ mod tests {
     /// Reuses an ID as late as possible.
     #[test]
     fn places_are_used_in_turn() {
-        let mut bcopies = Bcopies::new();
+        let mut bcopies = BcopyPool::new();
         for turn in 0..2 * BCOPIES {
             let id = start(&mut bcopies, 0, 1);
             assert_eq!(usize::from(id.0), turn % BCOPIES);
-            assert!(leave(&mut bcopies) == id && bcopies.taken(id, 0));
+            assert!(transmit(&mut bcopies) == id && bcopies.accept_earlier(id, 0));
         }
     }
 
     /// The order to a destination survives any reuse of indices.
     #[test]
     fn places_are_used_again() {
-        let mut bcopies = Bcopies::new();
+        let mut bcopies = BcopyPool::new();
         let (mut there, mut seed) = (Vec::new(), 1_u32);
         for tag in 0..10_000 {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -591,13 +592,13 @@ mod tests {
                 let before: Vec<BcopyId> = before.map(|&(other, _)| other).collect();
                 let named = before.iter().chain([&id]);
                 let named: Vec<_> = named.map(|&id| (id, bcopies.name(id))).collect();
-                assert!(!bcopies.taken(id, before.len() as u8 + 1));
-                assert!(bcopies.taken(id, before.len() as u8), "{tag}");
+                assert!(!bcopies.accept_earlier(id, before.len() as u8 + 1));
+                assert!(bcopies.accept_earlier(id, before.len() as u8), "{tag}");
                 assert!(named.iter().all(|&(id, name)| bcopies.name(id) != name));
                 there.retain(|(other, _)| !before.contains(other));
             } else {
                 start(&mut bcopies, dest, 1);
-                there.push((leave(&mut bcopies), dest));
+                there.push((transmit(&mut bcopies), dest));
             }
             for dest in 0..4 {
                 let of: Vec<BcopyId> = there

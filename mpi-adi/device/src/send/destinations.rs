@@ -5,7 +5,7 @@
 //!               |                                    |
 //!               +--- chain <-------------------------+   destinations whose ranks hash to one bucket
 //! ```
-//! As in the table of requests ([`keyed`](crate::request)), the hash table is inside the chunks and grows by linear
+//! As in the table of requests ([`hash_table`](crate::request)), the hash table is inside the chunks and grows by linear
 //! hashing: no call does more than a constant share of that. The hash is universal, so the expected chain length is at
 //! most two for any ranks.
 //!
@@ -25,12 +25,12 @@
 
 use core::ops::{Index, IndexMut};
 
-use super::carried_out::{RestartState, WINDOW};
+use super::restart_progress::{RestartState, WINDOW};
 use crate::envelope::Rank;
-use crate::list::{Ends, Links};
-use crate::names::{DestinationId, Horizon, Packed, Serial, Slot};
-use crate::protocol::Rules;
-use crate::request::{Buckets, Chunks, Full, KeyHash};
+use crate::ids::{DestinationId, Horizon, PackedId, SequenceNumber, Slot};
+use crate::list::{LinkStorage, ListEnds};
+use crate::protocol::ProtocolRules;
+use crate::request::{BucketRange, ChunkList, KeyHash, PoolFull};
 use crate::stats::Count;
 
 /// Destinations for which memory is allocated at a time.
@@ -39,17 +39,17 @@ pub const CHUNK_DESTINATIONS: usize = 8;
 const CHUNK_BUCKETS: usize = CHUNK_DESTINATIONS / 2;
 
 /// Heap bytes per destination with pending messages. The list of chunks uses up to two more.
-pub const DESTINATION_BYTES: usize = size_of::<Chunk>() / CHUNK_DESTINATIONS;
+pub const DESTINATION_BYTES: usize = size_of::<DestinationChunk>() / CHUNK_DESTINATIONS;
 
-const _: () = assert!(size_of::<Chunk>() <= CHUNK_DESTINATIONS * 70);
+const _: () = assert!(size_of::<DestinationChunk>() <= CHUNK_DESTINATIONS * 70);
 
 /// Pending send queue of one destination.
 #[derive(Clone, Debug)]
 pub(super) struct Destination {
     pub(super) rank: Rank,
-    pub(super) queue: Ends<Slot>,
+    pub(super) queue: ListEnds<Slot>,
     /// Messages to send RTSs for again.
-    pub(super) offers: Ends<Slot>,
+    pub(super) offers: ListEnds<Slot>,
     /// The first message without an RTS so far; all behind it have none either.
     pub(super) fresh: Option<Slot>,
     /// Last insertion into `offers`: the next one usually follows it.
@@ -57,11 +57,11 @@ pub(super) struct Destination {
     pub(super) unanswered: u32,
     pub(super) refused: u32,
     /// The next message's sequence number.
-    serial: Packed<Serial>,
+    serial: PackedId<SequenceNumber>,
     /// The horizon of the restart executed last.
-    horizon: Packed<Horizon>,
+    horizon: PackedId<Horizon>,
     pub(super) restart: RestartState,
-    flags: Flags,
+    flags: DestinationFlags,
     /// Links in the list of destinations that may send an RTS.
     neighbours: (Option<DestinationId>, Option<DestinationId>),
     /// The next one in its bucket.
@@ -70,7 +70,7 @@ pub(super) struct Destination {
 
 /// Flags of a destination, in one byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Flags(u8);
+struct DestinationFlags(u8);
 
 /// The receiver's last reply reported low memory.
 pub(super) const THROTTLED: u8 = 1 << 0;
@@ -83,16 +83,16 @@ impl Destination {
     pub(super) fn new(rank: Rank) -> Destination {
         Destination {
             rank,
-            queue: Ends::default(),
-            offers: Ends::default(),
+            queue: ListEnds::default(),
+            offers: ListEnds::default(),
             fresh: None,
             finger: None,
             unanswered: 0,
             refused: 0,
-            serial: Packed::new(0),
-            horizon: Packed::new(0),
+            serial: PackedId::new(0),
+            horizon: PackedId::new(0),
             restart: RestartState::Closed,
-            flags: Flags(0),
+            flags: DestinationFlags(0),
             neighbours: (None, None),
             chain: None,
         }
@@ -121,13 +121,13 @@ impl Destination {
     }
 
     /// Returns the sequence number of the next message.
-    pub(super) fn serial(&self) -> Serial {
+    pub(super) fn serial(&self) -> SequenceNumber {
         self.serial.get()
     }
 
     /// Advances the sequence number.
     pub(super) fn count(&mut self) {
-        self.serial = Packed::new(self.serial() + 1);
+        self.serial = PackedId::new(self.serial() + 1);
     }
 
     /// Returns the horizon of the restart executed last.
@@ -136,22 +136,22 @@ impl Destination {
     }
 
     pub(super) fn set_horizon(&mut self, horizon: Horizon) {
-        self.horizon = Packed::new(horizon);
+        self.horizon = PackedId::new(horizon);
     }
 
     /// Returns the next message to send an RTS for: messages with an earlier RTS are first, as in the queue.
-    pub(super) fn next_offer(&self) -> Option<Slot> {
+    pub(super) fn next_rts(&self) -> Option<Slot> {
         self.offers.head().or(self.fresh)
     }
 
-    pub(super) fn is_ready(&self, rules: impl Rules) -> bool {
+    pub(super) fn is_ready(&self, rules: impl ProtocolRules) -> bool {
         match self.restart {
-            RestartState::Waiting { .. } => self.unanswered == 0 || !rules.waits(),
+            RestartState::Waiting { .. } => self.unanswered == 0 || !rules.awaits_replies(),
             RestartState::Closing => true,
-            RestartState::Expected if rules.waits() => false,
+            RestartState::Expected if rules.awaits_replies() => false,
             RestartState::Expected | RestartState::Closed => {
                 let open = self.refused == 0 || self.unanswered < WINDOW;
-                self.next_offer().is_some() && open
+                self.next_rts().is_some() && open
             }
         }
     }
@@ -166,41 +166,41 @@ impl Destination {
 #[derive(Clone, Debug)]
 enum DestinationSlot {
     Free { next: Option<DestinationId> },
-    Taken(Destination),
+    Occupied(Destination),
 }
 
 #[derive(Clone, Debug)]
-struct Chunk {
+struct DestinationChunk {
     places: [DestinationSlot; CHUNK_DESTINATIONS],
     buckets: [Option<DestinationId>; CHUNK_BUCKETS],
 }
 
 /// All destinations, in the program's heap: it grows in calls of the program.
 #[derive(Clone, Debug)]
-pub(super) struct Destinations {
-    chunks: Chunks<Chunk>,
-    buckets: Buckets,
+pub(super) struct DestinationTable {
+    chunks: ChunkList<DestinationChunk>,
+    buckets: BucketRange,
     free: Option<DestinationId>,
     /// Links of chains followed past another destination.
     steps: Count,
 }
 
-impl Default for Destinations {
+impl Default for DestinationTable {
     fn default() -> Self {
-        Destinations {
-            chunks: Chunks::default(),
-            buckets: Buckets::new(CHUNK_BUCKETS as u32),
+        DestinationTable {
+            chunks: ChunkList::default(),
+            buckets: BucketRange::new(CHUNK_BUCKETS as u32),
             free: None,
             steps: 0,
         }
     }
 }
 
-impl Destinations {
+impl DestinationTable {
     /// Allocates memory until `count` entries are free.
     #[inline]
-    pub(super) fn reserve(&mut self, count: usize) -> Result<(), Full> {
-        if self.has_room(count) {
+    pub(super) fn reserve(&mut self, count: usize) -> Result<(), PoolFull> {
+        if self.has_space(count) {
             Ok(())
         } else {
             self.grow(count)
@@ -209,15 +209,15 @@ impl Destinations {
 
     /// Returns whether `count` entries are free.
     #[inline]
-    pub(super) fn has_room(&self, count: usize) -> bool {
-        self.places() - self.len() >= count
+    pub(super) fn has_space(&self, count: usize) -> bool {
+        self.slot_count() - self.len() >= count
     }
 
     #[cold]
-    fn grow(&mut self, count: usize) -> Result<(), Full> {
-        while self.places() - self.len() < count {
-            let (first, free) = (self.places(), self.free);
-            self.chunks.push(|| Chunk {
+    fn grow(&mut self, count: usize) -> Result<(), PoolFull> {
+        while self.slot_count() - self.len() < count {
+            let (first, free) = (self.slot_count(), self.free);
+            self.chunks.push(|| DestinationChunk {
                 places: core::array::from_fn(|i| DestinationSlot::Free {
                     next: if i + 1 < CHUNK_DESTINATIONS {
                         Some(DestinationId::new((first + i + 1) as u32))
@@ -232,7 +232,7 @@ impl Destinations {
         Ok(())
     }
 
-    fn places(&self) -> usize {
+    fn slot_count(&self) -> usize {
         self.chunks.len() * CHUNK_DESTINATIONS
     }
 
@@ -246,13 +246,13 @@ impl Destinations {
         self.steps
     }
 
-    fn place(&self, at: DestinationId) -> &DestinationSlot {
+    fn slot(&self, at: DestinationId) -> &DestinationSlot {
         let index = at.index() as usize;
         let chunk = self.chunks.get(index / CHUNK_DESTINATIONS);
         &chunk.expect("a place").places[index % CHUNK_DESTINATIONS]
     }
 
-    fn place_mut(&mut self, at: DestinationId) -> &mut DestinationSlot {
+    fn slot_mut(&mut self, at: DestinationId) -> &mut DestinationSlot {
         let index = at.index() as usize;
         let chunk = self.chunks.get_mut(index / CHUNK_DESTINATIONS);
         &mut chunk.expect("a place").places[index % CHUNK_DESTINATIONS]
@@ -270,7 +270,7 @@ impl Destinations {
         if self.len() == 0 {
             return None;
         }
-        let mut next = *self.bucket(self.buckets.of(hashes.of_destination(rank)));
+        let mut next = *self.bucket(self.buckets.bucket_index(hashes.hash_destination(rank)));
         while let Some(at) = next.filter(|&at| self[at].rank != rank) {
             self.steps += 1;
             next = self[at].chain;
@@ -281,20 +281,22 @@ impl Destinations {
     /// Allocates a reserved entry for the destination `rank`, which must not exist.
     pub(super) fn insert(&mut self, hashes: &KeyHash, rank: Rank) -> DestinationId {
         let at = self.free.expect("a free place");
-        let DestinationSlot::Free { next } = *self.place(at) else {
+        let DestinationSlot::Free { next } = *self.slot(at) else {
             unreachable!("the free list holds free places")
         };
         self.free = next;
-        *self.place_mut(at) = DestinationSlot::Taken(Destination::new(rank));
+        *self.slot_mut(at) = DestinationSlot::Occupied(Destination::new(rank));
         if let Some(bucket) = self.buckets.add(self.chunks.len() * CHUNK_BUCKETS) {
             self.split(hashes, bucket);
         }
-        self.enter(hashes, at);
+        self.insert_slot(hashes, at);
         at
     }
 
-    fn enter(&mut self, hashes: &KeyHash, at: DestinationId) {
-        let bucket = self.buckets.of(hashes.of_destination(self[at].rank));
+    fn insert_slot(&mut self, hashes: &KeyHash, at: DestinationId) {
+        let bucket = self
+            .buckets
+            .bucket_index(hashes.hash_destination(self[at].rank));
         self[at].chain = self.bucket(bucket).replace(at);
     }
 
@@ -304,14 +306,14 @@ impl Destinations {
         let mut next = self.bucket(bucket).take();
         while let Some(at) = next {
             next = self[at].chain;
-            self.enter(hashes, at);
+            self.insert_slot(hashes, at);
         }
     }
 
     /// Removes the destination at `at`, which is in no list.
     pub(super) fn remove(&mut self, hashes: &KeyHash, at: DestinationId) {
         let Destination { rank, chain, .. } = self[at];
-        let first = self.bucket(self.buckets.of(hashes.of_destination(rank)));
+        let first = self.bucket(self.buckets.bucket_index(hashes.hash_destination(rank)));
         if *first == Some(at) {
             *first = chain;
         } else {
@@ -323,14 +325,14 @@ impl Destinations {
             self[before].chain = chain;
         }
         self.buckets.remove();
-        *self.place_mut(at) = DestinationSlot::Free { next: self.free };
+        *self.slot_mut(at) = DestinationSlot::Free { next: self.free };
         self.free = Some(at);
     }
 
     pub(super) fn for_each_mut(&mut self, mut change: impl FnMut(&mut Destination)) {
-        for index in 0..self.places() {
-            let place = self.place_mut(DestinationId::new(index as u32));
-            if let DestinationSlot::Taken(destination) = place {
+        for index in 0..self.slot_count() {
+            let place = self.slot_mut(DestinationId::new(index as u32));
+            if let DestinationSlot::Occupied(destination) = place {
                 change(destination);
             }
         }
@@ -339,18 +341,18 @@ impl Destinations {
     pub(super) fn iter(&self) -> impl Iterator<Item = &Destination> {
         let places = self.chunks.iter().flat_map(|chunk| &chunk.places);
         places.filter_map(|place| match place {
-            DestinationSlot::Taken(destination) => Some(destination),
+            DestinationSlot::Occupied(destination) => Some(destination),
             DestinationSlot::Free { .. } => None,
         })
     }
 }
 
-impl Index<DestinationId> for Destinations {
+impl Index<DestinationId> for DestinationTable {
     type Output = Destination;
 
     fn index(&self, at: DestinationId) -> &Destination {
-        match self.place(at) {
-            DestinationSlot::Taken(destination) => destination,
+        match self.slot(at) {
+            DestinationSlot::Occupied(destination) => destination,
             DestinationSlot::Free { .. } => {
                 unreachable!("a destination is named that is not there")
             }
@@ -358,10 +360,10 @@ impl Index<DestinationId> for Destinations {
     }
 }
 
-impl IndexMut<DestinationId> for Destinations {
+impl IndexMut<DestinationId> for DestinationTable {
     fn index_mut(&mut self, at: DestinationId) -> &mut Destination {
-        match self.place_mut(at) {
-            DestinationSlot::Taken(destination) => destination,
+        match self.slot_mut(at) {
+            DestinationSlot::Occupied(destination) => destination,
             DestinationSlot::Free { .. } => {
                 unreachable!("a destination is named that is not there")
             }
@@ -369,7 +371,7 @@ impl IndexMut<DestinationId> for Destinations {
     }
 }
 
-impl Links<DestinationId> for Destinations {
+impl LinkStorage<DestinationId> for DestinationTable {
     fn next(&self, at: DestinationId) -> Option<DestinationId> {
         self[at].neighbours.1
     }
@@ -404,7 +406,7 @@ mod tests {
     fn a_destination_is_found_from_when_it_is_inserted_until_it_is_removed() {
         for (seed, values) in [(1, 3), (2, 40), (3, 5000)] {
             let (mut random, hashes) = (Rand32::new(seed), KeyHash::new(seed));
-            let mut destinations = Destinations::default();
+            let mut destinations = DestinationTable::default();
             let mut there: BTreeMap<u32, DestinationId> = BTreeMap::new();
             for step in 0..10_000 {
                 let index = random.rand_range(0..values);
@@ -438,9 +440,9 @@ mod tests {
 
     #[test]
     fn places_that_are_reserved_are_free_and_removed_ones_come_again() {
-        let (mut destinations, hashes) = (Destinations::default(), KeyHash::new(1));
+        let (mut destinations, hashes) = (DestinationTable::default(), KeyHash::new(1));
         destinations.reserve(CHUNK_DESTINATIONS + 1).expect("room");
-        assert_eq!(destinations.places(), 2 * CHUNK_DESTINATIONS);
+        assert_eq!(destinations.slot_count(), 2 * CHUNK_DESTINATIONS);
         for round in 0..3 {
             let all: Vec<DestinationId> = (0..2 * CHUNK_DESTINATIONS as u32)
                 .map(|i| destinations.insert(&hashes, Rank::new(100 * round + i)))
@@ -450,7 +452,11 @@ mod tests {
             }
         }
         destinations.reserve(2 * CHUNK_DESTINATIONS).expect("room");
-        assert_eq!(destinations.places(), 2 * CHUNK_DESTINATIONS, "none more");
+        assert_eq!(
+            destinations.slot_count(),
+            2 * CHUNK_DESTINATIONS,
+            "none more"
+        );
     }
 
     /// A search passes few other destinations, for any choice of ranks.
@@ -458,7 +464,7 @@ mod tests {
     fn regular_ranks_do_not_share_buckets() {
         const RANKS: u32 = 4096;
         for shift in 0..20 {
-            let (mut destinations, hashes) = (Destinations::default(), KeyHash::new(1));
+            let (mut destinations, hashes) = (DestinationTable::default(), KeyHash::new(1));
             let rank = |i: u32| Rank::new(i << shift);
             for i in 0..RANKS {
                 destinations.reserve(1).expect("room");
@@ -478,7 +484,7 @@ mod tests {
     #[test]
     fn what_is_as_good_as_new_stays_where_it_is_found() {
         const RANKS: u32 = 500;
-        let (mut destinations, hashes) = (Destinations::default(), KeyHash::new(1));
+        let (mut destinations, hashes) = (DestinationTable::default(), KeyHash::new(1));
         let places: Vec<DestinationId> = (0..RANKS)
             .map(|rank| {
                 destinations.reserve(1).expect("room");

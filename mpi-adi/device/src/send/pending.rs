@@ -11,7 +11,7 @@
 //! grows with the job. Adding a message, sending its RTS, handling its reply and removing it require constant time for
 //! any queue length. A restart requires constant expected time for each receive that it lists and each message of its
 //! `room`. The first restart that lists a tag inserts the queue's messages into the pool's hash table
-//! ([`keyed`](crate::request)) by destination, context and tag, each message once. So messages that are never rejected
+//! ([`hash_table`](crate::request)) by destination, context and tag, each message once. So messages that are never rejected
 //! pay nothing for the search.
 //!
 //! A pending message uses only its slot of the pool; `send/destinations.rs` lists the memory of a destination.
@@ -19,40 +19,40 @@
 //! [`crate::protocol`] specifies the rules for sending RTSs.
 #![forbid(unsafe_code)]
 
-use super::carried_out::{RestartState, WireRoom};
-use super::destinations::{CHAINED, Destination, Destinations, LISTED, THROTTLED};
+use super::destinations::{CHAINED, Destination, DestinationTable, LISTED, THROTTLED};
+use super::restart_progress::{RestartState, WireSpace};
 use crate::envelope::{Context, Rank, Tag};
-use crate::list::{Links, List};
-use crate::names::{DestinationId, Horizon, RequestId, Slot};
-use crate::protocol::{Offer, Rules, may_offer};
+use crate::ids::{DestinationId, Horizon, RequestId, Slot};
+use crate::list::{LinkStorage, List};
+use crate::protocol::{ProtocolRules, RtsState, may_send_rts};
 use crate::request::{
-    Asked, Copies, Full, IN_ORDER, KEYED, Mode, OFFERS, PATIENT, PendingSend, QUEUE, Request,
-    RequestPool, Send, SendState,
+    ACK_DEFERRABLE, BcopyBytes, IN_ORDER, KEYED, PendingSend, PoolFull, QUEUE, RTS_QUEUED, Request,
+    RequestPool, RequestedFlags, SendMode, SendRequest, SendState,
 };
 use crate::stats::Count;
-use crate::wire::{Entry, Restart, Rts, flag_if};
+use crate::wire::{RestartEntry, RestartRequest, Rts, flag_if};
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
-pub use super::carried_out::WINDOW;
 pub use super::destinations::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
+pub use super::restart_progress::WINDOW;
 
 /// The receiver's reply to an RTS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Answered {
+pub enum RtsOutcome {
     /// Accepted (recorded or matched): it is dequeued.
-    Taken,
+    Accepted,
     /// Rejected (NCTS, not clear to send): no posted receive matched, and no memory was free.
-    Refused,
+    Rejected,
     /// Rejected as stale, without a decision: the RTS is repeated without a request.
     Stale,
 }
 
 /// Next packet to a destination.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Next {
+pub enum NextPacket {
     /// Send an RTS for the message in this slot, with these flags of the queue.
-    Offer(Slot, OfferFlags),
+    Rts(Slot, RtsFlags),
     /// DONE: the restart has been executed and requested none of the pending messages.
     Done {
         /// Messages to the destination are rejected.
@@ -62,7 +62,7 @@ pub enum Next {
 
 /// State of the queue, for an RTS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct OfferFlags {
+pub struct RtsFlags {
     /// Flags of the RTS: whether it is [in order](Rts::IN_ORDER), whether [more](Rts::MORE) messages are rejected, and
     /// whether another RTS [follows](Rts::FOLLOWS).
     pub flags: u8,
@@ -76,8 +76,8 @@ pub struct OfferFlags {
 
 /// All destinations with pending messages.
 #[derive(Clone, Default, Debug)]
-pub struct Pending {
-    destinations: Destinations,
+pub struct PendingQueues {
+    destinations: DestinationTable,
     /// Reserved entries for messages that may enter at any time.
     expected: usize,
     /// The destination of the last search: most often also the next one.
@@ -88,13 +88,13 @@ pub struct Pending {
     steps: Count,
 }
 
-impl Pending {
+impl PendingQueues {
     /// Hashes the destinations, independently of their entries, and the round robin. Omits chains, which follow from
     /// those and the requests, and the last search, which affects only the run time.
     pub(crate) fn hash<'a, H: Hasher>(
         &self,
         requests: &RequestPool,
-        copy: impl Copies<'a>,
+        copy: impl BcopyBytes<'a>,
         state: &mut H,
     ) {
         let mut busy: Vec<&Destination> = self.destinations.iter().collect();
@@ -115,7 +115,7 @@ impl Pending {
 fn asks(destination: &Destination, requests: &RequestPool) -> bool {
     let mut next = destination.queue.head();
     while let Some(slot) = next {
-        if requests.pending(slot).asked().is_some() {
+        if requests.pending(slot).requested().is_some() {
             return true;
         }
         next = requests.next_in::<QUEUE>(slot);
@@ -127,7 +127,7 @@ fn asks(destination: &Destination, requests: &RequestPool) -> bool {
 fn hash_destination<'a, H: Hasher>(
     destination: &Destination,
     requests: &RequestPool,
-    copy: impl Copies<'a>,
+    copy: impl BcopyBytes<'a>,
     state: &mut H,
 ) {
     (destination.rank, destination.unanswered).hash(state);
@@ -141,13 +141,13 @@ fn hash_destination<'a, H: Hasher>(
 }
 
 /// Returns whether the pending message in `slot` is of this context and not requested by a restart.
-fn is_unasked(requests: &RequestPool, slot: Slot, context: Context) -> bool {
-    requests.send(slot).context == context && requests.pending(slot).asked().is_none()
+fn is_unrequested(requests: &RequestPool, slot: Slot, context: Context) -> bool {
+    requests.send(slot).context == context && requests.pending(slot).requested().is_none()
 }
 
-impl Pending {
+impl PendingQueues {
     /// Reduces the horizons of restarts by `by`, to no less than 0.
-    pub(crate) fn turn_back_horizons(&mut self, by: Horizon) {
+    pub(crate) fn reduce_horizons(&mut self, by: Horizon) {
         self.destinations.for_each_mut(|destination| {
             let horizon = destination.horizon().saturating_sub(by);
             destination.set_horizon(horizon);
@@ -155,23 +155,23 @@ impl Pending {
     }
 
     /// Allocates heap memory so that `messages` messages can be entered, in addition to the expected ones.
-    pub fn reserve(&mut self, messages: usize) -> Result<(), Full> {
+    pub fn reserve(&mut self, messages: usize) -> Result<(), PoolFull> {
         let messages = messages + self.expected;
         self.destinations.reserve(messages)
     }
 
     /// Returns whether `messages` messages can be entered, in addition to the expected ones.
-    pub(crate) fn has_room(&self, messages: usize) -> bool {
-        self.destinations.has_room(messages + self.expected)
+    pub(crate) fn has_space(&self, messages: usize) -> bool {
+        self.destinations.has_space(messages + self.expected)
     }
 
-    /// Reserves entries for `count` more messages; [`Pending::reserve`] has allocated the memory.
-    pub(crate) fn expect(&mut self, count: usize) {
+    /// Reserves entries for `count` more messages; [`PendingQueues::reserve`] has allocated the memory.
+    pub(crate) fn reserve_entry(&mut self, count: usize) {
         self.expected += count;
     }
 
     /// Releases the reserved entries of `count` messages, which will not enter, or enter next.
-    pub(crate) fn expect_no_more(&mut self, count: usize) {
+    pub(crate) fn release_entry(&mut self, count: usize) {
         self.expected -= count;
     }
 
@@ -196,11 +196,11 @@ impl Pending {
 
     /// Returns whether all pending messages are rejected and no restart has requested any: the state is stable until a
     /// receive is posted or memory is released at a destination. Checks each destination until one can send.
-    pub fn all_refused(&self) -> bool {
+    pub fn are_all_rejected(&self) -> bool {
         self.destinations.iter().all(|destination| {
             destination.restart == RestartState::Closed
                 && destination.unanswered == 0
-                && destination.next_offer().is_none()
+                && destination.next_rts().is_none()
         })
     }
 
@@ -238,24 +238,24 @@ impl Pending {
     }
 
     /// Appends an unsent message to the queue of `dest`, with heap memory; no other function here allocates, except
-    /// [`Pending::reserve`]. Keeps `keep` slots and entries free for others. On an error, nothing has changed.
+    /// [`PendingQueues::reserve`]. Keeps `keep` slots and entries free for others. On an error, nothing has changed.
     pub fn push(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
-        mut send: Send,
+        mut send: SendRequest,
         keep: u32,
-        rules: impl Rules,
-    ) -> Result<RequestId, Full> {
+        rules: impl ProtocolRules,
+    ) -> Result<RequestId, PoolFull> {
         if self.find(requests, dest).is_none() {
             self.drop_idle(requests);
         }
         requests.grow(1 + keep)?;
         self.reserve(1 + keep as usize)?;
         let at = self.queue_of(requests, dest);
-        let mut pending = PendingSend::new(Offer::Unsent);
+        let mut pending = PendingSend::new(RtsState::Unsent);
         pending.set_serial(self.destinations[at].serial());
-        pending.set(PATIENT, send.mode == Mode::Followed);
+        pending.set_mark(ACK_DEFERRABLE, send.mode == SendMode::StandardDelayedAck);
         send.state = SendState::Pending(pending);
         let id = requests
             .insert(Request::Send(send))
@@ -272,14 +272,14 @@ impl Pending {
         requests: &mut RequestPool,
         dest: Rank,
         slot: Slot,
-        rules: impl Rules,
+        rules: impl ProtocolRules,
     ) {
         let at = self.queue_of(requests, dest);
         let destination = &mut self.destinations[at];
         let fresh = destination.fresh;
         let serial = destination.serial();
         requests.pending_mut(slot).set_serial(serial);
-        let is_offered = requests.pending(slot).offer == Offer::Unanswered;
+        let is_offered = requests.pending(slot).offer == RtsState::Unanswered;
         self.append(requests, at, slot);
         if is_offered {
             let destination = &mut self.destinations[at];
@@ -311,7 +311,7 @@ impl Pending {
         destination.count();
         destination.fresh = destination.fresh.or(Some(slot));
         if destination.is(CHAINED) {
-            requests.enter(slot, requests.send_hash(slot));
+            requests.insert_entry(slot, requests.send_hash(slot));
         }
     }
 
@@ -321,20 +321,20 @@ impl Pending {
         destination.set(CHAINED, true);
         let mut next = destination.queue.head();
         while let Some(slot) = next {
-            requests.enter(slot, requests.send_hash(slot));
+            requests.insert_entry(slot, requests.send_hash(slot));
             next = requests.next_in::<QUEUE>(slot);
         }
     }
 
     /// Handles the reply to the RTS of the message in `slot` to `dest`; `scarce`: the receiver's memory is low.
-    pub fn answered(
+    pub fn handle_reply(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
         slot: Slot,
-        answered: Answered,
+        answered: RtsOutcome,
         scarce: bool,
-        rules: impl Rules,
+        rules: impl ProtocolRules,
     ) {
         let Some(at) = self.find(requests, dest) else {
             return;
@@ -342,17 +342,17 @@ impl Pending {
         let destination = &mut self.destinations[at];
         destination.unanswered -= 1;
         destination.set(THROTTLED, scarce);
-        if answered == Answered::Stale && destination.restart == RestartState::Closed {
+        if answered == RtsOutcome::Stale && destination.restart == RestartState::Closed {
             destination.restart = RestartState::Expected;
         }
-        let asked = requests.pending(slot).asked();
-        let told = asked.is_none_or(Asked::is_told);
+        let asked = requests.pending(slot).requested();
+        let told = asked.is_none_or(RequestedFlags::is_transmitted);
         match answered {
-            Answered::Taken => self.take_out(requests, at, slot),
-            Answered::Stale if !rules.goes_on() => self.settle(requests, at, slot),
-            Answered::Refused if told => self.settle(requests, at, slot),
+            RtsOutcome::Accepted => self.remove(requests, at, slot),
+            RtsOutcome::Stale if !rules.repeats_stale() => self.mark_rejected(requests, at, slot),
+            RtsOutcome::Rejected if told => self.mark_rejected(requests, at, slot),
             // Rejected, but requested while its reply was in flight; or stale.
-            Answered::Refused | Answered::Stale => self.put_back(requests, at, slot),
+            RtsOutcome::Rejected | RtsOutcome::Stale => self.requeue_rts(requests, at, slot),
         }
         self.list_if_ready(at, rules);
     }
@@ -360,13 +360,13 @@ impl Pending {
     /// Dequeues the `total` (1 or more) messages to `dest` that end with slot `last`, all with an unanswered RTS: they
     /// were accepted with their data. Calls `taken` for each. Returns false, without changes, when fewer match.
     #[must_use]
-    pub fn all_taken(
+    pub fn accept_all(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
         last: Slot,
         total: u32,
-        rules: impl Rules,
+        rules: impl ProtocolRules,
         mut taken: impl FnMut(&mut RequestPool, Slot),
     ) -> bool {
         let Some(at) = self.find(requests, dest) else {
@@ -375,7 +375,7 @@ impl Pending {
         let (mut first, mut before) = (last, Some(last));
         for _ in 0..total {
             let Some(slot) =
-                before.filter(|&slot| requests.pending(slot).offer == Offer::Unanswered)
+                before.filter(|&slot| requests.pending(slot).offer == RtsState::Unanswered)
             else {
                 return false;
             };
@@ -388,7 +388,7 @@ impl Pending {
             };
             next = requests.next_in::<QUEUE>(slot);
             self.destinations[at].unanswered -= 1;
-            self.take_out(requests, at, slot);
+            self.remove(requests, at, slot);
             taken(requests, slot);
         }
         self.list_if_ready(at, rules);
@@ -396,12 +396,12 @@ impl Pending {
     }
 
     /// Removes the message in `slot` to `dest`, whose RTS is not in flight, because its sender cancels it.
-    pub fn withdraw(
+    pub fn remove_cancelled(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
         slot: Slot,
-        rules: impl Rules,
+        rules: impl ProtocolRules,
     ) {
         let Some(at) = self.find(requests, dest) else {
             return;
@@ -412,7 +412,7 @@ impl Pending {
         );
         let destination = &mut self.destinations[at];
         let is_fresh = |fresh| serial >= requests.pending(fresh).serial();
-        if offer == Offer::Refused {
+        if offer == RtsState::Rejected {
             destination.refused -= 1;
         } else if destination.fresh.is_some_and(is_fresh) {
             if destination.fresh == Some(slot) {
@@ -420,44 +420,44 @@ impl Pending {
             }
         } else {
             destination.finger = destination.finger.filter(|&finger| finger != slot);
-            let links = &mut requests.links::<OFFERS>();
+            let links = &mut requests.links::<RTS_QUEUED>();
             destination.offers.remove(links, slot);
         }
-        self.take_out(requests, at, slot);
+        self.remove(requests, at, slot);
         self.list_if_ready(at, rules);
     }
 
     /// Marks a message as rejected until a restart requests it or has `room` for it.
-    fn settle(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
+    fn mark_rejected(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
         let send = requests.pending_mut(slot);
-        send.offer = Offer::Refused;
-        send.set_asked(None);
+        send.offer = RtsState::Rejected;
+        send.set_requested(None);
         self.destinations[at].refused += 1;
     }
 
     /// Removes an accepted or cancelled message from the queue and all lists.
-    fn take_out(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
+    fn remove(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
         let send = requests.pending_mut(slot);
-        let asked = send.asked();
-        send.set_asked(None);
-        if let Some(asked) = asked.filter(|asked| !asked.is_told()) {
+        let asked = send.requested();
+        send.set_requested(None);
+        if let Some(asked) = asked.filter(|asked| !asked.is_transmitted()) {
             // It was requested, but accepted before that: the request passes to the next matching message.
             let send = requests.listed(slot);
             let (dest, context, tag) = (send.dest(), send.context(), send.tag());
             let next = if asked.any_tag() {
                 let next = requests.next_in::<QUEUE>(slot);
-                self.first_unasked(requests, next, context)
+                self.first_unrequested(requests, next, context)
             } else {
                 let next = requests.next_in::<KEYED>(slot);
-                self.first_unasked_to(requests, next, (dest, context, tag))
+                self.first_unrequested_to(requests, next, dest, context, tag)
             };
             if let Some(next) = next {
-                self.ask(requests, at, next, asked);
+                self.mark_requested(requests, at, next, asked);
             }
         }
         let destination = &mut self.destinations[at];
         if destination.is(CHAINED) {
-            requests.withdraw(slot, requests.send_hash(slot));
+            requests.remove_entry(slot, requests.send_hash(slot));
         }
         destination.queue.remove(requests, slot);
         if destination.is_idle() {
@@ -469,13 +469,13 @@ impl Pending {
     }
 
     /// Returns the first message from `next` on in its queue that is of this context and not requested yet.
-    fn first_unasked(
+    fn first_unrequested(
         &mut self,
         requests: &RequestPool,
         mut next: Option<Slot>,
         context: Context,
     ) -> Option<Slot> {
-        while let Some(slot) = next.filter(|&slot| !is_unasked(requests, slot, context)) {
+        while let Some(slot) = next.filter(|&slot| !is_unrequested(requests, slot, context)) {
             self.steps += 1;
             next = requests.next_in::<QUEUE>(slot);
         }
@@ -483,15 +483,17 @@ impl Pending {
     }
 
     /// Returns the first request from `next` on in its bucket that is a message of this key and not requested yet.
-    fn first_unasked_to(
+    fn first_unrequested_to(
         &mut self,
         requests: &RequestPool,
         mut next: Option<Slot>,
-        (dest, context, tag): (Rank, Context, Tag),
+        dest: Rank,
+        context: Context,
+        tag: Tag,
     ) -> Option<Slot> {
         let fits = |&slot: &Slot| {
             requests.is_pending_to(slot, dest, context, tag)
-                && requests.pending(slot).asked().is_none()
+                && requests.pending(slot).requested().is_none()
         };
         while let Some(slot) = next.filter(|slot| !fits(slot)) {
             self.steps += 1;
@@ -501,10 +503,10 @@ impl Pending {
     }
 
     /// Inserts a message into the list of messages to send RTSs for again, in order.
-    fn put_back(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
+    fn requeue_rts(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
         let send = requests.pending_mut(slot);
-        send.offer = Offer::Unsent;
-        send.set_told(false);
+        send.offer = RtsState::Unsent;
+        send.set_transmitted(false);
         let serial = send.serial();
         let destination = &mut self.destinations[at];
         let is_before =
@@ -513,15 +515,15 @@ impl Pending {
             .finger
             .filter(|&finger| is_before(requests, finger));
         let mut next = match after {
-            Some(after) => requests.next_in::<OFFERS>(after),
+            Some(after) => requests.next_in::<RTS_QUEUED>(after),
             None => destination.offers.head(),
         };
         while let Some(other) = next.filter(|&other| is_before(requests, other)) {
             self.steps += 1;
             after = Some(other);
-            next = requests.next_in::<OFFERS>(other);
+            next = requests.next_in::<RTS_QUEUED>(other);
         }
-        let links = &mut requests.links::<OFFERS>();
+        let links = &mut requests.links::<RTS_QUEUED>();
         destination.offers.insert_after(links, after, slot);
         destination.finger = Some(slot);
     }
@@ -533,8 +535,8 @@ impl Pending {
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
-        restart: &Restart,
-        rules: impl Rules,
+        restart: &RestartRequest,
+        rules: impl ProtocolRules,
     ) -> bool {
         let Some(at) = self
             .find(requests, dest)
@@ -543,13 +545,13 @@ impl Pending {
             return false;
         };
         let destination = &mut self.destinations[at];
-        let room = WireRoom::new(restart.room);
+        let room = WireSpace::new(restart.room);
         destination.restart = RestartState::Waiting { room };
         destination.set_horizon(restart.horizon);
         for entry in &restart.entries {
             if let Some(slot) = self.first_for(requests, at, entry) {
-                let asked = Asked::new(entry.tag().is_none(), entry.is_exact());
-                self.ask(requests, at, slot, asked);
+                let asked = RequestedFlags::new(entry.tag().is_none(), entry.is_exact());
+                self.mark_requested(requests, at, slot, asked);
             }
         }
         self.list_if_ready(at, rules);
@@ -561,32 +563,38 @@ impl Pending {
         &mut self,
         requests: &mut RequestPool,
         at: DestinationId,
-        entry: &Entry,
+        entry: &RestartEntry,
     ) -> Option<Slot> {
         let Some(tag) = entry.tag() else {
             let head = self.destinations[at].queue.head();
-            return self.first_unasked(requests, head, entry.context());
+            return self.first_unrequested(requests, head, entry.context());
         };
         if !self.destinations[at].is(CHAINED) {
             self.enter_all(requests, at);
         }
-        let key @ (dest, context, tag) = (self.destinations[at].rank, entry.context(), tag);
-        let first = requests.first_of(requests.hashes().of_send(dest, context, tag));
-        self.first_unasked_to(requests, first, key)
+        let (dest, context) = (self.destinations[at].rank, entry.context());
+        let first = requests.first_of(requests.hashes().hash_send(dest, context, tag));
+        self.first_unrequested_to(requests, first, dest, context, tag)
     }
 
     /// Marks the message in `slot` as requested by a restart, and schedules its RTS.
-    fn ask(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot, asked: Asked) {
+    fn mark_requested(
+        &mut self,
+        requests: &mut RequestPool,
+        at: DestinationId,
+        slot: Slot,
+        asked: RequestedFlags,
+    ) {
         let send = requests.pending_mut(slot);
-        send.set_asked(Some(asked));
-        if send.offer == Offer::Refused {
+        send.set_requested(Some(asked));
+        if send.offer == RtsState::Rejected {
             self.destinations[at].refused -= 1;
-            self.put_back(requests, at, slot);
+            self.requeue_rts(requests, at, slot);
         }
     }
 
     /// Executes a restart after all replies: schedules RTSs for the messages of its `room`.
-    fn begin_pass(&mut self, requests: &mut RequestPool, at: DestinationId, room: WireRoom) {
+    fn begin_pass(&mut self, requests: &mut RequestPool, at: DestinationId, room: WireSpace) {
         let destination = &mut self.destinations[at];
         destination.restart = RestartState::Closing;
         destination.finger = None;
@@ -597,15 +605,15 @@ impl Pending {
                 break;
             };
             self.steps += 1;
-            if requests.pending(slot).offer == Offer::Refused {
+            if requests.pending(slot).offer == RtsState::Rejected {
                 self.destinations[at].refused -= 1;
-                self.put_back(requests, at, slot);
+                self.requeue_rts(requests, at, slot);
             }
             next = requests.next_in::<QUEUE>(slot);
         }
     }
 
-    fn list_if_ready(&mut self, at: DestinationId, rules: impl Rules) {
+    fn list_if_ready(&mut self, at: DestinationId, rules: impl ProtocolRules) {
         let destination = &mut self.destinations[at];
         if !destination.is(LISTED) && destination.is_ready(rules) {
             destination.set(LISTED, true);
@@ -613,7 +621,7 @@ impl Pending {
         }
     }
 
-    /// Returns whether [`Pending::next`] may have a packet to send.
+    /// Returns whether [`PendingQueues::next`] may have a packet to send.
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {
         !self.ready.is_empty()
@@ -621,7 +629,11 @@ impl Pending {
 
     /// Returns the next packet and its destination, in round robin over the destinations; `None` when nothing may be
     /// sent. The caller sends it immediately.
-    pub fn next(&mut self, requests: &mut RequestPool, rules: impl Rules) -> Option<(Rank, Next)> {
+    pub fn next(
+        &mut self,
+        requests: &mut RequestPool,
+        rules: impl ProtocolRules,
+    ) -> Option<(Rank, NextPacket)> {
         loop {
             let at = self.ready.head()?;
             let destination = &mut self.destinations[at];
@@ -629,26 +641,26 @@ impl Pending {
                 if let RestartState::Waiting { room } = destination.restart {
                     self.begin_pass(requests, at, room);
                 }
-                return Some(self.take_turn(requests, at));
+                return Some(self.next_turn(requests, at));
             }
             destination.set(LISTED, false);
             self.ready.remove(&mut self.destinations, at);
         }
     }
 
-    fn take_turn(&mut self, requests: &mut RequestPool, at: DestinationId) -> (Rank, Next) {
+    fn next_turn(&mut self, requests: &mut RequestPool, at: DestinationId) -> (Rank, NextPacket) {
         let destination = &mut self.destinations[at];
         let (rank, throttled) = (destination.rank, destination.is(THROTTLED));
         let more = destination.refused > 0;
         destination.restart = RestartState::Closed;
-        let Some(slot) = destination.next_offer() else {
+        let Some(slot) = destination.next_rts() else {
             destination.set(LISTED, false);
             let is_empty = destination.queue.is_empty();
             self.ready.remove(&mut self.destinations, at);
             if is_empty {
                 self.set_idle(requests, at);
             }
-            return (rank, Next::Done { more });
+            return (rank, NextPacket::Done { more });
         };
         destination.unanswered += 1;
         let unanswered = destination.unanswered;
@@ -658,21 +670,21 @@ impl Pending {
             destination.fresh = next;
             next.is_some()
         } else {
-            let links = &mut requests.links::<OFFERS>();
+            let links = &mut requests.links::<RTS_QUEUED>();
             destination.offers.remove(links, slot);
-            destination.next_offer().is_some()
+            destination.next_rts().is_some()
         };
         let in_order = prev.is_none_or(|prev| {
             let prev = requests.pending(prev);
-            prev.is(IN_ORDER) && prev.offer == Offer::Unanswered
+            prev.has_mark(IN_ORDER) && prev.offer == RtsState::Unanswered
         });
         let send = requests.pending_mut(slot);
-        debug_assert!(may_offer(send.offer));
-        send.offer = Offer::Unanswered;
-        send.set(IN_ORDER, in_order);
-        send.set_told(true);
-        let asked = send.asked();
-        let flags = OfferFlags {
+        debug_assert!(may_send_rts(send.offer));
+        send.offer = RtsState::Unanswered;
+        send.set_mark(IN_ORDER, in_order);
+        send.set_transmitted(true);
+        let asked = send.requested();
+        let flags = RtsFlags {
             flags: flag_if(in_order, Rts::IN_ORDER)
                 | flag_if(more, Rts::MORE)
                 | flag_if(follows, Rts::FOLLOWS),
@@ -681,14 +693,14 @@ impl Pending {
             asked: asked.map(|_| destination.horizon()),
         };
         self.ready.rotate(&mut self.destinations);
-        (rank, Next::Offer(slot, flags))
+        (rank, NextPacket::Rts(slot, flags))
     }
 }
 
 #[cfg(test)]
-impl Pending {
+impl PendingQueues {
     /// Returns the number of reserved entries.
-    pub(crate) fn expected(&self) -> usize {
+    pub(crate) fn reserved_entries(&self) -> usize {
         self.expected
     }
 }

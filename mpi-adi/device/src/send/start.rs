@@ -2,17 +2,19 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::config::{NoMemory, SHARED_ANSWER};
-use crate::envelope::{Pattern, Rank};
+use crate::config::{MAX_SHARED_ACKS, OutOfMemory};
+use crate::envelope::{MatchPattern, Rank};
+use crate::ids::{BcopyId, RequestId, Slot};
 use crate::memory::{Span, UserMemory};
-use crate::names::{BcopyId, RequestId, Slot};
-use crate::protocol::{Offer, Rules};
-use crate::request::{Data, Full, KEPT_SLOTS, Mode, PendingSend, Request, Send, SendState};
+use crate::protocol::{ProtocolRules, RtsState};
+use crate::request::{
+    PendingSend, PoolFull, RESERVED_SLOTS, Request, SendData, SendMode, SendRequest, SendState,
+};
 use crate::send::SendTo;
 use crate::send::bcopy::{BCOPY_BYTES, BcopyState};
-use crate::send::oneself::Here;
+use crate::send::self_send::SelfSend;
 
-impl<R: Rules> Adi<R> {
+impl<R: ProtocolRules> Adi<R> {
     /// Starts sending the bytes of `span` (below 4 GiB). Never waits for another process: the message enters the
     /// destination's pending send queue, and later steps transmit it. A self-send is matched or recorded immediately
     /// where possible, and may be complete on return. Fails only when the program's heap has no space for the request.
@@ -25,16 +27,16 @@ impl<R: Rules> Adi<R> {
         memory: &mut M,
         to: SendTo,
         span: Span,
-    ) -> Result<RequestId, NoMemory> {
+    ) -> Result<RequestId, OutOfMemory> {
         let length = self.check(&to, span);
-        if self.may_match_here(to.dest) {
-            match self.send_here(memory, &to, (span, length), KEPT_SLOTS, false) {
-                Ok(Here::Started(id)) => return Ok(id),
-                Ok(Here::Complete | Here::NoRecord) => {}
-                Err(Full) => return Err(self.no_memory()),
+        if self.may_send_to_self(to.dest) {
+            match self.send_to_self(memory, &to, span, length, RESERVED_SLOTS, false) {
+                Ok(SelfSend::Started(id)) => return Ok(id),
+                Ok(SelfSend::Complete | SelfSend::NoRecord) => {}
+                Err(PoolFull) => return Err(self.no_memory()),
             }
         }
-        self.start_send(to, (span, length), KEPT_SLOTS)
+        self.start_send(to, span, length, RESERVED_SLOTS)
     }
 
     /// Returns whether a blocking send should wait before it starts: all bcopies are in use, and enough of them are in
@@ -42,12 +44,12 @@ impl<R: Rules> Adi<R> {
     #[inline]
     pub fn awaits_copies(&self, to: &SendTo) -> bool {
         self.sender.bcopies.is_full()
-            && self.sender.bcopies.offered_to(to.dest) >= SHARED_ANSWER.into()
+            && self.sender.bcopies.unanswered_to(to.dest) >= MAX_SHARED_ACKS.into()
     }
 
     /// Returns whether all messages copied for blocking calls have been transmitted.
     #[inline]
-    pub fn have_copies_left(&self) -> bool {
+    pub fn are_copies_sent(&self) -> bool {
         self.sender.bcopies.next_unsent().is_none()
     }
 
@@ -56,7 +58,7 @@ impl<R: Rules> Adi<R> {
     fn can_be_copied(&self, to: &SendTo, span: Span) -> bool {
         self.rules().bcopy()
             && to.dest != self.identity.rank
-            && to.mode == Mode::Standard
+            && to.mode == SendMode::Standard
             && span.len() <= BCOPY_BYTES
             && !self.sender.bcopies.is_full()
     }
@@ -72,20 +74,20 @@ impl<R: Rules> Adi<R> {
         memory: &mut M,
         to: SendTo,
         span: Span,
-    ) -> Result<Option<RequestId>, NoMemory> {
+    ) -> Result<Option<RequestId>, OutOfMemory> {
         let length = self.check(&to, span);
-        if self.may_match_here(to.dest) {
-            match self.send_here(memory, &to, (span, length), 0, true) {
-                Ok(Here::Complete) => return Ok(None),
-                Ok(Here::Started(id)) => return Ok(Some(id)),
-                Ok(Here::NoRecord) => {}
-                Err(Full) => return Err(self.no_memory()),
+        if self.may_send_to_self(to.dest) {
+            match self.send_to_self(memory, &to, span, length, 0, true) {
+                Ok(SelfSend::Complete) => return Ok(None),
+                Ok(SelfSend::Started(id)) => return Ok(Some(id)),
+                Ok(SelfSend::NoRecord) => {}
+                Err(PoolFull) => return Err(self.no_memory()),
             }
         }
         if self.copy_for_call(memory, &to, span) {
             return Ok(None);
         }
-        self.start_send(to, (span, length), 0).map(Some)
+        self.start_send(to, span, length, 0).map(Some)
     }
 
     /// Copies a message of a blocking call, which then completes. Returns false, without changes, if that is
@@ -102,7 +104,7 @@ impl<R: Rules> Adi<R> {
         span: Span,
     ) -> bool {
         // A copy outlives the call: it uses none of the slots reserved for blocking calls.
-        if !self.can_be_copied(to, span) || self.reserve_for_bcopy(KEPT_SLOTS).is_err() {
+        if !self.can_be_copied(to, span) || self.reserve_for_bcopy(RESERVED_SLOTS).is_err() {
             return false;
         }
         let SendTo {
@@ -129,7 +131,7 @@ impl<R: Rules> Adi<R> {
 
     /// Reserves the memory of one message on any path, for [`Adi::send_reserved`] or [`Adi::recv_reserved`], and keeps
     /// `keep` slots free for others. Fails only when the program's heap has no space for it.
-    pub fn reserve_message(&mut self, keep: u32) -> Result<(), NoMemory> {
+    pub fn reserve_message(&mut self, keep: u32) -> Result<(), OutOfMemory> {
         let none = self.no_memory();
         self.reserve_for_recv(keep)?;
         self.sender
@@ -137,7 +139,7 @@ impl<R: Rules> Adi<R> {
             .reserve(1 + keep as usize)
             .map_err(|_| none)?;
         self.requests.reserve_slots(1);
-        self.sender.pending.expect(1);
+        self.sender.pending.reserve_entry(1);
         Ok(())
     }
 
@@ -152,7 +154,7 @@ impl<R: Rules> Adi<R> {
         let is_there = self.has_free(1);
         if is_there {
             self.requests.reserve_slots(1);
-            self.sender.pending.expect(1);
+            self.sender.pending.reserve_entry(1);
         }
         is_there
     }
@@ -160,7 +162,7 @@ impl<R: Rules> Adi<R> {
     /// Returns whether the memory of `messages` messages is free, in addition to the reservations.
     fn has_free(&self, messages: u32) -> bool {
         self.requests.has_free(messages)
-            && self.sender.pending.has_room(messages as usize)
+            && self.sender.pending.has_space(messages as usize)
             && self.is_reserved_for_receives()
     }
 
@@ -169,13 +171,13 @@ impl<R: Rules> Adi<R> {
     ///
     /// # Panics
     /// See [`Adi::send_reserved`].
-    pub fn send_meanwhile<M: UserMemory + ?Sized>(
+    pub fn send_outside_call<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         to: SendTo,
         span: Span,
-    ) -> Result<Option<RequestId>, NoMemory> {
-        if self.has_free(1 + KEPT_SLOTS) || self.may_match_here(to.dest) {
+    ) -> Result<Option<RequestId>, OutOfMemory> {
+        if self.has_free(1 + RESERVED_SLOTS) || self.may_send_to_self(to.dest) {
             return self.send_reserved(memory, to, span);
         }
         let length = self.check(&to, span);
@@ -193,7 +195,7 @@ impl<R: Rules> Adi<R> {
         memory: &mut M,
         to: SendTo,
         span: Span,
-    ) -> Result<Option<RequestId>, NoMemory> {
+    ) -> Result<Option<RequestId>, OutOfMemory> {
         self.release_reserved(1);
         self.send_within_call(memory, to, span)
     }
@@ -205,17 +207,17 @@ impl<R: Rules> Adi<R> {
     pub fn recv_reserved<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        pattern: Pattern,
+        pattern: MatchPattern,
         span: Span,
-    ) -> Result<RequestId, NoMemory> {
+    ) -> Result<RequestId, OutOfMemory> {
         self.release_reserved(1);
         self.recv_within_call(memory, pattern, span)
     }
 
     #[cold]
-    pub(crate) fn no_memory(&self) -> NoMemory {
-        NoMemory::Requests {
-            live: self.requests.named(),
+    pub(crate) fn no_memory(&self) -> OutOfMemory {
+        OutOfMemory::Requests {
+            live: self.requests.handle_count(),
         }
     }
 
@@ -224,14 +226,15 @@ impl<R: Rules> Adi<R> {
     fn start_send(
         &mut self,
         to: SendTo,
-        (span, length): (Span, u32),
+        span: Span,
+        length: u32,
         keep: u32,
-    ) -> Result<RequestId, NoMemory> {
+    ) -> Result<RequestId, OutOfMemory> {
         let send = to.send(span, length, SendState::Bcopy);
         // Like a copy, it uses its slot after transmission, when a waiting call has returned.
         let can_be_bcopy =
             self.can_be_copied(&to, span) && !self.sender.pending.has(&self.requests, to.dest);
-        if can_be_bcopy && self.reserve_for_bcopy(1 + KEPT_SLOTS).is_ok() {
+        if can_be_bcopy && self.reserve_for_bcopy(1 + RESERVED_SLOTS).is_ok() {
             let Ok(id) = self.requests.insert(Request::Send(send)) else {
                 return Err(self.no_memory());
             };
@@ -246,7 +249,12 @@ impl<R: Rules> Adi<R> {
 
     /// Enqueues a send in the pending send queue of its destination.
     #[inline]
-    fn enqueue(&mut self, dest: Rank, send: Send, keep: u32) -> Result<RequestId, NoMemory> {
+    fn enqueue(
+        &mut self,
+        dest: Rank,
+        send: SendRequest,
+        keep: u32,
+    ) -> Result<RequestId, OutOfMemory> {
         self.enter_bcopies(dest);
         let rules = self.rules();
         let pushed = self
@@ -263,18 +271,18 @@ impl<R: Rules> Adi<R> {
     /// Reserves the memory that a bcopy requires when it enters the pending send queue: a slot and an entry for its
     /// destination. Leaves `others` slots free.
     #[inline]
-    fn reserve_for_bcopy(&mut self, others: u32) -> Result<(), Full> {
+    fn reserve_for_bcopy(&mut self, others: u32) -> Result<(), PoolFull> {
         self.requests.grow(1 + others)?;
         self.sender.pending.reserve(1 + others as usize)?;
         self.requests.reserve_slots(1);
-        self.sender.pending.expect(1);
+        self.sender.pending.reserve_entry(1);
         Ok(())
     }
 
     /// Releases the reservations of `count` bcopies, unneeded or about to be used.
     pub(crate) fn release_reserved(&mut self, count: u32) {
         self.requests.put_back(count);
-        self.sender.pending.expect_no_more(count as usize);
+        self.sender.pending.release_entry(count as usize);
     }
 
     /// Moves the bcopies to `dest` into its pending send queue, as if they had been there from the start.
@@ -292,7 +300,7 @@ impl<R: Rules> Adi<R> {
         for bcopy in self.sender.bcopies.to(dest) {
             let slot = match self.sender.bcopies.at(bcopy).state {
                 BcopyState::Unsent { slot, .. } => {
-                    let unsent = PendingSend::new(Offer::Unsent);
+                    let unsent = PendingSend::new(RtsState::Unsent);
                     self.requests
                         .set_send_state(slot, SendState::Pending(unsent));
                     self.sender.bcopies.free(bcopy);
@@ -300,11 +308,11 @@ impl<R: Rules> Adi<R> {
                 }
                 state => {
                     let offer = match state {
-                        BcopyState::Copied => Offer::Unsent,
-                        _ => Offer::Unanswered,
+                        BcopyState::Copied => RtsState::Unsent,
+                        _ => RtsState::Unanswered,
                     };
                     let slot = self.insert_copied(bcopy, offer);
-                    self.sender.bcopies.queued(bcopy, slot);
+                    self.sender.bcopies.mark_queued(bcopy, slot);
                     slot
                 }
             };
@@ -316,15 +324,15 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Creates the request of a copied bcopy, which is complete for the program.
-    pub(crate) fn insert_copied(&mut self, bcopy: BcopyId, offer: Offer) -> Slot {
+    pub(crate) fn insert_copied(&mut self, bcopy: BcopyId, offer: RtsState) -> Slot {
         let from = self.sender.bcopies.at(bcopy);
-        let send = Request::Send(Send {
+        let send = Request::Send(SendRequest {
             dest: from.dest,
             tag: from.tag,
             context: from.context,
-            mode: Mode::Standard,
+            mode: SendMode::Standard,
             length: from.length.into(),
-            data: Data::Bcopy(bcopy),
+            data: SendData::Bcopy(bcopy),
             state: SendState::Pending(PendingSend::new(offer)),
         });
         let id = self.requests.insert(send).expect("reserved for it");

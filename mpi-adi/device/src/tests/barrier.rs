@@ -1,21 +1,21 @@
 //! Barrier: no process exits before the last one has entered, on machines of every shape and for any delay. Each value
 //! reaches all processes exactly once.
 
-use msg_layer::Class;
+use msg_layer::TrafficClass;
 use msg_layer::header::Header;
 use net_torus::Shape;
 use oorandom::Rand32;
 
-use super::rig::Rig;
-use crate::barrier::{AllreduceStep, Differ, VALUE_BYTES};
+use super::fixture::DeviceFixture;
+use crate::barrier::{AllreduceStep, BarrierMismatch, VALUE_BYTES};
 use crate::wire;
 
-fn machine(extents: [u16; 3], wraps: [bool; 3]) -> Rig {
-    Rig::of(Shape::new(extents, wraps).expect("a shape"), 1)
+fn machine(extents: [u16; 3], wraps: [bool; 3]) -> DeviceFixture {
+    DeviceFixture::of(Shape::new(extents, wraps).expect("a shape"), 1)
 }
 
 /// Moves a random packet in flight; returns its handler ID.
-fn move_one(rig: &mut Rig, random: &mut Rand32) -> Option<u8> {
+fn move_one(rig: &mut DeviceFixture, random: &mut Rand32) -> Option<u8> {
     let nodes = rig.adis.len();
     let under_way =
         (0..nodes).flat_map(|node| (0..rig.wires[node].sent().len()).map(move |at| (node, at)));
@@ -30,16 +30,16 @@ fn move_one(rig: &mut Rig, random: &mut Rand32) -> Option<u8> {
 }
 
 /// Moves the packet at this index among the node's sent ones; returns its handler ID.
-fn move_this(rig: &mut Rig, (from, at): (usize, usize)) -> u8 {
+fn move_this(rig: &mut DeviceFixture, (from, at): (usize, usize)) -> u8 {
     let packet = rig.wires[from].sent_mut().remove(at);
-    assert_eq!(packet.class, Class::Priority);
+    assert_eq!(packet.class, TrafficClass::Priority);
     let (header, _) = Header::parse(&packet.body).expect("a packet");
     let dest = rig.adis[0]
         .identity
         .shape
         .rank(packet.dest)
         .expect("a node") as usize;
-    rig.wires[dest].arrive(packet.class, &packet.body);
+    rig.wires[dest].deliver(packet.class, &packet.body);
     rig.step(dest);
     header.handler
 }
@@ -121,11 +121,11 @@ fn nobody_leaves_before_the_last_one_has_come_and_then_everybody_does() {
 #[test]
 fn a_node_that_comes_again_does_not_stand_for_one_that_is_still_to_be_heard() {
     let mut rig = machine([3, 1, 1], [true; 3]);
-    let enter = |rig: &mut Rig, node: usize| {
+    let enter = |rig: &mut DeviceFixture, node: usize| {
         rig.adis[node].enter_barrier();
         rig.step(node);
     };
-    let tell = |rig: &mut Rig, from: usize, to: u8| {
+    let tell = |rig: &mut DeviceFixture, from: usize, to: u8| {
         let packets = rig.wires[from].sent();
         let at = packets.iter().position(|packet| packet.dest.x == to);
         move_this(rig, (from, at.expect("a packet")));
@@ -162,7 +162,7 @@ fn a_barrier_waits_for_room_and_goes_on() {
     for node in 0..3 {
         let mut rig = machine([3, 1, 1], [true; 3]);
         let mut random = Rand32::new(1);
-        rig.limit(node, Class::Priority, 0);
+        rig.limit(node, TrafficClass::Priority, 0);
         for node in 0..3 {
             rig.adis[node].enter_barrier();
             rig.step(node);
@@ -170,7 +170,7 @@ fn a_barrier_waits_for_room_and_goes_on() {
         while move_one(&mut rig, &mut random).is_some() {}
         let left = (0..3).filter(|&node| rig.adis[node].leave_barrier());
         assert_eq!(left.count(), 0);
-        rig.unlimit(node, Class::Priority);
+        rig.unlimit(node, TrafficClass::Priority);
         rig.step(node);
         while move_one(&mut rig, &mut random).is_some() {}
         assert!((0..3).all(|node| rig.adis[node].leave_barrier()));
@@ -181,7 +181,7 @@ fn a_barrier_waits_for_room_and_goes_on() {
 fn a_step_of_the_barrier_is_something_done() {
     let mut rig = machine([1, 1, 1], [true; 3]);
     assert!(!rig.adis[0].has_barrier(), "the network is not known yet");
-    let step = |rig: &mut Rig| rig.adis[0].progress(&mut rig.wires[0], &mut rig.buffers);
+    let step = |rig: &mut DeviceFixture| rig.adis[0].progress(&mut rig.wires[0], &mut rig.buffers);
     assert!(!step(&mut rig));
     rig.adis[0].enter_barrier();
     assert!(step(&mut rig) && rig.adis[0].leave_barrier());
@@ -210,7 +210,7 @@ fn combined(left: &[u8], right: &[u8]) -> Vec<u8> {
 }
 
 /// Performs the next action of the node's allreduce; returns its result on completion.
-fn advance(rig: &mut Rig, node: usize) -> Option<Result<Vec<u8>, ()>> {
+fn advance(rig: &mut DeviceFixture, node: usize) -> Option<Result<Vec<u8>, ()>> {
     let adi = &mut rig.adis[node];
     match adi.allreduce_step() {
         AllreduceStep::Wait => None,
@@ -221,20 +221,20 @@ fn advance(rig: &mut Rig, node: usize) -> Option<Result<Vec<u8>, ()>> {
             None
         }
         AllreduceStep::Combine(count) => {
-            let values = (0..count).map(|index| adi.value(index).to_vec());
+            let values = (0..count).map(|index| adi.combined_value(index).to_vec());
             let value = values.reduce(|left, right| combined(&left, &right));
-            assert!(adi.value(count).is_empty());
+            assert!(adi.combined_value(count).is_empty());
             adi.set_value(&value.expect("values"));
             rig.step(node);
             None
         }
-        AllreduceStep::Over => Some(Ok(adi.value(0).to_vec())),
-        AllreduceStep::Differ => Some(Err(())),
+        AllreduceStep::Done => Some(Ok(adi.combined_value(0).to_vec())),
+        AllreduceStep::Mismatch => Some(Err(())),
     }
 }
 
 /// Returns the results of the allreduce at all nodes, which have all entered it.
-fn all_end(rig: &mut Rig, random: &mut Rand32) -> Vec<Result<Vec<u8>, ()>> {
+fn all_end(rig: &mut DeviceFixture, random: &mut Rand32) -> Vec<Result<Vec<u8>, ()>> {
     let mut ended = vec![None; rig.adis.len()];
     for turn in 0.. {
         if ended.iter().all(Option::is_some) {
@@ -344,7 +344,7 @@ fn values_that_differ_in_length_are_told_to_all_who_gave_one() {
 }
 
 /// Moves all packets, and combines values that have arrived.
-fn settle(rig: &mut Rig, random: &mut Rand32) {
+fn settle(rig: &mut DeviceFixture, random: &mut Rand32) {
     let mut idle = 0;
     while idle < 2 {
         idle = match move_one(rig, random) {
@@ -383,23 +383,24 @@ fn a_last_barrier_and_another_one_do_not_stand_for_each_other() {
                 let place = format!("{extents:?}: {node}, and {other} is last: {is_last}");
                 assert!(rig.adis[node].leave_barrier(), "{place}");
                 assert_eq!(
-                    rig.adis[node].barrier_differs(),
-                    Some(Differ::Last),
+                    rig.adis[node].barrier_mismatch(),
+                    Some(BarrierMismatch::Last),
                     "{place}"
                 );
             }
             // Neither the next barrier nor a common last one reports an error.
             for is_last in [false, true] {
                 for node in 0..nodes {
-                    match is_last {
-                        true => rig.adis[node].enter_last_barrier(),
-                        false => rig.adis[node].enter_barrier(),
+                    if is_last {
+                        rig.adis[node].enter_last_barrier()
+                    } else {
+                        rig.adis[node].enter_barrier()
                     }
                     rig.step(node);
                 }
                 settle(&mut rig, &mut random);
                 for adi in &mut rig.adis {
-                    assert!(adi.leave_barrier() && adi.barrier_differs().is_none());
+                    assert!(adi.leave_barrier() && adi.barrier_mismatch().is_none());
                     assert_eq!(adi.stats.layer.malformed, 0);
                 }
             }
@@ -423,7 +424,7 @@ fn a_value_has_a_length_that_the_barrier_can_carry() {
     };
     let mut body = vec![0; header.bytes() + VALUE_BYTES + 1];
     header.emit(&mut body, VALUE_BYTES + 1);
-    rig.wires[0].arrive(Class::Priority, &body);
+    rig.wires[0].deliver(TrafficClass::Priority, &body);
     rig.step(0);
     assert_eq!(rig.adis[0].stats.layer.malformed, 1);
 }
@@ -462,8 +463,8 @@ fn a_packet_that_is_due_from_nobody_moves_nothing() {
     let shape = Shape::new([3, 2, 4], [true; 3]).expect("a shape");
     let coords = |rank: u32| shape.coord(rank).expect("a node").axes();
     for here in 0..shape.nodes() {
-        let mut rig = Rig::of(shape, 1);
-        let malformed = |rig: &Rig| rig.adis[here as usize].stats.layer.malformed;
+        let mut rig = DeviceFixture::of(shape, 1);
+        let malformed = |rig: &DeviceFixture| rig.adis[here as usize].stats.layer.malformed;
         for from in 0..shape.nodes() {
             for handler in [wire::ARRIVE, wire::TELL, wire::RELEASE] {
                 for argument in 0..65 {
@@ -476,7 +477,7 @@ fn a_packet_that_is_due_from_nobody_moves_nothing() {
                     assert!(!rig.adis[here as usize].leave_barrier());
                     if due {
                         // It is counted; the next packet gets a node without any received packet.
-                        rig = Rig::of(shape, 1);
+                        rig = DeviceFixture::of(shape, 1);
                     }
                 }
             }
@@ -512,7 +513,7 @@ fn a_release_is_for_who_waits_for_it() {
     assert!(rig.adis[1].leave_barrier());
 }
 
-fn packet(rig: &mut Rig, to: u32, from: u32, (handler, argument): (u8, u16)) {
+fn packet(rig: &mut DeviceFixture, to: u32, from: u32, (handler, argument): (u8, u16)) {
     let header = Header {
         handler,
         source: rig.adis[0].identity.shape.coord(from).expect("a node"),
@@ -521,6 +522,6 @@ fn packet(rig: &mut Rig, to: u32, from: u32, (handler, argument): (u8, u16)) {
     };
     let mut body = vec![0; header.bytes()];
     header.emit(&mut body, 0);
-    rig.wires[to as usize].arrive(Class::Priority, &body);
+    rig.wires[to as usize].deliver(TrafficClass::Priority, &body);
     rig.step(to as usize);
 }

@@ -1,19 +1,19 @@
 //! Buffered copies (bcopy): sends are complete once transmitted.
 
-use super::rig::Seen::{Cts, Rts};
-use super::rig::{Rig, pattern};
+use super::fixture::SeenPacket::{Cts, Rts};
+use super::fixture::{DeviceFixture, pattern};
 use crate::envelope::Rank;
-use crate::request::{Mode, Outcome};
+use crate::request::{RequestOutcome, SendMode};
 use crate::send::bcopy;
 
 #[test]
 fn a_short_message_to_a_posted_receive_takes_one_trip() {
-    let mut rig = Rig::new(2, 8);
+    let mut rig = DeviceFixture::new(2, 8);
     let (receive, key) = rig.post(pattern(7), 10);
-    let send = rig.send(0, 7, 10, Mode::Standard);
+    let send = rig.send(0, 7, 10, SendMode::Standard);
     assert_eq!(rig.moved(0), [Rts { tag: 7, age: 0 }]);
     assert_eq!(rig.buffers.0[key], [7; 10]);
-    let done = Outcome {
+    let done = RequestOutcome {
         source: Rank::new(0),
         tag: 7,
         bytes: 10,
@@ -33,8 +33,8 @@ fn a_short_message_to_a_posted_receive_takes_one_trip() {
 
 #[test]
 fn what_is_not_bcopy_completes_with_its_answer() {
-    for (len, mode) in [(33, Mode::Standard), (10, Mode::Synchronous)] {
-        let mut rig = Rig::new(2, 8);
+    for (len, mode) in [(33, SendMode::Standard), (10, SendMode::Synchronous)] {
+        let mut rig = DeviceFixture::new(2, 8);
         let (receive, key) = rig.post(pattern(7), len);
         let send = rig.send(0, 7, len, mode);
         assert_eq!(rig.moved(0), [Rts { tag: 7, age: 0 }]);
@@ -51,15 +51,15 @@ fn what_is_not_bcopy_completes_with_its_answer() {
 #[test]
 fn bcopy_sends_that_are_refused_or_recorded_without_data_are_kept() {
     for blocks in [0, 1, 2] {
-        let mut rig = Rig::new(2, blocks);
+        let mut rig = DeviceFixture::new(2, blocks);
         for tag in 1..=4 {
-            let send = rig.send(0, tag, 4, Mode::Standard);
+            let send = rig.send(0, tag, 4, SendMode::Standard);
             assert!(rig.outcome(0, send).is_some());
             rig.buffers.0.last_mut().expect("its buffer").fill(0xEE);
         }
         rig.settle();
         // A long message behind them keeps its position.
-        let long = rig.send(0, 3, 100, Mode::Standard);
+        let long = rig.send(0, 3, 100, SendMode::Standard);
         rig.settle();
         for (tag, len) in [(4, 4), (3, 4), (1, 4), (3, 100), (2, 4)] {
             let (receive, key) = rig.post(pattern(tag), len);
@@ -77,9 +77,9 @@ fn bcopy_sends_that_are_refused_or_recorded_without_data_are_kept() {
 
 #[test]
 fn there_are_so_many_bcopy_sends_and_the_next_one_waits_for_its_answer() {
-    let mut rig = Rig::new(2, 128);
+    let mut rig = DeviceFixture::new(2, 128);
     let sends: Vec<_> = (0..=bcopy::BCOPIES as i32)
-        .map(|tag| rig.send(0, tag, 4, Mode::Standard))
+        .map(|tag| rig.send(0, tag, 4, SendMode::Standard))
         .collect();
     let (last, bcopy) = sends.split_last().expect("some");
     for &send in bcopy {

@@ -1,18 +1,18 @@
 //! Cancelled sends and receives.
 
-use msg_layer::Class;
+use msg_layer::TrafficClass;
 
-use super::rig::Seen::Rts;
-use super::rig::{Rig, pattern};
-use crate::request::Mode;
+use super::fixture::SeenPacket::Rts;
+use super::fixture::{DeviceFixture, pattern};
+use crate::request::SendMode;
 
 #[test]
 fn a_cancelled_receive_matches_nothing_any_more() {
-    let mut rig = Rig::new(2, 8);
+    let mut rig = DeviceFixture::new(2, 8);
     let (cancelled, key) = rig.post(pattern(7), 5);
     assert!(rig.adis[1].cancel(cancelled));
     assert!(rig.outcome(1, cancelled).unwrap().cancelled);
-    let send = rig.send(0, 7, 5, Mode::Standard);
+    let send = rig.send(0, 7, 5, SendMode::Standard);
     rig.settle();
     assert_eq!(rig.buffers.0[key], [0; 5]);
     let (receive, _) = rig.post(pattern(7), 5);
@@ -23,15 +23,15 @@ fn a_cancelled_receive_matches_nothing_any_more() {
 
 #[test]
 fn a_bcopy_send_that_has_not_left_can_be_cancelled() {
-    let mut rig = Rig::new(2, 8);
-    rig.limit(0, Class::Normal, 0);
-    let sends = [1, 2, 3].map(|tag| rig.send(0, tag, 4, Mode::Standard));
+    let mut rig = DeviceFixture::new(2, 8);
+    rig.limit(0, TrafficClass::Normal, 0);
+    let sends = [1, 2, 3].map(|tag| rig.send(0, tag, 4, SendMode::Standard));
     assert!(rig.adis[0].cancel(sends[1]));
     assert!(
         rig.outcome(0, sends[1])
             .is_some_and(|outcome| outcome.cancelled)
     );
-    rig.unlimit(0, Class::Normal);
+    rig.unlimit(0, TrafficClass::Normal);
     rig.step(0);
     assert_eq!(rig.moved(0), [1, 3].map(|tag| Rts { tag, age: 0 }));
     for tag in [1, 3] {
@@ -52,19 +52,19 @@ fn a_bcopy_send_that_has_not_left_can_be_cancelled() {
 fn a_cancelled_send_ends_without_the_receivers_help_and_is_received_or_not() {
     // (blocks at the receiver, mode, moved before the cancel, cancelled in the end)
     for (blocks, mode, moved, cancelled) in [
-        (0, Mode::Standard, 0, true),
-        (0, Mode::Standard, 1, true),
-        (0, Mode::Standard, 2, true),
-        (1, Mode::Standard, 0, true),
-        (1, Mode::Standard, 1, true),
-        (1, Mode::Standard, 2, true),
-        (99, Mode::Standard, 1, false),
-        (99, Mode::Standard, 2, false),
-        (99, Mode::Synchronous, 1, true),
-        (99, Mode::Synchronous, 2, true),
+        (0, SendMode::Standard, 0, true),
+        (0, SendMode::Standard, 1, true),
+        (0, SendMode::Standard, 2, true),
+        (1, SendMode::Standard, 0, true),
+        (1, SendMode::Standard, 1, true),
+        (1, SendMode::Standard, 2, true),
+        (99, SendMode::Standard, 1, false),
+        (99, SendMode::Standard, 2, false),
+        (99, SendMode::Synchronous, 1, true),
+        (99, SendMode::Synchronous, 2, true),
     ] {
         let case = (blocks, mode, moved);
-        let mut rig = Rig::new(2, blocks);
+        let mut rig = DeviceFixture::new(2, blocks);
         let first = rig.send(0, 7, 300, mode);
         let second = rig.send(0, 7, 400, mode);
         for from in 0..moved {
@@ -93,8 +93,8 @@ fn a_cancelled_send_ends_without_the_receivers_help_and_is_received_or_not() {
 
 #[test]
 fn a_send_that_a_receive_has_matched_is_not_cancelled() {
-    let mut rig = Rig::new(2, 1);
-    let send = rig.send(0, 7, 300, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 1);
+    let send = rig.send(0, 7, 300, SendMode::Standard);
     rig.settle();
     // The receive's CTS and the CANCEL cross.
     let (receive, key) = rig.post(pattern(7), 300);
@@ -113,8 +113,8 @@ fn a_send_that_a_receive_has_matched_is_not_cancelled() {
 #[test]
 fn a_cancelled_send_that_was_given_up_is_freed_however_it_ends() {
     for blocks in [0, 1, 40] {
-        let mut rig = Rig::new(2, blocks);
-        let send = rig.send(0, 7, 300, Mode::Standard);
+        let mut rig = DeviceFixture::new(2, blocks);
+        let send = rig.send(0, 7, 300, SendMode::Standard);
         rig.adis[0].cancel(send);
         rig.adis[0].forget(send);
         rig.step(0);
@@ -126,9 +126,9 @@ fn a_cancelled_send_that_was_given_up_is_freed_however_it_ends() {
         rig.assert_clean();
     }
     // The message is matched while its sender cancels it.
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     let (receive, _) = rig.post(pattern(7), 5);
-    let send = rig.send(0, 7, 5, Mode::Standard);
+    let send = rig.send(0, 7, 5, SendMode::Standard);
     rig.adis[0].cancel(send);
     rig.adis[0].forget(send);
     rig.settle();

@@ -1,25 +1,27 @@
 //! Restarts by tag among other messages: the pending send queue's use of the pool's hash table.
 
-use crate::envelope::{Context, Pattern, Rank, Tag};
+use crate::envelope::{Context, MatchPattern, Rank, Tag};
+use crate::ids::{RequestId, Slot};
 use crate::memory::Span;
-use crate::names::{RequestId, Slot};
-use crate::protocol::Sound;
-use crate::request::{KEYED, Mode, Posted, Receive, ReceiveState, Request, RequestPool, SendState};
+use crate::protocol::AllRules;
+use crate::request::{
+    KEYED, PostedReceive, ReceiveRequest, ReceiveState, Request, RequestPool, SendMode, SendState,
+};
 use crate::send::SendTo;
-use crate::send::pending::{Answered, Next, Pending};
-use crate::wire::{Entry, RESTART_ENTRIES, Restart};
+use crate::send::pending::{NextPacket, PendingQueues, RtsOutcome};
+use crate::wire::{RESTART_ENTRIES, RestartEntry, RestartRequest};
 
 /// A pool and the queues over it.
-struct Queues {
+struct QueueFixture {
     requests: RequestPool,
-    pending: Pending,
+    pending: PendingQueues,
 }
 
-impl Queues {
-    fn new() -> Queues {
-        Queues {
+impl QueueFixture {
+    fn new() -> QueueFixture {
+        QueueFixture {
             requests: RequestPool::new(usize::MAX),
-            pending: Pending::default(),
+            pending: PendingQueues::default(),
         }
     }
 
@@ -30,54 +32,54 @@ impl Queues {
             dest,
             tag,
             context,
-            mode: Mode::Synchronous,
+            mode: SendMode::Synchronous,
         };
         let send = to.send(Span::EMPTY, 0, SendState::Bcopy);
-        let Queues { requests, pending } = self;
+        let QueueFixture { requests, pending } = self;
         pending
-            .push(requests, dest, send, 0, Sound)
+            .push(requests, dest, send, 0, AllRules)
             .expect("there is room")
     }
 
     /// Inserts a receive as the matching engine would in the same table.
     fn post(&mut self, source: u32, tag: Tag) {
-        let pattern = Pattern::new(Some(Rank::new(source)), Some(tag), 0);
-        let state = ReceiveState::Posted(Posted {
+        let pattern = MatchPattern::new(Some(Rank::new(source)), Some(tag), 0);
+        let state = ReceiveState::Posted(PostedReceive {
             pattern,
             serial: 0,
-            to_name: false,
+            needs_listing: false,
         });
         self.requests.grow(1).expect("there is room");
         let span = Span::EMPTY;
-        let receive = Request::Receive(Receive { span, state });
+        let receive = Request::Receive(ReceiveRequest { span, state });
         let id = self.requests.insert(receive).expect("there is room");
         let hash = self.requests.hash_of(&pattern);
-        self.requests.enter(id.slot(), hash);
+        self.requests.insert_entry(id.slot(), hash);
     }
 
     /// Returns the slots of all RTSs until none is pending.
     fn offers(&mut self) -> Vec<Slot> {
-        core::iter::from_fn(|| self.pending.next(&mut self.requests, Sound))
+        core::iter::from_fn(|| self.pending.next(&mut self.requests, AllRules))
             .filter_map(|(_, next)| match next {
-                Next::Offer(slot, _) => Some(slot),
-                Next::Done { .. } => None,
+                NextPacket::Rts(slot, _) => Some(slot),
+                NextPacket::Done { .. } => None,
             })
             .collect()
     }
 
-    fn answer(&mut self, slot: Slot, answered: Answered) {
-        let Queues { requests, pending } = self;
+    fn answer(&mut self, slot: Slot, answered: RtsOutcome) {
+        let QueueFixture { requests, pending } = self;
         let dest = requests.send(slot).dest;
-        pending.answered(requests, dest, slot, answered, false, Sound);
-        if answered == Answered::Taken {
+        pending.handle_reply(requests, dest, slot, answered, false, AllRules);
+        if answered == RtsOutcome::Accepted {
             requests.finish_send(slot, false);
             let id = requests.id(slot);
-            assert!(requests.conclude(id).is_some());
+            assert!(requests.take_completed(id).is_some());
         }
     }
 
     /// Sends all RTSs, and replies to them with `answered`.
-    fn answer_all(&mut self, answered: Answered) {
+    fn answer_all(&mut self, answered: RtsOutcome) {
         loop {
             let offers = self.offers();
             if offers.is_empty() {
@@ -93,21 +95,21 @@ impl Queues {
     fn restart(&mut self, dest: u32, tags: &[(Tag, Context)]) {
         let entries = tags
             .iter()
-            .map(|&(tag, context)| Entry::new(context, Some(tag), true));
-        let restart = Restart {
+            .map(|&(tag, context)| RestartEntry::new(context, Some(tag), true));
+        let restart = RestartRequest {
             age: 1,
             room: 0,
             horizon: 1,
             entries: entries.collect(),
         };
-        let Queues { requests, pending } = self;
-        assert!(pending.restart(requests, Rank::new(dest), &restart, Sound));
+        let QueueFixture { requests, pending } = self;
+        assert!(pending.restart(requests, Rank::new(dest), &restart, AllRules));
     }
 }
 
 /// Creates three destinations with the same tags and contexts, and posted receives from them under the same values.
-fn mixed() -> (Queues, Vec<Vec<Slot>>) {
-    let mut queues = Queues::new();
+fn mixed() -> (QueueFixture, Vec<Vec<Slot>>) {
+    let mut queues = QueueFixture::new();
     let mut slots = vec![Vec::new(); 4];
     for round in 0..40 {
         for dest in 1..=3 {
@@ -116,7 +118,7 @@ fn mixed() -> (Queues, Vec<Vec<Slot>>) {
             queues.post(dest, tag);
         }
     }
-    queues.answer_all(Answered::Refused);
+    queues.answer_all(RtsOutcome::Rejected);
     (queues, slots)
 }
 
@@ -147,13 +149,13 @@ fn what_is_taken_from_the_middle_leaves_the_others_in_order() {
     queues.restart(1, &[(2, 0), (2, 0), (2, 0)]);
     let offers = queues.offers();
     assert_eq!(offers, due[..3]);
-    queues.answer(due[1], Answered::Taken);
-    queues.answer(due[0], Answered::Refused);
-    queues.answer(due[2], Answered::Refused);
+    queues.answer(due[1], RtsOutcome::Accepted);
+    queues.answer(due[0], RtsOutcome::Rejected);
+    queues.answer(due[2], RtsOutcome::Rejected);
     // A later message of the same key is behind all of them.
     let last = queues.send(1, 2, 0).slot();
     assert_eq!(queues.offers(), [last]);
-    queues.answer(last, Answered::Refused);
+    queues.answer(last, RtsOutcome::Rejected);
     let rest = [&due[..1], &due[2..], &[last]].concat();
     queues.restart(1, &vec![(2, 0); rest.len()]);
     assert_eq!(queues.offers(), rest);
@@ -168,7 +170,7 @@ fn what_was_asked_for_passes_to_the_next_of_the_same_key() {
     assert_eq!(queues.offers(), due[..1]);
     queues.restart(1, &[(2, 0), (2, 0)]);
     assert_eq!(queues.offers(), [], "the answer comes first");
-    queues.answer(due[0], Answered::Taken);
+    queues.answer(due[0], RtsOutcome::Accepted);
     assert_eq!(queues.offers(), due[1..3]);
 }
 
@@ -182,7 +184,7 @@ fn the_table_forgets_what_has_been_taken() {
             .collect();
         for part in all.chunks(RESTART_ENTRIES) {
             queues.restart(dest, part);
-            queues.answer_all(Answered::Taken);
+            queues.answer_all(RtsOutcome::Accepted);
         }
     }
     assert_eq!(queues.pending.destinations(), 0);
@@ -193,7 +195,7 @@ fn the_table_forgets_what_has_been_taken() {
                 let hash = queues
                     .requests
                     .hashes()
-                    .of_send(Rank::new(dest), context, tag);
+                    .hash_send(Rank::new(dest), context, tag);
                 let mut next = queues.requests.first_of(hash);
                 while let Some(slot) = next {
                     assert!(queues.requests.as_posted(slot).is_some());

@@ -1,19 +1,19 @@
 //! Reuse of contexts.
 
-use super::rig::{Rig, pattern};
-use crate::request::{Mode, RequestId};
+use super::fixture::{DeviceFixture, pattern};
+use crate::request::{RequestId, SendMode};
 
 #[test]
 fn a_context_is_idle_when_nothing_of_it_can_be_matched_any_more() {
     // Short and buffered, long and buffered, long with a record without a buffer.
     for (len, blocks, mode) in [
-        (8, 8, Mode::Standard),
-        (500, 32, Mode::Standard),
-        (500, 1, Mode::Synchronous),
+        (8, 8, SendMode::Standard),
+        (500, 32, SendMode::Standard),
+        (500, 1, SendMode::Synchronous),
     ] {
-        let mut rig = Rig::new(2, blocks);
+        let mut rig = DeviceFixture::new(2, blocks);
         let send = rig.send(0, 7, len, mode);
-        let idle = |rig: &mut Rig| [0, 1].map(|node| rig.adis[node].context_is_idle(0));
+        let idle = |rig: &mut DeviceFixture| [0, 1].map(|node| rig.adis[node].context_is_idle(0));
         assert_eq!(idle(&mut rig), [false, true], "it is under way");
         assert!(rig.adis[0].context_is_idle(2), "another context");
         rig.settle();
@@ -33,8 +33,8 @@ fn a_context_is_idle_when_nothing_of_it_can_be_matched_any_more() {
 
 #[test]
 fn a_context_of_a_refused_message_is_not_idle() {
-    let mut rig = Rig::new(2, 0);
-    rig.send(0, 7, 500, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 0);
+    rig.send(0, 7, 500, SendMode::Standard);
     rig.settle();
     assert!(!rig.adis[0].context_is_idle(0));
     assert!(
@@ -50,14 +50,18 @@ fn a_context_of_a_refused_message_is_not_idle() {
 /// the context until reuse.
 #[test]
 fn requests_of_a_context_are_counted() {
-    let mut rig = Rig::new(2, 4);
-    let count = |rig: &Rig| rig.adis[1].requests().count_in(0);
+    let mut rig = DeviceFixture::new(2, 4);
+    let count = |rig: &DeviceFixture| rig.adis[1].requests().count_in_context(0);
     let posted: [RequestId; 3] = core::array::from_fn(|_| rig.post(pattern(1), 8).0);
     assert_eq!(count(&rig), 3);
-    assert_eq!(rig.adis[1].requests().count_in(2), 0, "another context");
+    assert_eq!(
+        rig.adis[1].requests().count_in_context(2),
+        0,
+        "another context"
+    );
     rig.adis[1].forget(posted[2]);
     assert_eq!(count(&rig), 2);
-    rig.send(0, 1, 8, Mode::Standard);
+    rig.send(0, 1, 8, SendMode::Standard);
     rig.settle();
     assert_eq!(count(&rig), 2, "the program is still to be told");
     assert!(rig.outcome(1, posted[0]).is_some());

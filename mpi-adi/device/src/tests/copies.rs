@@ -1,9 +1,9 @@
 //! Short messages of blocking calls: copied, so that the call returns.
 
-use super::rig::{Rig, pattern};
+use super::fixture::{DeviceFixture, pattern};
 use crate::envelope::Rank;
 use crate::memory::Span;
-use crate::request::Mode;
+use crate::request::SendMode;
 use crate::send::SendTo;
 use crate::send::bcopy::BCOPIES;
 
@@ -12,12 +12,12 @@ fn to(dest: u32, tag: i32) -> SendTo {
         dest: Rank::new(dest),
         tag,
         context: 0,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     }
 }
 
 /// Sends from a buffer of node 0, and overwrites the buffer.
-fn send_copied(rig: &mut Rig, to: SendTo, span: Span) {
+fn send_copied(rig: &mut DeviceFixture, to: SendTo, span: Span) {
     let key = span.address();
     rig.buffers.0[key].fill(to.tag as u8);
     let id = rig.adis[0].send_within_call(&mut rig.buffers, to, span);
@@ -29,7 +29,7 @@ fn send_copied(rig: &mut Rig, to: SendTo, span: Span) {
 #[test]
 fn what_is_copied_arrives_in_order_even_if_it_is_refused() {
     for (blocks, leaves) in [(0, false), (0, true), (100, false), (100, true)] {
-        let mut rig = Rig::new(2, blocks);
+        let mut rig = DeviceFixture::new(2, blocks);
         let span = rig.span(vec![0; 4]);
         for tag in 1..4 {
             send_copied(&mut rig, to(1, tag), span);
@@ -37,7 +37,7 @@ fn what_is_copied_arrives_in_order_even_if_it_is_refused() {
                 rig.step(0);
             }
         }
-        let long = rig.send(0, 4, 300, Mode::Standard);
+        let long = rig.send(0, 4, 300, SendMode::Standard);
         rig.settle();
         let tags = [1, 2, 3, 4];
         let receives = tags.map(|tag| rig.post(pattern(tag), 300));
@@ -57,8 +57,8 @@ fn what_is_copied_arrives_in_order_even_if_it_is_refused() {
 #[test]
 fn what_is_copied_behind_refused_messages_is_complete_too() {
     for (blocks, is_refused) in [(0, true), (0, false), (1, true)] {
-        let mut rig = Rig::new(2, blocks);
-        let long = rig.send(0, 1, 300, Mode::Standard);
+        let mut rig = DeviceFixture::new(2, blocks);
+        let long = rig.send(0, 1, 300, SendMode::Standard);
         if is_refused {
             rig.settle();
         }
@@ -88,7 +88,7 @@ fn what_is_copied_behind_refused_messages_is_complete_too() {
 
 #[test]
 fn a_call_waits_for_a_copy_only_where_an_answer_is_sure() {
-    let mut rig = Rig::new(3, 1000);
+    let mut rig = DeviceFixture::new(3, 1000);
     let span = rig.span(vec![0; 4]);
     for tag in 0..BCOPIES as i32 {
         assert!(!rig.adis[0].awaits_copies(&to(2, tag)));
@@ -103,7 +103,7 @@ fn a_call_waits_for_a_copy_only_where_an_answer_is_sure() {
     rig.settle();
     assert!(!rig.adis[0].awaits_copies(&to(2, 0)));
     // A rejected message is accepted when memory is free, at an arbitrary time.
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     let span = rig.span(vec![0; 4]);
     for tag in 0..BCOPIES as i32 {
         send_copied(&mut rig, to(1, tag), span);

@@ -1,29 +1,29 @@
 //! Statistics and bounds.
 
-use msg_layer::Class;
+use msg_layer::TrafficClass;
 use net_torus::Shape;
 
-use super::rig::Seen::{Data, Ncts, Rts};
-use super::rig::{Rig, Seen, pattern, pieces};
+use super::fixture::SeenPacket::{Data, Ncts, Rts};
+use super::fixture::{DeviceFixture, SeenPacket, pattern, pieces};
 use crate::config::STEP_PACKETS;
-use crate::envelope::{Pattern, Rank};
-use crate::matching::Indexed;
+use crate::envelope::{MatchPattern, Rank};
+use crate::matching::IndexedEngine;
 use crate::memory::region::BLOCK_BYTES;
-use crate::request::{CHUNK_SLOTS, Mode};
+use crate::request::{CHUNK_SLOTS, SendMode};
 use crate::send::SendTo;
-use crate::stats::Stats;
+use crate::stats::DeviceStats;
 use crate::wire::{self, INLINE_BYTES};
 
-fn exact(source: u32, tag: i32) -> Pattern {
-    Pattern::new(Some(Rank::new(source)), Some(tag), 0)
+fn exact(source: u32, tag: i32) -> MatchPattern {
+    MatchPattern::new(Some(Rank::new(source)), Some(tag), 0)
 }
 
 /// Every event once or twice: received immediately, buffered, recorded, rejected and requested, requested without
 /// result.
 #[test]
 fn everything_that_is_done_is_counted() {
-    let mut rig = Rig::eager(2, 2, 500);
-    let post = |rig: &mut Rig, tag| {
+    let mut rig = DeviceFixture::eager(2, 2, 500);
+    let post = |rig: &mut DeviceFixture, tag| {
         let (id, _) = rig.post(pattern(tag), 600);
         rig.settle();
         id
@@ -33,28 +33,28 @@ fn everything_that_is_done_is_counted() {
     }
     // Bcopies; the first acknowledgement is delayed and piggybacked on the second.
     for tag in [1, 2] {
-        rig.send(0, tag, 4, Mode::Standard);
+        rig.send(0, tag, 4, SendMode::Standard);
     }
     rig.moved_together(0);
     rig.settle();
     // Two records, one without a buffer in each state.
     for tag in 3..=8 {
-        rig.send(0, tag, if tag < 5 { 300 } else { 400 }, Mode::Standard);
+        rig.send(0, tag, if tag < 5 { 300 } else { 400 }, SendMode::Standard);
     }
     rig.settle();
     for tag in [8, 7, 9] {
         post(&mut rig, tag);
     }
-    rig.send(0, 9, 40, Mode::Standard);
+    rig.send(0, 9, 40, SendMode::Standard);
     rig.settle();
     for tag in 3..=6 {
         post(&mut rig, tag);
     }
     // Unexpected, with a buffer.
-    rig.send(0, 10, 4, Mode::Standard);
+    rig.send(0, 10, 4, SendMode::Standard);
     rig.settle();
     post(&mut rig, 10);
-    let sender = Stats {
+    let sender = DeviceStats {
         messages_sent: 10,
         rts_sent: 14,
         cts_received: 10,
@@ -64,10 +64,10 @@ fn everything_that_is_done_is_counted() {
         done_sent: 1,
         eager_sent: 9,
         layer: rig.adis[0].stats.layer,
-        ..Stats::default()
+        ..DeviceStats::default()
     };
     assert_eq!(*rig.adis[0].stats(), sender);
-    let receiver = Stats {
+    let receiver = DeviceStats {
         messages_received: 10,
         rts_received: 14,
         cts_sent: 10,
@@ -79,7 +79,7 @@ fn everything_that_is_done_is_counted() {
         // All packets of two messages of 300 bytes and of five transmissions of 400.
         eager_dropped: (2 * pieces(300).count() + 5 * pieces(400).count()) as u64,
         layer: rig.adis[1].stats.layer,
-        ..Stats::default()
+        ..DeviceStats::default()
     };
     assert_eq!(*rig.adis[1].stats(), receiver);
 }
@@ -89,9 +89,9 @@ fn everything_that_is_done_is_counted() {
 fn what_is_searched_is_counted() {
     let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
     // The numbers are those of the default engine.
-    let mut rig = Rig::with_engine(&Indexed::KIND, shape, 8);
+    let mut rig = DeviceFixture::with_engine(&IndexedEngine::KIND, shape, 8);
     for tag in 0..4 {
-        rig.send(0, tag, 4, Mode::Standard);
+        rig.send(0, tag, 4, SendMode::Standard);
     }
     rig.settle();
     assert_eq!(rig.adis[1].matching().unexpected, 4);
@@ -105,7 +105,7 @@ fn what_is_searched_is_counted() {
     }
     assert_eq!(rig.adis[1].matching().traversals, 4 + 5 * 3);
     assert_eq!(rig.adis[1].matching().posted, 5);
-    rig.send(0, 14, 4, Mode::Standard);
+    rig.send(0, 14, 4, SendMode::Standard);
     rig.settle();
     // The first and the last one: their tags rise.
     assert_eq!(rig.adis[1].matching().traversals, 4 + 5 * 3 + 2, "receives");
@@ -117,15 +117,15 @@ fn what_is_searched_is_counted() {
     // Requests: two completed ones that are still to be tested, and the posted ones.
     let requests = rig.adis[1].requests();
     assert_eq!(
-        (requests.live(), requests.named(), requests.peak()),
+        (requests.live(), requests.handle_count(), requests.peak()),
         (6, 6, 6)
     );
     let adi = &rig.adis[1];
-    let parts = adi.matching().traversals + adi.sender.pending.steps() + adi.peers.steps();
-    assert_eq!(adi.searched(), parts + adi.stats().named);
+    let parts = adi.matching().traversals + adi.sender.pending.steps() + adi.peers.search_steps();
+    assert_eq!(adi.search_steps(), parts + adi.stats().named);
 
     // A cancelled synchronous send: its record is searched for among the others.
-    let send = rig.send(0, 20, 300, Mode::Synchronous);
+    let send = rig.send(0, 20, 300, SendMode::Synchronous);
     rig.settle();
     rig.adis[0].cancel(send);
     rig.step(0);
@@ -136,17 +136,17 @@ fn what_is_searched_is_counted() {
 
 #[test]
 fn what_the_queue_and_the_peers_search_is_counted() {
-    let mut rig = Rig::new(40, 0);
-    let steps = |rig: &Rig, node: usize| {
+    let mut rig = DeviceFixture::new(40, 0);
+    let steps = |rig: &DeviceFixture, node: usize| {
         let adi = &rig.adis[node];
         (
             adi.sender.pending.steps(),
-            adi.peers.steps(),
+            adi.peers.search_steps(),
             adi.stats.named,
         )
     };
     for tag in [1, 1, 1, 2, 3] {
-        rig.send(0, tag, 50, Mode::Standard);
+        rig.send(0, tag, 50, SendMode::Standard);
     }
     rig.settle();
     assert_eq!((steps(&rig, 0), steps(&rig, 39)), ((0, 0, 0), (0, 0, 0)));
@@ -154,7 +154,7 @@ fn what_the_queue_and_the_peers_search_is_counted() {
     for _ in 0..3 {
         rig.post(pattern(1), 50);
     }
-    rig.post(Pattern::new(Some(Rank::new(0)), None, 0), 50);
+    rig.post(MatchPattern::new(Some(Rank::new(0)), None, 0), 50);
     rig.speak();
     // One step to find the source, of 40; receives that the restart checks.
     assert_eq!(steps(&rig, 39), (0, 1, 4));
@@ -162,32 +162,32 @@ fn what_the_queue_and_the_peers_search_is_counted() {
     // The second message of the same tag passes the first, the third passes two; the wildcard tag passes three.
     assert_eq!(steps(&rig, 0), (1 + 2 + 3, 0, 0));
     let adi = &rig.adis[0];
-    assert_eq!(adi.searched(), 6 + adi.matching().traversals);
+    assert_eq!(adi.search_steps(), 6 + adi.matching().traversals);
     let adi = &rig.adis[39];
-    assert_eq!(adi.searched(), 1 + 4 + adi.matching().traversals);
+    assert_eq!(adi.search_steps(), 1 + 4 + adi.matching().traversals);
 
     // A search passes the unanswered destinations before the searched one.
-    let mut rig = Rig::new(40, 0);
+    let mut rig = DeviceFixture::new(40, 0);
     for dest in 1..40 {
         let to = SendTo {
             dest: Rank::new(dest),
             tag: 1,
             context: 0,
-            mode: Mode::Synchronous,
+            mode: SendMode::Synchronous,
         };
         rig.send_to(0, to, 50);
     }
     assert!(rig.adis[0].sender.pending.steps() > 0);
 
     // Every restart checks a receive from any source.
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     for tag in 1..=3 {
-        rig.send(0, tag, 50, Mode::Standard);
+        rig.send(0, tag, 50, SendMode::Standard);
     }
     rig.settle();
     rig.silence();
     for tag in [1, 3, 2] {
-        rig.post(Pattern::new(None, Some(tag), 0), 50);
+        rig.post(MatchPattern::new(None, Some(tag), 0), 50);
     }
     rig.speak();
     assert_eq!(rig.adis[1].stats.named, 3);
@@ -196,9 +196,9 @@ fn what_the_queue_and_the_peers_search_is_counted() {
     assert_eq!(steps(&rig, 0).0, 1);
 
     // Memory for one more: the head of the queue is checked.
-    let mut rig = Rig::new(2, 1);
+    let mut rig = DeviceFixture::new(2, 1);
     for tag in 1..=3 {
-        rig.send(0, tag, 300, Mode::Standard);
+        rig.send(0, tag, 300, SendMode::Standard);
     }
     rig.settle();
     for (tag, looked) in [(1, 1), (2, 2)] {
@@ -212,21 +212,21 @@ fn what_the_queue_and_the_peers_search_is_counted() {
 #[test]
 fn one_step_sends_so_many_packets_at_most_and_says_that_it_has_sent() {
     // RTSs.
-    let mut rig = Rig::new(2, 0);
-    rig.limit(0, Class::Normal, 0);
+    let mut rig = DeviceFixture::new(2, 0);
+    rig.limit(0, TrafficClass::Normal, 0);
     for tag in 0..100 {
-        rig.send(0, tag, 50, Mode::Standard);
+        rig.send(0, tag, 50, SendMode::Standard);
     }
-    rig.unlimit(0, Class::Normal);
+    rig.unlimit(0, TrafficClass::Normal);
     for step in 1..=3 {
         assert!(rig.adis[0].progress(&mut rig.wires[0], &mut rig.buffers));
         assert_eq!(rig.wires[0].sent().len(), step * STEP_PACKETS);
     }
     // Restarts: before and after the received packets.
     const SOURCES: usize = 3 * STEP_PACKETS;
-    let mut rig = Rig::new(SOURCES as u16 + 1, 0);
+    let mut rig = DeviceFixture::new(SOURCES as u16 + 1, 0);
     for source in 0..SOURCES {
-        rig.send(source, 1, 50, Mode::Standard);
+        rig.send(source, 1, 50, SendMode::Standard);
     }
     rig.settle();
     rig.buffers.1 = 1000;
@@ -241,20 +241,20 @@ fn one_step_sends_so_many_packets_at_most_and_says_that_it_has_sent() {
 
 #[test]
 fn a_late_answer_waits_for_room_and_counts_as_something_done() {
-    let mut rig = Rig::new(2, 8);
+    let mut rig = DeviceFixture::new(2, 8);
     let (receive, _) = rig.post(pattern(1), 4);
-    let send = rig.send(0, 1, 4, Mode::Standard);
+    let send = rig.send(0, 1, 4, SendMode::Standard);
     assert!(rig.outcome(0, send).is_some());
     let (packets, _) = rig.injected(0);
     for (dest, class, body) in packets {
-        rig.wires[dest].arrive(class, &body);
+        rig.wires[dest].deliver(class, &body);
     }
     assert!(rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers));
     assert!(rig.outcome(1, receive).is_some());
     assert!(!rig.adis[1].is_quiet());
-    rig.limit(1, Class::Priority, 0);
+    rig.limit(1, TrafficClass::Priority, 0);
     assert!(!rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers));
-    rig.unlimit(1, Class::Priority);
+    rig.unlimit(1, TrafficClass::Priority);
     assert!(rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers));
     assert!(!rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers));
     rig.settle();
@@ -264,15 +264,15 @@ fn a_late_answer_waits_for_room_and_counts_as_something_done() {
 /// A message longer than a step, and two in round robin.
 #[test]
 fn long_messages_take_turns() {
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     for tag in [1, 2] {
         rig.post(pattern(tag), 20_000);
-        rig.send(0, tag, 20_000, Mode::Standard);
+        rig.send(0, tag, 20_000, SendMode::Standard);
     }
     rig.moved(0);
     rig.moved_together(1);
-    let offsets = |seen: Vec<Seen>| -> Vec<u32> {
-        let offset = |seen: &Seen| match seen {
+    let offsets = |seen: Vec<SeenPacket>| -> Vec<u32> {
+        let offset = |seen: &SeenPacket| match seen {
             Data { offset, .. } => Some(*offset),
             _ => None,
         };
@@ -294,10 +294,10 @@ fn long_messages_take_turns() {
             == 2
     );
     // Eagerly: the first one is complete before the second RTS.
-    let mut rig = Rig::eager(2, 0, 20_000);
+    let mut rig = DeviceFixture::eager(2, 0, 20_000);
     for tag in [1, 2] {
         rig.post(pattern(tag), 20_000);
-        rig.send(0, tag, 20_000, Mode::Standard);
+        rig.send(0, tag, 20_000, SendMode::Standard);
     }
     let seen = rig.moved(0);
     let second = seen.iter().position(|s| *s == Rts { tag: 2, age: 0 });
@@ -309,23 +309,26 @@ fn long_messages_take_turns() {
 #[test]
 fn what_was_asked_for_in_the_name_of_one_source_goes_eagerly_up_to_twice_the_limit() {
     for (len, eager) in [(500, true), (1000, true), (1001, false)] {
-        let mut rig = Rig::eager(2, 0, 500);
-        rig.send(0, 1, len, Mode::Standard);
-        assert_eq!(rig.offers(0)[0].is(wire::Rts::EAGER), len <= 500);
+        let mut rig = DeviceFixture::eager(2, 0, 500);
+        rig.send(0, 1, len, SendMode::Standard);
+        assert_eq!(rig.offers(0)[0].has_flag(wire::Rts::EAGER), len <= 500);
         rig.settle();
         let (receive, _) = rig.post(pattern(1), len);
         rig.moved(1);
-        assert_eq!(rig.offers(0)[0].is(wire::Rts::EAGER), eager, "{len}");
+        assert_eq!(rig.offers(0)[0].has_flag(wire::Rts::EAGER), eager, "{len}");
         rig.settle();
         assert!(rig.outcome(1, receive).is_some());
     }
     // A message that fits an RTS travels inside it.
     for (len, inline) in [(INLINE_BYTES, true), (INLINE_BYTES + 1, false)] {
-        let mut rig = Rig::eager(2, 0, 500);
-        rig.send(0, 1, len, Mode::Standard);
+        let mut rig = DeviceFixture::eager(2, 0, 500);
+        rig.send(0, 1, len, SendMode::Standard);
         let offer = rig.offers(0)[0];
         assert_eq!(
-            (offer.is(wire::Rts::INLINE), offer.is(wire::Rts::EAGER)),
+            (
+                offer.has_flag(wire::Rts::INLINE),
+                offer.has_flag(wire::Rts::EAGER)
+            ),
             (inline, !inline)
         );
     }
@@ -340,12 +343,12 @@ fn an_answer_goes_with_what_it_fits() {
         (true, INLINE_BYTES - 4),
         (true, INLINE_BYTES),
     ] {
-        let mut rig = Rig::new(2, 8);
+        let mut rig = DeviceFixture::new(2, 8);
         let back = |tag| SendTo {
             dest: Rank::new(0),
             tag,
             context: 0,
-            mode: Mode::Standard,
+            mode: SendMode::Standard,
         };
         // Node 0 has no memory left for messages of node 1.
         let fill = (1 << 16) / BLOCK_BYTES;
@@ -354,7 +357,7 @@ fn an_answer_goes_with_what_it_fits() {
                 rig.send_to(
                     1,
                     SendTo {
-                        mode: Mode::Synchronous,
+                        mode: SendMode::Synchronous,
                         ..back(tag)
                     },
                     1,
@@ -362,23 +365,23 @@ fn an_answer_goes_with_what_it_fits() {
             }
             rig.settle();
         }
-        rig.limit(1, Class::Normal, 0);
+        rig.limit(1, TrafficClass::Normal, 0);
         rig.send_to(1, back(fill as i32), len);
         if asked {
-            rig.unlimit(1, Class::Normal);
+            rig.unlimit(1, TrafficClass::Normal);
             rig.step(1);
             assert!(rig.moved(1).len() == 1 && rig.moved(0) == [Ncts]);
-            rig.limit(1, Class::Normal, 0);
+            rig.limit(1, TrafficClass::Normal, 0);
             rig.post_at(0, exact(1, fill as i32), len);
             rig.moved(0);
         }
         rig.post(pattern(1), 4);
-        rig.send(0, 1, 4, Mode::Standard);
+        rig.send(0, 1, 4, SendMode::Standard);
         let (packets, _) = rig.injected(0);
         for (dest, class, body) in packets {
-            rig.wires[dest].arrive(class, &body);
+            rig.wires[dest].deliver(class, &body);
         }
-        rig.unlimit(1, Class::Normal);
+        rig.unlimit(1, TrafficClass::Normal);
         rig.step(1);
         let fits = !asked || len < INLINE_BYTES;
         assert_eq!(
@@ -395,14 +398,14 @@ fn an_answer_goes_with_what_it_fits() {
 /// A destination uses an entry while a message to it is pending, or while it is the last one.
 #[test]
 fn destinations_that_are_done_with_take_no_memory() {
-    let mut rig = Rig::new(2 * CHUNK_SLOTS as u16, 64);
+    let mut rig = DeviceFixture::new(2 * CHUNK_SLOTS as u16, 64);
     for round in 0..2 {
         for dest in 1..2 * CHUNK_SLOTS as u32 {
             let to = SendTo {
                 dest: Rank::new(dest),
                 tag: round,
                 context: 0,
-                mode: Mode::Standard,
+                mode: SendMode::Standard,
             };
             let send = rig.send_to(0, to, 300);
             rig.post_at(dest as usize, exact(0, round), 300);
@@ -415,17 +418,17 @@ fn destinations_that_are_done_with_take_no_memory() {
 
 #[test]
 fn a_short_message_to_one_is_bcopy_whatever_stands_refused_by_another() {
-    let mut rig = Rig::new(3, 0);
-    rig.send(0, 1, 300, Mode::Standard);
+    let mut rig = DeviceFixture::new(3, 0);
+    rig.send(0, 1, 300, SendMode::Standard);
     rig.settle();
     let to = SendTo {
         dest: Rank::new(1),
         tag: 1,
         context: 0,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     };
     let send = rig.send_to(0, to, 4);
     assert!(rig.outcome(0, send).is_some());
-    let send = rig.send(0, 1, 4, Mode::Standard);
+    let send = rig.send(0, 1, 4, SendMode::Standard);
     assert!(rig.outcome(0, send).is_none());
 }

@@ -1,14 +1,14 @@
 //! Eager messages.
 
-use msg_layer::Class;
+use msg_layer::TrafficClass;
 
-use super::rig::Seen::{Eager, Ncts, Nctsd, Rts};
-use super::rig::{Rig, Seen, pattern, pieces};
-use crate::envelope::{Pattern, Rank};
-use crate::request::Mode;
+use super::fixture::SeenPacket::{Eager, Ncts, Nctsd, Rts};
+use super::fixture::{DeviceFixture, SeenPacket, pattern, pieces};
+use crate::envelope::{MatchPattern, Rank};
+use crate::request::SendMode;
 
 /// Returns the packets of an eager message of 500 bytes.
-fn eager_500(tag: i32) -> Vec<Seen> {
+fn eager_500(tag: i32) -> Vec<SeenPacket> {
     let eager = |(offset, len)| Eager { offset, len };
     let offer = Rts { tag, age: 0 };
     [offer].into_iter().chain(pieces(500).map(eager)).collect()
@@ -18,9 +18,9 @@ fn eager_500(tag: i32) -> Vec<Seen> {
 fn an_eager_message_takes_one_trip_to_a_posted_receive_and_into_a_buffer() {
     for posted in [true, false] {
         for capacity in [500, 300, 0] {
-            let mut rig = Rig::eager(2, 32, 500);
+            let mut rig = DeviceFixture::eager(2, 32, 500);
             let mut receive = posted.then(|| rig.post(pattern(7), capacity));
-            let send = rig.send(0, 7, 500, Mode::Standard);
+            let send = rig.send(0, 7, 500, SendMode::Standard);
             assert_eq!(rig.moved(0), eager_500(7));
             let (receive, key) = receive
                 .take()
@@ -47,8 +47,8 @@ fn an_eager_message_takes_one_trip_to_a_posted_receive_and_into_a_buffer() {
 fn eager_data_that_has_no_place_is_dropped_and_sent_again_when_it_has() {
     // No memory for a record; memory for one.
     for (blocks, refusal) in [(0, Ncts), (1, Nctsd)] {
-        let mut rig = Rig::eager(2, blocks, 500);
-        let send = rig.send(0, 7, 500, Mode::Standard);
+        let mut rig = DeviceFixture::eager(2, blocks, 500);
+        let send = rig.send(0, 7, 500, SendMode::Standard);
         assert_eq!(rig.moved(0), eager_500(7));
         assert_eq!(rig.moved(1), [refusal]);
         let all = pieces(500).count() as u64;
@@ -70,9 +70,9 @@ fn eager_data_that_has_no_place_is_dropped_and_sent_again_when_it_has() {
 #[test]
 fn no_more_goes_eagerly_before_an_answer_than_the_senders_own_memory_would_hold() {
     for (blocks, eager) in [(0, 1), (1, 1), (31, 1), (32, 2), (46, 2), (47, 3)] {
-        let mut rig = Rig::eager(2, blocks, 500);
+        let mut rig = DeviceFixture::eager(2, blocks, 500);
         rig.limit_blocks(blocks);
-        let sends = [7, 8, 9].map(|tag| rig.send(0, tag, 500, Mode::Standard));
+        let sends = [7, 8, 9].map(|tag| rig.send(0, tag, 500, SendMode::Standard));
         let moved = rig.moved(0);
         let expected = (7..).zip(0..3).flat_map(|(tag, before)| {
             let packets = if before < eager { usize::MAX } else { 1 };
@@ -95,11 +95,11 @@ fn no_more_goes_eagerly_before_an_answer_than_the_senders_own_memory_would_hold(
 #[test]
 fn the_answer_may_overtake_the_rest_of_an_eager_message() {
     for (blocks, rest) in [(32, true), (1, false), (0, false)] {
-        let mut rig = Rig::eager(2, blocks, 500);
+        let mut rig = DeviceFixture::eager(2, blocks, 500);
         let all = eager_500(7);
         let (first, others) = all.split_at(all.len() / 2);
-        rig.limit(0, Class::Normal, others.len());
-        let send = rig.send(0, 7, 500, Mode::Standard);
+        rig.limit(0, TrafficClass::Normal, others.len());
+        let send = rig.send(0, 7, 500, SendMode::Standard);
         assert_eq!(rig.moved(0), first);
         assert_eq!(rig.outcome(0, send), None);
         rig.moved(1);
@@ -107,7 +107,7 @@ fn the_answer_may_overtake_the_rest_of_an_eager_message() {
         // If accepted, the rest follows; otherwise it stops.
         assert_eq!(rig.moved(0), if rest { others } else { &[] });
         let (receive, key) = rig.post(pattern(7), 500);
-        rig.unlimit(0, Class::Normal);
+        rig.unlimit(0, TrafficClass::Normal);
         rig.step(0);
         rig.settle();
         assert!(rig.outcome(1, receive).is_some());
@@ -120,12 +120,12 @@ fn the_answer_may_overtake_the_rest_of_an_eager_message() {
 #[test]
 fn more_eager_messages_at_a_time_than_there_are_places_are_asked_for_again() {
     let sources = crate::EAGER_SOURCES + 1;
-    let mut rig = Rig::eager(sources as u16 + 1, 1 << 12, 500);
+    let mut rig = DeviceFixture::eager(sources as u16 + 1, 1 << 12, 500);
     for source in 0..sources {
         // The last packet of each is delayed.
         let all_but_one = pieces(500).count();
-        rig.limit(source, Class::Normal, all_but_one);
-        rig.send(source, 7, 500, Mode::Standard);
+        rig.limit(source, TrafficClass::Normal, all_but_one);
+        rig.send(source, 7, 500, SendMode::Standard);
         assert_eq!(rig.moved(source).len(), all_but_one);
     }
     let answers = rig.moved(sources);
@@ -139,7 +139,7 @@ fn more_eager_messages_at_a_time_than_there_are_places_are_asked_for_again() {
     let sent = pieces(500).count() as u64 - 1;
     assert_eq!(dropped, sent, "of the one that had no place");
     for source in 0..sources as u32 {
-        let from = Pattern::new(Some(Rank::new(source)), Some(7), 0);
+        let from = MatchPattern::new(Some(Rank::new(source)), Some(7), 0);
         let (receive, key) = rig.post(from, 500);
         assert!(rig.outcome(last, receive).is_some(), "source {source}");
         assert_eq!(rig.buffers.0[key], [7; 500]);
@@ -149,12 +149,12 @@ fn more_eager_messages_at_a_time_than_there_are_places_are_asked_for_again() {
 #[test]
 fn below_the_low_watermark_sources_that_send_are_told_and_stop_sending_eagerly() {
     // 17 blocks per message, 3 of 64 fit; below 16 free blocks the memory is low.
-    let mut rig = Rig::eager(2, 64, 500);
+    let mut rig = DeviceFixture::eager(2, 64, 500);
     for tag in 1..=4 {
-        rig.send(0, tag, 500, Mode::Standard);
-        rig.limit(0, Class::Normal, 0);
-        rig.send(0, 10 + tag, 500, Mode::Standard);
-        rig.unlimit(0, Class::Normal);
+        rig.send(0, tag, 500, SendMode::Standard);
+        rig.limit(0, TrafficClass::Normal, 0);
+        rig.send(0, 10 + tag, 500, SendMode::Standard);
+        rig.unlimit(0, TrafficClass::Normal);
         rig.moved(0);
         rig.moved(1);
         if tag < 2 {

@@ -2,29 +2,29 @@
 
 use net_torus::Shape;
 
-use super::rig::{Buffers, Rig, pattern};
+use super::fixture::{Buffers, DeviceFixture, pattern};
 use crate::adi::Adi;
-use crate::config::{Config, Memory};
+use crate::config::{DeviceConfig, DeviceMemory};
 use crate::envelope::Rank;
 use crate::memory::Span;
-use crate::request::{KEPT_SLOTS, Mode};
+use crate::request::{RESERVED_SLOTS, SendMode};
 use crate::send::SendTo;
-use crate::send::pending::Pending;
+use crate::send::pending::PendingQueues;
 
 #[test]
 fn when_the_heap_is_used_up_a_send_says_so_and_loses_nothing() {
     let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
-    let config = Config {
+    let config = DeviceConfig {
         shape,
         rank: Rank::new(0),
         request_slots: 64,
     };
-    let mut adi = Adi::new(config, Memory::allocate(1024, 2).unwrap()).unwrap();
+    let mut adi = Adi::new(config, DeviceMemory::allocate(1024, 2).unwrap()).unwrap();
     let to = SendTo {
         dest: Rank::new(1),
         tag: 0,
         context: 0,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     };
     let mut started = 0;
     let error = loop {
@@ -33,9 +33,9 @@ fn when_the_heap_is_used_up_a_send_says_so_and_loses_nothing() {
             Err(error) => break error,
         }
     };
-    assert_eq!(error, crate::NoMemory::Requests { live: started });
-    assert_eq!(started, 64 - KEPT_SLOTS);
-    for _ in 0..KEPT_SLOTS {
+    assert_eq!(error, crate::OutOfMemory::Requests { live: started });
+    assert_eq!(started, 64 - RESERVED_SLOTS);
+    for _ in 0..RESERVED_SLOTS {
         assert!(
             adi.send_within_call(&mut Buffers::default(), to, Span::EMPTY)
                 .is_ok(),
@@ -51,9 +51,9 @@ fn when_the_heap_is_used_up_a_send_says_so_and_loses_nothing() {
 #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn what_the_programs_heap_can_spare_is_borrowed_and_a_free_restarts_who_was_refused() {
-    let mut rig = Rig::new(2, 1);
-    rig.send(0, 1, 10, Mode::Standard);
-    rig.send(0, 2, 10, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 1);
+    rig.send(0, 1, 10, SendMode::Standard);
+    rig.send(0, 2, 10, SendMode::Standard);
     rig.settle();
     assert_eq!(rig.adis[1].region.records(), 1);
     assert!(rig.adis[1].starves_others());
@@ -84,16 +84,17 @@ fn what_is_kept_for_blocking_calls_is_left_by_all_others() {
         dest: Rank::new(1),
         tag: 1,
         context: 0,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     };
-    let mut rig = Rig::new(2, 64);
+    let mut rig = DeviceFixture::new(2, 64);
     rig.limit_slots(SLOTS);
     let mut posted = 0;
-    let recv = |rig: &mut Rig| rig.adis[0].irecv(&mut rig.buffers, pattern(1), Span::EMPTY);
+    let recv =
+        |rig: &mut DeviceFixture| rig.adis[0].irecv(&mut rig.buffers, pattern(1), Span::EMPTY);
     while recv(&mut rig).is_ok() {
         posted += 1;
     }
-    assert_eq!(posted, SLOTS as u32 - KEPT_SLOTS);
+    assert_eq!(posted, SLOTS as u32 - RESERVED_SLOTS);
     for len in [4, 300] {
         let span = rig.span(vec![1; len]);
         assert!(rig.adis[0].isend(&mut rig.buffers, to, span).is_err());
@@ -119,14 +120,15 @@ fn no_copy_is_made_in_what_is_kept_for_calls_that_block() {
         dest: Rank::new(1),
         tag: 1,
         context: 0,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     };
-    let mut rig = Rig::new(2, 64);
+    let mut rig = DeviceFixture::new(2, 64);
     rig.limit_slots(64);
     let span = rig.span(vec![1; 4]);
-    let send = |rig: &mut Rig| rig.adis[0].send_within_call(&mut rig.buffers, to, span);
+    let send = |rig: &mut DeviceFixture| rig.adis[0].send_within_call(&mut rig.buffers, to, span);
     assert_eq!(send(&mut rig), Ok(None), "a copy");
-    let recv = |rig: &mut Rig| rig.adis[0].irecv(&mut rig.buffers, pattern(1), Span::EMPTY);
+    let recv =
+        |rig: &mut DeviceFixture| rig.adis[0].irecv(&mut rig.buffers, pattern(1), Span::EMPTY);
     for _ in 0..3 {
         while recv(&mut rig).is_ok() {}
         let sent = send(&mut rig).expect("kept for it").expect("a request");
@@ -138,7 +140,7 @@ fn no_copy_is_made_in_what_is_kept_for_calls_that_block() {
         );
         rig.settle();
         assert!(rig.outcome(0, sent).is_some());
-        assert!(rig.adis[0].requests.has_free(KEPT_SLOTS));
+        assert!(rig.adis[0].requests.has_free(RESERVED_SLOTS));
     }
 }
 
@@ -147,7 +149,7 @@ fn no_copy_is_made_in_what_is_kept_for_calls_that_block() {
 fn a_bcopy_send_has_a_slot_in_the_queue_whatever_is_used_up() {
     const SLOTS: u32 = 64;
     for free in 0..12 {
-        let mut rig = Rig::new(2, 0);
+        let mut rig = DeviceFixture::new(2, 0);
         rig.limit_slots(SLOTS as usize);
         for _ in 0..SLOTS - free {
             let buffers = &mut rig.buffers;
@@ -158,19 +160,19 @@ fn a_bcopy_send_has_a_slot_in_the_queue_whatever_is_used_up() {
             dest: Rank::new(1),
             tag: 1,
             context: 0,
-            mode: Mode::Standard,
+            mode: SendMode::Standard,
         };
         let span = rig.span(vec![1; 4]);
         let Ok(send) = rig.adis[0].isend(&mut rig.buffers, to, span) else {
             // Its own slot, and the reserved ones.
-            assert!(free <= KEPT_SLOTS, "{free}");
+            assert!(free <= RESERVED_SLOTS, "{free}");
             continue;
         };
-        assert!(free > KEPT_SLOTS, "{free}");
+        assert!(free > RESERVED_SLOTS, "{free}");
         rig.step(0);
         assert_eq!(
             rig.outcome(0, send).is_some(),
-            free >= 2 + KEPT_SLOTS,
+            free >= 2 + RESERVED_SLOTS,
             "{free}"
         );
         // The rest is used up before the rejection arrives.
@@ -190,20 +192,21 @@ fn a_bcopy_send_has_a_slot_in_the_queue_whatever_is_used_up() {
 /// A send without a free slot has removed an idle destination to free memory, and keeps no trace of it.
 #[test]
 fn a_send_that_fails_leaves_the_queues_as_they_are() {
-    let mut rig = Rig::new(3, 64);
+    let mut rig = DeviceFixture::new(3, 64);
     rig.limit_slots(64);
     let to = |dest| SendTo {
         dest: Rank::new(dest),
         tag: 1,
         context: 0,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     };
     let send = rig.send_to(0, to(1), 300);
     rig.settle();
     rig.post_at(1, pattern(1), 300);
     rig.settle();
     assert!(rig.outcome(0, send).is_some());
-    let post = |rig: &mut Rig| rig.adis[0].irecv(&mut rig.buffers, pattern(9), Span::EMPTY);
+    let post =
+        |rig: &mut DeviceFixture| rig.adis[0].irecv(&mut rig.buffers, pattern(9), Span::EMPTY);
     let mut posted = Vec::new();
     while let Ok(id) = post(&mut rig) {
         posted.push(id);
@@ -226,43 +229,43 @@ fn a_send_that_fails_leaves_the_queues_as_they_are() {
 /// Valid from the first call on, independently of the heap.
 #[test]
 fn a_new_device_has_what_calls_that_block_need() {
-    let rig = Rig::new(2, 0);
+    let rig = DeviceFixture::new(2, 0);
     let adi = &rig.adis[0];
-    assert!(adi.requests.has_free(KEPT_SLOTS));
-    assert!(adi.sender.pending.has_room(KEPT_SLOTS as usize));
+    assert!(adi.requests.has_free(RESERVED_SLOTS));
+    assert!(adi.sender.pending.has_space(RESERVED_SLOTS as usize));
     assert!(!adi.requests.has_free(adi.requests.slots() as u32 + 1));
 }
 
 #[test]
 fn destinations_that_are_expected_leave_less_room() {
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     let pending = &mut rig.adis[0].sender.pending;
-    let room = |pending: &Pending| (1..1000).take_while(|&n| pending.has_room(n)).count();
+    let room = |pending: &PendingQueues| (1..1000).take_while(|&n| pending.has_space(n)).count();
     let before = room(pending);
-    pending.expect(2);
+    pending.reserve_entry(2);
     assert_eq!(room(pending), before - 2);
-    pending.expect_no_more(2);
+    pending.release_entry(2);
     assert_eq!(room(pending), before);
 }
 
 /// Independently of earlier reservations.
 #[test]
 fn what_is_kept_for_others_is_there_beside_what_is_reserved() {
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     let adi = &mut rig.adis[0];
     for _ in 0..100 {
-        assert!(adi.reserve_message(KEPT_SLOTS).is_ok());
-        assert!(adi.sender.pending.has_room(KEPT_SLOTS as usize));
-        assert!(adi.requests.has_free(KEPT_SLOTS));
+        assert!(adi.reserve_message(RESERVED_SLOTS).is_ok());
+        assert!(adi.sender.pending.has_space(RESERVED_SLOTS as usize));
+        assert!(adi.requests.has_free(RESERVED_SLOTS));
     }
 }
 
 #[test]
 fn what_is_reserved_is_free_for_nothing_else() {
     const SLOTS: u32 = 64;
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     rig.limit_slots(SLOTS as usize);
-    let Rig { adis, buffers, .. } = &mut rig;
+    let DeviceFixture { adis, buffers, .. } = &mut rig;
     let adi = &mut adis[0];
     assert!(adi.reserve_message(SLOTS - 1).is_ok() && adi.reserve_message(SLOTS - 1).is_err());
     let more = (1..).take_while(|_| adi.reserve_free()).count();
@@ -287,25 +290,25 @@ fn what_is_sent_meanwhile_is_copied_only_where_as_much_can_be_reserved_again() {
         dest: Rank::new(1),
         tag: 1,
         context: 0,
-        mode: Mode::Standard,
+        mode: SendMode::Standard,
     };
     for (free, is_copied) in [
         (1, false),
-        (KEPT_SLOTS + 1, false),
-        (KEPT_SLOTS + 2, true),
+        (RESERVED_SLOTS + 1, false),
+        (RESERVED_SLOTS + 2, true),
         (SLOTS, true),
     ] {
-        let mut rig = Rig::new(2, 64);
+        let mut rig = DeviceFixture::new(2, 64);
         rig.limit_slots(SLOTS as usize);
         let span = rig.span(vec![1; 4]);
-        let Rig { adis, buffers, .. } = &mut rig;
+        let DeviceFixture { adis, buffers, .. } = &mut rig;
         let adi = &mut adis[0];
         for _ in 0..SLOTS - free {
             let receive = adi.recv_within_call(buffers, pattern(9), Span::EMPTY);
             assert!(receive.is_ok());
         }
         assert!(adi.reserve_message(0).is_ok());
-        let sent = adi.send_meanwhile(buffers, to, span);
+        let sent = adi.send_outside_call(buffers, to, span);
         let request = sent.expect("reserved for it");
         assert_eq!(request.is_none(), is_copied, "{free} free");
         rig.step(0);
@@ -314,7 +317,7 @@ fn what_is_sent_meanwhile_is_copied_only_where_as_much_can_be_reserved_again() {
         assert!(rig.outcome(1, receive).is_some());
         assert_eq!(rig.buffers.0[key], [1; 4]);
         assert!(request.is_none_or(|id| rig.outcome(0, id).is_some()));
-        assert_eq!(rig.adis[0].sender.pending.expected(), 0);
+        assert_eq!(rig.adis[0].sender.pending.reserved_entries(), 0);
         assert_eq!(rig.adis[0].stats().messages_sent, 1);
     }
 }

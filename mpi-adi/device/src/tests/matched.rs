@@ -1,13 +1,13 @@
 //! Matched probes.
 
-use super::rig::{Rig, Seen, pattern};
-use crate::envelope::Pattern;
-use crate::recv::Probed;
-use crate::request::{Mode, RequestId};
+use super::fixture::{DeviceFixture, SeenPacket, pattern};
+use crate::envelope::MatchPattern;
+use crate::recv::ProbedMessage;
+use crate::request::{RequestId, SendMode};
 
-impl Rig {
+impl DeviceFixture {
     /// Repeats a matched probe at the last device until it returns a message.
-    fn mprobe(&mut self, pattern: Pattern) -> (RequestId, Probed) {
+    fn mprobe(&mut self, pattern: MatchPattern) -> (RequestId, ProbedMessage) {
         let last = self.adis.len() - 1;
         for _ in 0..100 {
             let found = self.adis[last].improbe(&mut self.buffers, pattern);
@@ -35,16 +35,16 @@ impl Rig {
 fn messages_are_taken_in_order_and_received_in_any() {
     for blocks in [0, 1, 3, 1000] {
         for length in [0, 20, 300, 5000] {
-            let mut rig = Rig::new(2, blocks);
+            let mut rig = DeviceFixture::new(2, blocks);
             let sends: Vec<RequestId> = (0..4)
-                .map(|more| rig.send(0, 1, length + more, Mode::Standard))
+                .map(|more| rig.send(0, 1, length + more, SendMode::Standard))
                 .collect();
             rig.settle();
             let taken: Vec<RequestId> = (0..4)
                 .map(|more| {
-                    let (id, found) = rig.mprobe(Pattern::new(None, None, 0));
+                    let (id, found) = rig.mprobe(MatchPattern::new(None, None, 0));
                     assert_eq!(found.length as usize, length + more, "{blocks}");
-                    assert_eq!(rig.adis[1].held(id), Some(found));
+                    assert_eq!(rig.adis[1].held_message(id), Some(found));
                     id
                 })
                 .collect();
@@ -52,7 +52,7 @@ fn messages_are_taken_in_order_and_received_in_any() {
             assert_eq!(more, Ok(None), "nothing is taken twice");
             for at in [2, 0, 3, 1] {
                 let key = rig.mrecv(taken[at], length + at);
-                assert_eq!(rig.adis[1].held(taken[at]), None);
+                assert_eq!(rig.adis[1].held_message(taken[at]), None);
                 rig.settle();
                 let outcome = rig.outcome(1, taken[at]).expect("received");
                 assert_eq!((outcome.bytes, outcome.tag), (length + at, 1));
@@ -68,8 +68,8 @@ fn messages_are_taken_in_order_and_received_in_any() {
 
 #[test]
 fn a_message_that_is_held_without_its_data_takes_no_memory() {
-    let mut rig = Rig::new(2, 1);
-    let send = rig.send(0, 1, 300, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 1);
+    let send = rig.send(0, 1, 300, SendMode::Standard);
     rig.settle();
     let (id, _) = rig.mprobe(pattern(1));
     assert_eq!(rig.adis[1].region.used_bytes(), 0);
@@ -84,9 +84,9 @@ fn a_message_that_is_held_without_its_data_takes_no_memory() {
 #[test]
 fn a_message_that_is_held_is_out_of_the_way_of_receives() {
     for blocks in [0, 1, 1000] {
-        let mut rig = Rig::new(2, blocks);
-        rig.send(0, 1, 300, Mode::Standard);
-        rig.send(0, 1, 301, Mode::Standard);
+        let mut rig = DeviceFixture::new(2, blocks);
+        rig.send(0, 1, 300, SendMode::Standard);
+        rig.send(0, 1, 301, SendMode::Standard);
         rig.settle();
         let (first, _) = rig.mprobe(pattern(1));
         let (second, _) = rig.post(pattern(1), 400);
@@ -100,11 +100,11 @@ fn a_message_that_is_held_is_out_of_the_way_of_receives() {
 
 #[test]
 fn a_refused_message_that_is_taken_back_is_not_fetched() {
-    let mut rig = Rig::new(2, 0);
-    let one = rig.send(0, 1, 300, Mode::Standard);
-    let two = rig.send(0, 2, 300, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 0);
+    let one = rig.send(0, 1, 300, SendMode::Standard);
+    let two = rig.send(0, 2, 300, SendMode::Standard);
     rig.settle();
-    let any = Pattern::new(None, None, 0);
+    let any = MatchPattern::new(None, None, 0);
     assert_eq!(rig.adis[1].improbe(&mut rig.buffers, any), Ok(None));
     rig.step(1);
     rig.settle();
@@ -126,8 +126,8 @@ fn a_refused_message_that_is_taken_back_is_not_fetched() {
 /// The reply to the RTS that a matched probe fetches keeps the data at the sender.
 #[test]
 fn a_fetched_message_is_answered_as_one_that_is_recorded() {
-    let mut rig = Rig::new(2, 0);
-    let send = rig.send(0, 1, 20, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 0);
+    let send = rig.send(0, 1, 20, SendMode::Standard);
     rig.settle();
     let (id, found) = rig.mprobe(pattern(1));
     assert_eq!(found.length, 20);
@@ -135,7 +135,11 @@ fn a_fetched_message_is_answered_as_one_that_is_recorded() {
     assert_eq!(rig.adis[1].stats().nctsd_sent, 1);
     let key = rig.mrecv(id, 20);
     rig.step(1);
-    assert!(rig.moved(0).iter().all(|seen| !matches!(seen, Seen::Ncts)));
+    assert!(
+        rig.moved(0)
+            .iter()
+            .all(|seen| !matches!(seen, SeenPacket::Ncts))
+    );
     rig.settle();
     assert!(rig.outcome(1, id).is_some() && rig.outcome(0, send).is_some());
     assert_eq!(rig.buffers.0[key], [1; 20]);
@@ -146,8 +150,8 @@ fn a_fetched_message_is_answered_as_one_that_is_recorded() {
 fn messages_to_oneself_are_held_too() {
     for blocks in [0, 1, 1000] {
         for length in [8, 300, 40_000] {
-            let mut rig = Rig::new(1, blocks);
-            let send = rig.send(0, 1, length, Mode::Standard);
+            let mut rig = DeviceFixture::new(1, blocks);
+            let send = rig.send(0, 1, length, SendMode::Standard);
             rig.settle();
             let (id, found) = rig.mprobe(pattern(1));
             assert_eq!(found.length as usize, length);
@@ -168,9 +172,9 @@ fn messages_to_oneself_are_held_too() {
 /// matches, although another receive has been posted since.
 #[test]
 fn what_a_matched_probe_fetches_is_taken_when_it_comes() {
-    let mut rig = Rig::new(2, 0);
-    rig.send(0, 1, 100, Mode::Standard);
-    let any = Pattern::new(None, None, 0);
+    let mut rig = DeviceFixture::new(2, 0);
+    rig.send(0, 1, 100, SendMode::Standard);
+    let any = MatchPattern::new(None, None, 0);
     // It is rejected, a probe is armed, and its restart requests the RTS again, which the probe finds.
     rig.settle();
     assert_eq!(rig.adis[1].improbe(&mut rig.buffers, any), Ok(None));

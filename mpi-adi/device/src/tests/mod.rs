@@ -1,8 +1,6 @@
-//! Packet scripts by topic: two or three devices, and a network in which nothing moves without the script ([`rig`]).
+//! Packet scripts by topic: two or three devices, and a network in which nothing moves without the script ([`fixture`]).
 
-mod answers;
-mod asked;
-mod at_hand;
+mod acks;
 mod barrier;
 mod bcopy;
 mod cancels;
@@ -12,18 +10,20 @@ mod copies;
 mod counts;
 mod eager;
 mod fast_path;
+mod fixture;
 mod heap;
 mod hostile;
-mod leaving;
+mod ids;
 mod matched;
-mod names;
-mod oneself;
+mod multi_peer;
 mod order;
 mod polls;
 mod probes;
-mod refused;
+mod rejected;
+mod requested;
 mod requests;
 mod restarts;
-mod rig;
-mod several;
+mod self_recv_cache;
+mod self_send;
+mod transmit;
 mod unexpected;

@@ -1,24 +1,24 @@
 //! Message order with stale, early, out-of-order and cancelled RTSs.
 
-use msg_layer::Class;
+use msg_layer::TrafficClass;
 
-use super::rig::Seen::{Cts, Done, Ncts, Nctsd, Restart, Rts};
-use super::rig::{Rig, pattern};
-use crate::envelope::{Pattern, Rank};
-use crate::request::Mode;
+use super::fixture::SeenPacket::{Cts, Done, Ncts, Nctsd, Restart, Rts};
+use super::fixture::{DeviceFixture, pattern};
+use crate::envelope::{MatchPattern, Rank};
+use crate::request::SendMode;
 use crate::send::SendTo;
 use crate::send::pending::WINDOW;
-use crate::wire::{self, Fields};
+use crate::wire::{self, ReplyFields};
 
-const ANY: Pattern = Pattern::new(None, None, 0);
+const ANY: MatchPattern = MatchPattern::new(None, None, 0);
 
 /// An RTS is stale since the one before it, in the same step, has caused a new age. It is repeated without a request,
 /// though no receive requests it any more; but not before the restart that its rejection announces.
 #[test]
 fn a_stale_offer_is_made_again_by_itself_when_the_restart_has_come() {
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     for tag in 1..=3 {
-        rig.send(0, tag, 50, Mode::Standard);
+        rig.send(0, tag, 50, SendMode::Standard);
     }
     rig.settle();
     rig.silence();
@@ -27,7 +27,7 @@ fn a_stale_offer_is_made_again_by_itself_when_the_restart_has_come() {
     assert_eq!(rig.moved(1), [Restart { age: 1 }]);
     receives.push(rig.post(pattern(3), 50).0);
     assert_eq!(rig.moved_together(0), [1, 2].map(|tag| Rts { tag, age: 1 }));
-    assert!(rig.replies(1, wire::NCTS)[0].is(Fields::STALE));
+    assert!(rig.replies(1, wire::NCTS)[0].is(ReplyFields::STALE));
     assert_eq!(
         rig.moved(1),
         [Cts { complete: true }, Ncts, Restart { age: 2 }],
@@ -44,8 +44,8 @@ fn a_stale_offer_is_made_again_by_itself_when_the_restart_has_come() {
 /// Rule (e), without a message behind: it is requested again though it reports no other rejected message.
 #[test]
 fn a_message_that_came_too_early_for_a_receive_is_asked_for_by_it() {
-    let mut rig = Rig::new(2, 0);
-    rig.send(0, 1, 50, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 0);
+    rig.send(0, 1, 50, SendMode::Standard);
     rig.settle();
     let (gone, _) = rig.post(pattern(1), 50);
     rig.moved(1);
@@ -54,7 +54,7 @@ fn a_message_that_came_too_early_for_a_receive_is_asked_for_by_it() {
     let (receive, _) = rig.post(pattern(1), 50);
     assert_eq!(rig.moved(0), [Rts { tag: 1, age: 1 }]);
     assert!(
-        rig.replies(1, wire::NCTS)[0].is(Fields::STALE),
+        rig.replies(1, wire::NCTS)[0].is(ReplyFields::STALE),
         "{:?}",
         rig.replies(1, wire::NCTS)
     );
@@ -67,24 +67,24 @@ fn a_message_that_came_too_early_for_a_receive_is_asked_for_by_it() {
 /// Rule (d): a requested message whose receive another source has matched is not recorded before a rejected one.
 #[test]
 fn what_is_offered_out_of_order_is_not_recorded() {
-    let mut rig = Rig::new(3, 1);
-    rig.send(1, 9, 300, Mode::Standard);
+    let mut rig = DeviceFixture::new(3, 1);
+    rig.send(1, 9, 300, SendMode::Standard);
     rig.settle();
     for tag in [1, 2] {
-        rig.send(0, tag, 300, Mode::Standard);
+        rig.send(0, tag, 300, SendMode::Standard);
     }
     rig.settle();
-    let second = Pattern::new(None, Some(2), 0);
+    let second = MatchPattern::new(None, Some(2), 0);
     rig.post(second, 300);
     assert_eq!(rig.moved(2), [Restart { age: 1 }]);
     let offers = rig.offers(0);
     assert_eq!(
-        (offers[0].tag, offers[0].is(wire::Rts::IN_ORDER)),
+        (offers[0].tag, offers[0].has_flag(wire::Rts::IN_ORDER)),
         (2, false)
     );
-    rig.send(1, 2, 300, Mode::Standard);
+    rig.send(1, 2, 300, SendMode::Standard);
     assert_eq!(rig.moved(1), [Rts { tag: 2, age: 0 }]);
-    let nine = Pattern::new(Some(Rank::new(1)), Some(9), 0);
+    let nine = MatchPattern::new(Some(Rank::new(1)), Some(9), 0);
     rig.post(nine, 300);
     assert_eq!(rig.adis[2].region.used_bytes(), 0);
     rig.moved(0);
@@ -102,25 +102,25 @@ fn what_is_offered_out_of_order_is_not_recorded() {
 /// Rule (d): memory is freed between two RTSs of a source, of which the first was rejected.
 #[test]
 fn nothing_is_recorded_behind_a_refusal_under_the_same_age() {
-    let mut rig = Rig::new(3, 1);
-    rig.send(1, 9, 300, Mode::Standard);
+    let mut rig = DeviceFixture::new(3, 1);
+    rig.send(1, 9, 300, SendMode::Standard);
     rig.settle();
     // The first RTS announces that another follows.
-    rig.limit(0, Class::Normal, 0);
+    rig.limit(0, TrafficClass::Normal, 0);
     for tag in [1, 2] {
-        rig.send(0, tag, 300, Mode::Standard);
+        rig.send(0, tag, 300, SendMode::Standard);
     }
-    rig.unlimit(0, Class::Normal);
+    rig.unlimit(0, TrafficClass::Normal);
     rig.step(0);
     let (mut packets, _) = rig.injected(0);
     let second = packets.pop().expect("two offers");
     let (dest, class, body) = packets.pop().expect("two offers");
-    rig.wires[dest].arrive(class, &body);
+    rig.wires[dest].deliver(class, &body);
     rig.step(dest);
-    let nine = Pattern::new(Some(Rank::new(1)), Some(9), 0);
+    let nine = MatchPattern::new(Some(Rank::new(1)), Some(9), 0);
     rig.post(nine, 300);
     let (dest, class, body) = second;
-    rig.wires[dest].arrive(class, &body);
+    rig.wires[dest].deliver(class, &body);
     rig.step(dest);
     assert_eq!(rig.adis[2].region.records(), 0);
     rig.settle();
@@ -131,21 +131,21 @@ fn nothing_is_recorded_behind_a_refusal_under_the_same_age() {
 
 #[test]
 fn an_offer_says_whether_all_before_it_was_offered_or_accepted() {
-    let mut rig = Rig::eager(2, 0, 500);
+    let mut rig = DeviceFixture::eager(2, 0, 500);
     // A transmitted bcopy, and a message that moves it into the queue.
-    rig.send(0, 1, 4, Mode::Standard);
-    rig.send(0, 2, 400, Mode::Synchronous);
-    rig.send(0, 3, 400, Mode::Synchronous);
-    let in_order = |rig: &Rig| -> Vec<_> {
+    rig.send(0, 1, 4, SendMode::Standard);
+    rig.send(0, 2, 400, SendMode::Synchronous);
+    rig.send(0, 3, 400, SendMode::Synchronous);
+    let in_order = |rig: &DeviceFixture| -> Vec<_> {
         rig.offers(0)
             .iter()
-            .map(|o| o.is(wire::Rts::IN_ORDER))
+            .map(|o| o.has_flag(wire::Rts::IN_ORDER))
             .collect()
     };
     assert_eq!(in_order(&rig), [true; 3]);
     rig.settle();
-    rig.send(0, 4, 400, Mode::Standard);
-    rig.send(0, 5, 400, Mode::Standard);
+    rig.send(0, 4, 400, SendMode::Standard);
+    rig.send(0, 5, 400, SendMode::Standard);
     assert_eq!(
         in_order(&rig),
         [false; 2],
@@ -154,7 +154,7 @@ fn an_offer_says_whether_all_before_it_was_offered_or_accepted() {
     let eager: Vec<_> = rig
         .offers(0)
         .iter()
-        .map(|o| (o.is(wire::Rts::EAGER), o.is(wire::Rts::MORE)))
+        .map(|o| (o.has_flag(wire::Rts::EAGER), o.has_flag(wire::Rts::MORE)))
         .collect();
     assert_eq!(eager, [(false, true); 2]);
 }
@@ -162,14 +162,14 @@ fn an_offer_says_whether_all_before_it_was_offered_or_accepted() {
 /// While messages are rejected, at most a window of RTSs is unanswered; otherwise there is no limit.
 #[test]
 fn offers_are_bounded_while_others_stand_refused() {
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     for tag in 0..3 * WINDOW as i32 {
-        rig.send(0, tag, 300, Mode::Standard);
+        rig.send(0, tag, 300, SendMode::Standard);
     }
     assert_eq!(rig.offers(0).len(), 3 * WINDOW as usize);
     rig.settle();
     for tag in 0..3 * WINDOW as i32 {
-        rig.send(0, tag, 300, Mode::Standard);
+        rig.send(0, tag, 300, SendMode::Standard);
     }
     assert_eq!(rig.offers(0).len(), WINDOW as usize);
     rig.settle();
@@ -186,19 +186,22 @@ fn offers_are_bounded_while_others_stand_refused() {
 /// arrived with it.
 #[test]
 fn an_answer_covers_messages_that_have_entered_the_queue() {
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     for tag in 1..=4 {
         rig.post(pattern(tag), 300);
     }
     for tag in 1..=3 {
-        rig.send(0, tag, 4, Mode::Standard);
+        rig.send(0, tag, 4, SendMode::Standard);
     }
-    rig.send(0, 4, 300, Mode::Standard);
-    rig.send(0, 5, 300, Mode::Standard);
+    rig.send(0, 4, 300, SendMode::Standard);
+    rig.send(0, 5, 300, SendMode::Standard);
     assert_eq!(rig.moved_together(0).len(), 5);
     let answers = rig.replies(1, wire::CTS);
     assert_eq!(answers.iter().map(|a| a.before).collect::<Vec<_>>(), [3]);
-    assert!(!answers[0].is(Fields::STREAM), "its data is not coming yet");
+    assert!(
+        !answers[0].is(ReplyFields::STREAM),
+        "its data is not coming yet"
+    );
     rig.settle();
     assert_eq!(rig.adis[0].stats.cts_received, 4);
     let (last, _) = rig.post(pattern(5), 300);
@@ -212,34 +215,34 @@ fn an_answer_covers_messages_that_have_entered_the_queue() {
 #[test]
 fn a_request_for_a_message_that_was_taken_passes_to_the_next() {
     for (any_tag, second) in [(true, 2), (false, 1)] {
-        let mut rig = Rig::new(2, 0);
+        let mut rig = DeviceFixture::new(2, 0);
         let (first, _) = rig.post(pattern(1), 50);
-        rig.send(0, 1, 4, Mode::Standard);
+        rig.send(0, 1, 4, SendMode::Standard);
         // One step, in which no acknowledgement is delayed yet.
         let (packets, _) = rig.injected(0);
         let (dest, class, body) = packets.into_iter().next().expect("an offer");
-        rig.wires[dest].arrive(class, &body);
+        rig.wires[dest].deliver(class, &body);
         rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers);
         assert!(rig.outcome(1, first).is_some());
         let back = SendTo {
             dest: Rank::new(0),
             tag: 7,
             context: 0,
-            mode: Mode::Standard,
+            mode: SendMode::Standard,
         };
         rig.send_to(1, back, 50);
         let (packets, seen) = rig.injected(1);
         assert_eq!(seen, [Rts { tag: 7, age: 0 }], "with the answer");
-        rig.send(0, second, 50, Mode::Standard);
-        rig.send(0, 3, 50, Mode::Standard);
+        rig.send(0, second, 50, SendMode::Standard);
+        rig.send(0, 3, 50, SendMode::Standard);
         rig.moved(0);
         rig.moved(1);
-        let asks = Pattern::new(Some(Rank::new(0)), (!any_tag).then_some(1), 0);
+        let asks = MatchPattern::new(Some(Rank::new(0)), (!any_tag).then_some(1), 0);
         let (receive, _) = rig.post(asks, 50);
         assert_eq!(rig.moved(1), [Restart { age: 1 }]);
         assert!(rig.offers(0).is_empty(), "an answer is still to come");
         for (dest, class, body) in packets {
-            rig.wires[dest].arrive(class, &body);
+            rig.wires[dest].deliver(class, &body);
             rig.step(dest);
         }
         let offers: Vec<_> = rig.offers(0).iter().map(|o| o.tag).collect();
@@ -252,16 +255,16 @@ fn a_request_for_a_message_that_was_taken_passes_to_the_next() {
 /// Two messages are rejected, and a third is in flight when a restart requests the second, which is then cancelled.
 #[test]
 fn a_message_taken_back_leaves_those_to_be_offered_again_in_their_places() {
-    let mut rig = Rig::new(2, 0);
-    let sends = [1, 2].map(|tag| rig.send(0, tag, 50, Mode::Standard));
+    let mut rig = DeviceFixture::new(2, 0);
+    let sends = [1, 2].map(|tag| rig.send(0, tag, 50, SendMode::Standard));
     rig.settle();
-    rig.send(0, 3, 50, Mode::Standard);
-    rig.limit(0, Class::Normal, 1);
-    rig.send(0, 4, 50, Mode::Standard);
+    rig.send(0, 3, 50, SendMode::Standard);
+    rig.limit(0, TrafficClass::Normal, 1);
+    rig.send(0, 4, 50, SendMode::Standard);
     rig.post(pattern(2), 50);
     assert_eq!(rig.moved(1), [Restart { age: 1 }]);
     rig.adis[0].cancel(sends[1]);
-    rig.unlimit(0, Class::Normal);
+    rig.unlimit(0, TrafficClass::Normal);
     rig.settle();
     assert!(rig.outcome(0, sends[1]).is_some_and(|o| o.cancelled));
     for tag in [1, 3, 4] {
@@ -276,11 +279,11 @@ fn a_message_taken_back_leaves_those_to_be_offered_again_in_their_places() {
 /// As above; it only waits for injection, and a message without an RTS so far is behind it.
 #[test]
 fn a_message_taken_back_before_it_is_offered_again_is_not_offered() {
-    let mut rig = Rig::new(2, 0);
-    let sends = [1, 2, 3].map(|tag| rig.send(0, tag, 50, Mode::Standard));
+    let mut rig = DeviceFixture::new(2, 0);
+    let sends = [1, 2, 3].map(|tag| rig.send(0, tag, 50, SendMode::Standard));
     rig.settle();
-    rig.limit(0, Class::Normal, 0);
-    rig.send(0, 4, 50, Mode::Standard);
+    rig.limit(0, TrafficClass::Normal, 0);
+    rig.send(0, 4, 50, SendMode::Standard);
     rig.silence();
     for tag in [1, 3] {
         rig.post(pattern(tag), 50);
@@ -288,12 +291,18 @@ fn a_message_taken_back_before_it_is_offered_again_is_not_offered() {
     rig.speak();
     assert_eq!(rig.moved(1), [Restart { age: 1 }]);
     rig.adis[0].cancel(sends[0]);
-    rig.unlimit(0, Class::Normal);
+    rig.unlimit(0, TrafficClass::Normal);
     rig.step(0);
     let offers: Vec<_> = rig
         .offers(0)
         .iter()
-        .map(|o| (o.tag, o.is(wire::Rts::FOLLOWS), o.is(wire::Rts::MORE)))
+        .map(|o| {
+            (
+                o.tag,
+                o.has_flag(wire::Rts::FOLLOWS),
+                o.has_flag(wire::Rts::MORE),
+            )
+        })
         .collect();
     assert_eq!(offers, [(3, true, true), (4, false, true)]);
     rig.settle();
@@ -307,7 +316,7 @@ fn a_message_taken_back_before_it_is_offered_again_is_not_offered() {
     let offers: Vec<_> = rig
         .offers(0)
         .iter()
-        .map(|o| (o.tag, o.is(wire::Rts::MORE)))
+        .map(|o| (o.tag, o.has_flag(wire::Rts::MORE)))
         .collect();
     assert_eq!(offers, [(4, false)]);
     rig.settle();
@@ -316,8 +325,8 @@ fn a_message_taken_back_before_it_is_offered_again_is_not_offered() {
 
 #[test]
 fn a_restart_that_finds_an_empty_queue_is_closed_by_done() {
-    let mut rig = Rig::new(2, 0);
-    let send = rig.send(0, 1, 50, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 0);
+    let send = rig.send(0, 1, 50, SendMode::Standard);
     rig.settle();
     rig.post(pattern(1), 50);
     let (restart, _) = rig.injected(1);
@@ -325,17 +334,17 @@ fn a_restart_that_finds_an_empty_queue_is_closed_by_done() {
     rig.step(0);
     rig.settle();
     assert!(rig.outcome(0, send).is_some_and(|o| o.cancelled));
-    rig.limit(0, Class::Normal, 0);
+    rig.limit(0, TrafficClass::Normal, 0);
     for (dest, class, body) in restart {
-        rig.wires[dest].arrive(class, &body);
+        rig.wires[dest].deliver(class, &body);
         rig.step(dest);
     }
     assert!(!rig.adis[0].is_quiet(), "it owes an answer");
-    rig.unlimit(0, Class::Normal);
+    rig.unlimit(0, TrafficClass::Normal);
     rig.step(0);
     assert_eq!(rig.moved(0), [Done]);
-    assert!(rig.adis[0].is_quiet() && rig.adis[1].peers.are_all_clear());
-    let later = rig.send(0, 1, 50, Mode::Standard);
+    assert!(rig.adis[0].is_quiet() && rig.adis[1].peers.has_no_rejected());
+    let later = rig.send(0, 1, 50, SendMode::Standard);
     assert_eq!(rig.moved(0), [Rts { tag: 1, age: 1 }]);
     rig.settle();
     assert!(rig.outcome(0, later).is_some());
@@ -344,11 +353,11 @@ fn a_restart_that_finds_an_empty_queue_is_closed_by_done() {
 /// A source without an RTS to send in its turn passes the turn on.
 #[test]
 fn a_source_that_is_done_while_there_is_memory_passes_its_turn_on() {
-    let mut rig = Rig::new(4, 1);
-    rig.send(0, 9, 300, Mode::Standard);
+    let mut rig = DeviceFixture::new(4, 1);
+    rig.send(0, 9, 300, SendMode::Standard);
     rig.settle();
-    let send = rig.send(1, 1, 300, Mode::Standard);
-    rig.send(2, 2, 300, Mode::Standard);
+    let send = rig.send(1, 1, 300, SendMode::Standard);
+    rig.send(2, 2, 300, SendMode::Standard);
     rig.settle();
     rig.post(pattern(9), 300);
     let (restart, _) = rig.injected(3);
@@ -356,7 +365,7 @@ fn a_source_that_is_done_while_there_is_memory_passes_its_turn_on() {
     rig.step(1);
     rig.settle();
     for (dest, class, body) in restart {
-        rig.wires[dest].arrive(class, &body);
+        rig.wires[dest].deliver(class, &body);
         rig.step(dest);
     }
     assert_eq!(rig.moved(1), [Done]);

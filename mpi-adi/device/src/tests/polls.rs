@@ -1,17 +1,17 @@
 //! Programs that poll by posting and cancelling receives, where nothing can be recorded: rule (f).
 
-use super::rig::{Rig, Seen, pattern};
+use super::fixture::{DeviceFixture, SeenPacket, pattern};
 use crate::adi::Adi;
-use crate::envelope::{Pattern, Rank};
-use crate::request::Mode;
+use crate::envelope::{MatchPattern, Rank};
+use crate::request::SendMode;
 
-const ANY: Pattern = Pattern::new(None, None, 0);
+const ANY: MatchPattern = MatchPattern::new(None, None, 0);
 
 /// Two sources are asked for a receive that is cancelled immediately: it gets the message that arrives first.
 #[test]
 fn a_cancelled_receive_takes_the_message_that_was_asked_for_in_its_name() {
-    let mut rig = Rig::new(3, 0);
-    let sends = [0, 1].map(|from| rig.send(from, 1, 50 + from, Mode::Standard));
+    let mut rig = DeviceFixture::new(3, 0);
+    let sends = [0, 1].map(|from| rig.send(from, 1, 50 + from, SendMode::Standard));
     rig.settle();
     let (first, _) = rig.post(ANY, 100);
     assert!(!rig.adis[2].cancel(first), "not before both have answered");
@@ -42,14 +42,14 @@ fn a_cancelled_receive_takes_the_message_that_was_asked_for_in_its_name() {
 #[test]
 fn a_cancelled_receive_ends_with_the_last_answer() {
     for exact in [false, true] {
-        let mut rig = Rig::new(3, 0);
-        let sends = [0, 1].map(|from| rig.send(from, 1, 50, Mode::Standard));
+        let mut rig = DeviceFixture::new(3, 0);
+        let sends = [0, 1].map(|from| rig.send(from, 1, 50, SendMode::Standard));
         rig.settle();
         let source = exact.then(|| Rank::new(0));
-        let (nothing, _) = rig.post(Pattern::new(source, Some(2), 0), 50);
+        let (nothing, _) = rig.post(MatchPattern::new(source, Some(2), 0), 50);
         assert!(!rig.adis[2].cancel(nothing));
         rig.moved(2);
-        assert_eq!(rig.moved(0), [Seen::Done]);
+        assert_eq!(rig.moved(0), [SeenPacket::Done]);
         let outcome = rig.outcome(2, nothing);
         assert_eq!(
             outcome.is_some(),
@@ -57,7 +57,7 @@ fn a_cancelled_receive_ends_with_the_last_answer() {
             "the other one has been asked, too"
         );
         if !exact {
-            assert_eq!(rig.moved(1), [Seen::Done]);
+            assert_eq!(rig.moved(1), [SeenPacket::Done]);
             let outcome = rig.outcome(2, nothing);
             assert!(outcome.is_some_and(|outcome| outcome.cancelled));
         }
@@ -76,15 +76,15 @@ fn a_cancelled_receive_ends_with_the_last_answer() {
 /// No source has been asked for it, or the program ignores its outcome: it is cancelled immediately.
 #[test]
 fn a_receive_that_waits_for_nobody_is_cancelled_at_once() {
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     let (early, _) = rig.post(pattern(1), 50);
     assert!(rig.adis[1].cancel(early) && rig.outcome(1, early).is_some());
-    let send = rig.send(0, 1, 50, Mode::Standard);
+    let send = rig.send(0, 1, 50, SendMode::Standard);
     rig.settle();
     let (given_up, key) = rig.post(pattern(1), 50);
     assert!(!rig.adis[1].cancel(given_up));
     rig.adis[1].forget(given_up);
-    assert!(!rig.adis[1].knows(given_up));
+    assert!(!rig.adis[1].has_request(given_up));
     rig.settle();
     assert_ne!(
         rig.buffers.0[key], [1; 50],
@@ -102,10 +102,10 @@ fn a_receive_that_waits_for_nobody_is_cancelled_at_once() {
 fn each_poll_brings_a_message() {
     const SOURCES: usize = 12;
     for blocks in [0, 1, 2] {
-        let mut rig = Rig::new(SOURCES as u16 + 1, blocks);
+        let mut rig = DeviceFixture::new(SOURCES as u16 + 1, blocks);
         for round in 0..3 {
             for from in 0..SOURCES {
-                rig.send(from, round, 10, Mode::Standard);
+                rig.send(from, round, 10, SendMode::Standard);
             }
         }
         rig.settle();
@@ -123,9 +123,9 @@ fn each_poll_brings_a_message() {
 /// The fault that rule (f) prevents: the message always arrives after its receive has been cancelled.
 #[test]
 fn without_the_wait_a_message_never_meets_a_receive() {
-    let mut rig = Rig::new(3, 0);
+    let mut rig = DeviceFixture::new(3, 0);
     for from in [0, 1] {
-        rig.send(from, 1, 50, Mode::Standard);
+        rig.send(from, 1, 50, SendMode::Standard);
     }
     rig.settle();
     for _ in 0..5 {

@@ -1,15 +1,15 @@
 //! Probes.
 
-use super::rig::{Rig, pattern};
-use crate::envelope::Pattern;
+use super::fixture::{DeviceFixture, pattern};
+use crate::envelope::MatchPattern;
 use crate::recv::probe::ARMED_PROBES;
-use crate::request::{Mode, RequestId};
+use crate::request::{RequestId, SendMode};
 
 #[test]
 fn a_probe_sees_a_message_that_the_memory_has_no_room_for() {
-    let mut rig = Rig::new(2, 1);
-    let one = rig.send(0, 1, 50, Mode::Standard);
-    let two = rig.send(0, 2, 60, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 1);
+    let one = rig.send(0, 1, 50, SendMode::Standard);
+    let two = rig.send(0, 2, 60, SendMode::Standard);
     rig.settle();
     assert_eq!(rig.adis[1].iprobe(pattern(2)), Ok(None));
     rig.step(1);
@@ -42,9 +42,9 @@ fn a_probe_sees_a_message_that_the_memory_has_no_room_for() {
 
 #[test]
 fn a_probe_does_not_see_a_refused_message_that_was_taken_back() {
-    let mut rig = Rig::new(2, 0);
+    let mut rig = DeviceFixture::new(2, 0);
     let sends: Vec<RequestId> = (0..3)
-        .map(|tag| rig.send(0, tag, 300, Mode::Standard))
+        .map(|tag| rig.send(0, tag, 300, SendMode::Standard))
         .collect();
     assert_eq!(rig.adis[1].iprobe(pattern(0)), Ok(None));
     rig.step(1);
@@ -72,13 +72,13 @@ fn a_probe_does_not_see_a_refused_message_that_was_taken_back() {
 #[test]
 fn a_probe_keeps_its_word() {
     for blocks in [0, 1] {
-        let mut rig = Rig::new(3, blocks);
+        let mut rig = DeviceFixture::new(3, blocks);
         for from in [0, 1] {
-            rig.send(from, 5, 300, Mode::Standard);
-            rig.send(from, 2, 60, Mode::Standard);
+            rig.send(from, 5, 300, SendMode::Standard);
+            rig.send(from, 2, 60, SendMode::Standard);
         }
         rig.settle();
-        let wide = Pattern::new(None, Some(2), 0);
+        let wide = MatchPattern::new(None, Some(2), 0);
         let found = loop {
             if let Some(found) = rig.adis[2].iprobe(wide).unwrap() {
                 break found;
@@ -86,7 +86,7 @@ fn a_probe_keeps_its_word() {
             rig.step(2);
             rig.settle();
         };
-        let narrow = Pattern::new(Some(found.envelope.source), Some(2), 0);
+        let narrow = MatchPattern::new(Some(found.envelope.source), Some(2), 0);
         assert_eq!(rig.adis[2].iprobe(narrow), Ok(Some(found)));
     }
 }
@@ -95,8 +95,8 @@ fn a_probe_keeps_its_word() {
 #[test]
 fn a_message_is_found_however_many_patterns_are_asked_for_in_turn() {
     for patterns in [ARMED_PROBES as i32 + 1, ARMED_PROBES as i32 + 6] {
-        let mut rig = Rig::new(2, 0);
-        let send = rig.send(0, patterns - 3, 300, Mode::Standard);
+        let mut rig = DeviceFixture::new(2, 0);
+        let send = rig.send(0, patterns - 3, 300, SendMode::Standard);
         rig.settle();
         let found = (0..10_000).find_map(|_| {
             (0..patterns).find_map(|tag| {
@@ -116,10 +116,10 @@ fn a_message_is_found_however_many_patterns_are_asked_for_in_turn() {
 /// The RTS of a second message of the same envelope is stale: the probe finds the first one.
 #[test]
 fn a_probe_does_not_find_a_stale_offer() {
-    let mut rig = Rig::new(2, 0);
-    rig.send(0, 1, 50, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 0);
+    rig.send(0, 1, 50, SendMode::Standard);
     rig.settle();
-    rig.send(0, 1, 60, Mode::Standard);
+    rig.send(0, 1, 60, SendMode::Standard);
     assert_eq!(rig.adis[1].iprobe(pattern(1)), Ok(None));
     rig.step(1);
     rig.moved(0);

@@ -1,19 +1,19 @@
 //! Restarts that cross RTSs, new sends and new receives; and their addressees.
 
-use super::rig::Seen::{Done, Ncts, Restart, Rts};
-use super::rig::{Rig, pattern};
+use super::fixture::SeenPacket::{Done, Ncts, Restart, Rts};
+use super::fixture::{DeviceFixture, pattern};
 use crate::adi::Adi;
-use crate::envelope::{Pattern, Rank};
-use crate::request::Mode;
+use crate::envelope::{MatchPattern, Rank};
+use crate::request::SendMode;
 
 /// Rules (a) and (b): a restart crosses an RTS in flight, which becomes stale.
 #[test]
 fn an_offer_that_a_restart_has_crossed_is_made_again() {
-    let mut rig = Rig::new(2, 0);
-    let one = rig.send(0, 1, 5, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 0);
+    let one = rig.send(0, 1, 5, SendMode::Standard);
     rig.moved(0);
     assert_eq!(rig.moved(1), [Ncts]);
-    let two = rig.send(0, 2, 5, Mode::Standard);
+    let two = rig.send(0, 2, 5, SendMode::Standard);
     let (receive, _) = rig.post(pattern(2), 5);
     // The second RTS is in flight under age 0 when the restart arrives: no RTS is sent before its reply.
     assert_eq!(rig.moved(1), [Restart { age: 1 }]);
@@ -35,14 +35,14 @@ fn an_offer_that_a_restart_has_crossed_is_made_again() {
 /// Rule (b): messages sent during a restart stay behind it.
 #[test]
 fn a_new_message_does_not_pass_a_restart() {
-    let mut rig = Rig::new(2, 0);
-    let one = rig.send(0, 9, 1, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 0);
+    let one = rig.send(0, 9, 1, SendMode::Standard);
     rig.moved(0);
     rig.moved(1);
-    let two = rig.send(0, 9, 2, Mode::Standard);
+    let two = rig.send(0, 9, 2, SendMode::Standard);
     let (first, _) = rig.post(pattern(9), 8);
     assert_eq!(rig.moved(1), [Restart { age: 1 }]);
-    let three = rig.send(0, 9, 3, Mode::Standard);
+    let three = rig.send(0, 9, 3, SendMode::Standard);
     assert_eq!(
         rig.moved(0),
         [Rts { tag: 9, age: 0 }],
@@ -67,9 +67,9 @@ fn a_new_message_does_not_pass_a_restart() {
 /// Rule (e): a receive posted after the restart was sent may belong to an earlier message.
 #[test]
 fn what_a_restart_brings_does_not_take_a_receive_posted_since() {
-    let mut rig = Rig::new(2, 0);
-    let any_tag = Pattern::new(Some(Rank::new(0)), None, 0);
-    let sends = [1, 2, 3].map(|tag| rig.send(0, tag, tag as usize, Mode::Standard));
+    let mut rig = DeviceFixture::new(2, 0);
+    let any_tag = MatchPattern::new(Some(Rank::new(0)), None, 0);
+    let sends = [1, 2, 3].map(|tag| rig.send(0, tag, tag as usize, SendMode::Standard));
     rig.settle();
     let (second, _) = rig.post(pattern(2), 8);
     let restart = rig.wires[1].take_sent();
@@ -80,7 +80,7 @@ fn what_a_restart_brings_does_not_take_a_receive_posted_since() {
     rig.wires[1].sent_mut().splice(0..0, restart);
     rig.settle();
     assert_eq!(rig.outcome(1, first).map(|o| o.tag), Some(1));
-    assert!(!rig.adis[1].knows(second));
+    assert!(!rig.adis[1].has_request(second));
     let rest = [rig.post(any_tag, 8).0, rig.post(any_tag, 8).0];
     rig.settle();
     assert_eq!(
@@ -93,15 +93,15 @@ fn what_a_restart_brings_does_not_take_a_receive_posted_since() {
 
 #[test]
 fn a_restart_that_asks_for_nothing_that_is_there_is_closed_by_done() {
-    let mut rig = Rig::new(2, 0);
-    let one = rig.send(0, 1, 5, Mode::Standard);
+    let mut rig = DeviceFixture::new(2, 0);
+    let one = rig.send(0, 1, 5, SendMode::Standard);
     rig.settle();
     let (two, _) = rig.post(pattern(2), 5);
     assert_eq!(rig.moved(1), [Restart { age: 1 }]);
     assert_eq!(rig.moved(0), [Done]);
     let (first, _) = rig.post(pattern(1), 5);
     rig.settle();
-    let later = rig.send(0, 2, 5, Mode::Standard);
+    let later = rig.send(0, 2, 5, SendMode::Standard);
     rig.settle();
     assert!(
         [first, two]
@@ -120,19 +120,19 @@ fn a_restart_that_asks_for_nothing_that_is_there_is_closed_by_done() {
 fn a_receive_from_any_source_asks_a_few_of_those_who_wait_at_a_time() {
     const SOURCES: usize = 40;
     let few = u64::from(crate::peers::WILDCARD_RESTARTS);
-    let mut rig = Rig::new(SOURCES as u16 + 1, 0);
+    let mut rig = DeviceFixture::new(SOURCES as u16 + 1, 0);
     for source in 0..SOURCES {
         // Only every fourth has a message for the request.
         rig.send(
             source,
             if source % 4 == 3 { 7 } else { 8 },
             10,
-            Mode::Standard,
+            SendMode::Standard,
         );
     }
     rig.settle();
-    let from_any = |tag| Pattern::new(None, Some(tag), 0);
-    let sent = |rig: &Rig| rig.adis[SOURCES].stats.restarts_sent;
+    let from_any = |tag| MatchPattern::new(None, Some(tag), 0);
+    let sent = |rig: &DeviceFixture| rig.adis[SOURCES].stats.restarts_sent;
     for _ in 0..SOURCES / 4 {
         let before = sent(&rig);
         let (receive, key) = rig.post(from_any(7), 10);

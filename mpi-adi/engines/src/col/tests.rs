@@ -1,7 +1,7 @@
 //! Tests of profiles, levels and search order, and comparison with the list engine.
 
 use super::*;
-use crate::rig::{Mix, Rig, compare, envelope, order};
+use crate::fixture::{MatchingFixture, OperationMix, compare, envelope, order};
 use midplane_device::envelope::Tag;
 use midplane_device::matching::MatchingEngine;
 
@@ -9,12 +9,17 @@ const GATHER: Tag = 4;
 const SCAN: Tag = 8;
 
 /// Returns the number of queues and levels.
-fn made<I>(queues: &Collectives<I>) -> (usize, u16) {
+fn made<I>(queues: &CollectiveQueues<I>) -> (usize, u16) {
     (queues.used, queues.made)
 }
 
 /// Records messages of all `sources`, and receives them in reverse order.
-fn gather(rig: &mut Rig<Col>, sources: core::ops::Range<u32>, tag: Tag, context: Context) {
+fn gather(
+    rig: &mut MatchingFixture<ColEngine>,
+    sources: core::ops::Range<u32>,
+    tag: Tag,
+    context: Context,
+) {
     for source in sources.clone() {
         rig.record(envelope(source, tag, context)).unwrap();
     }
@@ -29,7 +34,7 @@ fn gather(rig: &mut Rig<Col>, sources: core::ops::Range<u32>, tag: Tag, context:
 
 #[test]
 fn the_second_call_has_as_many_queues_as_the_first_one_looked_at() {
-    let mut rig = Rig::<Col>::new(100, 1000);
+    let mut rig = MatchingFixture::<ColEngine>::new(100, 1000);
     gather(&mut rig, 1..20, GATHER, 1);
     assert_eq!(
         made(&rig.engine.unexpected.collective),
@@ -69,7 +74,7 @@ fn sets_are_of_a_collective_in_a_communicator() {
             .eq(0..COMMUNICATORS * usize::from(OPERATIONS))
     );
 
-    let mut rig = Rig::<Col>::new(100, 1000);
+    let mut rig = MatchingFixture::<ColEngine>::new(100, 1000);
     for _ in 0..2 {
         gather(&mut rig, 1..20, GATHER, 1);
     }
@@ -85,7 +90,7 @@ fn sets_are_of_a_collective_in_a_communicator() {
 
 #[test]
 fn posted_receives_are_profiled_by_the_arrivals_that_find_one() {
-    let mut rig = Rig::<Col>::new(1, 1000);
+    let mut rig = MatchingFixture::<ColEngine>::new(1, 1000);
     for call in 0..3 {
         for source in 1..8 {
             rig.post(envelope(source, GATHER, 3).pattern());
@@ -107,8 +112,8 @@ fn posted_receives_are_profiled_by_the_arrivals_that_find_one() {
 /// Nonblocking calls overlap.
 #[test]
 fn the_first_call_is_over_when_its_elements_are_found() {
-    let mut rig = Rig::<Col>::new(1, 1000);
-    let all = |rig: &mut Rig<Col>| {
+    let mut rig = MatchingFixture::<ColEngine>::new(1, 1000);
+    let all = |rig: &mut MatchingFixture<ColEngine>| {
         for source in 1..8 {
             rig.post(envelope(source, GATHER, 1).pattern());
         }
@@ -128,7 +133,7 @@ fn the_first_call_is_over_when_its_elements_are_found() {
 
 #[test]
 fn a_context_that_is_dropped_is_profiled_anew() {
-    let mut rig = Rig::<Col>::new(1, 1000);
+    let mut rig = MatchingFixture::<ColEngine>::new(1, 1000);
     for sources in [1..4, 1..10] {
         for call in 0..2 {
             for source in sources.clone() {
@@ -145,7 +150,7 @@ fn a_context_that_is_dropped_is_profiled_anew() {
 
 #[test]
 fn new_parameters_make_a_level_if_they_need_more_queues() {
-    let mut rig = Rig::<Col>::new(100, 1000);
+    let mut rig = MatchingFixture::<ColEngine>::new(100, 1000);
     for (context, sources, expected) in [
         (1, 20, (10, 1)),
         (3, 10, (10, 1)), // five do not need a level
@@ -175,10 +180,10 @@ fn new_parameters_make_a_level_if_they_need_more_queues() {
 /// Checks the search order of algorithm 2 by the hops.
 #[test]
 fn a_search_goes_from_the_profiling_queue_through_the_levels() {
-    let mut rig = Rig::<Col>::new(100, 1000);
+    let mut rig = MatchingFixture::<ColEngine>::new(100, 1000);
     let waits = rig.record(envelope(77, SCAN, 1)).unwrap();
     let take = |source| {
-        move |rig: &mut Rig<Col>| {
+        move |rig: &mut MatchingFixture<ColEngine>| {
             assert!(rig.receive(envelope(source, GATHER, 1).pattern()).is_ok());
         }
     };
@@ -203,7 +208,7 @@ fn a_search_goes_from_the_profiling_queue_through_the_levels() {
 #[test]
 fn there_are_no_more_queues_than_the_cap() {
     // 8 x sqrt(9): the mean of 100 is 50, of which 24 are available.
-    let mut rig = Rig::<Col>::new(200, 9);
+    let mut rig = MatchingFixture::<ColEngine>::new(200, 9);
     for tag in [GATHER, SCAN] {
         for _ in 0..3 {
             gather(&mut rig, 0..100, tag, 1);
@@ -213,21 +218,24 @@ fn there_are_no_more_queues_than_the_cap() {
     let queues = &rig.engine.unexpected.collective;
     let bytes = size_of_val(&*queues.dedicated) + size_of_val(&*queues.levels);
     assert_eq!(
-        Col::fixed_bytes(1, 9),
+        ColEngine::fixed_bytes(1, 9),
         2 * (bytes + size_of_val(&*queues.sets))
     );
     assert_eq!(
-        (Col::fixed_bytes(1, 1024), size_of::<Set>()),
+        (
+            ColEngine::fixed_bytes(1, 1024),
+            size_of::<ParameterSetState>()
+        ),
         (2 * 6560, 24)
     );
-    assert_eq!([256, 8192].map(most_levels), [60, 358]);
+    assert_eq!([256, 8192].map(max_levels), [60, 358]);
 }
 
 /// The table of levels is never full before the queues are: one more queue each time, round robin.
 #[test]
 fn every_queue_can_become_part_of_a_level() {
     for peers in [0, 1, 2, 5, 100, 4096, 1 << 20] {
-        let mut queues = Collectives::<midplane_device::names::Slot>::new(peers).unwrap();
+        let mut queues = CollectiveQueues::<midplane_device::ids::Slot>::new(peers).unwrap();
         for wanted in 1..3000 {
             for operation in 0..OPERATIONS {
                 queues.extend(operation, wanted, 0);
@@ -241,7 +249,7 @@ fn every_queue_can_become_part_of_a_level() {
 
 #[test]
 fn when_the_table_is_full_sets_stay_on_the_profiling_queue() {
-    let mut rig = Rig::<Col>::new(100, 1000);
+    let mut rig = MatchingFixture::<ColEngine>::new(100, 1000);
     let (its, other) = (1, 1 + 2 * COMMUNICATORS as Context);
     for _ in 0..3 {
         gather(&mut rig, 1..4, GATHER, its);
@@ -260,12 +268,12 @@ fn when_the_table_is_full_sets_stay_on_the_profiling_queue() {
 
 #[test]
 fn wildcards_and_other_tags_take_part_in_the_order_of_all_queues() {
-    let mut rig = Rig::<Col>::new(100, 1000);
+    let mut rig = MatchingFixture::<ColEngine>::new(100, 1000);
     gather(&mut rig, 1..8, GATHER, 1);
     gather(&mut rig, 1..8, GATHER, 1);
-    let any_source = Pattern::new(None, Some(GATHER), 1);
-    let any = Pattern::new(None, None, 1);
-    let any_tag = Pattern::new(Some(Rank::new(2)), None, 1);
+    let any_source = MatchPattern::new(None, Some(GATHER), 1);
+    let any = MatchPattern::new(None, None, 1);
+    let any_tag = MatchPattern::new(Some(Rank::new(2)), None, 1);
     let tags = [GATHER, 0, 9, SCAN, Tag::MAX, GATHER, 300, GATHER];
     let records = tags.map(|tag| rig.record(envelope(2, tag, 1)));
     for (at, record) in records.into_iter().enumerate() {
@@ -290,14 +298,14 @@ fn wildcards_and_other_tags_take_part_in_the_order_of_all_queues() {
 
 #[test]
 fn point_to_point_messages_share_one_list() {
-    let mut rig = Rig::<Col>::new(300, 1000);
+    let mut rig = MatchingFixture::<ColEngine>::new(300, 1000);
     for _ in 0..3 {
         for source in 0..90 {
             rig.record(envelope(source, GATHER, 0)).unwrap();
         }
     }
     assert_eq!(made(&rig.engine.unexpected.collective), (0, 0));
-    let take = |rig: &mut Rig<Col>| {
+    let take = |rig: &mut MatchingFixture<ColEngine>| {
         assert!(rig.receive(envelope(89, GATHER, 0).pattern()).is_ok());
     };
     assert_eq!(rig.hops(take), 90);
@@ -306,7 +314,7 @@ fn point_to_point_messages_share_one_list() {
 
 #[test]
 fn records_keep_their_order_and_queues_when_they_are_numbered_anew() {
-    let mut rig = Rig::<Col>::new(100, 1000);
+    let mut rig = MatchingFixture::<ColEngine>::new(100, 1000);
     rig.record(envelope(3, GATHER, 7)).unwrap();
     rig.record(envelope(3, 5, 0)).unwrap();
     for context in [1, 3] {
@@ -327,14 +335,16 @@ fn records_keep_their_order_and_queues_when_they_are_numbered_anew() {
         (&after[..before.len()], after.len()),
         (&before[..], before.len() + 1)
     );
-    let marks: Vec<Serial> = rig
+    let marks: Vec<SequenceNumber> = rig
         .engine
         .unexpected
         .marks_mut()
         .map(|mark| *mark)
         .collect();
     assert!(
-        marks.iter().all(|&mark| mark <= after.len() as Serial),
+        marks
+            .iter()
+            .all(|&mark| mark <= after.len() as SequenceNumber),
         "{marks:?}"
     );
     rig.check();
@@ -342,14 +352,14 @@ fn records_keep_their_order_and_queues_when_they_are_numbered_anew() {
         assert!(rig.receive(envelope.pattern()).is_ok());
         rig.check();
     }
-    assert!(rig.engine.unexpected.lists().all(Ends::is_empty));
+    assert!(rig.engine.unexpected.lists().all(ListEnds::is_empty));
 }
 
 #[test]
 fn whatever_happens_the_results_are_those_of_a_list() {
     let mut made = 0;
     for (seed, peers) in [(1, 8), (2, 40), (3, 500), (4, 3)] {
-        let mix = Mix {
+        let mix = OperationMix {
             peers,
             contexts: 40,
             tags: 10,
@@ -357,7 +367,7 @@ fn whatever_happens_the_results_are_those_of_a_list() {
             operations: 20_000,
             most_arrivals: 900,
         };
-        let few = Mix {
+        let few = OperationMix {
             contexts: 2,
             tags: 4,
             ..mix

@@ -4,17 +4,17 @@
 use alloc::vec::Vec;
 
 use super::ADJUSTMENT_PERCENT;
-use crate::ranked::{ByRank, Heads};
+use crate::ranked::{ByRank, QueueHeads};
 use midplane_device::envelope::{Context, Rank};
-use midplane_device::matching::NoRoom;
-use midplane_device::place;
+use midplane_device::index_type;
+use midplane_device::matching::OutOfSpace;
 
-place! {
+index_type! {
     /// Index of a cube in its pool.
     CubeAt
 }
 
-place! {
+index_type! {
     /// Index of a jump point in its pool.
     JumpAt
 }
@@ -32,7 +32,7 @@ struct Cube {
 /// Queues of all ranks of one `c3`, `c2`, `c1`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct JumpPoint {
-    heads: Heads,
+    heads: QueueHeads,
     /// The next jump point of the same `c3` and `c2`, with a higher `c1`; for a free one, the next free one.
     next: Option<JumpAt>,
     c1: u8,
@@ -42,13 +42,13 @@ const _: () = assert!(size_of::<Cube>() == 8 && size_of::<JumpPoint>() == 24);
 
 /// Root of the queues of one context.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Root {
+pub struct CubeRoot {
     cubes: Option<CubeAt>,
 }
 
 /// A rank's coordinates, without the last one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Way {
+struct RankPath {
     c3: u8,
     c2: u8,
     c1: u8,
@@ -57,9 +57,9 @@ struct Way {
 /// End of a search: the object found, and its predecessor or insertion point. (Section 4.4.1, figure 4.11: no cube, no
 /// jump point, or both.)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cursor {
+pub struct SearchCursor {
     context: Context,
-    way: Way,
+    way: RankPath,
     cube_before: Option<CubeAt>,
     cube: Option<CubeAt>,
     jump_before: Option<JumpAt>,
@@ -90,7 +90,7 @@ pub struct Cubes {
     used_jumps: usize,
 
     /// End of the last search, while it is valid.
-    cursor: Option<Cursor>,
+    cursor: Option<SearchCursor>,
 }
 
 /// Returns the bits of a coordinate in a job of `peers` processes (001 equation 4.2 and table 4.2).
@@ -100,7 +100,7 @@ fn coordinate_bits(peers: usize) -> u32 {
 }
 
 /// Grows `pool` to `len` entries. Allocates slightly more if possible, so that incremental growth is cheap in total.
-fn grow<T: Clone + Default>(pool: &mut Vec<T>, len: usize) -> Result<(), NoRoom> {
+fn grow<T: Clone + Default>(pool: &mut Vec<T>, len: usize) -> Result<(), OutOfSpace> {
     let more = len.saturating_sub(pool.len());
     if more == 0 {
         return Ok(());
@@ -109,7 +109,7 @@ fn grow<T: Clone + Default>(pool: &mut Vec<T>, len: usize) -> Result<(), NoRoom>
         let generous = more.max(pool.len() / 8);
         pool.try_reserve_exact(generous)
             .or_else(|_| pool.try_reserve_exact(more))
-            .map_err(|_| NoRoom)?;
+            .map_err(|_| OutOfSpace)?;
     }
     pool.resize(len, T::default());
     Ok(())
@@ -166,7 +166,7 @@ impl Cubes {
 
     /// Grows the pools to the size that the blocks, receives and contexts require.
     #[cold]
-    fn grow(&mut self) -> Result<(), NoRoom> {
+    fn grow(&mut self) -> Result<(), OutOfSpace> {
         if self.is_plain {
             return Ok(());
         }
@@ -188,9 +188,9 @@ impl Cubes {
         Ok(())
     }
 
-    fn way(&self, rank: Rank) -> Way {
+    fn way(&self, rank: Rank) -> RankPath {
         let digit = |n: u32| (rank.index() >> (n * self.bits) & ((1 << self.bits) - 1)) as u8;
-        Way {
+        RankPath {
             c3: digit(3),
             c2: digit(2),
             c1: digit(1),
@@ -225,9 +225,9 @@ impl Cubes {
     /// Searches for a jump point: two list traversals that stop as soon as they have passed it, with a jump between
     /// them. Also returns the hops.
     #[inline]
-    fn locate(&self, context: Context, root: &Root, way: Way) -> (Cursor, u32) {
+    fn locate(&self, context: Context, root: &CubeRoot, way: RankPath) -> (SearchCursor, u32) {
         let mut hops = 0;
-        let mut cursor = Cursor {
+        let mut cursor = SearchCursor {
             context,
             way,
             cube_before: None,
@@ -266,7 +266,12 @@ impl Cubes {
 
     /// Returns the cursor of the last search if it was for the same jump point, otherwise searches for it.
     #[inline]
-    fn locate_again(&self, context: Context, root: &Root, way: Way) -> (Cursor, u32) {
+    fn locate_again(
+        &self,
+        context: Context,
+        root: &CubeRoot,
+        way: RankPath,
+    ) -> (SearchCursor, u32) {
         match self.cursor {
             Some(cursor) if cursor.context == context && cursor.way == way => (cursor, 0),
             _ => self.locate(context, root, way),
@@ -274,7 +279,7 @@ impl Cubes {
     }
 
     /// Inserts a cube at the cursor.
-    fn add_cube(&mut self, root: &mut Root, cursor: &mut Cursor) -> CubeAt {
+    fn add_cube(&mut self, root: &mut CubeRoot, cursor: &mut SearchCursor) -> CubeAt {
         let at = self.free_cubes.expect("a cube for each of a context");
         self.free_cubes = self.cube(at).next;
         self.used_cubes += 1;
@@ -293,7 +298,7 @@ impl Cubes {
     }
 
     /// Inserts a jump point into `cube` at the cursor.
-    fn add_jump(&mut self, cube: CubeAt, cursor: &mut Cursor) -> JumpAt {
+    fn add_jump(&mut self, cube: CubeAt, cursor: &mut SearchCursor) -> JumpAt {
         let at = self.free_jumps.expect("a jump point for each entry");
         self.free_jumps = self.jump(at).next;
         self.used_jumps += 1;
@@ -307,7 +312,7 @@ impl Cubes {
         };
         let next = before.replace(at);
         *self.jump_mut(at) = JumpPoint {
-            heads: Heads::default(),
+            heads: QueueHeads::default(),
             next,
             c1: cursor.way.c1,
         };
@@ -316,7 +321,7 @@ impl Cubes {
     }
 
     /// Frees the empty jump point at the cursor, and its cube if that was the last one.
-    fn remove(&mut self, root: &mut Root, cursor: &Cursor, cube: CubeAt, jump: JumpAt) {
+    fn remove(&mut self, root: &mut CubeRoot, cursor: &SearchCursor, cube: CubeAt, jump: JumpAt) {
         let next = self.jump(jump).next;
         let start = self.start(cube, cursor.way.c2);
         match cursor.jump_before {
@@ -344,8 +349,8 @@ impl Cubes {
 
 impl ByRank for Cubes {
     const NAME: &'static str = "fourd";
-    type Root = Root;
-    type Place = Cursor;
+    type Root = CubeRoot;
+    type Place = SearchCursor;
 
     fn fixed_bytes(blocks: usize, peers: usize) -> usize {
         let without_pools = Cubes::with_adjustment(0, peers, ADJUSTMENT_PERCENT);
@@ -374,7 +379,7 @@ impl ByRank for Cubes {
     }
 
     #[inline]
-    fn reserve(&mut self, receives: usize) -> Result<(), NoRoom> {
+    fn reserve(&mut self, receives: usize) -> Result<(), OutOfSpace> {
         if self.has_reserved(receives) {
             return Ok(());
         }
@@ -388,24 +393,24 @@ impl ByRank for Cubes {
     }
 
     #[inline]
-    fn most_records(&self) -> u32 {
+    fn max_records(&self) -> u32 {
         self.blocks as u32
     }
 
-    fn open(&mut self) -> Result<Option<Root>, NoRoom> {
+    fn open(&mut self) -> Result<Option<CubeRoot>, OutOfSpace> {
         if self.is_plain {
             return Ok(None);
         }
         self.contexts += 1;
         self.grow().inspect_err(|_| self.contexts -= 1)?;
-        Ok(Some(Root { cubes: None }))
+        Ok(Some(CubeRoot { cubes: None }))
     }
 
-    fn close(&mut self, _: Root) {
+    fn close(&mut self, _: CubeRoot) {
         self.contexts -= 1;
     }
 
-    fn is_empty(&self, root: &Root) -> bool {
+    fn is_empty(&self, root: &CubeRoot) -> bool {
         root.cubes.is_none()
     }
 
@@ -413,9 +418,9 @@ impl ByRank for Cubes {
     fn find<'a>(
         &'a mut self,
         context: Context,
-        root: &'a Root,
+        root: &'a CubeRoot,
         rank: Rank,
-    ) -> (Option<&'a Heads>, u32) {
+    ) -> (Option<&'a QueueHeads>, u32) {
         let (cursor, hops) = self.locate(context, root, self.way(rank));
         self.cursor = Some(cursor);
         (cursor.jump.map(|at| &self.jump(at).heads), hops)
@@ -425,9 +430,9 @@ impl ByRank for Cubes {
     fn heads<'a>(
         &'a mut self,
         context: Context,
-        root: &'a mut Root,
+        root: &'a mut CubeRoot,
         rank: Rank,
-    ) -> (&'a mut Heads, u32) {
+    ) -> (&'a mut QueueHeads, u32) {
         let (mut cursor, hops) = self.locate_again(context, root, self.way(rank));
         let cube = match cursor.cube {
             Some(cube) => cube,
@@ -442,7 +447,7 @@ impl ByRank for Cubes {
     }
 
     #[inline]
-    fn tidy(&mut self, root: &mut Root) {
+    fn tidy(&mut self, root: &mut CubeRoot) {
         let Some(cursor) = self.cursor else {
             return;
         };
@@ -454,7 +459,12 @@ impl ByRank for Cubes {
         }
     }
 
-    fn each(&self, context: Context, root: &Root, mut f: impl FnMut(&Heads, Cursor)) -> u32 {
+    fn each(
+        &self,
+        context: Context,
+        root: &CubeRoot,
+        mut f: impl FnMut(&QueueHeads, SearchCursor),
+    ) -> u32 {
         let mut hops = 0;
         let (mut cube_before, mut next_cube) = (None, root.cubes);
         while let Some(cube_at) = next_cube {
@@ -466,12 +476,12 @@ impl ByRank for Cubes {
                 while let Some(jump_at) = next_jump {
                     hops += 1;
                     let jump = self.jump(jump_at);
-                    let way = Way {
+                    let way = RankPath {
                         c3: cube.c3,
                         c2,
                         c1: jump.c1,
                     };
-                    let cursor = Cursor {
+                    let cursor = SearchCursor {
                         context,
                         way,
                         cube_before,
@@ -489,7 +499,7 @@ impl ByRank for Cubes {
     }
 
     #[inline]
-    fn found_at(&mut self, place: Cursor) {
+    fn found_at(&mut self, place: SearchCursor) {
         self.cursor = Some(place);
     }
 }

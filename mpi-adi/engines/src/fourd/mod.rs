@@ -58,17 +58,17 @@ mod tests;
 
 pub use cubes::Cubes;
 
-use super::ranked::Ranked;
+use super::ranked::RankedEngine;
 
 /// Adjustment of the threshold in percent (001 section 4.3.4: 2.0).
 pub const ADJUSTMENT_PERCENT: u32 = 200;
 
 /// 4-dimensional queue engine.
-pub type FourD = Ranked<Cubes>;
+pub type FourD = RankedEngine<Cubes>;
 
 /// Size of the engine's structures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Structures {
+pub struct StructureSizes {
     /// Ranks along one dimension: d.
     pub span: usize,
     /// Open contexts.
@@ -83,7 +83,7 @@ pub struct Structures {
     pub pool_bytes: usize,
 }
 
-impl Structures {
+impl StructureSizes {
     /// Returns the bytes of the same objects in 001 (table 4.4, equation 4.16).
     pub const fn paper_bytes(&self) -> usize {
         self.leads * 56 + self.cubes * (16 + 8 * self.span) + self.jump_points * 48
@@ -95,17 +95,17 @@ impl FourD {
     /// threshold in percent. Below 100, the thesis's minimum, cubes are used even for jobs so small that a list with
     /// one entry per rank is shorter than the path through them.
     pub fn with_adjustment(blocks: usize, peers: usize, percent: u32) -> Option<FourD> {
-        Some(Ranked::with_queues(
+        Some(RankedEngine::with_queues(
             Cubes::with_adjustment(blocks, peers, percent)?,
             peers,
         ))
     }
 
     /// Returns the size of the engine's structures.
-    pub fn structures(&self) -> Structures {
+    pub fn structures(&self) -> StructureSizes {
         let (leads, queues) = (self.contexts(), self.queues());
         let lead_bytes = leads * Self::LEAD_BYTES;
-        Structures {
+        StructureSizes {
             span: queues.span(),
             leads,
             cubes: queues.cubes_in_use(),

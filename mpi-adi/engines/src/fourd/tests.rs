@@ -1,24 +1,24 @@
 #![forbid(unsafe_code)]
 
 use super::cubes::Cubes;
-use super::{FourD, Structures};
+use super::{FourD, StructureSizes};
 use crate::array::PerRank;
 use crate::ranked::ByRank;
-use crate::ranked::tests::{Desk, End, any_source, envelope, exact};
+use crate::ranked::tests::{ArrivalResult, EngineFixture, any_source, envelope, exact};
 use midplane_device::envelope::Rank;
-use midplane_device::matching::{Lists, Matching, MatchingEngine, NoRoom};
+use midplane_device::matching::{ListEngine, Matching, MatchingEngine, OutOfSpace};
 use midplane_device::request::CHUNK_SLOTS;
 
 /// Fills a queue with one entry each of ranks 0 to `entries` - 1. The last rows use records, which require less memory.
-fn filled<E: MatchingEngine>(engine: E, entries: u32, as_records: bool) -> Desk<E> {
+fn filled<E: MatchingEngine>(engine: E, entries: u32, as_records: bool) -> EngineFixture<E> {
     let blocks = if as_records { entries as usize } else { 1 };
-    let mut desk = Desk::new(engine, blocks);
+    let mut desk = EngineFixture::new(engine, blocks);
     desk.open(0);
     for rank in 0..entries {
         if as_records {
             assert!(matches!(
                 desk.arrive(envelope(0, rank, 0), 0),
-                End::Recorded(_)
+                ArrivalResult::Recorded(_)
             ));
         } else {
             desk.receive(exact(0, rank, 0)).unwrap_err();
@@ -28,14 +28,14 @@ fn filled<E: MatchingEngine>(engine: E, entries: u32, as_records: bool) -> Desk<
 }
 
 /// Returns the hops of a search for the last entry of the first context.
-fn hops_to<E: MatchingEngine>(desk: &mut Desk<E>, rank: u32, as_records: bool) -> u64 {
+fn hops_to<E: MatchingEngine>(desk: &mut EngineFixture<E>, rank: u32, as_records: bool) -> u64 {
     let before = desk.engine.measures().traversals;
     if as_records {
         assert!(desk.probe(&exact(0, rank, 0)).is_some());
     } else {
         let found = desk
             .engine
-            .arrive(&mut desk.requests, &envelope(0, rank, 0));
+            .match_incoming(&mut desk.requests, &envelope(0, rank, 0));
         assert!(found.is_some());
     }
     desk.engine.measures().traversals - before
@@ -92,7 +92,7 @@ fn what_is_kept_and_looked_at_is_what_the_thesis_says() {
             let bytes = 28 + cubes * (8 + 4 * span) + jump_points * 24;
             // Receives are allocated in chunks.
             assert!(got.pool_bytes >= bytes);
-            let expected = Structures {
+            let expected = StructureSizes {
                 span,
                 leads: 1,
                 cubes,
@@ -118,7 +118,7 @@ fn what_is_kept_and_looked_at_is_what_the_thesis_says() {
             drop(desk);
 
             // The thesis's list has 4095 entries.
-            let mut desk = filled(Lists::default(), 4095, false);
+            let mut desk = filled(ListEngine::default(), 4095, false);
             assert_eq!(hops_to(&mut desk, 4094, false), 4095);
         }
     }
@@ -128,7 +128,7 @@ fn what_is_kept_and_looked_at_is_what_the_thesis_says() {
 #[test]
 fn each_further_context_is_one_hop() {
     fn hops<E: MatchingEngine>(engine: E) -> u64 {
-        let mut desk = Desk::new(engine, 1);
+        let mut desk = EngineFixture::new(engine, 1);
         (1..10).chain([0]).for_each(|context| desk.open(context));
         for rank in 0..4096 {
             desk.receive(exact(0, rank, 0)).unwrap_err();
@@ -168,7 +168,7 @@ fn the_span_is_the_fourth_root() {
 #[test]
 fn a_small_job_has_lists() {
     let is_plain = |percent, peers| {
-        let mut desk = Desk::new(FourD::with_adjustment(1, peers, percent).unwrap(), 1);
+        let mut desk = EngineFixture::new(FourD::with_adjustment(1, peers, percent).unwrap(), 1);
         desk.open(0);
         desk.receive(exact(0, 0, 0)).unwrap_err();
         desk.engine.structures().jump_points == 0
@@ -191,12 +191,12 @@ fn a_small_job_has_lists() {
 fn a_search_stops_as_soon_as_it_has_passed_the_place() {
     let rank = |c3: u32, c2: u32, c1: u32| c3 << 15 | c2 << 10 | c1 << 5;
     assert_eq!(rank(2, 14, 4), 80_000);
-    let mut desk = Desk::new(FourD::new(8, 1_048_576).unwrap(), 8);
+    let mut desk = EngineFixture::new(FourD::new(8, 1_048_576).unwrap(), 8);
     desk.open(0);
     for (c3, c2, c1) in [(1, 0, 0), (3, 0, 0), (2, 14, 3), (2, 14, 6), (2, 15, 4)] {
         desk.receive(exact(0, rank(c3, c2, c1), 0)).unwrap_err();
     }
-    let hops = |desk: &mut Desk<FourD>, at: u32| {
+    let hops = |desk: &mut EngineFixture<FourD>, at: u32| {
         let before = desk.engine.measures().traversals;
         assert_eq!(desk.probe(&exact(0, at, 0)), None);
         desk.engine.measures().traversals - before
@@ -213,13 +213,16 @@ fn a_search_stops_as_soon_as_it_has_passed_the_place() {
     let slot = desk.receive(exact(0, 80_000, 0)).unwrap_err();
     let search = desk.engine.measures().traversals - before;
     assert_eq!(search, 1 + 2 + 1 + 2, "and none for the insertion");
-    assert_eq!(desk.arrive(envelope(0, 80_000, 0), 0), End::Received(slot));
+    assert_eq!(
+        desk.arrive(envelope(0, 80_000, 0), 0),
+        ArrivalResult::Received(slot)
+    );
     let deleted = desk.engine.measures().traversals - before - search;
     assert_eq!(deleted, 1 + 2 + 1 + 2 + 1, "and none for the deletion");
 
     assert!(matches!(
         desk.arrive(envelope(0, 80_000, 1), 0),
-        End::Recorded(_)
+        ArrivalResult::Recorded(_)
     ));
     // The cursor is elsewhere.
     assert_eq!(desk.probe(&exact(0, 0, 0)), None);
@@ -234,9 +237,9 @@ fn a_search_stops_as_soon_as_it_has_passed_the_place() {
 /// An insertion or removal need not follow a search for the same rank.
 #[test]
 fn a_cursor_is_good_only_as_long_as_what_it_has_found_is_there() {
-    let mut desk = Desk::new(FourD::new(8, 4096).unwrap(), 8);
+    let mut desk = EngineFixture::new(FourD::new(8, 4096).unwrap(), 8);
     desk.open(0);
-    let post = |desk: &mut Desk<FourD>, slot| desk.engine.post(&mut desk.requests, slot);
+    let post = |desk: &mut EngineFixture<FourD>, slot| desk.engine.post(&mut desk.requests, slot);
     let slot = desk.receive(exact(0, 8, 0)).unwrap_err();
     desk.engine.unpost(&mut desk.requests, slot);
     post(&mut desk, slot);
@@ -248,7 +251,10 @@ fn a_cursor_is_good_only_as_long_as_what_it_has_found_is_there() {
     desk.engine.unpost(&mut desk.requests, behind);
     post(&mut desk, behind);
     for (rank, slot) in [(16, behind), (0, before)] {
-        assert_eq!(desk.arrive(envelope(0, rank, 0), 0), End::Received(slot));
+        assert_eq!(
+            desk.arrive(envelope(0, rank, 0), 0),
+            ArrivalResult::Received(slot)
+        );
     }
     assert_eq!(desk.engine.structures().cubes, 0);
 }
@@ -256,11 +262,11 @@ fn a_cursor_is_good_only_as_long_as_what_it_has_found_is_there() {
 /// For any order of operations, all structures are freed.
 #[test]
 fn structures_are_given_back_when_they_are_empty() {
-    let mut desk = Desk::new(FourD::new(64, 4096).unwrap(), 64);
+    let mut desk = EngineFixture::new(FourD::new(64, 4096).unwrap(), 64);
     for context in [0, 5] {
         desk.open(context);
     }
-    let in_use = |desk: &Desk<FourD>| {
+    let in_use = |desk: &EngineFixture<FourD>| {
         let got = desk.engine.structures();
         (got.leads, got.cubes, got.jump_points)
     };
@@ -309,7 +315,7 @@ fn structures_are_given_back_when_they_are_empty() {
 #[test]
 fn the_pools_are_as_large_as_can_be_needed() {
     for contexts in [1, 2, 9] {
-        let mut desk = Desk::new(FourD::new(8, 4096).unwrap(), 8);
+        let mut desk = EngineFixture::new(FourD::new(8, 4096).unwrap(), 8);
         (0..contexts).for_each(|context| desk.open(context));
         let far = |n: u32| {
             exact(
@@ -325,7 +331,10 @@ fn the_pools_are_as_large_as_can_be_needed() {
                 pattern.source().map_or(0, Rank::index),
                 1,
             );
-            assert!(matches!(desk.arrive(message, n), End::Recorded(_)));
+            assert!(matches!(
+                desk.arrive(message, n),
+                ArrivalResult::Recorded(_)
+            ));
         }
         let slots: Vec<_> = (8..40).map(|n| desk.receive(far(n)).unwrap_err()).collect();
         let got = desk.engine.structures();
@@ -340,12 +349,13 @@ fn the_pools_are_as_large_as_can_be_needed() {
 /// Records in borrowed memory use the linear queue until the pool has a free object.
 #[test]
 fn records_beyond_the_blocks_are_matched_in_order_too() {
-    let mut desk = Desk::new(FourD::new(2, 4096).unwrap(), 8);
+    let mut desk = EngineFixture::new(FourD::new(2, 4096).unwrap(), 8);
     desk.open(0);
-    let record = |desk: &mut Desk<FourD>, rank| match desk.arrive(envelope(0, rank, 0), rank) {
-        End::Recorded(at) => at,
-        end => panic!("{end:?}"),
-    };
+    let record =
+        |desk: &mut EngineFixture<FourD>, rank| match desk.arrive(envelope(0, rank, 0), rank) {
+            ArrivalResult::Recorded(at) => at,
+            end => panic!("{end:?}"),
+        };
     let ats = [0, 512, 1024, 0, 1536].map(|rank| record(&mut desk, rank));
     assert_eq!(desk.engine.structures().jump_points, 2);
     assert_eq!(desk.receive(exact(0, 0, 0)), Ok(ats[0]));
@@ -361,22 +371,28 @@ fn records_beyond_the_blocks_are_matched_in_order_too() {
 /// More than any heap provides; existing entries continue to work.
 #[test]
 fn a_pool_that_cannot_grow_says_so() {
-    let mut desk = Desk::new(FourD::new(8, 4096).unwrap(), 8);
+    let mut desk = EngineFixture::new(FourD::new(8, 4096).unwrap(), 8);
     desk.open(0);
     let slot = desk.receive(exact(0, 1, 0)).unwrap_err();
     let before = desk.engine.structures();
-    assert_eq!(desk.engine.reserve(usize::MAX / 48), Err(NoRoom));
+    assert_eq!(desk.engine.reserve(usize::MAX / 48), Err(OutOfSpace));
     assert_eq!(desk.engine.reserve(CHUNK_SLOTS), Ok(()));
     assert_eq!(desk.engine.structures(), before);
     desk.open(1);
     assert_eq!(desk.engine.structures().leads, 2);
-    assert_eq!(desk.arrive(envelope(0, 1, 0), 0), End::Received(slot));
+    assert_eq!(
+        desk.arrive(envelope(0, 1, 0), 0),
+        ArrivalResult::Received(slot)
+    );
 
     // No memory for the table or the cubes: the context stays closed, and works.
-    let mut array = Desk::new(PerRank::new(8, usize::MAX / 32).unwrap(), 8);
+    let mut array = EngineFixture::new(PerRank::new(8, usize::MAX / 32).unwrap(), 8);
     array.open(0);
     assert_eq!(array.engine.structures().leads, 0);
     let slot = array.receive(exact(0, 1, 0)).unwrap_err();
-    assert_eq!(array.arrive(envelope(0, 1, 0), 0), End::Received(slot));
+    assert_eq!(
+        array.arrive(envelope(0, 1, 0), 0),
+        ArrivalResult::Received(slot)
+    );
     assert!(Cubes::new(usize::MAX / 64, 4096).is_none());
 }

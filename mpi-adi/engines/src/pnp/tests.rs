@@ -1,11 +1,11 @@
 //! Tests of partner selection and search order, and comparison with the list engine.
 
 use super::*;
-use crate::rig::{Mix, Rig, compare, envelope, order, region};
+use crate::fixture::{MatchingFixture, OperationMix, compare, envelope, order, region};
+use midplane_device::ids::Slot;
 use midplane_device::matching::{Matching, MatchingEngine};
-use midplane_device::names::Slot;
 
-fn from(source: u32) -> Pattern {
+fn from(source: u32) -> MatchPattern {
     envelope(source, 0, 0).pattern()
 }
 
@@ -15,27 +15,30 @@ fn source(n: usize) -> u32 {
 }
 
 /// Posts the specified number of receives from each source.
-fn post(rig: &mut Rig<Pnp>, sources: impl IntoIterator<Item = (u32, usize)>) -> Vec<Slot> {
+fn post(
+    rig: &mut MatchingFixture<PnpEngine>,
+    sources: impl IntoIterator<Item = (u32, usize)>,
+) -> Vec<Slot> {
     let sources = sources.into_iter();
     let all = sources.flat_map(|(source, count)| core::iter::repeat_n(source, count));
     all.map(|source| rig.post(from(source))).collect()
 }
 
 /// Returns the level of `source` among posted receives, if it is a partner.
-fn level(rig: &Rig<Pnp>, source: u32) -> Option<u32> {
+fn level(rig: &MatchingFixture<PnpEngine>, source: u32) -> Option<u32> {
     let partner = rig.engine.posted.partner(Rank::new(source), || ());
     partner.map(|partner| partner.level)
 }
 
 /// Returns the number of queues and levels of posted receives.
-fn made(rig: &Rig<Pnp>) -> (usize, usize) {
+fn made(rig: &MatchingFixture<PnpEngine>) -> (usize, usize) {
     (rig.engine.posted.used, rig.engine.posted.made)
 }
 
 #[test]
 fn at_the_threshold_who_has_more_than_the_average_becomes_a_partner() {
     // Ten processes: the average of a hundred elements is ten.
-    let mut rig = Rig::<Pnp>::new(1, 10);
+    let mut rig = MatchingFixture::<PnpEngine>::new(1, 10);
     post(&mut rig, [(1, 60), (2, 19), (3, 10), (4, 10)]);
     assert_eq!(made(&rig), (0, 0), "99 are below the threshold");
     post(&mut rig, [(5, 1)]);
@@ -47,7 +50,7 @@ fn at_the_threshold_who_has_more_than_the_average_becomes_a_partner() {
 
 #[test]
 fn in_a_large_job_who_has_an_element_at_the_threshold_becomes_a_partner() {
-    let mut rig = Rig::<Pnp>::new(1, 2048);
+    let mut rig = MatchingFixture::<PnpEngine>::new(1, 2048);
     post(&mut rig, (0..97).map(|source| (source, 1)));
     post(&mut rig, [(3, 3)]);
     assert_eq!(made(&rig), (98, 1), "97 partners");
@@ -63,7 +66,7 @@ fn in_a_large_job_who_has_an_element_at_the_threshold_becomes_a_partner() {
 #[test]
 fn there_are_no_more_queues_than_the_cap() {
     for (peers, cap) in [(11, 26), (16, 32), (1000, 252)] {
-        let mut rig = Rig::<Pnp>::new(1, peers);
+        let mut rig = MatchingFixture::<PnpEngine>::new(1, peers);
         post(&mut rig, (0..400).map(|source| (source, 10)));
         let queues = &rig.engine.posted;
         assert_eq!((queues.used, queues.dedicated.len()), (cap, cap), "{peers}");
@@ -72,8 +75,8 @@ fn there_are_no_more_queues_than_the_cap() {
         assert!(queues.table.len() > partners);
         let table = size_of_val(&*queues.table);
         let bytes = size_of_val(&*queues.dedicated) + size_of_val(&*queues.levels) + table;
-        assert_eq!(Pnp::fixed_bytes(1, peers), 2 * bytes);
-        assert_eq!(Pnp::fixed_bytes(1, 1024), 2 * 10_240);
+        assert_eq!(PnpEngine::fixed_bytes(1, peers), 2 * bytes);
+        assert_eq!(PnpEngine::fixed_bytes(1, 1024), 2 * 10_240);
         rig.check();
     }
 }
@@ -85,7 +88,7 @@ fn the_table_has_room_and_spreads_sources() {
         let places = table_places(queues);
         assert!(4 * queues < 3 * places, "{queues} in {places}");
     }
-    let partners = Partners::<Slot>::new(10_000).unwrap();
+    let partners = PartnerQueues::<Slot>::new(10_000).unwrap();
     let count = partners.table.len();
     let mut places: Vec<usize> = (0..count as u32)
         .map(|source| partners.place(Rank::new(source)))
@@ -98,7 +101,7 @@ fn the_table_has_room_and_spreads_sources() {
 /// The last two queues are one for a partner and one for non-partners.
 #[test]
 fn no_queue_is_left_while_there_is_room_for_a_partner() {
-    let mut rig = Rig::<Pnp>::new(1, 16);
+    let mut rig = MatchingFixture::<PnpEngine>::new(1, 16);
     post(&mut rig, (0..16).map(|source| (source, 100)));
     assert_eq!(made(&rig), (32, 16));
     rig.check();
@@ -106,7 +109,7 @@ fn no_queue_is_left_while_there_is_room_for_a_partner() {
 
 #[test]
 fn when_the_cap_allows_few_those_with_the_most_elements_become_partners() {
-    let mut rig = Rig::<Pnp>::new(1, 2);
+    let mut rig = MatchingFixture::<PnpEngine>::new(1, 2);
     let slots = post(&mut rig, (0..20).map(|source| (source, 2)));
     for slot in slots {
         rig.cancel(slot);
@@ -115,8 +118,8 @@ fn when_the_cap_allows_few_those_with_the_most_elements_become_partners() {
     // Eleven queues: ten partners. The average of two processes is fifty, so only one is above it.
     post(&mut rig, [(7, 49), (8, 51)]);
     assert_eq!((made(&rig), level(&rig, 8)), ((2, 1), Some(0)));
-    let mut rig = Rig::<Pnp>::new(1, 200);
-    rig.engine.posted.dedicated = boxed(Ends::default(), 4).unwrap();
+    let mut rig = MatchingFixture::<PnpEngine>::new(1, 200);
+    rig.engine.posted.dedicated = try_boxed_slice(ListEnds::default(), 4).unwrap();
     post(&mut rig, [(9, 5), (3, 30), (4, 5), (5, 30), (6, 30)]);
     let levels = [9, 3, 4, 5, 6].map(|source| level(&rig, source));
     assert_eq!(levels, [None, Some(0), None, Some(0), Some(0)]);
@@ -125,7 +128,7 @@ fn when_the_cap_allows_few_those_with_the_most_elements_become_partners() {
 /// Checks the search order of figure 4 by the hops.
 #[test]
 fn a_search_goes_from_the_base_queue_to_the_partners_own() {
-    let mut rig = Rig::<Pnp>::new(1, 200);
+    let mut rig = MatchingFixture::<PnpEngine>::new(1, 200);
     let base = post(&mut rig, [(1, 100)]);
     let shared = post(&mut rig, [(2, 99), (3, 1)]);
     assert_eq!(
@@ -134,11 +137,17 @@ fn a_search_goes_from_the_base_queue_to_the_partners_own() {
     );
     post(&mut rig, [(4, 1), (3, 1), (1, 1)]);
     // The base queue, level 0 and its hundred elements, level 1 and the partner's queue.
-    let seek =
-        |source| move |rig: &mut Rig<Pnp>| assert!(rig.arrive(envelope(source, 0, 0)).is_some());
-    let nothing =
-        |source| move |rig: &mut Rig<Pnp>| assert!(rig.arrive(envelope(source, 1, 0)).is_none());
-    let places = |rig: &Rig<Pnp>, source| {
+    let seek = |source| {
+        move |rig: &mut MatchingFixture<PnpEngine>| {
+            assert!(rig.arrive(envelope(source, 0, 0)).is_some())
+        }
+    };
+    let nothing = |source| {
+        move |rig: &mut MatchingFixture<PnpEngine>| {
+            assert!(rig.arrive(envelope(source, 1, 0)).is_none())
+        }
+    };
+    let places = |rig: &MatchingFixture<PnpEngine>, source| {
         let mut places = 0;
         rig.engine.posted.partner(Rank::new(source), || places += 1);
         places
@@ -172,9 +181,9 @@ fn a_search_goes_from_the_base_queue_to_the_partners_own() {
 
 #[test]
 fn wildcards_take_part_in_the_order_of_all_queues() {
-    let mut rig = Rig::<Pnp>::new(400, 200);
-    let any = Pattern::new(None, Some(0), 0);
-    let any_tag = Pattern::new(Some(Rank::new(1)), None, 0);
+    let mut rig = MatchingFixture::<PnpEngine>::new(400, 200);
+    let any = MatchPattern::new(None, Some(0), 0);
+    let any_tag = MatchPattern::new(Some(Rank::new(1)), None, 0);
     let mut slots = vec![rig.post(any)];
     slots.extend(post(&mut rig, [(1, 100)]));
     slots.extend([
@@ -202,8 +211,8 @@ fn wildcards_take_part_in_the_order_of_all_queues() {
 
 #[test]
 fn receives_are_cancelled_in_every_kind_of_queue() {
-    let mut rig = Rig::<Pnp>::new(1, 200);
-    let any = Pattern::new(None, Some(0), 0);
+    let mut rig = MatchingFixture::<PnpEngine>::new(1, 200);
+    let any = MatchPattern::new(None, Some(0), 0);
     let mut slots = post(&mut rig, [(1, 50), (2, 50), (3, 5), (1, 5), (2, 5)]);
     slots.extend([any; 5].map(|any| rig.post(any)));
     assert_eq!(made(&rig), (3, 1));
@@ -217,12 +226,12 @@ fn receives_are_cancelled_in_every_kind_of_queue() {
     }
     assert_eq!(rig.engine.measures().posted, 0);
     assert_eq!(rig.engine.posted.filling, 0);
-    assert!(rig.engine.posted.lists().all(Ends::is_empty));
+    assert!(rig.engine.posted.lists().all(ListEnds::is_empty));
 }
 
 #[test]
 fn records_keep_their_order_and_queues_when_they_are_numbered_anew() {
-    let mut rig = Rig::<Pnp>::new(400, 200);
+    let mut rig = MatchingFixture::<PnpEngine>::new(400, 200);
     rig.engine.numbers.set_limit(300);
     let old = rig.record(envelope(7, 0, 0)).unwrap();
     for n in 0..299 {
@@ -246,16 +255,16 @@ fn records_keep_their_order_and_queues_when_they_are_numbered_anew() {
     assert_eq!(rig.region.word(old), 0, "the oldest is the first");
     rig.check();
     for envelope in after {
-        let first = rig.probe(Pattern::new(None, None, 0));
+        let first = rig.probe(MatchPattern::new(None, None, 0));
         assert_eq!(rig.receive(envelope.pattern()).ok(), first);
         rig.check();
     }
-    assert!(rig.engine.unexpected.lists().all(Ends::is_empty));
+    assert!(rig.engine.unexpected.lists().all(ListEnds::is_empty));
 }
 
 #[test]
 fn a_level_that_is_younger_than_all_records_stays_so() {
-    let mut rig = Rig::<Pnp>::new(400, 200);
+    let mut rig = MatchingFixture::<PnpEngine>::new(400, 200);
     rig.engine.numbers.set_limit(100);
     let records = [1; 100].map(|source| rig.record(envelope(source, 0, 0)).unwrap());
     assert_eq!(rig.engine.unexpected.made, 1);
@@ -271,8 +280,8 @@ fn a_level_that_is_younger_than_all_records_stays_so() {
 /// The history of an engine does not affect the hash of its queues.
 #[test]
 fn equal_queues_have_equal_hashes() {
-    let mut young = Rig::<Pnp>::new(2, 200);
-    let mut old = Rig::<Pnp>::new(400, 200);
+    let mut young = MatchingFixture::<PnpEngine>::new(2, 200);
+    let mut old = MatchingFixture::<PnpEngine>::new(400, 200);
     for n in 0..300 {
         old.record(envelope(n % 5, 0, 0)).unwrap();
     }
@@ -291,7 +300,7 @@ fn equal_queues_have_equal_hashes() {
             for (at, sender) in records.into_iter().zip(0..) {
                 rig.region.set_holding(
                     at,
-                    midplane_device::memory::region::Holding::Nothing { sender },
+                    midplane_device::memory::region::RecordData::None { sender },
                 );
             }
             hashes.push(rig.hash());
@@ -308,7 +317,7 @@ fn equal_queues_have_equal_hashes() {
 #[test]
 fn whatever_happens_the_results_are_those_of_a_list() {
     for (seed, peers) in [(1, 8), (2, 40), (3, 500), (4, 3)] {
-        let mix = Mix {
+        let mix = OperationMix {
             peers,
             contexts: 4,
             tags: 5,

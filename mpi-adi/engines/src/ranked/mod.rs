@@ -9,7 +9,7 @@
 //!   lead of all contexts that are not open: both queues linear
 //! ```
 //! * **Order** (section 4.3.3). A rank always uses the same queue, and within a queue the order is that of posting and
-//!   of arrival. Between queues, a receive's [serial](midplane_device::request::Posted::serial) and a record's sequence number
+//!   of arrival. Between queues, a receive's [serial](midplane_device::request::PostedReceive::serial) and a record's sequence number
 //!   decide. A message searches the queue of its rank and the receives from any source; a receive from any source
 //!   searches the queues of all ranks. Both select the first in the total order, as a single list would. The thesis
 //!   does not specify which record a receive from any source selects.
@@ -28,7 +28,7 @@
 //! a search for a record can include all.
 #![forbid(unsafe_code)]
 
-mod leads;
+mod context_roots;
 #[cfg(test)]
 pub(super) mod tests;
 
@@ -36,24 +36,24 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-use super::arrivals::{MOST_NUMBERS, Numbers, Ticket, earlier, renumber};
-use leads::{Lead, LeadAt, Leads};
-use midplane_device::envelope::{Context, Envelope, Pattern, Rank};
-use midplane_device::list::{Ends, Links};
-use midplane_device::matching::{Matching, MatchingEngine, Measures, NoRoom};
-use midplane_device::memory::region::{Record, Region};
-use midplane_device::names::{BlockIndex, Slot};
+use super::arrivals::{ArrivalTicket, MAX_NUMBERS, SequenceNumbers, earlier, renumber};
+use context_roots::{ContextIndex, ContextRoot, ContextRoots};
+use midplane_device::envelope::{Context, Envelope, MatchPattern, Rank};
+use midplane_device::ids::{BlockIndex, Slot};
+use midplane_device::list::{LinkStorage, ListEnds};
+use midplane_device::matching::{Matching, MatchingEngine, MatchingStats, OutOfSpace};
+use midplane_device::memory::region::{Region, UnexpectedRecord};
 use midplane_device::request::RequestPool;
 use midplane_device::stats::Count;
 
 /// The two queues of the ranks that share a location.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Heads {
-    pub(super) posted: Ends<Slot>,
-    pub(super) unexpected: Ends<BlockIndex>,
+pub struct QueueHeads {
+    pub(super) posted: ListEnds<Slot>,
+    pub(super) unexpected: ListEnds<BlockIndex>,
 }
 
-impl Heads {
+impl QueueHeads {
     /// Checks whether both queues are empty.
     #[inline]
     pub(super) fn are_empty(&self) -> bool {
@@ -79,14 +79,14 @@ pub trait ByRank: Clone + fmt::Debug + Send + 'static {
     /// See [`MatchingEngine::new`].
     fn new(blocks: usize, peers: usize) -> Option<Self>;
     /// See [`Matching::reserve`].
-    fn reserve(&mut self, receives: usize) -> Result<(), NoRoom>;
+    fn reserve(&mut self, receives: usize) -> Result<(), OutOfSpace>;
     /// See [`Matching::has_reserved`].
     fn has_reserved(&self, receives: usize) -> bool;
     /// Returns the maximum records that can be queued by rank simultaneously.
-    fn most_records(&self) -> u32;
+    fn max_records(&self) -> u32;
 
     /// Creates the queues of one more context. Returns `None` if a linear queue is faster.
-    fn open(&mut self) -> Result<Option<Self::Root>, NoRoom>;
+    fn open(&mut self) -> Result<Option<Self::Root>, OutOfSpace>;
     /// Frees the queues of a context, which are [empty](ByRank::is_empty).
     fn close(&mut self, root: Self::Root);
     /// Checks whether the context's queues are empty.
@@ -98,7 +98,7 @@ pub trait ByRank: Clone + fmt::Debug + Send + 'static {
         context: Context,
         root: &'a Self::Root,
         rank: Rank,
-    ) -> (Option<&'a Heads>, u32);
+    ) -> (Option<&'a QueueHeads>, u32);
     /// Returns the queues of a rank for an insertion or removal, and the hops. Creates them if they do not exist. There
     /// are no hops after a search for the same rank.
     fn heads<'a>(
@@ -106,44 +106,49 @@ pub trait ByRank: Clone + fmt::Debug + Send + 'static {
         context: Context,
         root: &'a mut Self::Root,
         rank: Rank,
-    ) -> (&'a mut Heads, u32);
+    ) -> (&'a mut QueueHeads, u32);
     /// Frees the queues that [`ByRank::heads`] has just returned, if the update has emptied them.
     fn tidy(&mut self, root: &mut Self::Root);
     /// Calls `f` for all queues of a context, except for some empty ones. Returns the hops.
-    fn each(&self, context: Context, root: &Self::Root, f: impl FnMut(&Heads, Self::Place)) -> u32;
+    fn each(
+        &self,
+        context: Context,
+        root: &Self::Root,
+        f: impl FnMut(&QueueHeads, Self::Place),
+    ) -> u32;
     /// Notifies that the search among [all](ByRank::each) queues ended at `place`.
     fn found_at(&mut self, place: Self::Place);
 }
 
 /// Matching engine with queues partitioned by context and rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ranked<Q: ByRank> {
-    leads: Leads<Q::Root>,
+pub struct RankedEngine<Q: ByRank> {
+    leads: ContextRoots<Q::Root>,
     queues: Q,
     peers: u32,
     /// Records in queues by rank.
     ranked: u32,
-    numbers: Numbers,
-    measures: Measures,
+    numbers: SequenceNumbers,
+    measures: MatchingStats,
 }
 
 /// The first record found, its location if it is queued by rank, and the hops.
-struct First<P> {
+struct FirstRecord<P> {
     record: Option<BlockIndex>,
     place: Option<P>,
     hops: u32,
 }
 
-impl<Q: ByRank> Ranked<Q> {
+impl<Q: ByRank> RankedEngine<Q> {
     /// Creates an engine with these queues.
     pub(super) fn with_queues(queues: Q, peers: usize) -> Self {
-        Ranked {
-            leads: Leads::new(),
+        RankedEngine {
+            leads: ContextRoots::new(),
             queues,
             peers: u32::try_from(peers).unwrap_or(u32::MAX),
             ranked: 0,
-            numbers: Numbers::new(MOST_NUMBERS),
-            measures: Measures::default(),
+            numbers: SequenceNumbers::new(MAX_NUMBERS),
+            measures: MatchingStats::default(),
         }
     }
 
@@ -157,7 +162,7 @@ impl<Q: ByRank> Ranked<Q> {
         self.leads.open.len()
     }
 
-    pub(super) const LEAD_BYTES: usize = size_of::<Lead<Q::Root>>();
+    pub(super) const LEAD_BYTES: usize = size_of::<ContextRoot<Q::Root>>();
 
     pub(super) fn queues(&self) -> &Q {
         &self.queues
@@ -167,9 +172,9 @@ impl<Q: ByRank> Ranked<Q> {
     fn first_of_all(
         &self,
         region: &Region,
-        lead: &Lead<Q::Root>,
+        lead: &ContextRoot<Q::Root>,
         is: impl Fn(BlockIndex) -> bool,
-    ) -> First<Q::Place> {
+    ) -> FirstRecord<Q::Place> {
         let (mut record, mut hops) = lead.unexpected.find(region, &is);
         let mut place = None;
         if let Some(root) = &lead.root {
@@ -182,7 +187,7 @@ impl<Q: ByRank> Ranked<Q> {
             });
             hops += way;
         }
-        First {
+        FirstRecord {
             record,
             place,
             hops,
@@ -192,7 +197,7 @@ impl<Q: ByRank> Ranked<Q> {
     /// Returns the lead's root and the rank, if elements of `source` are queued by rank there.
     #[inline]
     fn by_rank(
-        lead: &mut Lead<Q::Root>,
+        lead: &mut ContextRoot<Q::Root>,
         source: Option<Rank>,
         peers: u32,
     ) -> Option<(&mut Q::Root, Rank)> {
@@ -202,7 +207,7 @@ impl<Q: ByRank> Ranked<Q> {
 
     /// Returns the lead of a context for an insertion or removal.
     #[inline]
-    fn lead_again(&mut self, context: Context) -> LeadAt {
+    fn lead_again(&mut self, context: Context) -> ContextIndex {
         let (at, hops) = self.leads.find_again(context);
         self.measures.traversals += hops as Count;
         at
@@ -214,7 +219,7 @@ impl<Q: ByRank> Ranked<Q> {
         &mut self,
         requests: &mut RequestPool,
         slot: Slot,
-        change: impl FnOnce(&mut Ends<Slot>, &mut RequestPool),
+        change: impl FnOnce(&mut ListEnds<Slot>, &mut RequestPool),
     ) {
         let pattern = requests.posted(slot).pattern;
         let (source, context) = (pattern.source(), pattern.context());
@@ -240,7 +245,7 @@ impl<Q: ByRank> Ranked<Q> {
     /// Appends a record to its queue and stores its sequence number.
     #[inline]
     fn enqueue_record(&mut self, region: &mut Region, at: BlockIndex, number: u32) {
-        let has_room = self.ranked < self.queues.most_records();
+        let has_room = self.ranked < self.queues.max_records();
         let Envelope {
             source, context, ..
         } = region.envelope(at);
@@ -257,14 +262,14 @@ impl<Q: ByRank> Ranked<Q> {
             }
             None => lead.unexpected.push(region, at),
         }
-        Ticket { number, is_linear }.put(region, at);
+        ArrivalTicket { number, is_linear }.put(region, at);
     }
 
     /// Renumbers the remaining records from 0 in their order, without moving them.
     #[cold]
     fn renumber(&mut self, region: &mut Region) {
         let leads = &self.leads;
-        let each = |queues: &Q, f: &mut dyn FnMut(&Ends<BlockIndex>)| {
+        let each = |queues: &Q, f: &mut dyn FnMut(&ListEnds<BlockIndex>)| {
             for lead in leads.all() {
                 f(&lead.unexpected);
                 if let Some(root) = &lead.root {
@@ -277,7 +282,7 @@ impl<Q: ByRank> Ranked<Q> {
             &mut self.numbers,
             &mut self.queues,
             each,
-            |_, old, number| Ticket::with_number(old, number),
+            |_, old, number| ArrivalTicket::with_number(old, number),
         );
     }
 
@@ -296,20 +301,20 @@ impl<Q: ByRank> Ranked<Q> {
             next = region.next(at);
             if region.envelope(at).context == context {
                 self.leads.others.unexpected.remove(region, at);
-                let Ticket { number, .. } = Ticket::of(region, at);
+                let ArrivalTicket { number, .. } = ArrivalTicket::from_record(region, at);
                 self.enqueue_record(region, at, number);
             }
         }
     }
 }
 
-impl<Q: ByRank> Matching for Ranked<Q> {
+impl<Q: ByRank> Matching for RankedEngine<Q> {
     fn name(&self) -> &'static str {
         Self::NAME
     }
 
     #[inline]
-    fn reserve(&mut self, receives: usize) -> Result<(), NoRoom> {
+    fn reserve(&mut self, receives: usize) -> Result<(), OutOfSpace> {
         self.queues.reserve(receives)
     }
 
@@ -324,7 +329,7 @@ impl<Q: ByRank> Matching for Ranked<Q> {
             return;
         }
         if let Ok(root) = self.queues.open() {
-            self.leads.open.push(Lead::new(context, root));
+            self.leads.open.push(ContextRoot::new(context, root));
             self.move_over(requests, region, context);
         }
     }
@@ -342,7 +347,7 @@ impl<Q: ByRank> Matching for Ranked<Q> {
     }
 
     #[inline]
-    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+    fn match_incoming(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
         let requests = &*requests;
         let (at, mut hops) = self.leads.find(envelope.context);
         let lead = self.leads.at_mut(at);
@@ -370,16 +375,16 @@ impl<Q: ByRank> Matching for Ranked<Q> {
 
     #[inline]
     fn record(&mut self, region: &mut Region, at: BlockIndex) {
-        if self.numbers.are_out() {
+        if self.numbers.is_exhausted() {
             self.renumber(region);
         }
-        let number = self.numbers.take();
+        let number = self.numbers.next_number();
         self.enqueue_record(region, at, number);
         self.measures.recorded();
     }
 
     #[inline]
-    fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+    fn probe(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
         let region = &*region;
         let (at, mut hops) = self.leads.find(pattern.context());
         let matches = |at| region.matches(at, pattern);
@@ -410,7 +415,7 @@ impl<Q: ByRank> Matching for Ranked<Q> {
         let Envelope {
             source, context, ..
         } = region.envelope(at);
-        let is_linear = Ticket::of(region, at).is_linear;
+        let is_linear = ArrivalTicket::from_record(region, at).is_linear;
         let lead_at = self.lead_again(context);
         let lead = self.leads.at_mut(lead_at);
         match Self::by_rank(lead, Some(source), self.peers).filter(|_| !is_linear) {
@@ -426,7 +431,11 @@ impl<Q: ByRank> Matching for Ranked<Q> {
         self.measures.unrecorded();
     }
 
-    fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
+    fn find_record(
+        &mut self,
+        region: &Region,
+        is: &dyn Fn(&UnexpectedRecord) -> bool,
+    ) -> Option<BlockIndex> {
         let (mut found, mut hops) = (None, 0);
         for lead in self.leads.all() {
             let first = self.first_of_all(region, lead, |at| {
@@ -478,7 +487,7 @@ impl<Q: ByRank> Matching for Ranked<Q> {
     fn hash(&self, region: &Region, mut state: &mut dyn Hasher) {
         (self.measures.posted, self.measures.unexpected).hash(&mut state);
         let mut records = Vec::new();
-        let mut add = |list: Ends<BlockIndex>| {
+        let mut add = |list: ListEnds<BlockIndex>| {
             let _ = list.find(region, |at| {
                 records.push(at);
                 false
@@ -498,12 +507,12 @@ impl<Q: ByRank> Matching for Ranked<Q> {
         }
     }
 
-    fn measures(&self) -> Measures {
+    fn measures(&self) -> MatchingStats {
         self.measures
     }
 }
 
-impl<Q: ByRank> MatchingEngine for Ranked<Q> {
+impl<Q: ByRank> MatchingEngine for RankedEngine<Q> {
     const NAME: &'static str = Q::NAME;
 
     fn fixed_bytes(blocks: usize, peers: usize) -> usize {

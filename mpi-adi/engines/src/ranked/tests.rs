@@ -1,4 +1,4 @@
-//! Common tests of both engines: the order, elements queued before a context is open, and equivalence with [`Lists`].
+//! Common tests of both engines: the order, elements queued before a context is open, and equivalence with [`ListEngine`].
 #![forbid(unsafe_code)]
 
 use core::hash::Hasher;
@@ -6,18 +6,20 @@ use core::hash::Hasher;
 use oorandom::Rand32;
 use rustc_hash::FxHasher;
 
-use crate::arrivals::Ticket;
+use crate::arrivals::ArrivalTicket;
 use crate::{FourD, PerRank};
-use midplane_device::envelope::{Context, Envelope, Pattern, Rank, Tag};
-use midplane_device::matching::{Lists, Matching, MatchingEngine};
-use midplane_device::memory::blocks::{BLOCK_BYTES, Blocks};
-use midplane_device::memory::region::{Holding, Region};
+use midplane_device::envelope::{Context, Envelope, MatchPattern, Rank, Tag};
+use midplane_device::ids::{BlockIndex, MAX_SLOTS, RequestId, Slot};
+use midplane_device::matching::{ListEngine, Matching, MatchingEngine};
+use midplane_device::memory::blocks::{BLOCK_BYTES, BlockArray};
+use midplane_device::memory::region::{RecordData, Region};
 use midplane_device::memory::{RawMemory, Span};
-use midplane_device::names::{BlockIndex, MAX_SLOTS, RequestId, Slot};
-use midplane_device::request::{Matched, Posted, Receive, ReceiveState, Request, RequestPool};
+use midplane_device::request::{
+    MatchedMessage, PostedReceive, ReceiveRequest, ReceiveState, Request, RequestPool,
+};
 
 /// An engine with its pool and region.
-pub(crate) struct Desk<E> {
+pub(crate) struct EngineFixture<E> {
     pub engine: E,
     pub requests: RequestPool,
     pub region: Region,
@@ -26,19 +28,19 @@ pub(crate) struct Desk<E> {
 
 /// Result of a message arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum End {
+pub(crate) enum ArrivalResult {
     Received(Slot),
     Recorded(BlockIndex),
-    Refused,
+    Rejected,
 }
 
-impl<E: MatchingEngine> Desk<E> {
+impl<E: MatchingEngine> EngineFixture<E> {
     pub fn new(engine: E, blocks: usize) -> Self {
-        let blocks = Blocks::new(
+        let blocks = BlockArray::new(
             vec![[0; BLOCK_BYTES]; blocks].into_boxed_slice(),
-            vec![0; Blocks::map_words(blocks)].into_boxed_slice(),
+            vec![0; BlockArray::map_words(blocks)].into_boxed_slice(),
         );
-        Desk {
+        EngineFixture {
             engine,
             requests: RequestPool::new(MAX_SLOTS),
             region: Region::new(blocks),
@@ -52,21 +54,21 @@ impl<E: MatchingEngine> Desk<E> {
     }
 
     /// Starts a receive. Returns the matching record, or the receive's slot in the queue.
-    pub fn receive(&mut self, pattern: Pattern) -> Result<BlockIndex, Slot> {
+    pub fn receive(&mut self, pattern: MatchPattern) -> Result<BlockIndex, Slot> {
         self.requests.grow(1).unwrap();
         self.engine.reserve(self.requests.slots()).unwrap();
-        let state = ReceiveState::Posted(Posted {
+        let state = ReceiveState::Posted(PostedReceive {
             pattern,
             serial: self.posts,
-            to_name: false,
+            needs_listing: false,
         });
         self.posts += 1;
         let span = Span::EMPTY;
         let id = self
             .requests
-            .insert(Request::Receive(Receive { span, state }));
+            .insert(Request::Receive(ReceiveRequest { span, state }));
         let id = id.unwrap();
-        match self.engine.take(&mut self.region, &pattern) {
+        match self.engine.take_match(&mut self.region, &pattern) {
             None => {
                 self.engine.post(&mut self.requests, id.slot());
                 Err(id.slot())
@@ -81,28 +83,31 @@ impl<E: MatchingEngine> Desk<E> {
 
     fn end(&mut self, id: RequestId) {
         self.requests.cancel_receive(id.slot());
-        self.requests.conclude(id).unwrap();
+        self.requests.take_completed(id).unwrap();
     }
 
     /// Handles the arrival of a message with this sender request.
-    pub fn arrive(&mut self, envelope: Envelope, sender: u32) -> End {
-        if let Some(slot) = self.engine.arrive(&mut self.requests, &envelope) {
+    pub fn arrive(&mut self, envelope: Envelope, sender: u32) -> ArrivalResult {
+        if let Some(slot) = self.engine.match_incoming(&mut self.requests, &envelope) {
             self.engine.unpost(&mut self.requests, slot);
             let id = self.requests.id(slot);
-            let matched = Matched {
+            let matched = MatchedMessage {
                 envelope,
                 length: 0,
             };
             self.requests.finish_receive(slot, matched);
-            self.requests.conclude(id).unwrap();
-            return End::Received(slot);
+            self.requests.take_completed(id).unwrap();
+            return ArrivalResult::Received(slot);
         }
-        match self.region.record_only(&mut RawMemory, envelope, 0, sender) {
+        match self
+            .region
+            .record_without_buffer(&mut RawMemory, envelope, 0, sender)
+        {
             Some(at) => {
                 self.engine.record(&mut self.region, at);
-                End::Recorded(at)
+                ArrivalResult::Recorded(at)
             }
-            None => End::Refused,
+            None => ArrivalResult::Rejected,
         }
     }
 
@@ -113,7 +118,7 @@ impl<E: MatchingEngine> Desk<E> {
 
     /// Cancels the message with this sender request.
     pub fn withdraw(&mut self, request: u32) -> Option<BlockIndex> {
-        let holding = Holding::Nothing { sender: request };
+        let holding = RecordData::None { sender: request };
         let at = self
             .engine
             .find_record(&self.region, &|record| record.holding == holding)?;
@@ -122,7 +127,7 @@ impl<E: MatchingEngine> Desk<E> {
         Some(at)
     }
 
-    pub fn probe(&mut self, pattern: &Pattern) -> Option<BlockIndex> {
+    pub fn probe(&mut self, pattern: &MatchPattern) -> Option<BlockIndex> {
         self.engine.probe(&mut self.region, pattern)
     }
 
@@ -146,12 +151,12 @@ pub(crate) fn envelope(context: Context, source: u32, tag: Tag) -> Envelope {
     }
 }
 
-pub(crate) fn exact(context: Context, source: u32, tag: Tag) -> Pattern {
+pub(crate) fn exact(context: Context, source: u32, tag: Tag) -> MatchPattern {
     envelope(context, source, tag).pattern()
 }
 
-pub(crate) fn any_source(context: Context, tag: Option<Tag>) -> Pattern {
-    Pattern::new(None, tag, context)
+pub(crate) fn any_source(context: Context, tag: Option<Tag>) -> MatchPattern {
+    MatchPattern::new(None, tag, context)
 }
 
 const PEERS: usize = 300;
@@ -204,7 +209,7 @@ macro_rules! for_each_engine {
 fn the_order_is_that_of_posting<E: MatchingEngine>(new: impl Fn() -> E) {
     for is_open in [false, true] {
         for (sources, ends) in [([0, 0, 0, 0], [0, 1, 2, 3]), ([0, 8, 0, 0], [0, 2, 1, 3])] {
-            let mut desk = Desk::new(new(), BLOCKS);
+            let mut desk = EngineFixture::new(new(), BLOCKS);
             if is_open {
                 desk.open(4);
             }
@@ -216,7 +221,10 @@ fn the_order_is_that_of_posting<E: MatchingEngine>(new: impl Fn() -> E) {
             ];
             let slots = posts.map(|pattern| desk.receive(pattern).unwrap_err());
             let got = sources.map(|source| desk.arrive(envelope(4, source, 7), 0));
-            assert_eq!(got, ends.map(|end: usize| End::Received(slots[end])));
+            assert_eq!(
+                got,
+                ends.map(|end: usize| ArrivalResult::Received(slots[end]))
+            );
         }
     }
 }
@@ -224,13 +232,13 @@ for_each_engine!(the_order_is_that_of_posting);
 
 fn receives_from_any_source_take_records_as_they_came<E: MatchingEngine>(new: impl Fn() -> E) {
     for is_open in [false, true] {
-        let mut desk = Desk::new(new(), BLOCKS);
+        let mut desk = EngineFixture::new(new(), BLOCKS);
         if is_open {
             desk.open(4);
         }
         let sources = [8, 1, 400, 0, 5, 1, 7];
         let ats = sources.map(|source| match desk.arrive(envelope(4, source, 3), source) {
-            End::Recorded(at) => at,
+            ArrivalResult::Recorded(at) => at,
             end => panic!("{end:?}"),
         });
         assert_eq!(desk.probe(&any_source(4, Some(2))), None);
@@ -243,7 +251,7 @@ fn receives_from_any_source_take_records_as_they_came<E: MatchingEngine>(new: im
 for_each_engine!(receives_from_any_source_take_records_as_they_came);
 
 fn what_came_before_a_context_was_open_moves_over<E: MatchingEngine>(new: impl Fn() -> E) {
-    let mut desk = Desk::new(new(), BLOCKS);
+    let mut desk = EngineFixture::new(new(), BLOCKS);
     let slots = [1, 8, 1].map(|source| desk.receive(exact(4, source, 0)).unwrap_err());
     let any = desk.receive(any_source(4, Some(9))).unwrap_err();
     let other = desk.receive(exact(5, 1, 0)).unwrap_err();
@@ -255,13 +263,25 @@ fn what_came_before_a_context_was_open_moves_over<E: MatchingEngine>(new: impl F
     // A later receive for a rank that already has one.
     let last = desk.receive(exact(4, 1, 0)).unwrap_err();
     for slot in [slots[0], slots[2], last] {
-        assert_eq!(desk.arrive(envelope(4, 1, 0), 0), End::Received(slot));
+        assert_eq!(
+            desk.arrive(envelope(4, 1, 0), 0),
+            ArrivalResult::Received(slot)
+        );
     }
-    assert_eq!(desk.arrive(envelope(5, 1, 0), 0), End::Received(other));
-    assert_eq!(desk.arrive(envelope(4, 7, 9), 0), End::Received(any));
-    assert_eq!(desk.withdraw(2).map(End::Recorded), Some(ats[1]));
+    assert_eq!(
+        desk.arrive(envelope(5, 1, 0), 0),
+        ArrivalResult::Received(other)
+    );
+    assert_eq!(
+        desk.arrive(envelope(4, 7, 9), 0),
+        ArrivalResult::Received(any)
+    );
+    assert_eq!(desk.withdraw(2).map(ArrivalResult::Recorded), Some(ats[1]));
     for end in [ats[0], ats[2]] {
-        assert_eq!(desk.receive(exact(4, 3, 1)).map(End::Recorded), Ok(end));
+        assert_eq!(
+            desk.receive(exact(4, 3, 1)).map(ArrivalResult::Recorded),
+            Ok(end)
+        );
     }
     assert!(!desk.is_idle(4));
     desk.cancel(slots[1]);
@@ -272,10 +292,10 @@ for_each_engine!(what_came_before_a_context_was_open_moves_over);
 /// The position of a record does not affect the hash.
 fn equal_queues_have_equal_hashes<E: MatchingEngine>(new: impl Fn() -> E) {
     let recorded = |sources: &[u32], withdrawn: Option<u32>| {
-        let mut desk = Desk::new(new(), 2);
+        let mut desk = EngineFixture::new(new(), 2);
         desk.open(4);
         for &source in sources {
-            if let End::Refused = desk.arrive(envelope(4, source, 0), source) {
+            if let ArrivalResult::Rejected = desk.arrive(envelope(4, source, 0), source) {
                 desk.withdraw(withdrawn.unwrap()).unwrap();
                 desk.arrive(envelope(4, source, 0), source);
             }
@@ -289,22 +309,22 @@ fn equal_queues_have_equal_hashes<E: MatchingEngine>(new: impl Fn() -> E) {
 for_each_engine!(equal_queues_have_equal_hashes);
 
 /// Two engines in lock step.
-struct Pair<E> {
-    lists: Desk<Lists>,
-    engine: Desk<E>,
+struct EnginePair<E> {
+    lists: EngineFixture<ListEngine>,
+    engine: EngineFixture<E>,
     posted: Vec<Slot>,
     messages: u32,
 }
 
 const CONTEXTS: u32 = 4;
 
-impl<E: MatchingEngine> Pair<E> {
-    fn pattern(random: &mut Rand32, ranks: u32) -> Pattern {
+impl<E: MatchingEngine> EnginePair<E> {
+    fn pattern(random: &mut Rand32, ranks: u32) -> MatchPattern {
         let maybe = |random: &mut Rand32| random.rand_range(0..4) > 0;
         let source = Rank::new(random.rand_range(0..ranks));
         let tag = random.rand_range(0..3) as Tag;
         let context = random.rand_range(0..CONTEXTS) as Context;
-        Pattern::new(
+        MatchPattern::new(
             Some(source).filter(|_| maybe(random)),
             Some(tag).filter(|_| maybe(random)),
             context,
@@ -328,7 +348,7 @@ impl<E: MatchingEngine> Pair<E> {
                 let end = lists.arrive(envelope, self.messages);
                 assert_eq!(engine.arrive(envelope, self.messages), end, "{envelope:?}");
                 self.messages += 1;
-                if let End::Received(slot) = end {
+                if let ArrivalResult::Received(slot) = end {
                     self.posted.retain(|&posted| posted != slot);
                 }
             }
@@ -346,10 +366,10 @@ impl<E: MatchingEngine> Pair<E> {
             8 => assert_eq!(lists.is_idle(context), engine.is_idle(context), "{context}"),
             _ => engine.open(context),
         }
-        let first = |lists: &mut Desk<_>| lists.engine_first();
+        let first = |lists: &mut EngineFixture<_>| lists.engine_first();
         assert_eq!(first(lists), engine.engine_first());
         let (expected, got) = (lists.engine.measures(), engine.engine.measures());
-        let lengths = |m: midplane_device::matching::Measures| {
+        let lengths = |m: midplane_device::matching::MatchingStats| {
             (m.posted, m.peak_posted, m.unexpected, m.peak_unexpected)
         };
         assert_eq!(lengths(expected), lengths(got));
@@ -376,7 +396,7 @@ impl<E: MatchingEngine> Pair<E> {
     }
 }
 
-impl<E: MatchingEngine> Desk<E> {
+impl<E: MatchingEngine> EngineFixture<E> {
     fn engine_first(&mut self) -> Option<BlockIndex> {
         self.engine.find_record(&self.region, &|_| true)
     }
@@ -387,9 +407,9 @@ fn it_does_what_lists_do<E: MatchingEngine + Clone>(new: impl Fn() -> E) {
     for seed in 0..60 {
         let mut random = Rand32::new(seed);
         let ranks = [3, 12, 320][seed as usize % 3];
-        let mut pair = Pair {
-            lists: Desk::new(Lists::new(BLOCKS, PEERS).unwrap(), BLOCKS),
-            engine: Desk::new(new(), BLOCKS),
+        let mut pair = EnginePair {
+            lists: EngineFixture::new(ListEngine::new(BLOCKS, PEERS).unwrap(), BLOCKS),
+            engine: EngineFixture::new(new(), BLOCKS),
             posted: Vec::new(),
             messages: 0,
         };
@@ -411,12 +431,15 @@ for_each_engine!(it_does_what_lists_do);
 fn numbers_are_as_few_as_a_test_says() {
     let mut array = PerRank::new(BLOCKS, PEERS).unwrap();
     array.limit_numbers(5);
-    let mut desk = Desk::new(array, BLOCKS);
+    let mut desk = EngineFixture::new(array, BLOCKS);
     for sender in 0..12 {
-        let End::Recorded(at) = desk.arrive(envelope(0, 1, 1), sender) else {
+        let ArrivalResult::Recorded(at) = desk.arrive(envelope(0, 1, 1), sender) else {
             panic!("there is room");
         };
-        assert_eq!(Ticket::of(&desk.region, at).number, sender % 5);
+        assert_eq!(
+            ArrivalTicket::from_record(&desk.region, at).number,
+            sender % 5
+        );
         assert_eq!(desk.withdraw(sender), Some(at));
     }
 }
@@ -424,28 +447,35 @@ fn numbers_are_as_few_as_a_test_says() {
 /// Hops of an update after an unrelated search.
 #[test]
 fn the_way_to_a_queue_counts_when_it_changes() {
-    let hops = |desk: &mut Desk<FourD>, change: &mut dyn FnMut(&mut Desk<FourD>)| {
+    let hops = |desk: &mut EngineFixture<FourD>,
+                change: &mut dyn FnMut(&mut EngineFixture<FourD>)| {
         let before = desk.engine.measures().traversals;
         change(desk);
         desk.engine.measures().traversals - before
     };
-    let mut desk = Desk::new(FourD::new(BLOCKS, PEERS).unwrap(), BLOCKS);
+    let mut desk = EngineFixture::new(FourD::new(BLOCKS, PEERS).unwrap(), BLOCKS);
     desk.open(0);
     let [one, other] = [9, 299].map(|source| envelope(0, source, 1));
-    let End::Recorded(at) = desk.arrive(one, 0) else {
+    let ArrivalResult::Recorded(at) = desk.arrive(one, 0) else {
         panic!("there is room");
     };
-    assert_ne!(desk.arrive(other, 1), End::Refused);
-    let again = desk.region.record_only(&mut RawMemory, one, 0, 2).unwrap();
+    assert_ne!(desk.arrive(other, 1), ArrivalResult::Rejected);
+    let again = desk
+        .region
+        .record_without_buffer(&mut RawMemory, one, 0, 2)
+        .unwrap();
     desk.probe(&other.pattern());
     // The context's lead, the path to the queue, and the record.
     let way = hops(&mut desk, &mut |desk| _ = desk.probe(&one.pattern())) - 2;
     assert!(way > 0);
     for record in [true, false] {
         desk.probe(&other.pattern());
-        let change = hops(&mut desk, &mut |desk| match record {
-            true => desk.engine.record(&mut desk.region, again),
-            false => desk.engine.unrecord(&mut desk.region, at),
+        let change = hops(&mut desk, &mut |desk| {
+            if record {
+                desk.engine.record(&mut desk.region, again)
+            } else {
+                desk.engine.unrecord(&mut desk.region, at)
+            }
         });
         assert_eq!(change, way, "{record}");
     }
@@ -454,7 +484,7 @@ fn the_way_to_a_queue_counts_when_it_changes() {
 /// An update searches for its context's lead if the last search was for another context.
 #[test]
 fn the_way_to_a_context_counts_when_it_changes() {
-    let mut desk = Desk::new(PerRank::new(BLOCKS, PEERS).unwrap(), BLOCKS);
+    let mut desk = EngineFixture::new(PerRank::new(BLOCKS, PEERS).unwrap(), BLOCKS);
     for context in [0, 2, 4] {
         desk.open(context);
     }

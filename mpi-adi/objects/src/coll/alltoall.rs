@@ -1,23 +1,34 @@
 //! All-to-all (MPI-3.1 section 5.8).
 #![forbid(unsafe_code)]
 
-use crate::coll::run::{run_in_segments, SegmentSizes};
+use crate::coll::run::{SegmentSizes, run_in_segments};
 use crate::coll::running::run_side_by_side;
-use crate::coll::schedule::{ALLTOALL, StepBuffer, SegmentHalf, LaneConfig, MAX_LANES, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{
+    ALLTOALL, LaneConfig, MAX_LANES, RankInfo, Schedule, ScheduleStep, SegmentHalf, StepBuffer,
+};
 use crate::coll::segments::{SEGMENT_BYTES, SegmentWalk};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Exchanges the parts of all ranks: `part` returns the data for a rank, `place` the buffer for the data from it.
 pub fn alltoall(
     comm: Communicator<'_>,
     function: &'static str,
-    part: &dyn Fn(CommRank) -> Area,
-    place: &dyn Fn(CommRank) -> Area,
+    part: &dyn Fn(CommRank) -> BufferSlice,
+    place: &dyn Fn(CommRank) -> BufferSlice,
 ) -> Result<(), Error> {
     let mut schedule = PairwiseExchange::new(RankInfo::placed(comm), part, place);
-    run_side_by_side(comm, function, &mut schedule, SegmentSizes { element: 1, max_bytes: 0 }, &mut |_, _| ())
+    run_side_by_side(
+        comm,
+        function,
+        &mut schedule,
+        SegmentSizes {
+            element: 1,
+            max_bytes: 0,
+        },
+        &mut |_, _| (),
+    )
 }
 
 /// Exchanges in place: `place` returns the buffer that contains the data for a rank and receives the data from it. It
@@ -25,10 +36,13 @@ pub fn alltoall(
 pub fn alltoall_in_place(
     comm: Communicator<'_>,
     function: &'static str,
-    place: &dyn Fn(CommRank) -> Area,
+    place: &dyn Fn(CommRank) -> BufferSlice,
 ) -> Result<(), Error> {
     let mut schedule = InPlace::new(RankInfo::from_comm(comm), place);
-    let sizes = SegmentSizes { element: 1, max_bytes: SEGMENT_BYTES };
+    let sizes = SegmentSizes {
+        element: 1,
+        max_bytes: SEGMENT_BYTES,
+    };
     run_in_segments(comm, function, &mut schedule, sizes, &mut |_, _| ())
 }
 
@@ -67,7 +81,7 @@ fn step(size: u32) -> u32 {
         .unwrap_or(1)
 }
 
-impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> PairwiseExchange<P, Q> {
+impl<P: Fn(CommRank) -> BufferSlice, Q: Fn(CommRank) -> BufferSlice> PairwiseExchange<P, Q> {
     pub(super) fn new(ranks: RankInfo, part: P, place: Q) -> Self {
         PairwiseExchange {
             ranks,
@@ -98,7 +112,9 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> PairwiseExchange<P, Q> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for PairwiseExchange<P, Q> {
+impl<P: Fn(CommRank) -> BufferSlice, Q: Fn(CommRank) -> BufferSlice> Schedule
+    for PairwiseExchange<P, Q>
+{
     fn next(&mut self) -> Option<ScheduleStep> {
         (0..PAIRS).find_map(|lane| self.next_in(lane))
     }
@@ -139,7 +155,7 @@ pub(super) struct InPlace<P> {
     /// The round after the present partner.
     round: u32,
     peer: CommRank,
-    span: Area,
+    span: BufferSlice,
     walk: SegmentWalk,
     stage: PairwiseStage,
 }
@@ -157,14 +173,14 @@ const GIVEN: SegmentHalf = SegmentHalf::First;
 /// Segment of the received data.
 const TAKEN: SegmentHalf = SegmentHalf::Second;
 
-impl<P: Fn(CommRank) -> Area> InPlace<P> {
+impl<P: Fn(CommRank) -> BufferSlice> InPlace<P> {
     pub(super) fn new(ranks: RankInfo, place: P) -> Self {
         InPlace {
             ranks,
             place,
             round: 0,
             peer: CommRank(ranks.own),
-            span: Area::EMPTY,
+            span: BufferSlice::EMPTY,
             walk: SegmentWalk::new(0, 1),
             stage: PairwiseStage::Load,
         }
@@ -179,7 +195,7 @@ impl<P: Fn(CommRank) -> Area> InPlace<P> {
         self.peer = CommRank((self.round + size - own) % size);
         self.round += 1;
         self.span = if self.peer.0 == own {
-            Area::EMPTY
+            BufferSlice::EMPTY
         } else {
             (self.place)(self.peer)
         };
@@ -188,7 +204,7 @@ impl<P: Fn(CommRank) -> Area> InPlace<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area> Schedule for InPlace<P> {
+impl<P: Fn(CommRank) -> BufferSlice> Schedule for InPlace<P> {
     fn next(&mut self) -> Option<ScheduleStep> {
         let mut part = self.walk.part(self.span);
         while part.is_none() {

@@ -3,10 +3,10 @@
 
 use crate::coll::network_allreduce;
 use crate::coll::run::run_alone;
-use crate::coll::schedule::{BARRIER, StepBuffer, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{BARRIER, RankInfo, Schedule, ScheduleStep, StepBuffer};
 use crate::comm::Communicator;
 use crate::error::Error;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Blocks until every process has called it. A barrier of all processes runs along the lines of the torus if the
 /// network supports it ([`midplane_device::barrier`]); others use dissemination. Returns the errors of both.
@@ -20,7 +20,11 @@ pub fn barrier(comm: Communicator<'_>, function: &'static str) -> Result<(), Err
 
 /// Runs a barrier like [`barrier`], but always by messages.
 pub fn barrier_by_messages(comm: Communicator<'_>, function: &'static str) -> Result<(), Error> {
-    run_alone(comm, function, &mut DisseminationBarrier::new(RankInfo::from_comm(comm)))
+    run_alone(
+        comm,
+        function,
+        &mut DisseminationBarrier::new(RankInfo::from_comm(comm)),
+    )
 }
 
 /// Dissemination: in round k every process notifies the rank at distance 2^k that it, and all that have notified it,
@@ -44,7 +48,7 @@ impl Schedule for DisseminationBarrier {
             return None;
         }
         self.distance = distance * 2;
-        let nothing = StepBuffer::User(Area::EMPTY);
+        let nothing = StepBuffer::User(BufferSlice::EMPTY);
         Some(ScheduleStep::Exchange {
             tag: BARRIER,
             given: (nothing, ranks.after(distance)),

@@ -5,24 +5,35 @@
 use crate::coll::lines::LineBcast;
 use crate::coll::run::SegmentSizes;
 use crate::coll::running::run_side_by_side;
-use crate::coll::schedule::{BCAST, StepBuffer, SelectedSchedule, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{
+    BCAST, RankInfo, Schedule, ScheduleStep, SelectedSchedule, StepBuffer,
+};
 use crate::coll::tree;
 use crate::coll::trees::TreeBcast;
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_device::wire::INLINE_BYTES;
 
 /// Copies the root's span to that of every process.
 pub fn bcast(
     comm: Communicator<'_>,
     function: &'static str,
-    span: Area,
+    span: BufferSlice,
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
     let mut schedule = BcastSchedule::new(RankInfo::placed(comm), span, root);
-    run_side_by_side(comm, function, &mut schedule, SegmentSizes { element: 1, max_bytes: 0 }, &mut |_, _| ())
+    run_side_by_side(
+        comm,
+        function,
+        &mut schedule,
+        SegmentSizes {
+            element: 1,
+            max_bytes: 0,
+        },
+        &mut |_, _| (),
+    )
 }
 
 /// Longer broadcasts use the trees of the torus.
@@ -38,7 +49,7 @@ pub(super) enum BcastSchedule {
 }
 
 impl BcastSchedule {
-    pub(super) fn new(ranks: RankInfo, span: Area, root: CommRank) -> BcastSchedule {
+    pub(super) fn new(ranks: RankInfo, span: BufferSlice, root: CommRank) -> BcastSchedule {
         match ranks.grid {
             Some(grid) if span.len() > SHORT_BCAST => {
                 BcastSchedule::Trees(TreeBcast::new(ranks, grid, span, root))
@@ -61,7 +72,7 @@ impl SelectedSchedule for BcastSchedule {
 
 /// Binomial tree: receives from the parent, then sends to the children, largest subtree first.
 pub(super) struct BinomialBcast {
-    span: Area,
+    span: BufferSlice,
     root: CommRank,
     size: u32,
     /// Rank relative to the root.
@@ -73,7 +84,7 @@ pub(super) struct BinomialBcast {
 }
 
 impl BinomialBcast {
-    pub(super) fn new(ranks: RankInfo, span: Area, root: CommRank) -> BinomialBcast {
+    pub(super) fn new(ranks: RankInfo, span: BufferSlice, root: CommRank) -> BinomialBcast {
         let relative = ranks.before(root.0).0;
         BinomialBcast {
             span,

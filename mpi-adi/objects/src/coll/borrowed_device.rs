@@ -4,7 +4,7 @@
 
 use crate::process::{Env, Process};
 use midplane_device::Adi;
-use midplane_device::interface::{BorrowedDevice, Enter, Work};
+use midplane_device::interface::{BorrowedDevice, EnterDevice, Work};
 use midplane_device::memory::UserMemory;
 
 /// The device and the program's memory. Nothing is polled here, because the interrupt handler runs the progress engine.
@@ -23,7 +23,7 @@ impl<'a> BorrowedEnv<'a> {
     }
 }
 
-impl Enter for BorrowedEnv<'_> {
+impl EnterDevice for BorrowedEnv<'_> {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         self.device.enter(work);
     }

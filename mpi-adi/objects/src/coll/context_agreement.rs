@@ -14,10 +14,10 @@ use crate::coll::schedule::{RankInfo, Schedule, ScheduleStep};
 use crate::comm::Communicator;
 use crate::context::{CONTEXTS, HELD, UNITS};
 use crate::error::{Error, LimitedResource};
-use crate::slice_spans::writing;
 use crate::process::Env;
+use crate::slice_spans::writing;
 use midplane_device::envelope::Context;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Access to this process's contexts during an agreement. Called outside the device.
 pub trait ContextHolder: Send {
@@ -97,7 +97,10 @@ struct ContextAgreement<H: ContextHolder> {
 }
 
 /// Creates the plan by which the processes of `comm` agree on a context.
-pub fn agree(comm: Communicator<'_>, holder: impl ContextHolder + 'static) -> Result<CollectiveSchedule, Error> {
+pub fn agree(
+    comm: Communicator<'_>,
+    holder: impl ContextHolder + 'static,
+) -> Result<CollectiveSchedule, Error> {
     let agreement = ContextAgreement {
         ranks: RankInfo::from_comm(comm),
         holder,
@@ -115,8 +118,15 @@ impl<H: ContextHolder> ContextAgreement<H> {
         self.cells.clear();
         self.cells.extend_from_slice(&proposal);
         // SAFETY: the cells are on the heap, do not move, and are read only after the allreduce is complete.
-        let area = Area::from(unsafe { writing(&mut self.cells) });
-        let mut allreduce = ThroughRoot::new(self.ranks, ReduceAreas { data: area, result: area }, size_of::<ContextProposal>());
+        let area = BufferSlice::from(unsafe { writing(&mut self.cells) });
+        let mut allreduce = ThroughRoot::new(
+            self.ranks,
+            ReduceAreas {
+                data: area,
+                result: area,
+            },
+            size_of::<ContextProposal>(),
+        );
         self.ahead = allreduce.next();
         self.in_flight = Some((allreduce, round));
     }
@@ -221,7 +231,9 @@ impl<H: ContextHolder> ScheduleWork for ContextAgreement<H> {
 impl<H: ContextHolder> Drop for ContextAgreement<H> {
     fn drop(&mut self) {
         // It failed before its end; a completed agreement holds no reservation.
-        if let Some((_, AgreementRound::Find(Some(held)) | AgreementRound::Confirm(held, _))) = self.in_flight {
+        if let Some((_, AgreementRound::Find(Some(held)) | AgreementRound::Confirm(held, _))) =
+            self.in_flight
+        {
             self.holder.give_up();
             self.holder.release(held);
         }

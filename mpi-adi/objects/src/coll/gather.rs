@@ -2,18 +2,20 @@
 #![forbid(unsafe_code)]
 
 use crate::coll::run::run;
-use crate::coll::schedule::{ALLGATHER, StepBuffer, GATHER, RankInfo, SCATTER, Schedule, ScheduleStep};
+use crate::coll::schedule::{
+    ALLGATHER, GATHER, RankInfo, SCATTER, Schedule, ScheduleStep, StepBuffer,
+};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Gathers every process's `data` at the root; `place` returns the buffer for a rank. `data` may be the root's own
 /// buffer.
 pub fn gather(
     comm: Communicator<'_>,
     function: &'static str,
-    data: Area,
-    place: &dyn Fn(CommRank) -> Area,
+    data: BufferSlice,
+    place: &dyn Fn(CommRank) -> BufferSlice,
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
@@ -29,8 +31,8 @@ pub fn gather(
 pub fn scatter(
     comm: Communicator<'_>,
     function: &'static str,
-    part: &dyn Fn(CommRank) -> Area,
-    result: Area,
+    part: &dyn Fn(CommRank) -> BufferSlice,
+    result: BufferSlice,
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
@@ -46,10 +48,14 @@ pub fn scatter(
 pub fn allgather(
     comm: Communicator<'_>,
     function: &'static str,
-    data: Area,
-    place: &dyn Fn(CommRank) -> Area,
+    data: BufferSlice,
+    place: &dyn Fn(CommRank) -> BufferSlice,
 ) -> Result<(), Error> {
-    run(comm, function, &mut RingAllgather::new(RankInfo::from_comm(comm), data, place))
+    run(
+        comm,
+        function,
+        &mut RingAllgather::new(RankInfo::from_comm(comm), data, place),
+    )
 }
 
 /// Gathers every process's block of `all`, indexed by rank, at every process. The runs of blocks sent to the next
@@ -57,9 +63,13 @@ pub fn allgather(
 pub fn allgather_in_runs(
     comm: Communicator<'_>,
     function: &'static str,
-    all: Area,
+    all: BufferSlice,
 ) -> Result<(), Error> {
-    run(comm, function, &mut BruckAllgather::new(RankInfo::from_comm(comm), all))
+    run(
+        comm,
+        function,
+        &mut BruckAllgather::new(RankInfo::from_comm(comm), all),
+    )
 }
 
 /// Partner sequence of a star: the root communicates with one rank after the other, the others only with the root.
@@ -105,13 +115,13 @@ impl StarSequence {
 /// The root copies its own data, then receives from one rank after the other.
 pub(super) struct StarGather<P> {
     star: StarSequence,
-    data: Area,
+    data: BufferSlice,
     place: P,
     is_copied: bool,
 }
 
-impl<P: Fn(CommRank) -> Area> StarGather<P> {
-    pub(super) fn new(ranks: RankInfo, data: Area, place: P, root: CommRank) -> Self {
+impl<P: Fn(CommRank) -> BufferSlice> StarGather<P> {
+    pub(super) fn new(ranks: RankInfo, data: BufferSlice, place: P, root: CommRank) -> Self {
         let star = StarSequence::new(ranks, root);
         let is_copied = !star.is_root();
         StarGather {
@@ -123,7 +133,7 @@ impl<P: Fn(CommRank) -> Area> StarGather<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area> Schedule for StarGather<P> {
+impl<P: Fn(CommRank) -> BufferSlice> Schedule for StarGather<P> {
     fn next(&mut self) -> Option<ScheduleStep> {
         if !self.is_copied {
             self.is_copied = true;
@@ -153,12 +163,12 @@ impl<P: Fn(CommRank) -> Area> Schedule for StarGather<P> {
 pub(super) struct StarScatter<P> {
     star: StarSequence,
     part: P,
-    result: Area,
+    result: BufferSlice,
     is_copied: bool,
 }
 
-impl<P: Fn(CommRank) -> Area> StarScatter<P> {
-    pub(super) fn new(ranks: RankInfo, part: P, result: Area, root: CommRank) -> Self {
+impl<P: Fn(CommRank) -> BufferSlice> StarScatter<P> {
+    pub(super) fn new(ranks: RankInfo, part: P, result: BufferSlice, root: CommRank) -> Self {
         let star = StarSequence::new(ranks, root);
         let is_copied = !star.is_root();
         StarScatter {
@@ -170,7 +180,7 @@ impl<P: Fn(CommRank) -> Area> StarScatter<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area> Schedule for StarScatter<P> {
+impl<P: Fn(CommRank) -> BufferSlice> Schedule for StarScatter<P> {
     fn next(&mut self) -> Option<ScheduleStep> {
         let tag = SCATTER;
         if let Some(partner) = self.star.partner() {
@@ -202,13 +212,13 @@ impl<P: Fn(CommRank) -> Area> Schedule for StarScatter<P> {
 /// Copies its own data. In round r it sends to the right the block that it received from the left one round before.
 pub(super) struct RingAllgather<P> {
     ranks: RankInfo,
-    data: Area,
+    data: BufferSlice,
     place: P,
     round: u32,
 }
 
-impl<P: Fn(CommRank) -> Area> RingAllgather<P> {
-    pub(super) fn new(ranks: RankInfo, data: Area, place: P) -> Self {
+impl<P: Fn(CommRank) -> BufferSlice> RingAllgather<P> {
+    pub(super) fn new(ranks: RankInfo, data: BufferSlice, place: P) -> Self {
         RingAllgather {
             ranks,
             data,
@@ -218,7 +228,7 @@ impl<P: Fn(CommRank) -> Area> RingAllgather<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area> Schedule for RingAllgather<P> {
+impl<P: Fn(CommRank) -> BufferSlice> Schedule for RingAllgather<P> {
     fn next(&mut self) -> Option<ScheduleStep> {
         let (ranks, round) = (self.ranks, self.round);
         if round >= ranks.size {
@@ -244,7 +254,7 @@ impl<P: Fn(CommRank) -> Area> Schedule for RingAllgather<P> {
 /// the split is at the same block for sender and receiver.
 pub(super) struct BruckAllgather {
     ranks: RankInfo,
-    all: Area,
+    all: BufferSlice,
     /// Blocks present at the end of the round.
     held: u32,
     /// Distance of the partners of this round, and the remaining runs.
@@ -262,7 +272,7 @@ struct BlockRun {
 
 impl BlockRun {
     /// Removes and returns the piece before the wrap-around.
-    fn piece(&mut self, all: Area, size: u32) -> Option<StepBuffer> {
+    fn piece(&mut self, all: BufferSlice, size: u32) -> Option<StepBuffer> {
         let count = self.count.min(size - self.start);
         if count == 0 {
             return None;
@@ -279,7 +289,7 @@ impl BlockRun {
 
 impl BruckAllgather {
     /// All blocks have the same length.
-    pub(super) fn new(ranks: RankInfo, all: Area) -> Self {
+    pub(super) fn new(ranks: RankInfo, all: BufferSlice) -> Self {
         BruckAllgather {
             ranks,
             all,

@@ -9,7 +9,7 @@ use core::mem::replace;
 use crate::coll::borrowed_device::BorrowedEnv;
 use crate::coll::running::{CollectiveSchedule, RunningCollective};
 use crate::comm::{Communicator, Membership};
-use crate::error::{ErrorClass, Error};
+use crate::error::{Error, ErrorClass};
 use crate::process::Process;
 use midplane_device::Adi;
 use midplane_device::HookResult;

@@ -21,10 +21,12 @@
 #![forbid(unsafe_code)]
 
 use crate::coll::run::ReduceAreas;
-use crate::coll::schedule::{BCAST, StepBuffer, SegmentHalf, REDUCE, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{
+    BCAST, REDUCE, RankInfo, Schedule, ScheduleStep, SegmentHalf, StepBuffer,
+};
 use crate::comm::CommRank;
 use crate::grid::{BoxCoords, TorusBox};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Returns the number of processes on one side of index `place` of a line; on a ring, half of the others.
 fn side(grid: &TorusBox, dim: usize, place: u16, is_plus: bool) -> u16 {
@@ -56,7 +58,7 @@ fn predecessor(place: u16, len: u16) -> (u16, u16) {
 }
 
 pub(super) struct LineBcast {
-    span: Area,
+    span: BufferSlice,
     grid: TorusBox,
     own: BoxCoords,
     /// Parent, the source of the first receive.
@@ -71,7 +73,12 @@ pub(super) struct LineBcast {
 }
 
 impl LineBcast {
-    pub(super) fn new(ranks: RankInfo, grid: TorusBox, span: Area, root: CommRank) -> LineBcast {
+    pub(super) fn new(
+        ranks: RankInfo,
+        grid: TorusBox,
+        span: BufferSlice,
+        root: CommRank,
+    ) -> LineBcast {
         let (own, root) = (grid.at(ranks.own), grid.at(root.0));
         let mut spread = LineBcast {
             span,
@@ -167,8 +174,8 @@ enum LineStage {
 pub(super) struct LineAllreduce {
     grid: TorusBox,
     own: BoxCoords,
-    data: Area,
-    result: Area,
+    data: BufferSlice,
+    result: BufferSlice,
     stage: LineStage,
     moves: [Option<LineMove>; 3],
     /// Segment with this process's partial result.
@@ -176,7 +183,11 @@ pub(super) struct LineAllreduce {
 }
 
 impl LineAllreduce {
-    pub(super) fn new(ranks: RankInfo, grid: TorusBox, ReduceAreas { data, result }: ReduceAreas) -> LineAllreduce {
+    pub(super) fn new(
+        ranks: RankInfo,
+        grid: TorusBox,
+        ReduceAreas { data, result }: ReduceAreas,
+    ) -> LineAllreduce {
         LineAllreduce {
             grid,
             own: grid.at(ranks.own),
@@ -224,7 +235,11 @@ impl LineAllreduce {
                         self.line(dim + 1),
                     ),
                     _ => (
-                        [Some(LineMove::SendResult(here)), Some(LineMove::ReceiveResult(here)), None],
+                        [
+                            Some(LineMove::SendResult(here)),
+                            Some(LineMove::ReceiveResult(here)),
+                            None,
+                        ],
                         LineStage::Unfold { dims: dim },
                     ),
                 };
@@ -389,7 +404,11 @@ mod tests {
                 while rest > 0 {
                     let place = teller + u16::div_ceil(rest, 2);
                     let behind = rest / 2;
-                    assert_eq!(predecessor(place, len), (teller, behind), "{place} of {len}");
+                    assert_eq!(
+                        predecessor(place, len),
+                        (teller, behind),
+                        "{place} of {len}"
+                    );
                     told.push(place);
                     tellers.push((place, behind));
                     rest = place - teller - 1;

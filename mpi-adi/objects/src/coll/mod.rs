@@ -55,19 +55,18 @@
 //! uses coordinate order, dimension by dimension. So the result depends only on the values and the communicator, not on
 //! timing (advice to implementors, section 5.9.1).
 
-#[allow(unsafe_code)]
-mod context_agreement;
 mod alltoall;
 mod barrier;
 mod bcast;
 pub mod borrowed_device;
-mod network_allreduce;
 #[allow(unsafe_code)]
-pub mod sim_driver;
+mod context_agreement;
 mod gather;
+pub mod in_flight;
 pub mod inter;
 mod lines;
 mod neighbours;
+mod network_allreduce;
 pub mod nonblocking;
 mod reduce;
 mod rings;
@@ -79,19 +78,20 @@ mod scan;
 mod schedule;
 mod segments;
 #[allow(unsafe_code)]
+pub mod sim_driver;
+#[allow(unsafe_code)]
 mod slices;
 #[cfg(test)]
 mod tests;
 mod tree;
 mod trees;
-pub mod in_flight;
 
-pub use context_agreement::{ContextHolder, agree};
 pub use alltoall::{alltoall, alltoall_in_place};
 pub use barrier::{barrier, barrier_by_messages};
 pub use bcast::bcast;
-pub use network_allreduce::barrier as network_barrier;
+pub use context_agreement::{ContextHolder, agree};
 pub use gather::{allgather, allgather_in_runs, gather, scatter};
+pub use network_allreduce::barrier as network_barrier;
 pub use reduce::{allreduce, combine_local, predefined, reduce, reduce_scatter};
 pub use run::{CombineFn, ReduceAreas, ReduceElements};
 pub use running::{CollectiveSchedule, RunningCollective, try_with_capacity};

@@ -3,18 +3,21 @@
 
 use alloc::vec::{IntoIter, Vec};
 
-use crate::coll::schedule::{StepBuffer, NEIGHBOURS, Schedule, ScheduleStep};
+use crate::coll::schedule::{NEIGHBOURS, Schedule, ScheduleStep, StepBuffer};
 use crate::comm::CommRank;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Starts all receives, then all sends. They must run concurrently; in sequence, a ring of processes would deadlock.
 pub(super) struct NeighbourExchange {
-    from: IntoIter<(CommRank, Area)>,
-    to: IntoIter<(CommRank, Area)>,
+    from: IntoIter<(CommRank, BufferSlice)>,
+    to: IntoIter<(CommRank, BufferSlice)>,
 }
 
 impl NeighbourExchange {
-    pub(super) fn new(from: Vec<(CommRank, Area)>, to: Vec<(CommRank, Area)>) -> NeighbourExchange {
+    pub(super) fn new(
+        from: Vec<(CommRank, BufferSlice)>,
+        to: Vec<(CommRank, BufferSlice)>,
+    ) -> NeighbourExchange {
         let (from, to) = (from.into_iter(), to.into_iter());
         NeighbourExchange { from, to }
     }

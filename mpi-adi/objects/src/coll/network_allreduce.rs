@@ -9,12 +9,12 @@
 //! communicator or on several, is erroneous (MPI-3.1 section 5.13). Nonblocking collectives always use messages.
 #![forbid(unsafe_code)]
 
-use crate::coll::run::{CombineFn, ReduceAreas};
 use crate::coll::run::ReduceElements;
+use crate::coll::run::{CombineFn, ReduceAreas};
 use crate::comm::Communicator;
-use crate::error::{ErrorClass, Error};
-use midplane_device::barrier::call::{Allreduce, Turn};
-use midplane_device::barrier::{Differ, VALUE_BYTES};
+use crate::error::{Error, ErrorClass};
+use midplane_device::barrier::call::{AllreduceProgress, BarrierAllreduce};
+use midplane_device::barrier::{BarrierMismatch, VALUE_BYTES};
 use midplane_device::interface::NetworkCollectives;
 
 /// Runs the barrier of all processes; `is_last` marks the final one. Returns false without effect if the communicator
@@ -49,13 +49,13 @@ pub(super) fn allreduce(
     if !(is_short && elements.commute && comm.is_of_all()) {
         return None;
     }
-    let mut call = Allreduce::new(data, result, elements.predefined);
+    let mut call = BarrierAllreduce::new(data, result, elements.predefined);
     loop {
         match comm.env().allreduce(function, &mut call, combine) {
-            Turn::NotOffered => return None,
-            Turn::Combine => call.combine(combine),
-            Turn::Over => return Some(Ok(())),
-            Turn::Differ(differ) => return Some(Err(error_of(differ))),
+            AllreduceProgress::Unsupported => return None,
+            AllreduceProgress::Combine => call.combine(combine),
+            AllreduceProgress::Done => return Some(Ok(())),
+            AllreduceProgress::Mismatch(differ) => return Some(Err(error_of(differ))),
         }
     }
 }
@@ -76,9 +76,9 @@ const LEFT_OUT: Error = Error::Wrong {
 };
 
 /// Returns the error of a collective other than MPI_Finalize.
-fn error_of(differ: Differ) -> Error {
+fn error_of(differ: BarrierMismatch) -> Error {
     match differ {
-        Differ::Last => TOO_MANY,
-        Differ::Values => DIFFER,
+        BarrierMismatch::Last => TOO_MANY,
+        BarrierMismatch::Values => DIFFER,
     }
 }

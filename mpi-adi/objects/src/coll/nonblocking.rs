@@ -9,21 +9,21 @@ use alloc::vec::Vec;
 use crate::coll::alltoall::{InPlace, PairwiseExchange};
 use crate::coll::barrier::DisseminationBarrier;
 use crate::coll::bcast::BcastSchedule;
-use crate::coll::gather::{StarGather, RingAllgather, StarScatter};
+use crate::coll::gather::{RingAllgather, StarGather, StarScatter};
 use crate::coll::neighbours::NeighbourExchange;
-use crate::coll::reduce::{AllreduceSchedule, TreeReduce, ReduceScatter};
-use crate::coll::run::{ReduceElements, ReduceAreas};
+use crate::coll::reduce::{AllreduceSchedule, ReduceScatter, TreeReduce};
+use crate::coll::run::{ReduceAreas, ReduceElements};
 use crate::coll::running::{CollectiveSchedule, ScheduleWork};
 use crate::coll::scan::ChainScan;
 use crate::coll::schedule::{LaneConfig, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::same_length;
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Function from a rank to its bytes.
-pub trait RankToArea: Fn(CommRank) -> Area + Send + 'static {}
-impl<P: Fn(CommRank) -> Area + Send + 'static> RankToArea for P {}
+pub trait RankToArea: Fn(CommRank) -> BufferSlice + Send + 'static {}
+impl<P: Fn(CommRank) -> BufferSlice + Send + 'static> RankToArea for P {}
 
 /// Function that combines elements: `right[i] = left[i] op right[i]`.
 pub trait OwnedCombine: FnMut(&[u8], &mut [u8]) + Send + 'static {}
@@ -87,37 +87,49 @@ fn reduction<S: Schedule + Send + 'static, H: Send + 'static>(
 
 /// Creates the schedule of MPI_Ibarrier.
 pub fn barrier(comm: Communicator<'_>) -> Result<CollectiveSchedule, Error> {
-    plan(DisseminationBarrier::new(RankInfo::from_comm(comm)), (), None)
+    plan(
+        DisseminationBarrier::new(RankInfo::from_comm(comm)),
+        (),
+        None,
+    )
 }
 
 /// Creates the schedule of MPI_Ibcast.
 pub fn bcast(
     comm: Communicator<'_>,
-    span: Area,
+    span: BufferSlice,
     root: CommRank,
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
     comm.check_root(root)?;
-    plan(BcastSchedule::new(RankInfo::placed(comm), span, root), hold, None)
+    plan(
+        BcastSchedule::new(RankInfo::placed(comm), span, root),
+        hold,
+        None,
+    )
 }
 
 /// Creates the schedule of MPI_Igather and MPI_Igatherv.
 pub fn gather(
     comm: Communicator<'_>,
-    data: Area,
+    data: BufferSlice,
     place: impl RankToArea,
     root: CommRank,
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
     comm.check_root(root)?;
-    plan(StarGather::new(RankInfo::from_comm(comm), data, place, root), hold, None)
+    plan(
+        StarGather::new(RankInfo::from_comm(comm), data, place, root),
+        hold,
+        None,
+    )
 }
 
 /// Creates the schedule of MPI_Iscatter and MPI_Iscatterv.
 pub fn scatter(
     comm: Communicator<'_>,
     part: impl RankToArea,
-    result: Area,
+    result: BufferSlice,
     root: CommRank,
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
@@ -132,20 +144,35 @@ pub fn scatter(
 /// Creates the schedule of MPI_Iallgather and MPI_Iallgatherv.
 pub fn allgather(
     comm: Communicator<'_>,
-    data: Area,
+    data: BufferSlice,
     place: impl RankToArea,
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
-    plan(RingAllgather::new(RankInfo::from_comm(comm), data, place), hold, None)
+    plan(
+        RingAllgather::new(RankInfo::from_comm(comm), data, place),
+        hold,
+        None,
+    )
 }
 
 /// Creates the schedule of MPI_Ialltoall and its variants.
-pub fn alltoall(comm: Communicator<'_>, part: impl RankToArea, place: impl RankToArea) -> Result<CollectiveSchedule, Error> {
-    plan(PairwiseExchange::new(RankInfo::placed(comm), part, place), (), None)
+pub fn alltoall(
+    comm: Communicator<'_>,
+    part: impl RankToArea,
+    place: impl RankToArea,
+) -> Result<CollectiveSchedule, Error> {
+    plan(
+        PairwiseExchange::new(RankInfo::placed(comm), part, place),
+        (),
+        None,
+    )
 }
 
 /// Creates the schedule of MPI_Ialltoall and its variants with MPI_IN_PLACE.
-pub fn alltoall_in_place(comm: Communicator<'_>, place: impl RankToArea) -> Result<CollectiveSchedule, Error> {
+pub fn alltoall_in_place(
+    comm: Communicator<'_>,
+    place: impl RankToArea,
+) -> Result<CollectiveSchedule, Error> {
     plan(InPlace::new(RankInfo::from_comm(comm), place), (), Some(1))
 }
 
@@ -162,7 +189,12 @@ pub fn reduce(
     if comm.own_rank() == root {
         same_length(data.len(), result.len())?;
     }
-    let schedule = TreeReduce::new(RankInfo::from_comm(comm), ReduceAreas { data, result }, element, root);
+    let schedule = TreeReduce::new(
+        RankInfo::from_comm(comm),
+        ReduceAreas { data, result },
+        element,
+        root,
+    );
     reduction(schedule, combine, hold, Some(element))
 }
 
@@ -175,7 +207,11 @@ pub fn allreduce(
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
     same_length(data.len(), result.len())?;
-    let schedule = AllreduceSchedule::new(RankInfo::placed(comm), ReduceAreas { data, result }, elements);
+    let schedule = AllreduceSchedule::new(
+        RankInfo::placed(comm),
+        ReduceAreas { data, result },
+        elements,
+    );
     reduction(schedule, combine, hold, Some(elements.size))
 }
 
@@ -183,7 +219,7 @@ pub fn allreduce(
 pub fn reduce_scatter(
     comm: Communicator<'_>,
     part: impl RankToArea,
-    result: Area,
+    result: BufferSlice,
     element: usize,
     combine: impl OwnedCombine,
     hold: impl Send + 'static,
@@ -203,15 +239,20 @@ pub fn scan(
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
     same_length(data.len(), result.len())?;
-    let schedule = ChainScan::new(RankInfo::from_comm(comm), ReduceAreas { data, result }, element, inclusive);
+    let schedule = ChainScan::new(
+        RankInfo::from_comm(comm),
+        ReduceAreas { data, result },
+        element,
+        inclusive,
+    );
     reduction(schedule, combine, hold, Some(element))
 }
 
 /// Sends a message to each rank of `to`, and receives one from each rank of `from`. Messages between the same two ranks
 /// match in list order.
 pub fn neighbours(
-    from: Vec<(CommRank, Area)>,
-    to: Vec<(CommRank, Area)>,
+    from: Vec<(CommRank, BufferSlice)>,
+    to: Vec<(CommRank, BufferSlice)>,
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
     let messages = from.len() + to.len();

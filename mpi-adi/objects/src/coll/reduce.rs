@@ -2,12 +2,14 @@
 #![forbid(unsafe_code)]
 
 use crate::coll::bcast::BinomialBcast;
-use crate::coll::network_allreduce;
 use crate::coll::lines::LineAllreduce;
+use crate::coll::network_allreduce;
 use crate::coll::rings::RingAllreduce;
-use crate::coll::run::{CombineFn, ReduceElements, run_in_segments, ReduceAreas, SegmentSizes};
+use crate::coll::run::{CombineFn, ReduceAreas, ReduceElements, SegmentSizes, run_in_segments};
 use crate::coll::running::run_side_by_side;
-use crate::coll::schedule::{StepBuffer, SelectedSchedule, SegmentHalf, REDUCE, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{
+    REDUCE, RankInfo, Schedule, ScheduleStep, SegmentHalf, SelectedSchedule, StepBuffer,
+};
 use crate::coll::segments::{
     LongSegments, RING_BYTES, SEGMENT_BYTES, Segment, SegmentWalk, read, same_length, write,
 };
@@ -16,10 +18,13 @@ use crate::comm::{CommRank, Communicator};
 use crate::datatype::BasicType;
 use crate::error::Error;
 use crate::op::PredefinedOp;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Returns the combining function of a predefined operation. Fails with [`Error::Undefined`].
-pub fn predefined(op: PredefinedOp, basic: BasicType) -> Result<impl FnMut(&[u8], &mut [u8]), Error> {
+pub fn predefined(
+    op: PredefinedOp,
+    basic: BasicType,
+) -> Result<impl FnMut(&[u8], &mut [u8]), Error> {
     if !op.is_defined(basic) {
         return Err(Error::Undefined);
     }
@@ -33,8 +38,8 @@ pub fn predefined(op: PredefinedOp, basic: BasicType) -> Result<impl FnMut(&[u8]
 /// element is longer than a segment and the heap has no space for two.
 pub fn combine_local(
     comm: Communicator<'_>,
-    left: Area,
-    right: Area,
+    left: BufferSlice,
+    right: BufferSlice,
     element: usize,
     combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
@@ -51,8 +56,8 @@ pub fn combine_local(
 
 fn combine_through(
     comm: Communicator<'_>,
-    left: Area,
-    right: Area,
+    left: BufferSlice,
+    right: BufferSlice,
     element: usize,
     combine: &mut CombineFn<'_>,
     [a, b]: [&mut [u8]; 2],
@@ -82,8 +87,16 @@ pub fn reduce(
     if comm.own_rank() == root {
         same_length(data.len(), result.len())?;
     }
-    let mut schedule = TreeReduce::new(RankInfo::from_comm(comm), ReduceAreas { data, result }, element, root);
-    let sizes = SegmentSizes { element, max_bytes: data.len() };
+    let mut schedule = TreeReduce::new(
+        RankInfo::from_comm(comm),
+        ReduceAreas { data, result },
+        element,
+        root,
+    );
+    let sizes = SegmentSizes {
+        element,
+        max_bytes: data.len(),
+    };
     run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
@@ -96,11 +109,24 @@ pub fn allreduce(
     combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
-    if let Some(ended) = network_allreduce::allreduce(comm, function, ReduceAreas { data, result }, elements, combine) {
+    if let Some(ended) = network_allreduce::allreduce(
+        comm,
+        function,
+        ReduceAreas { data, result },
+        elements,
+        combine,
+    ) {
         return ended;
     }
-    let mut schedule = AllreduceSchedule::new(RankInfo::placed(comm), ReduceAreas { data, result }, elements);
-    let sizes = SegmentSizes { element: elements.size, max_bytes: data.len() };
+    let mut schedule = AllreduceSchedule::new(
+        RankInfo::placed(comm),
+        ReduceAreas { data, result },
+        elements,
+    );
+    let sizes = SegmentSizes {
+        element: elements.size,
+        max_bytes: data.len(),
+    };
     run_side_by_side(comm, function, &mut schedule, sizes, combine)
 }
 
@@ -109,14 +135,17 @@ pub fn allreduce(
 pub fn reduce_scatter(
     comm: Communicator<'_>,
     function: &'static str,
-    part: &dyn Fn(CommRank) -> Area,
-    result: Area,
+    part: &dyn Fn(CommRank) -> BufferSlice,
+    result: BufferSlice,
     element: usize,
     combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
     same_length(part(comm.own_rank()).len(), result.len())?;
     let mut schedule = ReduceScatter::new(RankInfo::from_comm(comm), part, result, element);
-    let sizes = SegmentSizes { element, max_bytes: SEGMENT_BYTES };
+    let sizes = SegmentSizes {
+        element,
+        max_bytes: SEGMENT_BYTES,
+    };
     run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
@@ -127,8 +156,8 @@ pub fn reduce_scatter(
 pub(super) struct TreeReduce {
     ranks: RankInfo,
     root: CommRank,
-    data: Area,
-    result: Area,
+    data: BufferSlice,
+    result: BufferSlice,
     walk: SegmentWalk,
     stage: ReduceStage,
 }
@@ -214,7 +243,9 @@ impl Schedule for TreeReduce {
                     let bit = bit * 2;
                     self.stage = ReduceStage::Receive { gathered, bit };
                 }
-                ReduceStage::Receive { gathered, .. } => self.stage = ReduceStage::Deliver { gathered },
+                ReduceStage::Receive { gathered, .. } => {
+                    self.stage = ReduceStage::Deliver { gathered }
+                }
                 ReduceStage::Combine {
                     gathered: left,
                     bit,
@@ -290,7 +321,11 @@ pub(super) struct ThroughRoot {
 }
 
 impl ThroughRoot {
-    pub(super) fn new(ranks: RankInfo, ReduceAreas { data, result }: ReduceAreas, element: usize) -> ThroughRoot {
+    pub(super) fn new(
+        ranks: RankInfo,
+        ReduceAreas { data, result }: ReduceAreas,
+        element: usize,
+    ) -> ThroughRoot {
         let root = CommRank(0);
         ThroughRoot {
             reduce: TreeReduce::new(ranks, ReduceAreas { data, result }, element, root),
@@ -312,17 +347,25 @@ impl Schedule for ThroughRoot {
 pub(super) struct ReduceScatter<P> {
     ranks: RankInfo,
     part: P,
-    result: Area,
+    result: BufferSlice,
     element: usize,
     reduce: TreeReduce,
     /// Root of the next reduction.
     next_root: u32,
 }
 
-impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
-    pub(super) fn new(ranks: RankInfo, part: P, result: Area, element: usize) -> Self {
+impl<P: Fn(CommRank) -> BufferSlice> ReduceScatter<P> {
+    pub(super) fn new(ranks: RankInfo, part: P, result: BufferSlice, element: usize) -> Self {
         let root = CommRank(0);
-        let reduce = TreeReduce::new(ranks, ReduceAreas { data: part(root), result }, element, root);
+        let reduce = TreeReduce::new(
+            ranks,
+            ReduceAreas {
+                data: part(root),
+                result,
+            },
+            element,
+            root,
+        );
         ReduceScatter {
             ranks,
             part,
@@ -334,7 +377,7 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area> Schedule for ReduceScatter<P> {
+impl<P: Fn(CommRank) -> BufferSlice> Schedule for ReduceScatter<P> {
     fn next(&mut self) -> Option<ScheduleStep> {
         loop {
             if let Some(step) = self.reduce.next() {
@@ -345,7 +388,10 @@ impl<P: Fn(CommRank) -> Area> Schedule for ReduceScatter<P> {
                 return None;
             }
             self.next_root += 1;
-            let areas = ReduceAreas { data: (self.part)(root), result: self.result };
+            let areas = ReduceAreas {
+                data: (self.part)(root),
+                result: self.result,
+            };
             self.reduce = TreeReduce::new(self.ranks, areas, self.element, root);
         }
     }

@@ -14,11 +14,13 @@
 #![forbid(unsafe_code)]
 
 use crate::coll::run::ReduceAreas;
-use crate::coll::schedule::{StepBuffer, SegmentHalf, LANES, LaneConfig, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{
+    LANES, LaneConfig, RankInfo, Schedule, ScheduleStep, SegmentHalf, StepBuffer,
+};
 use crate::coll::segments::{RING_BYTES, round_to_elements};
 use crate::comm::CommRank;
 use crate::grid::{BoxCoords, TorusBox};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Maximum number of lanes.
 const MAX_RING_LANES: usize = 6;
@@ -67,8 +69,8 @@ struct RingLane {
 pub(super) struct RingAllreduce {
     grid: TorusBox,
     own: BoxCoords,
-    data: Area,
-    result: Area,
+    data: BufferSlice,
+    result: BufferSlice,
     element: usize,
     count: usize,
     lanes: [RingLane; MAX_RING_LANES],
@@ -76,12 +78,12 @@ pub(super) struct RingAllreduce {
 
 /// Messages of a hop, and the location of the received segment.
 struct HopMessages {
-    given: Area,
+    given: BufferSlice,
     dest: CommRank,
-    taken: Area,
+    taken: BufferSlice,
     source: CommRank,
     /// Operand to combine with it; `None`: the data is received directly in its final location.
-    own: Option<Area>,
+    own: Option<BufferSlice>,
     /// Maximum bytes of a message.
     most: usize,
 }
@@ -135,9 +137,9 @@ impl RingAllreduce {
         }
     }
 
-    fn bytes(&self, of: Area, run: ElementRun) -> Area {
+    fn bytes(&self, of: BufferSlice, run: ElementRun) -> BufferSlice {
         match run.len {
-            0 => Area::EMPTY,
+            0 => BufferSlice::EMPTY,
             len => of.part(run.from * self.element, len * self.element),
         }
     }
@@ -166,9 +168,9 @@ fn message(longest: usize, element: usize) -> usize {
 }
 
 /// Returns at most `most` bytes of an area from `at` on.
-fn piece(area: Area, at: usize, most: usize) -> Area {
+fn piece(area: BufferSlice, at: usize, most: usize) -> BufferSlice {
     match area.len().saturating_sub(at) {
-        0 => Area::EMPTY,
+        0 => BufferSlice::EMPTY,
         left => area.part(at, left.min(most)),
     }
 }
@@ -335,7 +337,10 @@ mod tests {
                 let most = message(longest, element);
                 let count = bytes.div_ceil(most);
                 assert!(most <= RING_BYTES.max(element) && most.is_multiple_of(element));
-                assert_eq!(count, bytes.div_ceil(round_to_elements(RING_BYTES, element)));
+                assert_eq!(
+                    count,
+                    bytes.div_ceil(round_to_elements(RING_BYTES, element))
+                );
                 // With messages one element shorter, the share would need more messages.
                 assert!((most - element) * count < bytes);
             }

@@ -1,13 +1,13 @@
 //! Runs a schedule in a blocking call: each step completes before the next one starts.
 
-use crate::coll::schedule::{StepBuffer, SegmentHalf, Schedule, ScheduleStep};
+use crate::coll::schedule::{Schedule, ScheduleStep, SegmentHalf, StepBuffer};
 use crate::coll::segments::{LongSegments, SEGMENT_BYTES, SHORT_BYTES, Segment, copy, read, write};
-use crate::comm::{IncomingData, OutgoingData, Communicator, Partners, Status};
+use crate::comm::{Communicator, IncomingData, OutgoingData, Partners, Status};
 use crate::error::Error;
 use crate::slice_spans::writing;
 use midplane_device::memory::Span;
-use midplane_device::memory::area::{Area, TypedSlot};
-use midplane_device::request::Mode;
+use midplane_device::memory::buffer_slice::{BufferSlice, TypedSlot};
+use midplane_device::request::SendMode;
 
 /// Function that combines elements: `right[i] = left[i] op right[i]`.
 pub type CombineFn<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
@@ -16,9 +16,9 @@ pub type CombineFn<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
 #[derive(Clone, Copy)]
 pub struct ReduceAreas {
     /// Data of this process.
-    pub data: Area,
+    pub data: BufferSlice,
     /// Location of the result.
-    pub result: Area,
+    pub result: BufferSlice,
 }
 
 /// Elements of a reduction.
@@ -132,9 +132,13 @@ impl<'s, 'c> Workspace<'s, 'c> {
     ) -> Result<(), Error> {
         let [first, second] = &mut [TypedSlot::EMPTY; 2];
         match step {
-            ScheduleStep::Send { dest, tag, data } => {
-                partners.send_span(function, self.span(data, first), dest, tag, Mode::Standard)
-            }
+            ScheduleStep::Send { dest, tag, data } => partners.send_span(
+                function,
+                self.span(data, first),
+                dest,
+                tag,
+                SendMode::Standard,
+            ),
             ScheduleStep::Receive { source, tag, data } => {
                 let span = self.span(data, first);
                 let received = partners.recv_span(function, span, Some(source), Some(tag));
@@ -170,7 +174,7 @@ impl<'s, 'c> Workspace<'s, 'c> {
             } => {
                 for dest in dests.iter() {
                     let given = self.span(StepBuffer::User(given), first);
-                    partners.send_span(function, given, dest, tag, Mode::Standard)?;
+                    partners.send_span(function, given, dest, tag, SendMode::Standard)?;
                 }
                 let Some((taken, source)) = taken else {
                     return Ok(());

@@ -31,19 +31,19 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::call::{are_finished, block_until};
-use crate::coll::run::{CombineFn, Workspace, exactly, run_in_segments, SegmentSizes};
-use crate::coll::schedule::{StepBuffer, LaneConfig, MAX_LANES, Schedule, ScheduleStep, numbered};
+use crate::coll::run::{CombineFn, SegmentSizes, Workspace, exactly, run_in_segments};
+use crate::coll::schedule::{LaneConfig, MAX_LANES, Schedule, ScheduleStep, StepBuffer, numbered};
 use crate::coll::segments::{LongSegments, RING_BYTES, SEGMENT_BYTES, Segment};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
 use midplane_device::envelope::Tag;
 use midplane_device::interface::{
-    Cancel, Device, Incoming, Outgoing, RequestMemory, Reserve, TestResult,
+    CancelPhase, Device, IncomingMessage, OutgoingMessage, RequestMemory, ReserveAction, TestResult,
 };
-use midplane_device::kernel::CallNote;
+use midplane_device::kernel::CallInfo;
 use midplane_device::memory::Span;
-use midplane_device::memory::area::{Area, TypedSlot};
-use midplane_device::request::{KEPT_SLOTS, Mode, RequestId, RequestPool};
+use midplane_device::memory::buffer_slice::{BufferSlice, TypedSlot};
+use midplane_device::request::{RESERVED_SLOTS, RequestId, RequestPool, SendMode};
 use midplane_device::wire::INLINE_BYTES;
 
 /// Work of a collective, with all data that belongs to it.
@@ -244,7 +244,7 @@ pub(super) fn run_side_by_side(
         let bytes = sizes.element.max(RING_BYTES.min(sizes.max_bytes));
         if let Ok(mut flight) = ScheduleExecutor::new(comm, function, bytes, lanes, false) {
             let mut work = BorrowedSchedule { schedule, combine };
-            let note = CallNote::of(function);
+            let note = CallInfo::without_peer(function);
             while !flight.advance(comm, &mut work)? {
                 block_until(comm.env(), note, || flight.is_ready_outside(comm));
             }
@@ -296,7 +296,11 @@ enum DeferredWork {
     /// Only the end.
     None,
     /// The rest of a lane's [`ScheduleStep::Copy`].
-    Copy { lane: usize, from: Area, to: Area },
+    Copy {
+        lane: usize,
+        from: BufferSlice,
+        to: BufferSlice,
+    },
     /// This error, to be returned by a call.
     Error(Error),
 }
@@ -361,7 +365,7 @@ impl ScheduleExecutor {
     /// Reserves device memory for `messages` messages, or none.
     fn reserve_all(&mut self, comm: Communicator<'_>, messages: usize) -> Result<(), Error> {
         for _ in 0..messages {
-            if let Err(error) = self.reserve(comm, KEPT_SLOTS) {
+            if let Err(error) = self.reserve(comm, RESERVED_SLOTS) {
                 self.end(comm);
                 return Err(error);
             }
@@ -370,7 +374,7 @@ impl ScheduleExecutor {
     }
 
     fn reserve(&mut self, comm: Communicator<'_>, keep: u32) -> Result<(), Error> {
-        comm.env().reserve(Reserve::Message { keep })?;
+        comm.env().reserve(ReserveAction::Message { keep })?;
         self.reserved += 1;
         Ok(())
     }
@@ -380,7 +384,7 @@ impl ScheduleExecutor {
         let messages = core::mem::take(&mut self.reserved);
         if messages > 0 {
             // It cannot fail.
-            let _ = comm.env().reserve(Reserve::Return { messages });
+            let _ = comm.env().reserve(ReserveAction::Return { messages });
         }
     }
 
@@ -422,7 +426,11 @@ impl ScheduleExecutor {
 
     /// Advances until all lanes must wait for messages (false) or to the end. Does not block. After an error, which
     /// also ends it, none of its messages is in transit.
-    fn advance(&mut self, comm: Communicator<'_>, work: &mut dyn ScheduleWork) -> Result<bool, Error> {
+    fn advance(
+        &mut self,
+        comm: Communicator<'_>,
+        work: &mut dyn ScheduleWork,
+    ) -> Result<bool, Error> {
         let result = match self.left {
             DeferredWork::Error(error) => Err(error),
             _ => self.advance_lanes(comm, work, &mut AdvanceBudget::of_call()),
@@ -430,7 +438,8 @@ impl ScheduleExecutor {
         let result = result.map_err(|error| work.explained(error));
         if result.is_err() {
             for message in self.messages.drain(..) {
-                comm.env().cancel(self.function, message.id, Cancel::Finish);
+                comm.env()
+                    .cancel(self.function, message.id, CancelPhase::Finish);
             }
         }
         if !matches!(result, Ok(false)) {
@@ -521,7 +530,7 @@ impl ScheduleExecutor {
         };
         // Only one remainder can be stored.
         let is_next = !matches!(self.left, DeferredWork::Copy { lane: of, .. } if of != lane);
-        let is_reserved = comm.env().reserve(Reserve::Check).is_ok();
+        let is_reserved = comm.env().reserve(ReserveAction::Check).is_ok();
         let enough = self.reserved as usize >= self.lanes.messages && is_reserved;
         let may = **steps > 0 && enough && is_next && !work.is_for_calls();
         **steps -= u32::from(may);
@@ -535,7 +544,7 @@ impl ScheduleExecutor {
             && from.len() == to.len()
             && from != to
         {
-            let rest = |area: &Area| area.part(SEGMENT_BYTES, area.len() - SEGMENT_BYTES);
+            let rest = |area: &BufferSlice| area.part(SEGMENT_BYTES, area.len() - SEGMENT_BYTES);
             let (rest_from, rest_to) = (rest(from), rest(to));
             self.left = DeferredWork::Copy {
                 lane,
@@ -565,9 +574,9 @@ impl ScheduleExecutor {
         turn.has_moved = true;
         // Reserves the memory that becomes free. If others have used it, the flight reserves available memory later.
         let reserve = if turn.is_call() {
-            Reserve::Message { keep: 0 }
+            ReserveAction::Message { keep: 0 }
         } else {
-            Reserve::FreeMessage
+            ReserveAction::FreeMessage
         };
         let mut result = Ok(true);
         messages.retain(|message| {
@@ -597,11 +606,27 @@ impl ScheduleExecutor {
     ) -> Result<(), Error> {
         let is_call = turn.is_call();
         match step {
-            ScheduleStep::Send { dest, tag, data } => self.send(comm, lane, is_call, SendTarget { dest, tag, followed: false }, data),
-            ScheduleStep::Receive { source, tag, data } => self.receive(comm, lane, is_call, source, tag, data),
+            ScheduleStep::Send { dest, tag, data } => self.send(
+                comm,
+                lane,
+                is_call,
+                SendTarget {
+                    dest,
+                    tag,
+                    followed: false,
+                },
+                data,
+            ),
+            ScheduleStep::Receive { source, tag, data } => {
+                self.receive(comm, lane, is_call, source, tag, data)
+            }
             ScheduleStep::Exchange { tag, given, taken } => {
                 self.receive(comm, lane, is_call, taken.1, tag, taken.0)?;
-                let target = SendTarget { dest: given.1, tag, followed: false };
+                let target = SendTarget {
+                    dest: given.1,
+                    tag,
+                    followed: false,
+                };
                 self.send(comm, lane, is_call, target, given.0)
             }
             ScheduleStep::Pass {
@@ -615,7 +640,19 @@ impl ScheduleExecutor {
                 }
                 let data = StepBuffer::User(given);
                 let mut dests = dests.iter();
-                dests.try_for_each(|dest| self.send(comm, lane, is_call, SendTarget { dest, tag, followed }, data))
+                dests.try_for_each(|dest| {
+                    self.send(
+                        comm,
+                        lane,
+                        is_call,
+                        SendTarget {
+                            dest,
+                            tag,
+                            followed,
+                        },
+                        data,
+                    )
+                })
             }
             here => {
                 let mut workspace = Workspace {
@@ -632,20 +669,24 @@ impl ScheduleExecutor {
         comm: Communicator<'_>,
         lane: usize,
         is_call: bool,
-        SendTarget { dest, tag, followed }: SendTarget,
+        SendTarget {
+            dest,
+            tag,
+            followed,
+        }: SendTarget,
         data: StepBuffer,
     ) -> Result<(), Error> {
         let (tag, span) = (tag + self.tags, self.span(lane, data));
         let partners = comm.partners().for_collectives();
         // Eager data keeps the order of the RTSs, and so uses one route; rendezvous data uses all routes.
         let mode = match span.len() > INLINE_BYTES {
-            true if self.lanes.cross => Mode::Synchronous,
-            false if followed => Mode::Followed,
-            _ => Mode::Standard,
+            true if self.lanes.cross => SendMode::Synchronous,
+            false if followed => SendMode::StandardDelayedAck,
+            _ => SendMode::Standard,
         };
         let to = partners.send_to(span, dest, tag, mode)?;
         let memory = self.memory(is_call);
-        let outgoing = Outgoing { to, span };
+        let outgoing = OutgoingMessage { to, span };
         let id = comm.env().start_send(self.function, &outgoing, memory)?;
         self.has_begun = true;
         let expected = None;
@@ -654,7 +695,7 @@ impl ScheduleExecutor {
             // The send is complete already.
             None if is_call => self.reserve(comm, 0).unwrap_or_default(),
             None => {
-                self.reserved += u32::from(comm.env().reserve(Reserve::FreeMessage).is_ok());
+                self.reserved += u32::from(comm.env().reserve(ReserveAction::FreeMessage).is_ok());
             }
         }
         Ok(())
@@ -673,7 +714,7 @@ impl ScheduleExecutor {
         let partners = comm.partners().for_collectives();
         let pattern = partners.pattern(Some(source), Some(tag))?;
         let memory = self.memory(is_call);
-        let incoming = Incoming { pattern, span };
+        let incoming = IncomingMessage { pattern, span };
         let id = comm.env().start_receive(self.function, &incoming, memory)?;
         self.has_begun = true;
         let expected = Some(span.len());
@@ -729,7 +770,13 @@ impl RunningCollective {
         plan: CollectiveSchedule,
     ) -> Result<RunningCollective, Error> {
         let bytes = plan.element.map(|element| element.max(SEGMENT_BYTES));
-        let mut flight = ScheduleExecutor::new(comm, function, bytes.unwrap_or(0), plan.lanes, plan.concurrent)?;
+        let mut flight = ScheduleExecutor::new(
+            comm,
+            function,
+            bytes.unwrap_or(0),
+            plan.lanes,
+            plan.concurrent,
+        )?;
         flight.tags = numbered(number);
         flight.blocks = false;
         Ok(RunningCollective {

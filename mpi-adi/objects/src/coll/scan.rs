@@ -1,12 +1,12 @@
 //! Prefix reductions (MPI-3.1 section 5.11).
 #![forbid(unsafe_code)]
 
-use crate::coll::run::{CombineFn, run_in_segments, ReduceAreas, SegmentSizes};
-use crate::coll::schedule::{StepBuffer, SegmentHalf, RankInfo, SCAN, Schedule, ScheduleStep};
+use crate::coll::run::{CombineFn, ReduceAreas, SegmentSizes, run_in_segments};
+use crate::coll::schedule::{RankInfo, SCAN, Schedule, ScheduleStep, SegmentHalf, StepBuffer};
 use crate::coll::segments::{SegmentWalk, same_length};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Combines the data of the ranks up to each rank (`inclusive`) or before it, into `result`. It must be as long as
 /// `data`, and may be `data`. The exclusive result of rank 0 is unchanged.
@@ -19,8 +19,16 @@ pub fn scan(
     inclusive: bool,
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
-    let mut schedule = ChainScan::new(RankInfo::from_comm(comm), ReduceAreas { data, result }, element, inclusive);
-    let sizes = SegmentSizes { element, max_bytes: data.len() };
+    let mut schedule = ChainScan::new(
+        RankInfo::from_comm(comm),
+        ReduceAreas { data, result },
+        element,
+        inclusive,
+    );
+    let sizes = SegmentSizes {
+        element,
+        max_bytes: data.len(),
+    };
     run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
@@ -32,8 +40,8 @@ const UP_TO: SegmentHalf = SegmentHalf::Second;
 /// Passes segments along the chain of the ranks.
 pub(super) struct ChainScan {
     ranks: RankInfo,
-    data: Area,
-    result: Area,
+    data: BufferSlice,
+    result: BufferSlice,
     inclusive: bool,
     walk: SegmentWalk,
     stage: ScanStage,

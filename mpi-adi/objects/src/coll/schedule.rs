@@ -14,7 +14,7 @@ use crate::comm::{CommRank, Communicator};
 use crate::grid::TorusBox;
 use midplane_device::envelope::Tag;
 use midplane_device::matching::OPERATIONS;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Tags of collective messages, in a separate context.
 pub(super) const BARRIER: Tag = 1;
@@ -153,17 +153,17 @@ pub(super) enum ScheduleStep {
         /// Another lane sends more to the same ranks and never waits for this one: the acknowledgement may be delayed
         /// and piggybacked.
         followed: bool,
-        given: (Area, DestList),
-        taken: Option<(Area, CommRank)>,
+        given: (BufferSlice, DestList),
+        taken: Option<(BufferSlice, CommRank)>,
     },
     /// The other segment becomes `left` op itself, element by element, in this many bytes.
     Combine { left: SegmentHalf, bytes: usize },
     /// Copies a span, at most as long as a segment, to the beginning of a segment.
-    Load { from: Area, to: SegmentHalf },
+    Load { from: BufferSlice, to: SegmentHalf },
     /// Copies the beginning of a segment to a span of at most its length.
-    Store { from: SegmentHalf, to: Area },
+    Store { from: SegmentHalf, to: BufferSlice },
     /// Copies a span to another one, which must be as long.
-    Copy { from: Area, to: Area },
+    Copy { from: BufferSlice, to: BufferSlice },
 }
 
 /// Destinations to which a process forwards data.
@@ -201,7 +201,7 @@ impl DestList {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum StepBuffer {
     /// In the program's memory.
-    User(Area),
+    User(BufferSlice),
     /// This many bytes from the beginning of a segment.
     Segment(SegmentHalf, usize),
 }

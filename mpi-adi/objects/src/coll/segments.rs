@@ -9,7 +9,7 @@ use crate::coll::schedule::SegmentHalf;
 use crate::comm::Communicator;
 use crate::error::Error;
 use midplane_device::interface::Device;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Bytes that a reduction combines, or a local copy moves, in one step.
 pub const SEGMENT_BYTES: usize = 1024;
@@ -96,7 +96,7 @@ impl SegmentWalk {
     }
 
     /// Returns the present segment of `area`, which must contain at least `len` bytes; `None` at the end.
-    pub(super) fn part(&self, area: Area) -> Option<Area> {
+    pub(super) fn part(&self, area: BufferSlice) -> Option<BufferSlice> {
         let bytes = self.bytes();
         (bytes > 0).then(|| area.part(self.offset, bytes))
     }
@@ -115,18 +115,22 @@ pub(super) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
     }
 }
 
-pub(super) fn read(comm: Communicator<'_>, area: Area, out: &mut [u8]) {
+pub(super) fn read(comm: Communicator<'_>, area: BufferSlice, out: &mut [u8]) {
     comm.env.read(area, out);
 }
 
-pub(super) fn write(comm: Communicator<'_>, area: Area, bytes: &[u8]) {
+pub(super) fn write(comm: Communicator<'_>, area: BufferSlice, bytes: &[u8]) {
     comm.env.write(area, bytes);
 }
 
 /// Copies `from` to `to`, which must be as long.
 // Not inlined, so that its segment uses no stack while the caller waits for a message.
 #[inline(never)]
-pub(super) fn copy(comm: Communicator<'_>, from: Area, to: Area) -> Result<(), Error> {
+pub(super) fn copy(
+    comm: Communicator<'_>,
+    from: BufferSlice,
+    to: BufferSlice,
+) -> Result<(), Error> {
     same_length(to.len(), from.len())?;
     if from == to {
         return Ok(());

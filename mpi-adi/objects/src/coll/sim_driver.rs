@@ -8,19 +8,19 @@ use alloc::vec::Vec;
 use crate::coll::borrowed_device::BorrowedEnv;
 use crate::coll::inter::{self, Role};
 use crate::coll::nonblocking;
-use crate::coll::run::{ReduceElements, ReduceAreas};
+use crate::coll::run::{ReduceAreas, ReduceElements};
 use crate::coll::running::{CollectiveSchedule, RunningCollective};
 use crate::comm::{CommRank, Communicator, Membership, RankMap, shape};
 use crate::error::Error;
 use crate::grid::TorusBox;
-use crate::slice_spans::writing;
-use crate::process::{Env, Process};
 use crate::inter_groups::GroupRanges;
+use crate::process::{Env, Process};
+use crate::slice_spans::writing;
 use midplane_device::Adi;
 use midplane_device::envelope::{Context, Rank};
 use midplane_device::interface::Device;
 use midplane_device::memory::UserMemory;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// View of a communicator by one of its processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,15 +96,15 @@ pub struct CollectiveBuffers {
 #[derive(Clone, Copy)]
 struct BufferAreas {
     part: usize,
-    given: Area,
-    taken: Area,
+    given: BufferSlice,
+    taken: BufferSlice,
 }
 
 impl CollectiveBuffers {
     fn areas(&mut self) -> BufferAreas {
-        fn area(bytes: &mut [u8]) -> Area {
+        fn area(bytes: &mut [u8]) -> BufferSlice {
             if bytes.is_empty() {
-                Area::EMPTY
+                BufferSlice::EMPTY
             } else {
                 // SAFETY: on the heap; not accessed or freed before the collective is complete (`Driven`).
                 unsafe { writing(bytes) }.into()
@@ -121,9 +121,9 @@ impl CollectiveBuffers {
 
 impl BufferAreas {
     /// Returns a function from a rank to its part in a row of parts.
-    fn parts(self, row: Area) -> impl Fn(CommRank) -> Area + Send + use<> {
+    fn parts(self, row: BufferSlice) -> impl Fn(CommRank) -> BufferSlice + Send + use<> {
         move |rank| match self.part {
-            0 => Area::EMPTY,
+            0 => BufferSlice::EMPTY,
             part => row.part(rank.0 as usize * part, part),
         }
     }
@@ -168,7 +168,9 @@ impl SimCollective {
         let (comm, areas) = (among.communicator(env, grid), buffers.areas());
         let plan = match among.halves() {
             // A barrier includes all processes of both groups.
-            Some(halves) if what != CollectiveKind::Barrier => across(halves, what, areas, operation)?,
+            Some(halves) if what != CollectiveKind::Barrier => {
+                across(halves, what, areas, operation)?
+            }
             _ => within(comm, what, areas, operation)?,
         };
         // The operation is not a function of a program. An exchange of counts allocates memory between steps, and is
@@ -254,12 +256,22 @@ fn within(
 ) -> Result<CollectiveSchedule, Error> {
     let BufferAreas { given, taken, .. } = areas;
     let (part, place) = (areas.parts(given), areas.parts(taken));
-    let (areas, own) = (ReduceAreas { data: given, result: taken }, comm.own_rank());
+    let (areas, own) = (
+        ReduceAreas {
+            data: given,
+            result: taken,
+        },
+        comm.own_rank(),
+    );
     match what {
         CollectiveKind::Barrier => nonblocking::barrier(comm),
         CollectiveKind::Bcast { root } => nonblocking::bcast(comm, given, CommRank(root), ()),
-        CollectiveKind::Gather { root } => nonblocking::gather(comm, given, place, CommRank(root), ()),
-        CollectiveKind::Scatter { root } => nonblocking::scatter(comm, part, taken, CommRank(root), ()),
+        CollectiveKind::Gather { root } => {
+            nonblocking::gather(comm, given, place, CommRank(root), ())
+        }
+        CollectiveKind::Scatter { root } => {
+            nonblocking::scatter(comm, part, taken, CommRank(root), ())
+        }
         CollectiveKind::Allgather => nonblocking::allgather(comm, given, place, ()),
         CollectiveKind::Alltoall if given == taken && !given.is_empty() => {
             nonblocking::alltoall_in_place(comm, place)
@@ -269,7 +281,10 @@ fn within(
             nonblocking::reduce(comm, areas, element, combine, own, ())
         }
         CollectiveKind::Reduce { root } => {
-            let areas = ReduceAreas { data: given, result: Area::EMPTY };
+            let areas = ReduceAreas {
+                data: given,
+                result: BufferSlice::EMPTY,
+            };
             nonblocking::reduce(comm, areas, element, combine, CommRank(root), ())
         }
         CollectiveKind::Allreduce => {
@@ -280,7 +295,9 @@ fn within(
             };
             nonblocking::allreduce(comm, areas, elements, combine, ())
         }
-        CollectiveKind::ReduceScatter => nonblocking::reduce_scatter(comm, part, taken, element, combine, ()),
+        CollectiveKind::ReduceScatter => {
+            nonblocking::reduce_scatter(comm, part, taken, element, combine, ())
+        }
         CollectiveKind::Scan => nonblocking::scan(comm, areas, element, combine, true, ()),
     }
 }
@@ -307,11 +324,32 @@ fn across(
         CollectiveKind::Scatter { root } => inter::scatter(halves, part, taken, role(root), ()),
         CollectiveKind::Allgather => inter::alltoall(halves, move |_| given, place, ()),
         CollectiveKind::Alltoall => inter::alltoall(halves, part, place, ()),
-        CollectiveKind::Reduce { root } => {
-            inter::reduce(halves, ReduceAreas { data: given, result: taken }, element, combine, role(root), ())
+        CollectiveKind::Reduce { root } => inter::reduce(
+            halves,
+            ReduceAreas {
+                data: given,
+                result: taken,
+            },
+            element,
+            combine,
+            role(root),
+            (),
+        ),
+        CollectiveKind::Allreduce => inter::allreduce(
+            halves,
+            ReduceAreas {
+                data: given,
+                result: taken,
+            },
+            element,
+            combine,
+            (),
+        ),
+        CollectiveKind::ReduceScatter => {
+            inter::reduce_scatter(halves, part, taken, element, combine, ())
         }
-        CollectiveKind::Allreduce => inter::allreduce(halves, ReduceAreas { data: given, result: taken }, element, combine, ()),
-        CollectiveKind::ReduceScatter => inter::reduce_scatter(halves, part, taken, element, combine, ()),
-        CollectiveKind::Barrier | CollectiveKind::Scan => panic!("no collective across groups: {what:?}"),
+        CollectiveKind::Barrier | CollectiveKind::Scan => {
+            panic!("no collective across groups: {what:?}")
+        }
     }
 }

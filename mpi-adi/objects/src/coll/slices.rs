@@ -7,9 +7,9 @@ use crate::coll::{self, ReduceAreas, ReduceElements};
 use crate::comm::{CommRank, Communicator};
 use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::slice_spans::{reading, writing};
 use crate::op::PredefinedOp;
-use midplane_device::memory::area::Area;
+use crate::slice_spans::{reading, writing};
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Returns elements of this size for a predefined operation, all of which commute (section 5.9.2).
 fn commuting(size: usize) -> ReduceElements {
@@ -43,15 +43,18 @@ impl Communicator<'_> {
         // SAFETY: the call finishes all of its requests before it returns and the borrows of the slices end.
         let (send, recv) = unsafe {
             (
-                Area::from(reading(cast_slice(send))),
-                Area::from(writing(cast_slice_mut(recv))),
+                BufferSlice::from(reading(cast_slice(send))),
+                BufferSlice::from(writing(cast_slice_mut(recv))),
             )
         };
         let mut combine = coll::predefined(op, T::BASIC)?;
         coll::allreduce(
             self,
             "MPI_Allreduce",
-            ReduceAreas { data: send, result: recv },
+            ReduceAreas {
+                data: send,
+                result: recv,
+            },
             commuting(size_of::<T>()),
             &mut combine,
         )
@@ -60,12 +63,15 @@ impl Communicator<'_> {
     /// Combines the masks of all processes by bitwise AND, in place.
     pub fn and_masks(self, function: &'static str, masks: &mut [u64]) -> Result<(), Error> {
         // SAFETY: the call finishes all of its requests before it returns and the borrow of the slice ends.
-        let masks = Area::from(unsafe { writing(cast_slice_mut(masks)) });
+        let masks = BufferSlice::from(unsafe { writing(cast_slice_mut(masks)) });
         let mut combine = coll::predefined(PredefinedOp::Band, u64::BASIC)?;
         coll::allreduce(
             self,
             function,
-            ReduceAreas { data: masks, result: masks },
+            ReduceAreas {
+                data: masks,
+                result: masks,
+            },
             commuting(size_of::<u64>()),
             &mut combine,
         )
@@ -75,7 +81,7 @@ impl Communicator<'_> {
     /// long.
     pub fn share_bytes(self, function: &'static str, all: &mut [u8]) -> Result<(), Error> {
         // SAFETY: the call finishes all of its requests before it returns and the borrow of the slice ends.
-        let all = Area::from(unsafe { writing(all) });
+        let all = BufferSlice::from(unsafe { writing(all) });
         coll::allgather_in_runs(self, function, all)
     }
 
@@ -90,10 +96,15 @@ impl Communicator<'_> {
         place: &dyn Fn(CommRank) -> Range<usize>,
     ) -> Result<(), Error> {
         // SAFETY: the call finishes all of its requests before it returns and the borrows of the slices end.
-        let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
-        let within = |area: Area, bytes: Range<usize>| {
+        let (send, recv) = unsafe {
+            (
+                BufferSlice::from(reading(send)),
+                BufferSlice::from(writing(recv)),
+            )
+        };
+        let within = |area: BufferSlice, bytes: Range<usize>| {
             if bytes.is_empty() {
-                Area::EMPTY
+                BufferSlice::EMPTY
             } else {
                 area.part(bytes.start, bytes.end - bytes.start)
             }

@@ -22,11 +22,13 @@
 //! piece in it, the others are also acknowledged immediately.
 #![forbid(unsafe_code)]
 
-use crate::coll::schedule::{DestList, LANES, LaneConfig, MAX_LANES, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{
+    DestList, LANES, LaneConfig, MAX_LANES, RankInfo, Schedule, ScheduleStep,
+};
 use crate::coll::segments::RING_BYTES;
 use crate::comm::CommRank;
 use crate::grid::{BoxCoords, TorusBox};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_device::wire::INLINE_BYTES;
 
 /// Maximum number of trees.
@@ -51,7 +53,7 @@ struct TreePosition {
 }
 
 pub(super) struct TreeBcast {
-    span: Area,
+    span: BufferSlice,
     piece: usize,
     /// Lanes of a tree.
     each: usize,
@@ -62,7 +64,12 @@ pub(super) struct TreeBcast {
 }
 
 impl TreeBcast {
-    pub(super) fn new(ranks: RankInfo, grid: TorusBox, span: Area, root: CommRank) -> TreeBcast {
+    pub(super) fn new(
+        ranks: RankInfo,
+        grid: TorusBox,
+        span: BufferSlice,
+        root: CommRank,
+    ) -> TreeBcast {
         let (own, root) = (grid.at(ranks.own), grid.at(root.0));
         let mut trees = [TreePosition::default(); TREES];
         let mut count = 0;
@@ -90,7 +97,7 @@ impl TreeBcast {
     }
 
     /// Returns the piece with index `number` of a tree's part.
-    fn piece(&self, tree: usize, number: usize) -> Option<Area> {
+    fn piece(&self, tree: usize, number: usize) -> Option<BufferSlice> {
         let bound = |tree: usize| {
             let (whole, rest) = (self.span.len() / self.count, self.span.len() % self.count);
             whole * tree + rest.min(tree)
@@ -114,7 +121,13 @@ impl TreeBcast {
 }
 
 /// Returns the position of `own` in the tree that begins in the specified direction.
-fn tree(grid: &TorusBox, own: BoxCoords, root: BoxCoords, first: usize, is_plus: bool) -> TreePosition {
+fn tree(
+    grid: &TorusBox,
+    own: BoxCoords,
+    root: BoxCoords,
+    first: usize,
+    is_plus: bool,
+) -> TreePosition {
     // Dimensions in the tree's order: distance of this process from the root, in the tree's direction.
     let order = [first, (first + 1) % 3, (first + 2) % 3];
     let [a, b, c] = order.map(|dim| {
@@ -187,7 +200,7 @@ impl Schedule for TreeBcast {
                 let taken = place(number).map(|area| (area, source));
                 let given = match number.checked_sub(1) {
                     Some(before) => (place(before)?, children),
-                    None => (Area::EMPTY, DestList::default()),
+                    None => (BufferSlice::EMPTY, DestList::default()),
                 };
                 if taken.is_none() && given.1.is_empty() {
                     return None;

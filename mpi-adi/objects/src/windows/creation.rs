@@ -5,13 +5,15 @@ use alloc::vec::Vec;
 
 use super::state::{PartExtent, wrong};
 use crate::comm::{Communicator, Membership};
-use crate::error::{ErrorClass, Error};
+use crate::error::{Error, ErrorClass};
 use crate::one_sided::combine;
 use crate::op::PredefinedOp;
 use crate::process::Env;
-use midplane_device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, boxed, boxed_with, runs};
+use midplane_device::memory::{
+    END_OF_ADDRESSES, MODEL_KEYS, Span, runs, try_boxed, try_boxed_with,
+};
 use midplane_device::rma::calls::{OneSidedCalls, WindowCall, WindowError};
-use midplane_device::rma::{self, OneSided, Peer};
+use midplane_device::rma::{self, OneSided, WindowPeer};
 
 /// A process's part of a window.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +34,10 @@ impl WindowPart {
         if self.size == 0 || is_memory {
             Ok(())
         } else {
-            Err(wrong(ErrorClass::Base, "base is not where size bytes can be"))
+            Err(wrong(
+                ErrorClass::Base,
+                "base is not where size bytes can be",
+            ))
         }
     }
 }
@@ -45,13 +50,13 @@ pub fn no_space<T>(count: usize) -> Error {
 
 /// Moves a value to the program's heap. Fails with [`Error::NoSpace`].
 pub fn make_room<T>(value: T) -> Result<Box<T>, Error> {
-    boxed(value).ok_or(no_space::<T>(1))
+    try_boxed(value).ok_or(no_space::<T>(1))
 }
 
 // Not inlined: it uses kilobytes of stack, free again before the call continues.
 #[inline(never)]
 fn one_sided(here: midplane_device::envelope::Rank) -> Result<Box<OneSided>, Error> {
-    let made = boxed_with(|| OneSided::new(here, combine, runs));
+    let made = try_boxed_with(|| OneSided::new(here, combine, runs));
     made.ok_or(no_space::<OneSided>(1))
 }
 
@@ -83,8 +88,8 @@ pub fn enter_device<R>(
     let mut peers = Vec::new();
     peers
         .try_reserve_exact(size)
-        .map_err(|_| no_space::<Peer>(size))?;
-    peers.resize(size, Peer::default());
+        .map_err(|_| no_space::<WindowPeer>(size))?;
+    peers.resize(size, WindowPeer::default());
     let mut regions = Vec::new();
     if let Some(memory) = memory {
         regions
@@ -96,9 +101,11 @@ pub fn enter_device<R>(
     let window = rma::Window::new(
         membership.context,
         regions,
-        (memory.is_none(), disp_unit),
+        memory.is_none(),
+        disp_unit,
         peers.into_boxed_slice(),
-        (members, here),
+        members,
+        here,
     );
     let window = window.ok_or(no_space::<rma::Window>(1))?;
     let entered = enter()?;
@@ -115,7 +122,11 @@ pub fn leave_device(env: &dyn Env, membership: Membership<'_>) {
 
 /// Compares the parts of all processes on the window's communicator, after all have called it. Returns their extent if
 /// it is the same at all. Fails with class NoMem if not all have the required memory.
-pub fn agree(comm: Communicator<'_>, is_ready: bool, part: WindowPart) -> Result<Option<PartExtent>, Error> {
+pub fn agree(
+    comm: Communicator<'_>,
+    is_ready: bool,
+    part: WindowPart,
+) -> Result<Option<PartExtent>, Error> {
     let (size, unit) = (part.size as i64, i64::from(part.disp_unit));
     let given = [i64::from(is_ready), size, -size, unit, -unit];
     let mut least = [0; 5];

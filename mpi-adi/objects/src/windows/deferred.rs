@@ -2,14 +2,14 @@
 //! open at their targets yet, and those with requests.
 
 use super::creation::no_space;
-use super::operations::{TargetElements, TargetBase, TargetRegion};
-use super::state::{BufferHold, StateOwner, DeferredResources, Window};
+use super::operations::{TargetBase, TargetElements, TargetRegion};
+use super::state::{BufferHold, DeferredResources, StateOwner, Window};
 use super::transport::WindowCondition;
 use crate::error::Error;
 use midplane_device::memory::Span;
-use midplane_device::rma::deferred::Operation;
-use midplane_device::rma::epochs::{Serial, Told, Watch};
-use midplane_device::rma::wire::Head;
+use midplane_device::rma::deferred_ops::RecordedOperation;
+use midplane_device::rma::epochs::{TicketRef, WindowEvent, WindowSequence};
+use midplane_device::rma::wire::RequestHead;
 
 /// Origin operands of an operation to be recorded; [`Span::EMPTY`] if it has none.
 #[derive(Clone, Copy)]
@@ -26,8 +26,9 @@ impl<H: StateOwner> Window<'_, H> {
     /// Releases the buffers of completed deferred operations.
     pub fn sweep(&self) -> Result<(), Error> {
         self.with(|state| {
-            let is_over =
-                |kept: &DeferredResources<H::BufferHold>| self.is(WindowCondition::Over(Watch::Done(kept.operation)));
+            let is_over = |kept: &DeferredResources<H::BufferHold>| {
+                self.is(WindowCondition::Occurred(WindowEvent::Done(kept.operation)))
+            };
             // No function of the program and no call runs under this lock, because the device does not call back.
             state.kept.retain(|kept| !is_over(kept).unwrap_or(true));
             Ok(())
@@ -39,20 +40,24 @@ impl<H: StateOwner> Window<'_, H> {
     pub fn defer<E: TargetElements<BufferHold = H::BufferHold>>(
         &self,
         place: &TargetBase,
-        head: Head,
+        head: RequestHead,
         operands: OriginSpans,
         region: TargetRegion<'_, E>,
         [first, second, third]: [Option<H::BufferHold>; 3],
-        told: Told,
-    ) -> Result<Serial, Error> {
-        let TargetRegion { elements, bytes, unit } = region;
+        told: TicketRef,
+    ) -> Result<WindowSequence, Error> {
+        let TargetRegion {
+            elements,
+            bytes,
+            unit,
+        } = region;
         self.sweep()?;
         let to = elements.places(place.base as usize, bytes)?;
         self.with(|state| {
             let none = |_| no_space::<DeferredResources<H::BufferHold>>(1);
             state.kept.try_reserve(1).map_err(none)
         })?;
-        let operation = Operation {
+        let operation = RecordedOperation {
             head,
             from: operands.from,
             compare: operands.compare,

@@ -8,14 +8,14 @@
 use alloc::vec::Vec;
 
 use super::creation::no_space;
-use super::state::{AccessState, StateOwner, OpenEpoch, Window, out_of_order};
+use super::state::{AccessState, OpenEpoch, StateOwner, Window, out_of_order};
 use super::transport::WindowCondition;
 use crate::coll;
 use crate::comm::{Communicator, RankMap};
 use crate::error::Error;
 use midplane_device::envelope::Rank;
 use midplane_device::interface::Device;
-use midplane_device::rma::epochs::{Opening, Serial, Sort, Told, Watch};
+use midplane_device::rma::epochs::{EpochArgs, EpochKind, TicketRef, WindowEvent, WindowSequence};
 
 /// Path of an operation to its target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,7 +31,7 @@ pub enum AccessPath {
 }
 
 /// Creates the state of an epoch just opened by a blocking call, unless it `defers`.
-fn opened(epoch: Serial, defers: bool) -> OpenEpoch {
+fn opened(epoch: WindowSequence, defers: bool) -> OpenEpoch {
     OpenEpoch {
         epoch,
         is_ready: false,
@@ -64,12 +64,12 @@ impl<H: StateOwner> Window<'_, H> {
     /// Opens an epoch. Fails with [`Error::NoSpace`].
     pub fn open(
         &self,
-        sort: Sort,
+        sort: EpochKind,
         members: &[Rank],
         checks: bool,
-        told: Told,
-    ) -> Result<Serial, Error> {
-        let opening = Opening {
+        told: TicketRef,
+    ) -> Result<WindowSequence, Error> {
+        let opening = EpochArgs {
             sort,
             members,
             checks,
@@ -94,7 +94,7 @@ impl<H: StateOwner> Window<'_, H> {
 
     /// Returns the epoch of an operation on `target`, and whether the operation is sent directly. Waits until that is
     /// possible, unless the epoch `defers` or the operation has a request. Fails with class RmaSync.
-    pub fn enter(&self, target: Rank, entry: AccessPath) -> Result<(Serial, bool), Error> {
+    pub fn enter(&self, target: Rank, entry: AccessPath) -> Result<(WindowSequence, bool), Error> {
         let is_request = entry == AccessPath::Request;
         let none = if is_request {
             "a request is for an epoch of MPI_Win_lock or MPI_Win_lock_all that includes the target"
@@ -139,7 +139,10 @@ impl<H: StateOwner> Window<'_, H> {
         let is_straight = (has_access || waits) && !is_recorded;
         self.with(|state| {
             // In these epochs, access to one target implies access to all targets of the epoch.
-            let of_all = matches!(state.access, AccessState::Fence { .. } | AccessState::Locks(_));
+            let of_all = matches!(
+                state.access,
+                AccessState::Fence { .. } | AccessState::Locks(_)
+            );
             let is_it = |opened: &&mut OpenEpoch| opened.epoch == epoch;
             if is_straight && let Some(opened) = state.access.opened().find(is_it) {
                 opened.is_ready = of_all;
@@ -151,7 +154,12 @@ impl<H: StateOwner> Window<'_, H> {
 
     /// Ends the epoch since the last fence and, if an epoch `succeeds`, begins a new one. Returns the sequence number
     /// for which the fence waits.
-    pub fn fence(&self, succeeds: bool, told: Told, defers: bool) -> Result<Serial, Error> {
+    pub fn fence(
+        &self,
+        succeeds: bool,
+        told: TicketRef,
+        defers: bool,
+    ) -> Result<WindowSequence, Error> {
         self.with(|state| {
             if state.exposure.is_some() {
                 return Err(out_of_order("MPI_Win_post has not been waited for"));
@@ -162,7 +170,7 @@ impl<H: StateOwner> Window<'_, H> {
             }
         })?;
         self.end_fence()?;
-        let epoch = self.open(Sort::Fence, &[], true, told)?;
+        let epoch = self.open(EpochKind::Fence, &[], true, told)?;
         if !succeeds {
             self.close_epoch(epoch, None)?;
             return Ok(epoch);
@@ -180,12 +188,12 @@ impl<H: StateOwner> Window<'_, H> {
     fn begin_access(
         &self,
         access: fn(OpenEpoch) -> AccessState,
-        sort: Sort,
+        sort: EpochKind,
         group: &[Rank],
         checks: bool,
-        told: Told,
+        told: TicketRef,
         defers: bool,
-    ) -> Result<Serial, Error> {
+    ) -> Result<WindowSequence, Error> {
         self.with(|state| check_idle(&state.access))?;
         self.end_fence()?;
         let epoch = self.open(sort, group, checks, told)?;
@@ -198,9 +206,9 @@ impl<H: StateOwner> Window<'_, H> {
     /// Closes the open access epoch, if it is of the right kind.
     fn end_access(
         &self,
-        is_it: impl FnOnce(&AccessState) -> Result<Serial, Error>,
-        told: Told,
-    ) -> Result<Serial, Error> {
+        is_it: impl FnOnce(&AccessState) -> Result<WindowSequence, Error>,
+        told: TicketRef,
+    ) -> Result<WindowSequence, Error> {
         let epoch = self.with(|state| {
             let epoch = is_it(&state.access)?;
             state.access = AccessState::None;
@@ -214,14 +222,21 @@ impl<H: StateOwner> Window<'_, H> {
         &self,
         group: &[Rank],
         checks: bool,
-        told: Told,
+        told: TicketRef,
         defers: bool,
-    ) -> Result<Serial, Error> {
-        self.begin_access(AccessState::Start, Sort::Start, group, checks, told, defers)
+    ) -> Result<WindowSequence, Error> {
+        self.begin_access(
+            AccessState::Start,
+            EpochKind::Start,
+            group,
+            checks,
+            told,
+            defers,
+        )
     }
 
     /// Closes the access epoch (MPI_Win_complete).
-    pub fn complete(&self, told: Told) -> Result<Serial, Error> {
+    pub fn complete(&self, told: TicketRef) -> Result<WindowSequence, Error> {
         let is_it = |access: &AccessState| match access {
             AccessState::Start(opened) => Ok(opened.epoch),
             _ => Err(out_of_order("MPI_Win_start has not been called")),
@@ -230,7 +245,12 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Opens an exposure epoch (MPI_Win_post).
-    pub fn post(&self, group: &[Rank], checks: bool, told: Told) -> Result<Serial, Error> {
+    pub fn post(
+        &self,
+        group: &[Rank],
+        checks: bool,
+        told: TicketRef,
+    ) -> Result<WindowSequence, Error> {
         self.with(|state| {
             if state.exposure.is_some() {
                 return Err(out_of_order("MPI_Win_post has not been waited for"));
@@ -243,7 +263,7 @@ impl<H: StateOwner> Window<'_, H> {
             }
         })?;
         self.end_fence()?;
-        let epoch = self.open(Sort::Post, group, checks, told)?;
+        let epoch = self.open(EpochKind::Post, group, checks, told)?;
         self.with(|state| {
             state.exposure = Some(epoch);
             Ok(epoch)
@@ -251,7 +271,7 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Returns the identifier of the open exposure epoch.
-    pub fn exposure(&self) -> Result<Serial, Error> {
+    pub fn exposure(&self) -> Result<WindowSequence, Error> {
         self.with(|state| {
             state
                 .exposure
@@ -260,7 +280,7 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Closes the exposure epoch (MPI_Win_wait).
-    pub fn end_exposure(&self, told: Told) -> Result<Serial, Error> {
+    pub fn end_exposure(&self, told: TicketRef) -> Result<WindowSequence, Error> {
         let epoch = self.exposure()?;
         self.with(|state| {
             state.exposure = None;
@@ -275,9 +295,9 @@ impl<H: StateOwner> Window<'_, H> {
         target: Rank,
         is_exclusive: bool,
         checks: bool,
-        told: Told,
+        told: TicketRef,
         defers: bool,
-    ) -> Result<Serial, Error> {
+    ) -> Result<WindowSequence, Error> {
         self.with(|state| {
             if let AccessState::None | AccessState::Fence { is_used: false, .. } = state.access {
                 return Ok(());
@@ -297,7 +317,7 @@ impl<H: StateOwner> Window<'_, H> {
         first
             .try_reserve(1)
             .map_err(|_| no_space::<(Rank, OpenEpoch)>(1))?;
-        let sort = Sort::Lock {
+        let sort = EpochKind::Lock {
             target,
             is_exclusive,
         };
@@ -316,7 +336,7 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Closes the passive epoch at one target (MPI_Win_unlock).
-    pub fn unlock(&self, target: Rank, told: Told) -> Result<Serial, Error> {
+    pub fn unlock(&self, target: Rank, told: TicketRef) -> Result<WindowSequence, Error> {
         let epoch = self.with(|state| {
             let none = out_of_order("no lock is held there");
             let AccessState::Locks(locks) = &mut state.access else {
@@ -333,12 +353,24 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Opens a passive epoch at all targets (MPI_Win_lock_all).
-    pub fn lock_all(&self, checks: bool, told: Told, defers: bool) -> Result<Serial, Error> {
-        self.begin_access(AccessState::All, Sort::LockAll, &[], checks, told, defers)
+    pub fn lock_all(
+        &self,
+        checks: bool,
+        told: TicketRef,
+        defers: bool,
+    ) -> Result<WindowSequence, Error> {
+        self.begin_access(
+            AccessState::All,
+            EpochKind::LockAll,
+            &[],
+            checks,
+            told,
+            defers,
+        )
     }
 
     /// Closes the passive epoch at all targets (MPI_Win_unlock_all).
-    pub fn unlock_all(&self, told: Told) -> Result<Serial, Error> {
+    pub fn unlock_all(&self, told: TicketRef) -> Result<WindowSequence, Error> {
         let is_it = |access: &AccessState| match access {
             AccessState::All(opened) => Ok(opened.epoch),
             _ => Err(out_of_order("MPI_Win_lock_all has not been called")),
@@ -348,7 +380,7 @@ impl<H: StateOwner> Window<'_, H> {
 
     /// Returns the passive epoch that includes the process; for several locks, each with its own epoch, returns 0 for
     /// all. Fails if there is none.
-    pub fn passive(&self, target: Option<Rank>) -> Result<Serial, Error> {
+    pub fn passive(&self, target: Option<Rank>) -> Result<WindowSequence, Error> {
         self.with(|state| match &state.access {
             AccessState::All(opened) => Ok(opened.epoch),
             AccessState::Locks(_) if target.is_none() => Ok(0),
@@ -362,14 +394,22 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Flushes the passive epochs that include the process, or all. Fails if there is none.
-    pub fn flush(&self, target: Option<Rank>, is_local: bool, told: Told) -> Result<Serial, Error> {
+    pub fn flush(
+        &self,
+        target: Option<Rank>,
+        is_local: bool,
+        told: TicketRef,
+    ) -> Result<WindowSequence, Error> {
         let epoch = self.passive(target)?;
         self.record_flush(target, epoch, is_local, told)
     }
 
     /// Waits until a closed epoch is complete.
-    pub fn wait_closed(&self, target: Option<Rank>, epoch: Serial) -> Result<(), Error> {
-        let finished = self.finish(target, WindowCondition::Over(Watch::Closed(epoch)));
+    pub fn wait_closed(&self, target: Option<Rank>, epoch: WindowSequence) -> Result<(), Error> {
+        let finished = self.finish(
+            target,
+            WindowCondition::Occurred(WindowEvent::Closed(epoch)),
+        );
         self.sweep()?;
         finished
     }

@@ -1,9 +1,9 @@
 //! Info hints of windows (MPI-3.1 section 11.2.7).
 
-use midplane_device::rma::epochs::Reorder;
+use midplane_device::rma::epochs::ReorderFlags;
 
 /// A key and the flag that it controls.
-type HintKey = (&'static [u8], fn(&mut Reorder) -> &mut bool);
+type HintKey = (&'static [u8], fn(&mut ReorderFlags) -> &mut bool);
 /// A key and its value.
 pub type HintPair = (&'static [u8], &'static [u8]);
 
@@ -24,7 +24,7 @@ pub const REORDER: [HintKey; 4] = [
 ];
 
 /// Returns the hints in use for a window with this reordering.
-pub fn in_use(mut reorder: Reorder) -> [HintPair; 9] {
+pub fn in_use(mut reorder: ReorderFlags) -> [HintPair; 9] {
     let [first, second, third, fourth] = REORDER.map(|(key, place)| {
         let value: &[u8] = if *place(&mut reorder) {
             b"true"

@@ -15,17 +15,19 @@
 //! guarantees for programs. A binding provides a [`StateOwner`] for the state of its windows, and its buffers and datatypes.
 #![forbid(unsafe_code)]
 
+mod creation;
 mod deferred;
 mod epochs;
 pub mod hints;
-mod creation;
 mod operations;
 mod state;
 mod transport;
 
+pub use creation::{WindowPart, agree, enter_device, leave_device, make_room};
 pub use deferred::OriginSpans;
 pub use epochs::AccessPath;
-pub use creation::{WindowPart, agree, enter_device, leave_device, make_room};
-pub use operations::{TargetElements, TargetBase, TargetRegion, fits, made_of, same};
-pub use state::{AccessState, BufferHold, StateOwner, WindowState, Window, no_window, out_of_order, wrong};
+pub use operations::{TargetBase, TargetElements, TargetRegion, fits, made_of, same};
+pub use state::{
+    AccessState, BufferHold, StateOwner, Window, WindowState, no_window, out_of_order, wrong,
+};
 pub use transport::{BEYOND, WindowCondition};

@@ -3,15 +3,15 @@
 use super::epochs::AccessPath;
 use super::state::{BufferHold, StateOwner, Window, wrong};
 use crate::datatype::BasicType;
-use crate::error::{ErrorClass, Error};
+use crate::error::{Error, ErrorClass};
 use crate::one_sided::{RmaOperation, element_bytes, number_of, only_basic};
 use midplane_device::envelope::Rank;
 use midplane_device::memory::Span;
-use midplane_device::rma::epochs::Serial;
+use midplane_device::rma::epochs::WindowSequence;
 use midplane_device::rma::wire::{
-    HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece_head,
+    HEAD_BYTES, MAX_BYTES, PIECE_BYTES, PacketKind, RequestHead, emit_piece_head,
 };
-use midplane_device::rma::{Awaited, MOST_GET, Pieces, Question, get_request};
+use midplane_device::rma::{DataPieces, MAX_GET_BYTES, ReplyPurpose, TargetRequest, get_request};
 
 /// Bytes of a result that fits in a reply packet.
 const RESULT_BYTES: usize = 16;
@@ -58,7 +58,7 @@ pub struct TargetBase {
     /// Address at the target, before the datatype applies.
     pub base: i128,
     /// Epoch of the operation.
-    pub epoch: Serial,
+    pub epoch: WindowSequence,
     /// Operations are sent directly; otherwise they are recorded.
     pub is_straight: bool,
 }
@@ -84,7 +84,11 @@ pub fn fits(sent: usize, room: usize) -> Result<(), Error> {
 
 /// Checks that both consist of the same predefined datatype, and returns it. Accepts any if there are no bytes. Fails
 /// with class Type.
-pub fn same(origin: Option<BasicType>, target: Option<BasicType>, bytes: usize) -> Result<BasicType, Error> {
+pub fn same(
+    origin: Option<BasicType>,
+    target: Option<BasicType>,
+    bytes: usize,
+) -> Result<BasicType, Error> {
     match (origin, target) {
         (Some(origin), Some(target)) if bytes > 0 && origin != target => Err(wrong(
             ErrorClass::Type,
@@ -120,7 +124,7 @@ pub fn made_of(
 }
 
 /// Creates the header of a packet about `len` bytes at an address of a target.
-fn packet_about(head: Head, place: u64, len: usize) -> [u8; HEAD_BYTES + PIECE_BYTES] {
+fn packet_about(head: RequestHead, place: u64, len: usize) -> [u8; HEAD_BYTES + PIECE_BYTES] {
     let mut packet = [0; HEAD_BYTES + PIECE_BYTES];
     head.emit(&mut packet);
     emit_piece_head(&mut packet[HEAD_BYTES..], place, len);
@@ -131,7 +135,7 @@ fn packet_about(head: Head, place: u64, len: usize) -> [u8; HEAD_BYTES + PIECE_B
 struct FetchOperands<'a, H> {
     window: &'a Window<'a, H>,
     place: &'a TargetBase,
-    head: Head,
+    head: RequestHead,
     /// Operand; not read for MPI_NO_OP.
     from: Option<Span>,
     into: Span,
@@ -142,9 +146,9 @@ impl<H: StateOwner> FetchOperands<'_, H> {
     /// packet, because the target stores it until it is transmitted, if it has the memory.
     fn ask(&self, place: u64, offset: usize, len: usize) {
         let operand = self.from.map(|from| (from, offset, len));
-        let question = Question {
+        let question = TargetRequest {
             target: self.place.rank,
-            awaited: Awaited::Result(len as u32),
+            awaited: ReplyPurpose::Result(len as u32),
             into: (self.into, offset),
             packet: &packet_about(self.head, place, len),
             operands: operand.as_slice(),
@@ -164,7 +168,7 @@ impl<H: StateOwner> FetchOperands<'_, H> {
     fn run(&self, elements: &impl TargetElements, bytes: usize, unit: usize) {
         elements.runs(bytes, |at, done, len| {
             let is_short = len <= FETCH_BYTES && unit <= RESULT_BYTES;
-            let room = if is_short { RESULT_BYTES } else { MOST_BYTES };
+            let room = if is_short { RESULT_BYTES } else { MAX_BYTES };
             let most = room / unit * unit;
             for passed in (0..len).step_by(most) {
                 let bytes = (len - passed).min(most);
@@ -215,11 +219,16 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Returns the header of packets that combine elements.
-    pub fn combining(&self, kind: Kind, operation: RmaOperation, basic: BasicType) -> Head {
-        Head {
+    pub fn combining(
+        &self,
+        kind: PacketKind,
+        operation: RmaOperation,
+        basic: BasicType,
+    ) -> RequestHead {
+        RequestHead {
             operation: operation.number(),
             datatype: number_of(basic),
-            ..Head::new(kind, self.context())
+            ..RequestHead::new(kind, self.context())
         }
     }
 
@@ -227,13 +236,13 @@ impl<H: StateOwner> Window<'_, H> {
     pub fn send(
         &self,
         place: &TargetBase,
-        head: Head,
+        head: RequestHead,
         from: Span,
         unit: usize,
         elements: &impl TargetElements,
     ) {
         elements.runs(from.len(), |at, offset, len| {
-            self.put(Pieces {
+            self.put(DataPieces {
                 target: place.rank,
                 head,
                 unit,
@@ -257,15 +266,15 @@ impl<H: StateOwner> Window<'_, H> {
         elements.runs(bytes, |at, done, len| {
             let mut passed = 0;
             while passed < len {
-                let bytes = (len - passed).min(MOST_GET as usize);
+                let bytes = (len - passed).min(MAX_GET_BYTES as usize);
                 let from = place.at(at) + passed as u64;
                 let mut packet = [0; 32];
-                let awaited = Awaited::Data {
+                let awaited = ReplyPurpose::Data {
                     place: from,
                     len: bytes as u32,
                 };
                 let length = get_request(&mut packet, self.context(), from, bytes as u32);
-                self.ask(&Question {
+                self.ask(&TargetRequest {
                     target: place.rank,
                     awaited,
                     into: (into, done + passed),
@@ -285,12 +294,16 @@ impl<H: StateOwner> Window<'_, H> {
     pub fn fetch(
         &self,
         place: &TargetBase,
-        head: Head,
+        head: RequestHead,
         from: Option<Span>,
         into: Span,
         region: TargetRegion<'_, impl TargetElements>,
     ) {
-        let TargetRegion { elements, bytes, unit } = region;
+        let TargetRegion {
+            elements,
+            bytes,
+            unit,
+        } = region;
         if from.is_none() && bytes > FETCH_BYTES {
             self.fetch_bytes(into, place, elements, bytes);
             // Later accumulates of the program must be ordered after it.
@@ -308,11 +321,15 @@ impl<H: StateOwner> Window<'_, H> {
 
     /// Compares and swaps an element of `len` bytes, at most `RESULT_BYTES`, at a target; requests the old value.
     pub fn swap(&self, place: &TargetBase, new: Span, compare: Span, into: Span, len: usize) {
-        self.ask(&Question {
+        self.ask(&TargetRequest {
             target: place.rank,
-            awaited: Awaited::Result(len as u32),
+            awaited: ReplyPurpose::Result(len as u32),
             into: (into, 0),
-            packet: &packet_about(Head::new(Kind::Compare, self.context()), place.at(0), len),
+            packet: &packet_about(
+                RequestHead::new(PacketKind::Compare, self.context()),
+                place.at(0),
+                len,
+            ),
             operands: &[(compare, 0, len), (new, 0, len)],
         });
     }

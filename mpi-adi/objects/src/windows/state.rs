@@ -3,11 +3,11 @@
 use alloc::vec::Vec;
 
 use crate::comm::{Communicator, Membership};
-use crate::error::{ErrorClass, Error};
+use crate::error::{Error, ErrorClass};
 use crate::process::Env;
 use midplane_device::envelope::{Context, Rank};
 use midplane_device::memory::Span;
-use midplane_device::rma::epochs::Serial;
+use midplane_device::rma::epochs::WindowSequence;
 
 /// Size in bytes of a process's part of a window, and its displacement unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub struct PartExtent {
 /// An access epoch opened by the program.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenEpoch {
-    pub epoch: Serial,
+    pub epoch: WindowSequence,
     /// Operations are sent directly to their targets: the epoch is open there, and no earlier packet is pending.
     pub is_ready: bool,
     /// The same for the last target only.
@@ -53,9 +53,9 @@ impl AccessState {
     pub fn opened(&mut self) -> impl Iterator<Item = &mut OpenEpoch> {
         let (one, locks) = match self {
             AccessState::None => (None, &mut [][..]),
-            AccessState::Fence { opened, .. } | AccessState::Start(opened) | AccessState::All(opened) => {
-                (Some(opened), &mut [][..])
-            }
+            AccessState::Fence { opened, .. }
+            | AccessState::Start(opened)
+            | AccessState::All(opened) => (Some(opened), &mut [][..]),
             AccessState::Locks(locks) => (None, &mut locks[..]),
         };
         one.into_iter()
@@ -71,7 +71,7 @@ pub trait BufferHold {
 
 /// Resources of a deferred operation until it is complete.
 pub(super) struct DeferredResources<H> {
-    pub operation: Serial,
+    pub operation: WindowSequence,
     /// Its buffers, and the description of the target's elements.
     pub _holds: [Option<H>; 4],
 }
@@ -85,7 +85,7 @@ pub struct WindowState<H> {
     /// State of the access epoch.
     pub access: AccessState,
     /// Open exposure epoch (MPI_Win_post).
-    pub exposure: Option<Serial>,
+    pub exposure: Option<WindowSequence>,
     pub(super) kept: Vec<DeferredResources<H>>,
 }
 

@@ -3,19 +3,19 @@
 
 use super::creation::no_space;
 use super::state::{PartExtent, StateOwner, Window, no_window, wrong};
-use crate::error::{ErrorClass, Error};
+use crate::error::{Error, ErrorClass};
 use crate::slice_spans::with_writable_span;
 use midplane_device::envelope::Rank;
-use midplane_device::kernel::CallNote;
+use midplane_device::kernel::CallInfo;
 use midplane_device::memory::Span;
 pub use midplane_device::rma::calls::WindowCondition;
 use midplane_device::rma::calls::{
-    EpochCall, OneSidedCalls, Transfer, WindowCall, WindowChange, WindowError,
+    EpochCall, OneSidedCalls, RmaTransfer, WindowCall, WindowChange, WindowError,
 };
-use midplane_device::rma::deferred::Operation;
-use midplane_device::rma::epochs::{Opening, Reorder, Serial, Told};
-use midplane_device::rma::wire::{HEAD_BYTES, Head, Kind};
-use midplane_device::rma::{Awaited, Pieces, Question};
+use midplane_device::rma::deferred_ops::RecordedOperation;
+use midplane_device::rma::epochs::{EpochArgs, ReorderFlags, TicketRef, WindowSequence};
+use midplane_device::rma::wire::{HEAD_BYTES, PacketKind, RequestHead};
+use midplane_device::rma::{DataPieces, ReplyPurpose, TargetRequest};
 
 /// Error that a target detects, and reports on request.
 pub const BEYOND: Error = wrong(
@@ -31,18 +31,22 @@ fn fault(is_faulty: bool) -> Result<(), Error> {
 fn refused<T>(count: usize) -> impl Fn(WindowError) -> Error {
     move |why| match why {
         WindowError::NoWindow | WindowError::NotIncluded => no_window(),
-        WindowError::NoRoom => no_space::<T>(count),
-        WindowError::Overlaps => wrong(ErrorClass::RmaAttach, "some of the memory is attached already"),
-        WindowError::NotAttached => {
-            wrong(ErrorClass::RmaAttach, "no memory is attached that begins there")
-        }
+        WindowError::OutOfMemory => no_space::<T>(count),
+        WindowError::Overlaps => wrong(
+            ErrorClass::RmaAttach,
+            "some of the memory is attached already",
+        ),
+        WindowError::NotAttached => wrong(
+            ErrorClass::RmaAttach,
+            "no memory is attached that begins there",
+        ),
     }
 }
 
 impl<H: StateOwner> Window<'_, H> {
     /// Returns the record of the call for hang diagnosis.
-    pub fn note(&self, target: Option<Rank>) -> CallNote {
-        CallNote {
+    pub fn note(&self, target: Option<Rank>) -> CallInfo {
+        CallInfo {
             function: self.function,
             peer: target.map(|target| target.index() as i32),
             tag: None,
@@ -78,25 +82,29 @@ impl<H: StateOwner> Window<'_, H> {
     /// Reserves device memory for another epoch. Fails with [`Error::NoSpace`].
     pub fn prepare_epoch(&self) -> Result<(), Error> {
         let prepared = self.env.call_epoch(self.context(), EpochCall::Prepare);
-        prepared.map(|_| ()).map_err(refused::<Serial>(8))
+        prepared.map(|_| ()).map_err(refused::<WindowSequence>(8))
     }
 
     /// Opens an epoch at the device. Fails with [`Error::NoSpace`].
-    pub fn open_epoch(&self, opening: Opening<'_>, told: Told) -> Result<Serial, Error> {
+    pub fn open_epoch(
+        &self,
+        opening: EpochArgs<'_>,
+        told: TicketRef,
+    ) -> Result<WindowSequence, Error> {
         let members = opening.members.len();
         let opened = { self.env }.call_epoch(self.context(), EpochCall::Open(opening, told));
-        opened.map_err(refused::<Serial>(8 + members))
+        opened.map_err(refused::<WindowSequence>(8 + members))
     }
 
     /// Closes an epoch and requests the notification `told`.
-    pub fn close_epoch(&self, epoch: Serial, told: Told) -> Result<(), Error> {
+    pub fn close_epoch(&self, epoch: WindowSequence, told: TicketRef) -> Result<(), Error> {
         let closed = { self.env }.call_epoch(self.context(), EpochCall::Close(epoch, told));
         closed.map(|_| ()).map_err(refused::<()>(0))
     }
 
     /// Checks the epoch's access to the target: `None` if the epoch does not include it; otherwise whether operations
     /// may be transmitted now. Requests the lock, if one is required.
-    pub fn access(&self, epoch: Serial, target: Rank) -> Result<Option<bool>, Error> {
+    pub fn access(&self, epoch: WindowSequence, target: Rank) -> Result<Option<bool>, Error> {
         match self.env.access_target(self.context(), epoch, target) {
             Ok(has_access) => Ok(Some(has_access)),
             Err(WindowError::NotIncluded) => Ok(None),
@@ -108,10 +116,10 @@ impl<H: StateOwner> Window<'_, H> {
     pub fn record_flush(
         &self,
         target: Option<Rank>,
-        epoch: Serial,
+        epoch: WindowSequence,
         is_local: bool,
-        told: Told,
-    ) -> Result<Serial, Error> {
+        told: TicketRef,
+    ) -> Result<WindowSequence, Error> {
         let call = EpochCall::Flush {
             epoch,
             target,
@@ -119,7 +127,7 @@ impl<H: StateOwner> Window<'_, H> {
             told,
         };
         let flush = self.env.call_epoch(self.context(), call);
-        flush.map_err(refused::<Serial>(8))
+        flush.map_err(refused::<WindowSequence>(8))
     }
 
     /// Flushes, and waits for completion. Fails with [`Error::NoSpace`], and if targets have rejected operations of this
@@ -127,22 +135,24 @@ impl<H: StateOwner> Window<'_, H> {
     pub fn run_flush(
         &self,
         target: Option<Rank>,
-        epoch: Serial,
+        epoch: WindowSequence,
         is_local: bool,
     ) -> Result<(), Error> {
-        let (note, of) = (self.note(target), (epoch, target));
-        let flushed = self.env.flush_and_wait(note, self.context(), of, is_local);
-        fault(flushed.map_err(refused::<Serial>(8))?)
+        let note = self.note(target);
+        let flushed = self
+            .env
+            .flush_and_wait(note, self.context(), epoch, target, is_local);
+        fault(flushed.map_err(refused::<WindowSequence>(8))?)
     }
 
     /// Records an operation at the device. Fails with [`Error::NoSpace`].
     pub fn record_operation(
         &self,
-        epoch: Serial,
+        epoch: WindowSequence,
         target: Rank,
-        operation: Operation,
-        told: Told,
-    ) -> Result<Serial, Error> {
+        operation: RecordedOperation,
+        told: TicketRef,
+    ) -> Result<WindowSequence, Error> {
         let call = EpochCall::Record {
             epoch,
             target,
@@ -150,26 +160,26 @@ impl<H: StateOwner> Window<'_, H> {
             told,
         };
         let recorded = self.env.call_epoch(self.context(), call);
-        recorded.map_err(refused::<Operation>(1))
+        recorded.map_err(refused::<RecordedOperation>(1))
     }
 
     /// Copies the pieces to packets, and transmits all except those kept for coalescing. Waits while there is no space.
-    pub fn put(&self, mut pieces: Pieces) {
+    pub fn put(&self, mut pieces: DataPieces) {
         let note = self.note(Some(pieces.target));
-        let transfer = Transfer::Pieces(&mut pieces);
+        let transfer = RmaTransfer::Pieces(&mut pieces);
         self.env.transfer(note, self.context(), transfer);
     }
 
     /// Transmits a request packet that requires a reply. Waits while there is no space for it.
-    pub fn ask(&self, question: &Question<'_>) {
+    pub fn ask(&self, question: &TargetRequest<'_>) {
         let note = self.note(Some(question.target));
-        let transfer = Transfer::Question(question);
+        let transfer = RmaTransfer::Request(question);
         self.env.transfer(note, self.context(), transfer);
     }
 
     /// Checks whether the target rejected the last fetch of a long result. If so, it must be repeated.
     pub fn take_refused(&self) -> bool {
-        self.env.take_refused()
+        self.env.reset_rejected()
     }
 
     /// Waits for all replies, or for those of `target`.
@@ -178,16 +188,16 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Sets the reordering of epochs.
-    pub fn set_reorder(&self, reorder: Reorder) {
+    pub fn set_reorder(&self, reorder: ReorderFlags) {
         // A window that no longer exists has no epochs.
         let _ = self.change(WindowCall::SetReorder(reorder));
     }
 
     /// Returns the reordering of epochs.
-    pub fn reorder(&self) -> Reorder {
+    pub fn reorder(&self) -> ReorderFlags {
         match self.change(WindowCall::Reorder) {
             Ok(WindowChange::Reorder(reorder)) => reorder,
-            _ => Reorder::default(),
+            _ => ReorderFlags::default(),
         }
     }
 
@@ -216,11 +226,11 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Returns a packet of this kind that consists of the header only.
-    pub fn head(&self, kind: Kind, operation: u8) -> [u8; HEAD_BYTES] {
+    pub fn head(&self, kind: PacketKind, operation: u8) -> [u8; HEAD_BYTES] {
         let mut packet = [0; HEAD_BYTES];
-        let head = Head {
+        let head = RequestHead {
             operation,
-            ..Head::new(kind, self.context())
+            ..RequestHead::new(kind, self.context())
         };
         head.emit(&mut packet);
         packet
@@ -238,10 +248,10 @@ impl<H: StateOwner> Window<'_, H> {
         }
         let mut bytes = [0u8; 16];
         with_writable_span(&mut bytes, |span| {
-            let packet = self.head(Kind::Size, 0);
-            self.ask(&Question {
+            let packet = self.head(PacketKind::Size, 0);
+            self.ask(&TargetRequest {
                 target,
-                awaited: Awaited::Result(16),
+                awaited: ReplyPurpose::Result(16),
                 into: (span, 0),
                 packet: &packet,
                 operands: &[],

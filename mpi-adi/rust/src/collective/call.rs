@@ -3,12 +3,12 @@
 use alloc::rc::Rc;
 use core::marker::PhantomData;
 
-use super::group::{CollectiveTarget, CollectiveMode, PartnerCounts};
-use super::operation::{CombineElements, CollectiveReduction};
+use super::group::{CollectiveMode, CollectiveTarget, PartnerCounts};
+use super::operation::{CollectiveReduction, CombineElements};
 use crate::datatype::operands::CollectiveBuffer;
 use crate::request::{Request, Scope, Ticket, TicketKind, in_flight};
-use crate::topology::{Rank, CommRecord};
-use midplane_objects::coll::{CombineFn, ReduceElements, CollectiveSchedule};
+use crate::topology::{CommRecord, Rank};
+use midplane_objects::coll::{CollectiveSchedule, CombineFn, ReduceElements};
 use midplane_objects::error::Error;
 
 /// A collective with its arguments. Does nothing before it is run or started; see the [module](super). Its buffers are
@@ -132,7 +132,16 @@ pub(super) struct CollectiveCall<'c, C, X, S, T, O, B, P> {
 }
 
 /// Creates a collective from its blocking and its nonblocking implementation.
-pub(super) fn form<'c, C: CollectiveTarget, X, S: CollectiveBuffer, T: CollectiveBuffer, O: CollectiveReduction, B, P>(
+pub(super) fn form<
+    'c,
+    C: CollectiveTarget,
+    X,
+    S: CollectiveBuffer,
+    T: CollectiveBuffer,
+    O: CollectiveReduction,
+    B,
+    P,
+>(
     at: (&'c Rc<CommRecord>, C, Result<X, Error>),
     buffers: (S, T),
     op: O,
@@ -141,7 +150,13 @@ pub(super) fn form<'c, C: CollectiveTarget, X, S: CollectiveBuffer, T: Collectiv
 ) -> CollectiveCall<'c, C, X, S, T, O, B, P>
 where
     B: FnOnce(C, BlockingMode<'_>, X, S::PartMap, T::PartMap) -> Result<(), Error>,
-    P: FnOnce(C, ScheduleMode<O::OwnedCombiner>, X, S::PartMap, T::PartMap) -> Result<CollectiveSchedule, Error>,
+    P: FnOnce(
+        C,
+        ScheduleMode<O::OwnedCombiner>,
+        X,
+        S::PartMap,
+        T::PartMap,
+    ) -> Result<CollectiveSchedule, Error>,
 {
     CollectiveCall {
         at,
@@ -152,7 +167,9 @@ where
     }
 }
 
-impl<C, X, S: CollectiveBuffer, T: CollectiveBuffer, O: CollectiveReduction, B, P> CollectiveCall<'_, C, X, S, T, O, B, P> {
+impl<C, X, S: CollectiveBuffer, T: CollectiveBuffer, O: CollectiveReduction, B, P>
+    CollectiveCall<'_, C, X, S, T, O, B, P>
+{
     /// Returns the elements to reduce and their combiner, from the send buffer or from the in-place buffer.
     fn elements(&self) -> Result<(ReduceElements, O::CallCombiner), Error> {
         self.at.0.here.env()?;
@@ -172,7 +189,13 @@ where
     T: CollectiveBuffer,
     O: CollectiveReduction,
     B: FnOnce(C, BlockingMode<'_>, X, S::PartMap, T::PartMap) -> Result<(), Error>,
-    P: FnOnce(C, ScheduleMode<O::OwnedCombiner>, X, S::PartMap, T::PartMap) -> Result<CollectiveSchedule, Error>,
+    P: FnOnce(
+        C,
+        ScheduleMode<O::OwnedCombiner>,
+        X,
+        S::PartMap,
+        T::PartMap,
+    ) -> Result<CollectiveSchedule, Error>,
 {
     fn run(self, function: &'static str) -> Result<(), Error> {
         let (elements, mut combiner) = self.elements()?;

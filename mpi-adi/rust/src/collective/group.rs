@@ -6,10 +6,12 @@ use alloc::rc::Rc;
 use super::operation::{CombineElements, combining};
 use crate::datatype::operands::{EqualParts, RankParts, same_length};
 use crate::request::in_flight;
-use crate::topology::{InterCommunicator, CommRecord};
-use midplane_device::memory::area::Area;
+use crate::topology::{CommRecord, InterCommunicator};
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::inter::{self, Role};
-use midplane_objects::coll::{self, CombineFn, ReduceAreas, ReduceElements, CollectiveSchedule, nonblocking};
+use midplane_objects::coll::{
+    self, CollectiveSchedule, CombineFn, ReduceAreas, ReduceElements, nonblocking,
+};
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::Error;
 use midplane_objects::topology::NeighbourLists;
@@ -59,27 +61,63 @@ pub(super) trait CollectiveTarget: Copy {
     fn partners(self) -> usize;
 
     /// Returns the parts for a reduce_scatter whose result contains `bytes` bytes at each process.
-    fn blocks(self, all: Area, bytes: usize, element: usize) -> Result<EqualParts, Error>;
+    fn blocks(self, all: BufferSlice, bytes: usize, element: usize) -> Result<EqualParts, Error>;
 
     fn barrier<M: CollectiveMode>(self, mode: M) -> ModeResult<M>;
 
-    fn bcast<M: CollectiveMode>(self, mode: M, span: Area, root: Self::RootArg) -> ModeResult<M>;
+    fn bcast<M: CollectiveMode>(
+        self,
+        mode: M,
+        span: BufferSlice,
+        root: Self::RootArg,
+    ) -> ModeResult<M>;
 
-    fn gather<M: CollectiveMode>(self, mode: M, data: Area, place: impl RankParts, root: Self::RootArg) -> ModeResult<M>;
+    fn gather<M: CollectiveMode>(
+        self,
+        mode: M,
+        data: BufferSlice,
+        place: impl RankParts,
+        root: Self::RootArg,
+    ) -> ModeResult<M>;
 
-    fn scatter<M: CollectiveMode>(self, mode: M, part: impl RankParts, result: Area, root: Self::RootArg)
-    -> ModeResult<M>;
+    fn scatter<M: CollectiveMode>(
+        self,
+        mode: M,
+        part: impl RankParts,
+        result: BufferSlice,
+        root: Self::RootArg,
+    ) -> ModeResult<M>;
 
-    fn allgather<M: CollectiveMode>(self, mode: M, data: Area, place: impl RankParts) -> ModeResult<M>;
+    fn allgather<M: CollectiveMode>(
+        self,
+        mode: M,
+        data: BufferSlice,
+        place: impl RankParts,
+    ) -> ModeResult<M>;
 
-    fn alltoall<M: CollectiveMode>(self, mode: M, part: impl RankParts, place: impl RankParts) -> ModeResult<M>;
+    fn alltoall<M: CollectiveMode>(
+        self,
+        mode: M,
+        part: impl RankParts,
+        place: impl RankParts,
+    ) -> ModeResult<M>;
 
     /// Reduces data into the result; the result is used at the root of a communicator only.
-    fn reduce<M: CollectiveMode>(self, mode: M, areas: ReduceAreas, root: Self::RootArg) -> ModeResult<M>;
+    fn reduce<M: CollectiveMode>(
+        self,
+        mode: M,
+        areas: ReduceAreas,
+        root: Self::RootArg,
+    ) -> ModeResult<M>;
 
     fn allreduce<M: CollectiveMode>(self, mode: M, areas: ReduceAreas) -> ModeResult<M>;
 
-    fn reduce_scatter<M: CollectiveMode>(self, mode: M, result: Area, part: impl RankParts) -> ModeResult<M>;
+    fn reduce_scatter<M: CollectiveMode>(
+        self,
+        mode: M,
+        result: BufferSlice,
+        part: impl RankParts,
+    ) -> ModeResult<M>;
 }
 
 /// Defines the collectives, one per row: arguments, parts among them, blocking implementation, schedule.
@@ -109,7 +147,7 @@ impl CollectiveTarget for &Rc<CommRecord> {
         self.membership().size as usize
     }
 
-    fn blocks(self, all: Area, bytes: usize, _: usize) -> Result<EqualParts, Error> {
+    fn blocks(self, all: BufferSlice, bytes: usize, _: usize) -> Result<EqualParts, Error> {
         same_length(bytes * self.partners(), all.len())?;
         Ok(EqualParts(all, bytes))
     }
@@ -119,13 +157,13 @@ impl CollectiveTarget for &Rc<CommRecord> {
 
         barrier(self) []
             => coll::barrier(core, function), nonblocking::barrier(core);
-        bcast(self, span: Area, root: CommRank) []
+        bcast(self, span: BufferSlice, root: CommRank) []
             => coll::bcast(core, function, span, root), nonblocking::bcast(core, span, root, ());
-        gather(self, data: Area, place: impl RankParts, root: CommRank) [place]
+        gather(self, data: BufferSlice, place: impl RankParts, root: CommRank) [place]
             => coll::gather(core, function, data, &place, root), nonblocking::gather(core, data, place, root, ());
-        scatter(self, part: impl RankParts, result: Area, root: CommRank) [part]
+        scatter(self, part: impl RankParts, result: BufferSlice, root: CommRank) [part]
             => coll::scatter(core, function, &part, result, root), nonblocking::scatter(core, part, result, root, ());
-        allgather(self, data: Area, place: impl RankParts) [place]
+        allgather(self, data: BufferSlice, place: impl RankParts) [place]
             => coll::allgather(core, function, data, &place), nonblocking::allgather(core, data, place, ());
         alltoall(self, part: impl RankParts, place: impl RankParts) [part, place]
             => coll::alltoall(core, function, &part, &place), nonblocking::alltoall(core, part, place);
@@ -135,7 +173,7 @@ impl CollectiveTarget for &Rc<CommRecord> {
         allreduce(self, areas: ReduceAreas) []
             => coll::allreduce(core, function, areas, elements, combine),
             nonblocking::allreduce(core, areas, elements, combining(combine), ());
-        reduce_scatter(self, result: Area, part: impl RankParts) [part]
+        reduce_scatter(self, result: BufferSlice, part: impl RankParts) [part]
             => coll::reduce_scatter(core, function, &part, result, elements.size, combine),
             nonblocking::reduce_scatter(core, part, result, elements.size, combining(combine), ());
     }
@@ -168,7 +206,7 @@ routes! {
     [pub(super) fn], |core, function, elements, combine|;
 
     /// Root's part of a reduce over an intercommunicator.
-    collect(on: &InterCommunicator, result: Area) []
+    collect(on: &InterCommunicator, result: BufferSlice) []
         => core.collect(function, result, elements.size),
         inter::collect(core.sides.halves(), result, elements.size, ());
 }
@@ -180,7 +218,7 @@ impl CollectiveTarget for &InterCommunicator {
         self.remote_size() as usize
     }
 
-    fn blocks(self, all: Area, bytes: usize, element: usize) -> Result<EqualParts, Error> {
+    fn blocks(self, all: BufferSlice, bytes: usize, element: usize) -> Result<EqualParts, Error> {
         let halves = self.core()?.sides.halves();
         same_length(bytes * halves.local_ranks().len(), all.len())?;
         EqualParts::new(all, element, halves.remote_size())
@@ -191,15 +229,15 @@ impl CollectiveTarget for &InterCommunicator {
 
         barrier(self) []
             => core.barrier(function), nonblocking::barrier(core.everyone());
-        bcast(self, span: Area, root: Role) []
+        bcast(self, span: BufferSlice, root: Role) []
             => core.bcast(function, span, root), inter::bcast(core.sides.halves(), span, root, ());
-        gather(self, data: Area, place: impl RankParts, root: Role) [place]
+        gather(self, data: BufferSlice, place: impl RankParts, root: Role) [place]
             => core.gather(function, data, &place, root),
             inter::gather(core.sides.halves(), data, place, root, ());
-        scatter(self, part: impl RankParts, result: Area, root: Role) [part]
+        scatter(self, part: impl RankParts, result: BufferSlice, root: Role) [part]
             => core.scatter(function, &part, result, root),
             inter::scatter(core.sides.halves(), part, result, root, ());
-        allgather(self, data: Area, place: impl RankParts) [data, place]
+        allgather(self, data: BufferSlice, place: impl RankParts) [data, place]
             => core.alltoall(function, &data, &place), inter::alltoall(core.sides.halves(), data, place, ());
         alltoall(self, part: impl RankParts, place: impl RankParts) [part, place]
             => core.alltoall(function, &part, &place), inter::alltoall(core.sides.halves(), part, place, ());
@@ -209,7 +247,7 @@ impl CollectiveTarget for &InterCommunicator {
         allreduce(self, areas: ReduceAreas) []
             => core.allreduce(function, areas, elements.size, combine),
             inter::allreduce(core.sides.halves(), areas, elements.size, combining(combine), ());
-        reduce_scatter(self, result: Area, part: impl RankParts) [part]
+        reduce_scatter(self, result: BufferSlice, part: impl RankParts) [part]
             => core.reduce_scatter(function, part, result, elements.size, combine),
             inter::reduce_scatter(core.sides.halves(), part, result, elements.size, combining(combine), ());
     }

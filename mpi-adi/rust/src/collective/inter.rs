@@ -3,17 +3,20 @@
 
 use super::call::{self, CallTarget, Collective, CollectiveForm, collectives};
 use super::communicator::of_everyone;
-use super::group::{self, CollectiveTarget, CollectiveMode};
+use super::group::{self, CollectiveMode, CollectiveTarget};
 use super::operation::{NoOperation, Operation, by};
 use super::root::of_members;
 use crate::datatype::any::BufferList;
-use crate::datatype::operands::{NoBuffer, borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut, borrow_whole, borrow_whole_mut};
+use crate::datatype::operands::{
+    NoBuffer, borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut, borrow_whole,
+    borrow_whole_mut,
+};
 use crate::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
 };
 use crate::request::{Request, StaticScope};
 use crate::topology::{AsCommunicator, Context, InterCommunicator, Process};
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::ReduceAreas;
 use midplane_objects::coll::inter::Role;
 
@@ -21,7 +24,9 @@ fn everyone(both: &InterCommunicator) -> CallTarget<'_, &InterCommunicator, ()> 
     (Context::record(both), both, Ok(()), None)
 }
 
-fn member<'c>(root: &'c Process<'_, InterCommunicator>) -> CallTarget<'c, &'c InterCommunicator, Role> {
+fn member<'c>(
+    root: &'c Process<'_, InterCommunicator>,
+) -> CallTarget<'c, &'c InterCommunicator, Role> {
     let both = root.as_communicator();
     let role = both.core().and_then(|core| {
         let rank = core.sides.remote().rank(root.rank().into())?;
@@ -147,27 +152,27 @@ impl InterCommunicator {
         /// order in `recvbuf` of this process, the root (MPI_ROOT, MPI-3.1 section 5.5).
         gather_from_remote => gather_root, immediate_gather_root, "MPI_Gather", "MPI_Igather";
         everyone ['a, R: BufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
-        NoBuffer, borrow_equal_mut(recvbuf), NoOperation => on.gather(mode, Area::EMPTY, taken, Role::Root);
+        NoBuffer, borrow_equal_mut(recvbuf), NoOperation => on.gather(mode, BufferSlice::EMPTY, taken, Role::Root);
 
         /// [`gather_from_remote`](Self::gather_from_remote) into parts of different lengths; the remote processes call
         /// [`gather_varcount_into`](Process::gather_varcount_into).
         gather_varcount_from_remote => gather_varcount_root, immediate_gather_varcount_root,
             "MPI_Gatherv", "MPI_Igatherv";
         everyone ['a, R: PartitionedBufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
-        NoBuffer, borrow_parts_mut(recvbuf), NoOperation => on.gather(mode, Area::EMPTY, taken, Role::Root);
+        NoBuffer, borrow_parts_mut(recvbuf), NoOperation => on.gather(mode, BufferSlice::EMPTY, taken, Role::Root);
 
         /// Scatters `sendbuf` of this process, the root, to the remote group, whose processes call
         /// [`scatter_into`](Process::scatter_into) (MPI_ROOT, MPI-3.1 section 5.6).
         scatter_to_remote => scatter_root, immediate_scatter_root, "MPI_Scatter", "MPI_Iscatter";
         everyone ['a, S: Buffer + ?Sized](sendbuf: &'a S) -> S, given;
-        borrow_equal(sendbuf), NoBuffer, NoOperation => on.scatter(mode, given, Area::EMPTY, Role::Root);
+        borrow_equal(sendbuf), NoBuffer, NoOperation => on.scatter(mode, given, BufferSlice::EMPTY, Role::Root);
 
         /// [`scatter_to_remote`](Self::scatter_to_remote) with parts of different lengths; the remote processes call
         /// [`scatter_varcount_into`](Process::scatter_varcount_into).
         scatter_varcount_to_remote => scatter_varcount_root, immediate_scatter_varcount_root,
             "MPI_Scatterv", "MPI_Iscatterv";
         everyone ['a, S: PartitionedBuffer + ?Sized](sendbuf: &'a S) -> S, given;
-        borrow_parts(sendbuf), NoBuffer, NoOperation => on.scatter(mode, given, Area::EMPTY, Role::Root);
+        borrow_parts(sendbuf), NoBuffer, NoOperation => on.scatter(mode, given, BufferSlice::EMPTY, Role::Root);
 
         /// Reduces the data of the remote group, whose processes call [`reduce_into`](Process::reduce_into), element by
         /// element into `recvbuf` of this process, the root (MPI_ROOT, MPI-3.1 section 5.9.1).

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::ops::Range;
 
-use crate::datatype::operands::{with_span, with_span_mut, same_length};
+use crate::datatype::operands::{same_length, with_span, with_span_mut};
 use crate::datatype::user::{DatatypeKind, kind_of};
 use crate::datatype::{Buffer, BufferMut, DynBuffer, DynBufferMut};
 use crate::process;
@@ -14,7 +14,7 @@ use midplane_objects::coll::{ReduceElements, combine_local, try_with_capacity};
 use midplane_objects::comm::Communicator;
 use midplane_objects::datatype::BasicType;
 use midplane_objects::datatype::derived::DerivedType;
-use midplane_objects::error::{Error, CallOrder};
+use midplane_objects::error::{CallOrder, Error};
 use midplane_objects::op::PredefinedOp;
 
 /// User-defined function: `y[i] = x[i] op y[i]`.

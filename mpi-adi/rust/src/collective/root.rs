@@ -7,11 +7,12 @@ use super::call::{CallTarget, collectives};
 use super::group::CollectiveTarget;
 use super::operation::{NoOperation, Operation, by};
 use crate::datatype::operands::{
-    NoBuffer, RankParts, borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut, borrow_whole, borrow_whole_mut,
+    NoBuffer, RankParts, borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut,
+    borrow_whole, borrow_whole_mut,
 };
 use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
-use crate::topology::{AsCommunicator, Communicator, Process, Rank, CommRecord};
-use midplane_device::memory::area::Area;
+use crate::topology::{AsCommunicator, CommRecord, Communicator, Process, Rank};
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::ReduceAreas;
 use midplane_objects::comm::CommRank;
 
@@ -29,27 +30,27 @@ macro_rules! of_members {
             /// Sends `sendbuf` to the root (MPI-3.1 section 5.5).
             gather => gather_into, immediate_gather_into, "MPI_Gather", "MPI_Igather";
             $others ['a, S: Buffer + ?Sized](sendbuf: &'a S) -> S, given;
-            borrow_whole(sendbuf), NoBuffer, NoOperation => on.gather(mode, given, Area::EMPTY, root);
+            borrow_whole(sendbuf), NoBuffer, NoOperation => on.gather(mode, given, BufferSlice::EMPTY, root);
 
             /// [`gather`](Self::gather) with a separate count: the length of the root's part for this process.
             gather_varcount => gather_varcount_into, immediate_gather_varcount_into, "MPI_Gatherv", "MPI_Igatherv";
             $others ['a, S: Buffer + ?Sized](sendbuf: &'a S) -> S, given;
-            borrow_whole(sendbuf), NoBuffer, NoOperation => on.gather(mode, given, Area::EMPTY, root);
+            borrow_whole(sendbuf), NoBuffer, NoOperation => on.gather(mode, given, BufferSlice::EMPTY, root);
 
             /// Receives this process's part of the root's buffer (MPI-3.1 section 5.6).
             scatter => scatter_into, immediate_scatter_into, "MPI_Scatter", "MPI_Iscatter";
             $others ['a, R: BufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
-            NoBuffer, borrow_whole_mut(recvbuf), NoOperation => on.scatter(mode, Area::EMPTY, taken, root);
+            NoBuffer, borrow_whole_mut(recvbuf), NoOperation => on.scatter(mode, BufferSlice::EMPTY, taken, root);
 
             /// [`scatter`](Self::scatter) with a separate count: the length of the root's part for this process.
             scatter_varcount => scatter_varcount_into, immediate_scatter_varcount_into, "MPI_Scatterv", "MPI_Iscatterv";
             $others ['a, R: BufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
-            NoBuffer, borrow_whole_mut(recvbuf), NoOperation => on.scatter(mode, Area::EMPTY, taken, root);
+            NoBuffer, borrow_whole_mut(recvbuf), NoOperation => on.scatter(mode, BufferSlice::EMPTY, taken, root);
 
             /// Reduces `sendbuf` of the processes, element by element, at the root (MPI-3.1 section 5.9.1).
             reduce => reduce_into, immediate_reduce_into, "MPI_Reduce", "MPI_Ireduce";
             $others ['a, S: Buffer + ?Sized, O: Operation + 'a](sendbuf: &'a S, op: O) -> S, given;
-            borrow_whole(sendbuf), NoBuffer, by::<'a, O>(op) => on.reduce(mode, ReduceAreas { data: given, result: Area::EMPTY }, root);
+            borrow_whole(sendbuf), NoBuffer, by::<'a, O>(op) => on.reduce(mode, ReduceAreas { data: given, result: BufferSlice::EMPTY }, root);
         }
     };
 }

@@ -4,8 +4,10 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use super::buffer::{Buffer, BufferMut, ValueNormalizer};
-use super::operands::{BufferLoan, TargetOperand, CollectiveBuffer, borrow_whole, borrow_whole_mut};
-use midplane_device::memory::area::Area;
+use super::operands::{
+    BufferLoan, CollectiveBuffer, TargetOperand, borrow_whole, borrow_whole_mut,
+};
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::try_with_capacity;
 use midplane_objects::error::Error;
 
@@ -70,13 +72,13 @@ pub(crate) struct BufferList<'a, P>(pub(crate) &'a [AnyOf<P>]);
 
 impl<P> CollectiveBuffer for BufferList<'_, P> {
     type Buffer = [AnyOf<P>];
-    type PartMap = Vec<Area>;
+    type PartMap = Vec<BufferSlice>;
 
     fn buffer(&self) -> *const Self::Buffer {
         self.0
     }
 
-    unsafe fn loan(self, ranks: usize) -> Result<(BufferLoan, Vec<Area>), Error> {
+    unsafe fn loan(self, ranks: usize) -> Result<(BufferLoan, Vec<BufferSlice>), Error> {
         if self.0.len() != ranks {
             return Err(Error::argument(
                 "another number of buffers than there are processes to talk to",

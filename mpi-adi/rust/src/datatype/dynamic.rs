@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use super::super::Count;
 use super::buffer::{AsDatatype, Buffer, Collection, Pointer};
 use super::equivalence::Equivalence;
-use super::user::{DatatypeRef, DatatypeKind, kind_of};
+use super::user::{DatatypeKind, DatatypeRef, kind_of};
 
 /// Elements of a datatype known at run time: a [`DynBuffer`] or a [`DynBufferMut`].
 #[derive(Debug)]

@@ -2,11 +2,11 @@
 
 use core::mem::offset_of;
 
-use super::user::{Datatype, DatatypeRef, DatatypeKind, SystemDatatype, UserDatatype};
+use super::user::{Datatype, DatatypeKind, DatatypeRef, SystemDatatype, UserDatatype};
 use crate::fatal;
 use midplane_objects::coll::try_with_capacity;
 use midplane_objects::datatype::BasicType;
-use midplane_objects::datatype::derived::{TypeBlock, DerivedType};
+use midplane_objects::datatype::derived::{DerivedType, TypeBlock};
 use midplane_objects::error::Error;
 
 /// A Rust type whose values can be elements of messages.

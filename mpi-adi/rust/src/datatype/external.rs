@@ -7,7 +7,7 @@ use super::buffer::{Buffer, BufferMut};
 use super::operands::{with_span, with_span_mut};
 use super::user::{UncommittedDatatype, kind_of};
 use crate::process;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::try_with_capacity;
 use midplane_objects::error::Error;
 use midplane_objects::external32::{NativeElements, external_bytes, places};
@@ -25,7 +25,7 @@ pub fn pack_external_size<D: UncommittedDatatype>(
 /// the end of that range.
 fn each<D: UncommittedDatatype>(
     datatype: D,
-    data: Area,
+    data: BufferSlice,
     count: usize,
     bytes: usize,
     position: usize,

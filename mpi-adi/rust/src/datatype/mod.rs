@@ -56,12 +56,13 @@ pub use partition::{
     Partition, PartitionMut, PartitionOf, Partitioned, PartitionedBuffer, PartitionedBufferMut,
 };
 pub use user::{
-    BorrowedDatatype, CommittedState, Datatype, DatatypeRef, OwnDatatype, SystemDatatype, UncommittedState,
-    UncommittedDatatype, UncommittedDatatypeRef, UncommittedUserDatatype, UserDatatype,
+    BorrowedDatatype, CommittedState, Datatype, DatatypeRef, OwnDatatype, SystemDatatype,
+    UncommittedDatatype, UncommittedDatatypeRef, UncommittedState, UncommittedUserDatatype,
+    UserDatatype,
 };
 pub use view::{MutView, View, ViewOf};
 
-pub use midplane_objects::datatype::derived::{ArrayDistribution, GridDimension, ArrayOrder};
+pub use midplane_objects::datatype::derived::{ArrayDistribution, ArrayOrder, GridDimension};
 
 /// The traits of this module.
 pub mod traits {

@@ -14,8 +14,8 @@ use super::buffer::{AsDatatype, Buffer, BufferMut, Pointer, PointerMut, ValueNor
 use super::partition::{Partitioned, PartitionedBuffer, PartitionedBufferMut};
 use super::user::{DatatypeKind, kind_of};
 use crate::Count;
-use midplane_device::memory::area::Area;
-use midplane_device::memory::{Span, Typed};
+use midplane_device::memory::buffer_slice::BufferSlice;
+use midplane_device::memory::{Span, TypedMemory};
 use midplane_objects::comm::CommRank;
 use midplane_objects::datatype::derived::DerivedType;
 use midplane_objects::error::Error;
@@ -61,7 +61,7 @@ impl<'a> BufferElements<'a> {
             // SAFETY: the caller guarantees it.
             return call(unsafe { self.row() }?);
         };
-        let typed = Typed::new(self.at.cast(), made.extent(), made.layout());
+        let typed = TypedMemory::new(self.at.cast(), made.extent(), made.layout());
         // SAFETY: the caller guarantees it; `typed` and the layout exist until `call` has returned.
         call(unsafe { Span::typed(&typed, self.kind.bytes(self.count)?) })
     }
@@ -134,12 +134,16 @@ pub(crate) fn borrow_whole<B: Buffer + ?Sized>(buffer: &B) -> BorrowedBuffer<'_,
 }
 
 /// Borrows a buffer for reading, in equal parts in rank order.
-pub(crate) fn borrow_equal<B: Buffer + ?Sized>(buffer: &B) -> impl CollectiveBuffer<Buffer = B, PartMap = EqualParts> {
+pub(crate) fn borrow_equal<B: Buffer + ?Sized>(
+    buffer: &B,
+) -> impl CollectiveBuffer<Buffer = B, PartMap = EqualParts> {
     DividedBuffer(borrow_whole(buffer), EqualParts::new)
 }
 
 /// Borrows a buffer for reading, in its listed parts.
-pub(crate) fn borrow_parts<P>(buffer: &P) -> impl CollectiveBuffer<Buffer = P, PartMap = Vec<Area>>
+pub(crate) fn borrow_parts<P>(
+    buffer: &P,
+) -> impl CollectiveBuffer<Buffer = P, PartMap = Vec<BufferSlice>>
 where
     P: PartitionedBuffer + ?Sized,
 {
@@ -153,7 +157,9 @@ pub(crate) fn borrow_whole_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> Borrowe
 }
 
 /// Borrows a buffer for writing, in equal parts in rank order.
-pub(crate) fn borrow_equal_mut<B>(buffer: &mut B) -> impl CollectiveBuffer<Buffer = B, PartMap = EqualParts>
+pub(crate) fn borrow_equal_mut<B>(
+    buffer: &mut B,
+) -> impl CollectiveBuffer<Buffer = B, PartMap = EqualParts>
 where
     B: BufferMut + ?Sized,
 {
@@ -161,7 +167,9 @@ where
 }
 
 /// Borrows a buffer for writing, in its listed parts.
-pub(crate) fn borrow_parts_mut<P>(buffer: &mut P) -> impl CollectiveBuffer<Buffer = P, PartMap = Vec<Area>>
+pub(crate) fn borrow_parts_mut<P>(
+    buffer: &mut P,
+) -> impl CollectiveBuffer<Buffer = P, PartMap = Vec<BufferSlice>>
 where
     P: PartitionedBufferMut + ?Sized,
 {
@@ -238,7 +246,7 @@ impl<'a, B: AsDatatype + ?Sized> TargetOperand<'a> for BorrowedBuffer<'a, B> {
 
 impl<B: AsDatatype + ?Sized> CollectiveBuffer for BorrowedBuffer<'_, B> {
     type Buffer = B;
-    type PartMap = Area;
+    type PartMap = BufferSlice;
 
     fn buffer(&self) -> *const B {
         self.buffer
@@ -248,11 +256,15 @@ impl<B: AsDatatype + ?Sized> CollectiveBuffer for BorrowedBuffer<'_, B> {
         Some((self.count, kind_of(&self.datatype)))
     }
 
-    fn with_parts<R>(self, _: usize, call: impl FnOnce(Area) -> Result<R, Error>) -> Result<R, Error> {
+    fn with_parts<R>(
+        self,
+        _: usize,
+        call: impl FnOnce(BufferSlice) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         self.with_span(|span| call(span.into()))
     }
 
-    unsafe fn loan(self, _: usize) -> Result<(BufferLoan, Area), Error> {
+    unsafe fn loan(self, _: usize) -> Result<(BufferLoan, BufferSlice), Error> {
         // SAFETY: the caller guarantees it.
         let loan = unsafe { self.loan_span() }?;
         let area = loan.span.into();
@@ -262,7 +274,7 @@ impl<B: AsDatatype + ?Sized> CollectiveBuffer for BorrowedBuffer<'_, B> {
 
 impl<B: AsDatatype + ?Sized, P: RankParts, F> CollectiveBuffer for DividedBuffer<'_, B, F>
 where
-    F: FnOnce(Area, usize, usize) -> Result<P, Error>,
+    F: FnOnce(BufferSlice, usize, usize) -> Result<P, Error>,
 {
     type Buffer = B;
     type PartMap = P;
@@ -275,7 +287,11 @@ where
         self.0.shape()
     }
 
-    fn with_parts<R>(self, ranks: usize, call: impl FnOnce(P) -> Result<R, Error>) -> Result<R, Error> {
+    fn with_parts<R>(
+        self,
+        ranks: usize,
+        call: impl FnOnce(P) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let DividedBuffer(all, divide) = self;
         let size = kind_of(&all.datatype).size();
         all.with_span(|all| call(divide(all.into(), size, ranks)?))
@@ -294,14 +310,14 @@ pub(crate) struct NoBuffer;
 
 impl CollectiveBuffer for NoBuffer {
     type Buffer = ();
-    type PartMap = Area;
+    type PartMap = BufferSlice;
 
     fn buffer(&self) -> *const () {
         &()
     }
 
     unsafe fn loan(self, _: usize) -> Result<(BufferLoan, Self::PartMap), Error> {
-        Ok((BufferLoan::EMPTY, Area::EMPTY))
+        Ok((BufferLoan::EMPTY, BufferSlice::EMPTY))
     }
 }
 
@@ -317,29 +333,33 @@ impl<'a> TargetOperand<'a> for NoBuffer {
 
 /// Division of a buffer among the ranks.
 pub(crate) trait RankParts: Sized + Send + 'static {
-    fn area_of(&self, rank: CommRank) -> Area;
+    fn area_of(&self, rank: CommRank) -> BufferSlice;
 
-    fn by_rank(self) -> impl Fn(CommRank) -> Area + Send + 'static {
+    fn by_rank(self) -> impl Fn(CommRank) -> BufferSlice + Send + 'static {
         move |rank| self.area_of(rank)
     }
 }
 
 /// Every rank uses all bytes.
-impl RankParts for Area {
-    fn area_of(&self, _: CommRank) -> Area {
+impl RankParts for BufferSlice {
+    fn area_of(&self, _: CommRank) -> BufferSlice {
         *self
     }
 }
 
 /// Equal parts of this many bytes, in rank order.
-pub(crate) struct EqualParts(pub(crate) Area, pub(crate) usize);
+pub(crate) struct EqualParts(pub(crate) BufferSlice, pub(crate) usize);
 
 impl EqualParts {
     /// Divides elements into equal parts, or returns [`Error::Lengths`] if their number is not a multiple of `ranks`.
-    pub(crate) fn new(whole: Area, element: usize, ranks: usize) -> Result<EqualParts, Error> {
+    pub(crate) fn new(
+        whole: BufferSlice,
+        element: usize,
+        ranks: usize,
+    ) -> Result<EqualParts, Error> {
         let elements = whole.len() / element.max(1);
         if ranks == 0 {
-            return same_length(0, whole.len()).map(|()| EqualParts(Area::EMPTY, 0));
+            return same_length(0, whole.len()).map(|()| EqualParts(BufferSlice::EMPTY, 0));
         }
         if elements.is_multiple_of(ranks) {
             Ok(EqualParts(whole, whole.len() / ranks))
@@ -353,17 +373,17 @@ impl EqualParts {
 }
 
 impl RankParts for EqualParts {
-    fn area_of(&self, rank: CommRank) -> Area {
+    fn area_of(&self, rank: CommRank) -> BufferSlice {
         let EqualParts(all, bytes) = *self;
         match bytes {
-            0 => Area::EMPTY,
+            0 => BufferSlice::EMPTY,
             bytes => all.part(rank.0 as usize * bytes, bytes),
         }
     }
 }
 
-impl RankParts for Vec<Area> {
-    fn area_of(&self, rank: CommRank) -> Area {
+impl RankParts for Vec<BufferSlice> {
+    fn area_of(&self, rank: CommRank) -> BufferSlice {
         self[rank.0 as usize]
     }
 }
@@ -400,10 +420,10 @@ const OUTSIDE: Error = Error::argument(
 /// Returns the areas of the parts, each of which must be within the whole.
 fn areas(
     parts: &(impl Partitioned + ?Sized),
-    whole: Area,
+    whole: BufferSlice,
     element: usize,
     ranks: usize,
-) -> Result<Vec<Area>, Error> {
+) -> Result<Vec<BufferSlice>, Error> {
     let (counts, displs) = (parts.counts(), parts.displs());
     if counts.len() != ranks || displs.len() != ranks {
         return Err(OUTSIDE);
@@ -417,7 +437,7 @@ fn areas(
             return Err(OUTSIDE);
         }
         areas.push(match count * element {
-            0 => Area::EMPTY,
+            0 => BufferSlice::EMPTY,
             bytes => whole.part(displ * element, bytes),
         });
     }
@@ -433,7 +453,7 @@ pub(crate) struct BufferLoan {
 }
 
 struct TypedTarget {
-    typed: Typed,
+    typed: TypedMemory,
     datatype: DerivedType,
 }
 
@@ -455,7 +475,10 @@ impl BufferLoan {
     /// # Safety
     /// See [`Span::new`], until the loan is given back.
     #[inline(never)]
-    unsafe fn from_elements(elements: BufferElements<'_>, normalizer: Option<ValueNormalizer>) -> Result<BufferLoan, Error> {
+    unsafe fn from_elements(
+        elements: BufferElements<'_>,
+        normalizer: Option<ValueNormalizer>,
+    ) -> Result<BufferLoan, Error> {
         let Some(made) = elements.walked() else {
             return Ok(BufferLoan {
                 // SAFETY: the caller guarantees it.
@@ -465,11 +488,11 @@ impl BufferLoan {
             });
         };
         let mut walked = Box::new(TypedTarget {
-            typed: Typed::new(core::ptr::null(), 0, made.layout()),
+            typed: TypedMemory::new(core::ptr::null(), 0, made.layout()),
             datatype: made.try_clone()?,
         });
         let TypedTarget { typed, datatype } = &mut *walked;
-        *typed = Typed::new(elements.at.cast(), datatype.extent(), datatype.layout());
+        *typed = TypedMemory::new(elements.at.cast(), datatype.extent(), datatype.layout());
         // SAFETY: the caller guarantees it; the box keeps the addresses of `typed` and the layout.
         let span = unsafe { Span::typed(&*typed, elements.kind.bytes(elements.count)?) };
         Ok(BufferLoan {
@@ -519,7 +542,9 @@ impl windows::TargetElements for RemoteElements<'_> {
     fn runs(&self, bytes: usize, mut run: impl FnMut(isize, usize, usize)) {
         match self.0 {
             _ if bytes == 0 => {}
-            DatatypeKind::Made(made) if !made.is_row() => made.layout().walk(made.extent(), 0, bytes, run),
+            DatatypeKind::Made(made) if !made.is_row() => {
+                made.layout().walk(made.extent(), 0, bytes, run)
+            }
             row => run(row.row().unwrap_or(0), 0, bytes),
         }
     }

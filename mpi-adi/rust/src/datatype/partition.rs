@@ -5,7 +5,9 @@ use core::ffi::c_void;
 use core::ops::Deref;
 
 use super::super::Count;
-use super::buffer::{AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut, ValueNormalizer};
+use super::buffer::{
+    AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut, ValueNormalizer,
+};
 
 /// Division of a buffer: count and displacement of each rank's elements.
 pub trait Partitioned {

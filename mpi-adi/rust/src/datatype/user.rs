@@ -8,7 +8,9 @@ use super::super::fatal;
 use super::super::{Address, Count};
 use midplane_objects::coll::try_with_capacity;
 use midplane_objects::datatype::BasicType;
-use midplane_objects::datatype::derived::{TypeBlock, GridDimension, ArrayOrder, DerivedType, part_of};
+use midplane_objects::datatype::derived::{
+    ArrayOrder, DerivedType, GridDimension, TypeBlock, part_of,
+};
 use midplane_objects::error::Error;
 
 /// A datatype in the form that calls use.

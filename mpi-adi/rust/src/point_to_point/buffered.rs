@@ -7,7 +7,7 @@ use crate::topology::CommRecord;
 use midplane_device::envelope::Tag;
 use midplane_device::interface::Device;
 use midplane_device::memory::Span;
-use midplane_device::request::Mode;
+use midplane_device::request::SendMode;
 use midplane_objects::buffered::BufferUse;
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::Error;
@@ -21,7 +21,10 @@ pub(crate) struct AttachedBuffer {
 impl AttachedBuffer {
     /// Allocates `bytes` bytes. Returns [`Error::NoSpace`] when the heap is full.
     pub(crate) fn new(bytes: usize) -> Result<AttachedBuffer, Error> {
-        let (mut memory, room) = (midplane_objects::coll::try_with_capacity(bytes)?, BufferUse::new(bytes));
+        let (mut memory, room) = (
+            midplane_objects::coll::try_with_capacity(bytes)?,
+            BufferUse::new(bytes),
+        );
         memory.resize(bytes, 0);
         Ok(AttachedBuffer { memory, room })
     }
@@ -57,7 +60,7 @@ pub(crate) fn send(
             }
         }
     };
-    let id = partners.start_send(function, span, dest, tag, Mode::Standard)?;
+    let id = partners.start_send(function, span, dest, tag, SendMode::Standard)?;
     room.sent(partners.env, place, id);
     Ok(())
 }

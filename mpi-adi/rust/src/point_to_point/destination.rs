@@ -7,11 +7,11 @@ use super::persistent::{Persistent, PersistentSend};
 use super::{Status, buffered, destination_at, record};
 use crate::Tag;
 use crate::datatype::Buffer;
-use crate::datatype::operands::{with_span, borrow_whole};
+use crate::datatype::operands::{borrow_whole, with_span};
 use crate::request::{Request, Scope, TicketKind};
-use crate::topology::{AsCommunicator, Context, Process, Rank, CommRecord};
+use crate::topology::{AsCommunicator, CommRecord, Context, Process, Rank};
 use midplane_device::memory::Span;
-use midplane_device::request::Mode;
+use midplane_device::request::SendMode;
 use midplane_objects::comm::{CommRank, OutgoingData, Partners};
 use midplane_objects::error::Error;
 
@@ -31,7 +31,9 @@ fn send(
     let partners = record.partners()?;
     match destination_at(partners, to.destination_rank())? {
         None => Ok(()),
-        Some(dest) => with_span(buffer, |span| send(SendContext { record, partners }, span, dest)),
+        Some(dest) => with_span(buffer, |span| {
+            send(SendContext { record, partners }, span, dest)
+        }),
     }
 }
 
@@ -56,7 +58,7 @@ impl SendContext<'_> {
         self,
         function: &'static str,
         OutgoingData { data, dest, tag }: OutgoingData<Span>,
-        mode: Mode,
+        mode: SendMode,
     ) -> Result<TicketKind, Error> {
         let id = self.partners.start_send(function, data, dest, tag, mode)?;
         Ok(match id {
@@ -175,16 +177,16 @@ pub trait Destination: AsCommunicator {
     modes! {
         /// Sends `buf`. Blocks until it is reusable, possibly before it is received (MPI_Send, MPI-3.1 section 3.2.1).
         send, send_with_tag, try_send_with_tag, "MPI_Send"
-            = |to, span, dest, tag| to.partners.send_span("MPI_Send", span, dest, tag, Mode::Standard);
+            = |to, span, dest, tag| to.partners.send_span("MPI_Send", span, dest, tag, SendMode::Standard);
         /// Starts a send (MPI_Isend, MPI-3.1 section 3.7.2). Its request completes when the buffer is reusable. Never
         /// waits for another process.
         immediate_send, immediate_send_with_tag, try_immediate_send_with_tag, "MPI_Isend"
-            = |to, message| to.start("MPI_Isend", message, Mode::Standard);
+            = |to, message| to.start("MPI_Isend", message, SendMode::Standard);
         /// Creates a persistent send (MPI_Send_init, MPI-3.1 section 3.9). Each
         /// [start](crate::point_to_point::Persistent) is an
         /// [`immediate_send_with_tag`](Destination::immediate_send_with_tag). Does not block and cannot fail: a tag
         /// below 0 aborts the job at the start.
-        send_init, send_init_with_tag = Some(Mode::Standard);
+        send_init, send_init_with_tag = Some(SendMode::Standard);
 
         /// Sends `buf` through the attached buffer ([`Universe::set_buffer_size`]) without blocking (MPI_Bsend, MPI-3.1
         /// section 3.4). Also returns [`Error::BufferFull`], or [`Error::Buffer`] without an attached buffer.
@@ -203,28 +205,28 @@ pub trait Destination: AsCommunicator {
 
         /// Sends `buf`. Blocks until a receive has matched it (MPI_Ssend, MPI-3.1 section 3.4).
         synchronous_send, synchronous_send_with_tag, try_synchronous_send_with_tag, "MPI_Ssend"
-            = |to, span, dest, tag| to.partners.send_span("MPI_Ssend", span, dest, tag, Mode::Synchronous);
+            = |to, span, dest, tag| to.partners.send_span("MPI_Ssend", span, dest, tag, SendMode::Synchronous);
         /// Starts a synchronous send, whose request completes when a receive has matched the message (MPI_Issend).
         immediate_synchronous_send, immediate_synchronous_send_with_tag,
             try_immediate_synchronous_send_with_tag, "MPI_Issend"
-            = |to, message| to.start("MPI_Issend", message, Mode::Synchronous);
+            = |to, message| to.start("MPI_Issend", message, SendMode::Synchronous);
         /// Creates a persistent
         /// [`immediate_synchronous_send_with_tag`](Destination::immediate_synchronous_send_with_tag) (MPI_Ssend_init);
         /// see [`send_init_with_tag`](Destination::send_init_with_tag).
-        synchronous_send_init, synchronous_send_init_with_tag = Some(Mode::Synchronous);
+        synchronous_send_init, synchronous_send_init_with_tag = Some(SendMode::Synchronous);
 
         /// Sends `buf`, whose receive the program guarantees to be posted (MPI_Rsend, MPI-3.1 section 3.4). Without a
         /// posted receive it works like [`send_with_tag`](Destination::send_with_tag), so the function is not unsafe.
         ready_send, ready_send_with_tag, try_ready_send_with_tag, "MPI_Rsend"
-            = |to, span, dest, tag| to.partners.send_span("MPI_Rsend", span, dest, tag, Mode::Standard);
+            = |to, span, dest, tag| to.partners.send_span("MPI_Rsend", span, dest, tag, SendMode::Standard);
         /// Starts a send whose receive is posted by then (MPI_Irsend); see
         /// [`ready_send_with_tag`](Destination::ready_send_with_tag).
         immediate_ready_send, immediate_ready_send_with_tag,
             try_immediate_ready_send_with_tag, "MPI_Irsend"
-            = |to, message| to.start("MPI_Irsend", message, Mode::Standard);
+            = |to, message| to.start("MPI_Irsend", message, SendMode::Standard);
         /// Creates a persistent [`immediate_ready_send_with_tag`](Destination::immediate_ready_send_with_tag)
         /// (MPI_Rsend_init); see [`send_init_with_tag`](Destination::send_init_with_tag).
-        ready_send_init, ready_send_init_with_tag = Some(Mode::Standard);
+        ready_send_init, ready_send_init_with_tag = Some(SendMode::Standard);
     }
 }
 

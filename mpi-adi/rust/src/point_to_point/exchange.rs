@@ -7,10 +7,10 @@ use crate::datatype::{Buffer, BufferMut, Equivalence};
 use crate::request::zeroed;
 use midplane_device::interface::Device;
 use midplane_device::memory::Span;
-use midplane_device::request::Mode;
+use midplane_device::request::SendMode;
 use midplane_objects::coll::try_with_capacity;
 use midplane_objects::comm::{IncomingData, OutgoingData};
-use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::error::{Error, ErrorClass};
 
 fn exchange(
     function: &'static str,
@@ -48,7 +48,7 @@ fn exchange(
         (_, Some(source)) => partners.recv_span(function, receive, source, receive_tag)?,
         (dest, None) => {
             if let Some(dest) = dest {
-                partners.send_span(function, send, dest, send_tag, Mode::Standard)?;
+                partners.send_span(function, send, dest, send_tag, SendMode::Standard)?;
             }
             return Ok(Status::OF_NULL);
         }

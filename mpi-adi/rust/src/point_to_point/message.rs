@@ -4,7 +4,7 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use super::{Status, not_empty};
-use crate::datatype::operands::{with_span_mut, borrow_whole_mut};
+use crate::datatype::operands::{borrow_whole_mut, with_span_mut};
 use crate::datatype::{BufferMut, Equivalence};
 use crate::request::{Request, Scope, TicketKind, zeroed};
 use crate::topology::CommRecord;
@@ -47,7 +47,7 @@ impl Message {
         }
         let env = self.record.here.env()?;
         if let Some(id) = self.id {
-            env.start_receive_taken(FUNCTION, id, span);
+            env.start_receive_matched(FUNCTION, id, span);
         }
         self.is_received = true;
         Ok(self.id)

@@ -43,7 +43,7 @@ pub use source::Source;
 
 use alloc::rc::Rc;
 
-use crate::topology::{AsCommunicator, Context, Rank, CommRecord};
+use crate::topology::{AsCommunicator, CommRecord, Context, Rank};
 use midplane_objects::comm::{CommRank, Partners};
 use midplane_objects::error::Error;
 

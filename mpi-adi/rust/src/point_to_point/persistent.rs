@@ -5,7 +5,7 @@ use core::ops::{Deref, DerefMut};
 
 use crate::request::{LocalScope, Request, RequestCollection, Scope};
 use crate::{Tag, fatal};
-use midplane_device::request::Mode;
+use midplane_device::request::SendMode;
 use midplane_objects::error::Error;
 
 /// A message that can be started repeatedly.
@@ -114,7 +114,7 @@ pub struct PersistentMessage<E, H, P> {
 
 /// A [`Persistent`] send, created by [`send_init`](super::Destination::send_init) or a similar call. Without a mode it
 /// uses the attached buffer.
-pub type PersistentSend<D, P> = PersistentMessage<D, (Option<Mode>, Tag), P>;
+pub type PersistentSend<D, P> = PersistentMessage<D, (Option<SendMode>, Tag), P>;
 
 /// A [`Persistent`] receive, created by [`receive_init`](super::Source::receive_init) or a similar call. Without a tag
 /// it matches any.

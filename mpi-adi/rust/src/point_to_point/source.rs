@@ -7,11 +7,11 @@ use super::message::{MatchedReceiveVec, Message};
 use super::persistent::{Persistent, PersistentReceive};
 use super::{Status, not_empty, record, source_at};
 use crate::Tag;
-use crate::datatype::operands::{with_span_mut, borrow_whole_mut};
+use crate::datatype::operands::{borrow_whole_mut, with_span_mut};
 use crate::datatype::{BufferMut, Equivalence};
 use crate::request::{ReceiveFuture, Request, Scope, TicketKind};
 use crate::topology::{AnyProcess, AsCommunicator, Context, Process, Rank};
-use midplane_device::interface::Blocking;
+use midplane_device::interface::BlockingMode;
 use midplane_device::memory::Span;
 use midplane_objects::comm::{CommRank, Partners};
 use midplane_objects::error::Error;
@@ -89,11 +89,11 @@ fn receive_one<M: Equivalence>(of: &(impl Source + ?Sized), tag: Option<Tag>) ->
 fn probe(
     of: &(impl Source + ?Sized),
     tag: Option<Tag>,
-    blocking: Blocking,
+    blocking: BlockingMode,
 ) -> Result<Option<Status>, Error> {
     let function = match blocking {
-        Blocking::Yes => "MPI_Probe",
-        Blocking::No => "MPI_Iprobe",
+        BlockingMode::Blocking => "MPI_Probe",
+        BlockingMode::Nonblocking => "MPI_Iprobe",
     };
     from(of, Some(Status::OF_NULL), |partners, source| {
         let found = partners.probe_span(function, source, tag, blocking)?;
@@ -104,11 +104,11 @@ fn probe(
 fn matched_probe(
     of: &(impl Source + ?Sized),
     tag: Option<Tag>,
-    blocking: Blocking,
+    blocking: BlockingMode,
 ) -> Result<Option<(Message, Status)>, Error> {
     let function = match blocking {
-        Blocking::Yes => "MPI_Mprobe",
-        Blocking::No => "MPI_Improbe",
+        BlockingMode::Blocking => "MPI_Mprobe",
+        BlockingMode::Nonblocking => "MPI_Improbe",
     };
     let probed = from(of, None, |partners, source| {
         partners
@@ -197,20 +197,20 @@ pub trait Source: AsCommunicator {
         /// Blocks until a matching message can be received, and returns its status (MPI_Probe, MPI-3.1 section 3.8.1).
         probe_with_tag[](tag: Tag) -> Status, "MPI_Probe";
         /// [`probe_with_tag`](Source::probe_with_tag) that returns its error.
-        or try_probe_with_tag = waited(probe(self, Some(tag), Blocking::Yes));
+        or try_probe_with_tag = waited(probe(self, Some(tag), BlockingMode::Blocking));
 
         /// [`probe_with_tag`](Source::probe_with_tag) for any tag.
-        probe[]() -> Status, "MPI_Probe" = waited(probe(self, None, Blocking::Yes));
+        probe[]() -> Status, "MPI_Probe" = waited(probe(self, None, BlockingMode::Blocking));
 
         /// Blocks until there is a matching message, and returns it; only the receives of [`Message`] match it then
         /// (MPI_Mprobe, MPI-3.1 section 3.8.2).
         matched_probe_with_tag[](tag: Tag) -> (Message, Status), "MPI_Mprobe";
         /// [`matched_probe_with_tag`](Source::matched_probe_with_tag) that returns its error.
-        or try_matched_probe_with_tag = waited(matched_probe(self, Some(tag), Blocking::Yes));
+        or try_matched_probe_with_tag = waited(matched_probe(self, Some(tag), BlockingMode::Blocking));
 
         /// [`matched_probe_with_tag`](Source::matched_probe_with_tag) for any tag.
         matched_probe[]() -> (Message, Status), "MPI_Mprobe"
-            = waited(matched_probe(self, None, Blocking::Yes));
+            = waited(matched_probe(self, None, BlockingMode::Blocking));
 
         /// Receives into `buf`; blocks until the message is received (MPI_Recv, MPI-3.1 section 3.2.4). A shorter
         /// message does not change the rest of the buffer.
@@ -248,20 +248,20 @@ pub trait Source: AsCommunicator {
         /// (MPI_Iprobe).
         immediate_probe_with_tag[](tag: Tag) -> Option<Status>, "MPI_Iprobe";
         /// [`immediate_probe_with_tag`](Source::immediate_probe_with_tag) that returns its error.
-        or try_immediate_probe_with_tag = probe(self, Some(tag), Blocking::No);
+        or try_immediate_probe_with_tag = probe(self, Some(tag), BlockingMode::Nonblocking);
 
         /// [`immediate_probe_with_tag`](Source::immediate_probe_with_tag) for any tag.
-        immediate_probe[]() -> Option<Status>, "MPI_Iprobe" = probe(self, None, Blocking::No);
+        immediate_probe[]() -> Option<Status>, "MPI_Iprobe" = probe(self, None, BlockingMode::Nonblocking);
 
         /// Nonblocking [`matched_probe_with_tag`](Source::matched_probe_with_tag); returns `None` without a matching
         /// message (MPI_Improbe).
         immediate_matched_probe_with_tag[](tag: Tag) -> Option<(Message, Status)>, "MPI_Improbe";
         /// [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag) that returns its error.
-        or try_immediate_matched_probe_with_tag = matched_probe(self, Some(tag), Blocking::No);
+        or try_immediate_matched_probe_with_tag = matched_probe(self, Some(tag), BlockingMode::Nonblocking);
 
         /// [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag) for any tag.
         immediate_matched_probe[]() -> Option<(Message, Status)>, "MPI_Improbe"
-            = matched_probe(self, None, Blocking::No);
+            = matched_probe(self, None, BlockingMode::Nonblocking);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 use core::marker::PhantomData;
-use midplane_device::kernel::CallNote;
+use midplane_device::kernel::CallInfo;
 
 use super::{LocalScope, Request, Scope, Ticket};
 use crate::fatal;
@@ -35,7 +35,7 @@ pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
     if !first.is_complete() {
         let current = current()?;
         let env = fatal("mpi::request::wait_any (MPI_Waitany)", current.env());
-        block_until(env, CallNote::of("MPI_Waitany"), || {
+        block_until(env, CallInfo::without_peer("MPI_Waitany"), || {
             let mut each = requests.iter();
             each.any(|request| request.inspect(|ticket| ticket.is_done(env)))
         });
@@ -101,7 +101,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
         if let Some(current) = current() {
             let env = fatal(function, current.env());
             // The progress hook of collectives runs after the step.
-            env.advance(CallNote::of(function), None);
+            env.advance(CallInfo::without_peer(function), None);
             let is_done = self.open().filter(|(_, ticket)| ticket.is_done(env));
             done.extend(is_done.map(|(place, _)| place));
         }

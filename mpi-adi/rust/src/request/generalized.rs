@@ -69,7 +69,7 @@ use super::{Request, Scope, Ticket, TicketKind};
 use crate::datatype::operands::BufferLoan;
 use crate::process::{ProcessState, running};
 use crate::status::Status;
-use midplane_device::kernel::CallNote;
+use midplane_device::kernel::CallInfo;
 use midplane_objects::call::block_until;
 use midplane_objects::error::Error;
 
@@ -195,7 +195,7 @@ impl OpenGeneralized {
     pub(super) fn wait(&self, function: &'static str) -> Result<Status, Error> {
         if !self.is_over() {
             let env = self.here.env()?;
-            block_until(env, CallNote::of(function), || self.is_over());
+            block_until(env, CallInfo::without_peer(function), || self.is_over());
         }
         self.status()
     }

@@ -5,7 +5,9 @@ use super::{Request, Scope, StaticScope};
 
 /// A [`WaitGuard`] or a [`CancelGuard`]: its drop waits for its request, and with `CANCELS` cancels it first.
 #[derive(Debug)]
-pub struct RequestGuard<'a, D: ?Sized, S: Scope<'a>, const CANCELS: bool>(Option<Request<'a, D, S>>);
+pub struct RequestGuard<'a, D: ?Sized, S: Scope<'a>, const CANCELS: bool>(
+    Option<Request<'a, D, S>>,
+);
 
 /// Waits for its request when it is dropped.
 pub type WaitGuard<'a, D, S = StaticScope> = RequestGuard<'a, D, S, false>;

@@ -6,7 +6,7 @@
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use midplane_device::kernel::CallNote;
+use midplane_device::kernel::CallInfo;
 
 use spin::Mutex;
 
@@ -155,7 +155,7 @@ fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
 pub(crate) fn wait(here: &ProcessState, function: &'static str, place: usize) -> Result<(), Error> {
     let env = here.env()?;
     let all = &here.in_flight;
-    block_until(env, CallNote::of(function), || all.is_over(place));
+    block_until(env, CallInfo::without_peer(function), || all.is_over(place));
     match here.in_flight.remove(place).map(|entry| entry.state) {
         Some(CollectiveState::Done(result)) => result,
         _ => Ok(()),

@@ -111,9 +111,9 @@ mod duplicate;
 mod future;
 mod generalized;
 mod guards;
+pub(crate) mod in_flight;
 mod scopes;
 mod ticket;
-pub(crate) mod in_flight;
 
 use alloc::rc::Rc;
 use core::cell::Cell;
@@ -125,8 +125,8 @@ pub use duplicate::DuplicateFuture;
 pub use future::ReceiveFuture;
 pub(crate) use future::zeroed;
 pub use generalized::{
-    Completion, GeneralizedOperation, start_generalized, start_generalized_with_data, try_start_generalized,
-    try_start_generalized_with_data,
+    Completion, GeneralizedOperation, start_generalized, start_generalized_with_data,
+    try_start_generalized, try_start_generalized_with_data,
 };
 pub use guards::{CancelGuard, RequestGuard, WaitGuard};
 pub use scopes::{LocalScope, Scope, StaticScope, scope};
@@ -134,9 +134,9 @@ use ticket::ObservedStatus;
 pub(crate) use ticket::{Ticket, TicketKind};
 
 use super::datatype::AsDatatype;
-use super::datatype::operands::{BorrowedBuffer, BufferLoan, TargetOperand, CollectiveBuffer};
+use super::datatype::operands::{BorrowedBuffer, BufferLoan, CollectiveBuffer, TargetOperand};
 use super::status::Status;
-use super::window::{WindowRecord, WatchedEvent};
+use super::window::{WatchedEvent, WindowRecord};
 use midplane_device::memory::Span;
 use midplane_objects::error::Error;
 
@@ -158,7 +158,10 @@ pub struct Request<'a, D: ?Sized, S: Scope<'a> = StaticScope> {
 }
 
 /// Creates a request without a buffer that completes on a condition in a window.
-pub(crate) fn complete_when(record: &Rc<WindowRecord>, watched: WatchedEvent) -> Request<'static, ()> {
+pub(crate) fn complete_when(
+    record: &Rc<WindowRecord>,
+    watched: WatchedEvent,
+) -> Request<'static, ()> {
     let what = TicketKind::OneSided(record.clone(), watched);
     Request::from_ticket(Ticket::new(what, BufferLoan::EMPTY), &(), StaticScope)
 }

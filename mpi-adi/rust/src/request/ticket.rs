@@ -1,7 +1,7 @@
 //! A nonblocking operation, without the types of its buffers.
 
 use alloc::rc::Rc;
-use midplane_device::kernel::CallNote;
+use midplane_device::kernel::CallInfo;
 
 use super::generalized::OpenGeneralized;
 use super::in_flight;
@@ -11,11 +11,11 @@ use crate::process::ProcessState;
 use crate::status::Status;
 use crate::topology::CommRecord;
 use crate::window::{self, WatchedEvent};
-use midplane_device::interface::{Cancel, Device};
-use midplane_device::request::{Outcome, RequestId};
+use midplane_device::interface::{CancelPhase, Device};
+use midplane_device::request::{RequestId, RequestOutcome};
 use midplane_objects::call::{are_finished, block_on};
 use midplane_objects::comm::{Partners, wait};
-use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::error::{Error, ErrorClass};
 use midplane_objects::process::Env;
 
 /// Kind of operation.
@@ -57,7 +57,7 @@ pub(super) enum ObservedStatus {
     Asked(OpenGeneralized),
 }
 
-fn received(partners: Partners<'_>, outcome: Outcome) -> Result<Status, Error> {
+fn received(partners: Partners<'_>, outcome: RequestOutcome) -> Result<Status, Error> {
     if outcome.cancelled {
         Ok(Status::of_send(true))
     } else {
@@ -66,7 +66,7 @@ fn received(partners: Partners<'_>, outcome: Outcome) -> Result<Status, Error> {
 }
 
 /// Returns the outcome of a request without completing it, or `None` if it is in progress.
-fn outcome(env: &dyn Env, id: RequestId) -> Option<Outcome> {
+fn outcome(env: &dyn Env, id: RequestId) -> Option<RequestOutcome> {
     env.inspect(None, id)?.outcome
 }
 
@@ -80,9 +80,9 @@ impl Ticket {
 
     fn here(&self) -> Option<&Rc<ProcessState>> {
         match &self.what {
-            TicketKind::Send(record, _) | TicketKind::Receive(record, _) | TicketKind::Collective(record, _) => {
-                Some(&record.here)
-            }
+            TicketKind::Send(record, _)
+            | TicketKind::Receive(record, _)
+            | TicketKind::Collective(record, _) => Some(&record.here),
             TicketKind::OneSided(record, _) => Some(record.here()),
             TicketKind::Generalized(open) => Some(&open.here),
             TicketKind::Done(_) => None,
@@ -92,7 +92,9 @@ impl Ticket {
     /// Checks whether the operation is complete, without making progress.
     pub(super) fn is_done(&self, env: &dyn Env) -> bool {
         match &self.what {
-            TicketKind::Send(_, id) | TicketKind::Receive(_, id) => are_finished(env, [*id].into_iter()),
+            TicketKind::Send(_, id) | TicketKind::Receive(_, id) => {
+                are_finished(env, [*id].into_iter())
+            }
             TicketKind::Collective(record, place) => record.here.in_flight.is_over(*place),
             TicketKind::OneSided(record, watched) => record.is_over(env, *watched),
             TicketKind::Generalized(open) => open.is_over(),
@@ -107,7 +109,7 @@ impl Ticket {
             return true;
         };
         let env = here.or_fatal(function, here.env());
-        env.advance(CallNote::of(function), None);
+        env.advance(CallInfo::without_peer(function), None);
         self.is_done(env)
     }
 
@@ -119,9 +121,11 @@ impl Ticket {
         match &self.what {
             TicketKind::Send(_, id) | TicketKind::Receive(_, id) => {
                 let env = here.or_fatal(CANCEL, here.env());
-                env.cancel("MPI_Cancel", *id, Cancel::Start);
+                env.cancel("MPI_Cancel", *id, CancelPhase::Start);
             }
-            TicketKind::Collective(..) | TicketKind::OneSided(..) => here.fatal(CANCEL, NOT_ALLOWED),
+            TicketKind::Collective(..) | TicketKind::OneSided(..) => {
+                here.fatal(CANCEL, NOT_ALLOWED)
+            }
             TicketKind::Generalized(open) => return Some(open.clone()),
             TicketKind::Done(_) => {}
         }
@@ -163,7 +167,9 @@ impl Ticket {
                 let outcome = wait(partners.env, function, *id);
                 received(partners, outcome)
             }),
-            TicketKind::Collective(record, at) => in_flight::wait(&record.here, function, *at).map(empty),
+            TicketKind::Collective(record, at) => {
+                in_flight::wait(&record.here, function, *at).map(empty)
+            }
             TicketKind::OneSided(record, watched) => record.wait(function, *watched).map(empty),
             TicketKind::Generalized(open) => open.wait(function),
             TicketKind::Done(status) => Ok(*status),
@@ -192,7 +198,7 @@ impl Ticket {
             return Some(first);
         };
         let env = here.or_fatal(function, here.env());
-        Some(block_on(env, CallNote::of(function), || {
+        Some(block_on(env, CallInfo::without_peer(function), || {
             let mut done = tickets.clone().filter(|(_, ticket)| ticket.is_done(env));
             done.next().map(|(place, _)| place)
         }))

@@ -51,7 +51,11 @@ pub(super) fn grid(
 }
 
 impl CartesianCommunicator {
-    pub(super) fn from_created(comm: &SimpleCommunicator, made: CreatedComm, grid: CartGrid) -> Self {
+    pub(super) fn from_created(
+        comm: &SimpleCommunicator,
+        made: CreatedComm,
+        grid: CartGrid,
+    ) -> Self {
         CartesianCommunicator(comm.made(made, Some(Rc::new(Topology::Cartesian(grid)))))
     }
 
@@ -156,7 +160,11 @@ impl CartesianCommunicator {
         let core = self.0.record.core()?;
         let made = core.make_part("MPI_Cart_sub", &mut ready, grid, retain)?;
         let made = made.expect("in its own part");
-        Ok(CartesianCommunicator::from_created(&self.0, made, grid.part(retain)))
+        Ok(CartesianCommunicator::from_created(
+            &self.0,
+            made,
+            grid.part(retain),
+        ))
     }
 }
 

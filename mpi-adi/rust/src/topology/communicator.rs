@@ -11,7 +11,7 @@ use super::kinds::TopologyHolder;
 use super::process::AnyRank;
 use super::record::{CommMembers, CommRecord};
 use super::{AnyProcess, Group, GroupRelation, Process, Rank, UserGroup};
-use crate::attribute::{CommAttributes, CommAttribute};
+use crate::attribute::{CommAttribute, CommAttributes};
 use crate::datatype::operands::{with_span, with_span_mut};
 use crate::datatype::user::kind_of;
 use crate::datatype::{Buffer, BufferMut, Datatype};
@@ -25,8 +25,8 @@ use midplane_objects::coll::try_with_capacity;
 use midplane_objects::comm::{self, Membership};
 use midplane_objects::environment as job;
 use midplane_objects::error::Error;
-use midplane_objects::group;
 use midplane_objects::external32::places;
+use midplane_objects::group;
 use midplane_objects::split::{CreatedComm, PrepareComm, ready};
 use midplane_objects::topology::rank_in;
 
@@ -48,8 +48,14 @@ impl SimpleCommunicator {
         let world = comm::Communicator::world(env);
         let own = Membership::own(envelope::Rank::new(world.rank()));
         let world = Membership::world(envelope::Rank::new(world.rank()), world.size());
-        let records = [world, own]
-            .map(|members| CommRecord::new(here, CommMembers::System(members), None, CommAttributes::new()));
+        let records = [world, own].map(|members| {
+            CommRecord::new(
+                here,
+                CommMembers::System(members),
+                None,
+                CommAttributes::new(),
+            )
+        });
         *here.own.borrow_mut() = Some(records);
         Ok(())
     }

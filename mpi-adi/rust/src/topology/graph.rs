@@ -8,8 +8,8 @@ use super::{Communicator, Rank, SimpleCommunicator};
 use crate::Count;
 use midplane_objects::coll::try_with_capacity;
 use midplane_objects::comm::CommRank;
-use midplane_objects::error::{ErrorClass, Error};
-use midplane_objects::graph::{GraphArc, Graph, Neighbourhood};
+use midplane_objects::error::{Error, ErrorClass};
+use midplane_objects::graph::{Graph, GraphArc, Neighbourhood};
 use midplane_objects::split::ready;
 use midplane_objects::topology::Topology;
 
@@ -184,7 +184,10 @@ pub(super) fn known(neighbors: &[&[Rank]]) -> Result<Graph, Error> {
     if i32::try_from(total).is_err() {
         return Err(Error::argument("a graph of more than 2147483647 edges"));
     }
-    let (mut index, mut edges) = (try_with_capacity(neighbors.len())?, try_with_capacity(total)?);
+    let (mut index, mut edges) = (
+        try_with_capacity(neighbors.len())?,
+        try_with_capacity(total)?,
+    );
     for list in neighbors {
         edges.extend_from_slice(list);
         index.push(edges.len() as i32);

@@ -7,8 +7,8 @@ use super::communicator::check_rank;
 use super::process::AnyRank;
 use super::record::{CommMembers, CommRecord};
 use super::{
-    AnyProcess, AsCommunicator, Color, CommunicatorRelation, Context, Group, Key, Process, Rank,
-    SimpleCommunicator, DuplicableContext, UserGroup,
+    AnyProcess, AsCommunicator, Color, CommunicatorRelation, Context, DuplicableContext, Group,
+    Key, Process, Rank, SimpleCommunicator, UserGroup,
 };
 use crate::Tag;
 use crate::attribute::CommAttributes;
@@ -17,10 +17,10 @@ use crate::process::ProcessState;
 use crate::request::DuplicateFuture;
 use midplane_device::envelope;
 use midplane_objects::environment as job;
-use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::error::{Error, ErrorClass};
 use midplane_objects::group::exact;
-use midplane_objects::inter::{LeaderBridge, CreatedInter, connect};
-use midplane_objects::inter_groups::{Intercommunicator, InterGroups};
+use midplane_objects::inter::{CreatedInter, LeaderBridge, connect};
+use midplane_objects::inter_groups::{InterGroups, Intercommunicator};
 use midplane_objects::split::{PrepareComm, ready};
 
 /// Two disjoint groups and a context for messages between them (MPI-3.1 section 6.6).
@@ -98,11 +98,19 @@ pub(super) fn create<C: Context>(
     let bridge = (local.own_rank() == leader).then(bridge);
     let made = connect("MPI_Intercomm_create", local, leader, bridge, &mut ready)?;
     let here = &comm.record.here;
-    Ok(InterCommunicator::from_created(here, made, CommAttributes::new()))
+    Ok(InterCommunicator::from_created(
+        here,
+        made,
+        CommAttributes::new(),
+    ))
 }
 
 impl InterCommunicator {
-    fn from_created(here: &Rc<ProcessState>, made: CreatedInter, attributes: CommAttributes) -> InterCommunicator {
+    fn from_created(
+        here: &Rc<ProcessState>,
+        made: CreatedInter,
+        attributes: CommAttributes,
+    ) -> InterCommunicator {
         let record = CommRecord::new(here, CommMembers::Both(made), None, attributes);
         InterCommunicator { record }
     }
@@ -308,7 +316,11 @@ impl DuplicableContext for InterCommunicator {
         ))?;
         let env = parent.here.env()?;
         let made = Intercommunicator { env, sides }.make_duplicate_in(context)?;
-        Ok(InterCommunicator::from_created(&parent.here, made, CommAttributes::new()))
+        Ok(InterCommunicator::from_created(
+            &parent.here,
+            made,
+            CommAttributes::new(),
+        ))
     }
 }
 

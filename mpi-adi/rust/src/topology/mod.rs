@@ -36,14 +36,14 @@ mod record;
 
 pub use cartesian::{CartesianCommunicator, CartesianLayout, dims_create};
 pub use communicator::{
-    AsCommunicator, Color, Communicator, CommunicatorRelation, Context, Key, SimpleCommunicator,
-    SystemCommunicator, DuplicableContext, UserCommunicator,
+    AsCommunicator, Color, Communicator, CommunicatorRelation, Context, DuplicableContext, Key,
+    SimpleCommunicator, SystemCommunicator, UserCommunicator,
 };
 pub use graph::{DistributedGraphCommunicator, GraphCommunicator, Weight};
 pub use group::{Group, GroupRelation, SystemGroup, UserGroup};
 pub use inter::{InterCommunicator, MergeOrder};
 pub use kinds::{IntoTopology, Topology};
-pub use process::{AnyRank, AnyProcess, ProcessRef, Process};
+pub use process::{AnyProcess, AnyRank, Process, ProcessRef};
 pub(crate) use record::CommRecord;
 
 /// The traits of this module.

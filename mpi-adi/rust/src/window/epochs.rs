@@ -7,17 +7,17 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use super::memory::AnyWindow;
-use super::record::{WindowCall, WindowRecord, WatchedEvent};
+use super::record::{WatchedEvent, WindowCall, WindowRecord};
 use super::target::WindowTarget;
 use crate::request::{Request, complete_when};
 use crate::topology::{Group, Rank};
 use midplane_device::envelope;
-use midplane_device::rma::epochs::Serial;
+use midplane_device::rma::epochs::WindowSequence;
 use midplane_objects::error::Error;
 use midplane_objects::group::{are_in, exact};
 
 mod sealed {
-    use super::{WindowCall, Error, Serial, WatchedEvent};
+    use super::{Error, WatchedEvent, WindowCall, WindowSequence};
 
     /// Kind of an epoch.
     pub trait EpochKind {
@@ -27,7 +27,7 @@ mod sealed {
         const CLOSE: [&'static str; 2];
 
         /// Returns the event that completes an opening call.
-        fn opened(epoch: Serial) -> WatchedEvent {
+        fn opened(epoch: WindowSequence) -> WatchedEvent {
             WatchedEvent::Opened(epoch)
         }
 
@@ -68,7 +68,7 @@ impl EpochKind for FenceEpoch {
     const OPEN: [&'static str; 2] = ["MPI_Win_fence", "MPI_Win_ifence"];
     const CLOSE: [&'static str; 2] = ["MPI_Win_fence", "MPI_Win_ifence"];
 
-    fn opened(epoch: Serial) -> WatchedEvent {
+    fn opened(epoch: WindowSequence) -> WatchedEvent {
         WatchedEvent::Fenced(epoch)
     }
 
@@ -118,7 +118,7 @@ impl EpochKind for LockAll {
 pub struct Epoch<'w, K: EpochKind> {
     record: &'w Rc<WindowRecord>,
     kind: K,
-    serial: Serial,
+    serial: WindowSequence,
 }
 
 /// Opens an epoch by `begin`, whose argument specifies a deferred opening. With `blocks`, waits until it is open.
@@ -126,7 +126,7 @@ fn open<'w, K: EpochKind>(
     record: &'w Rc<WindowRecord>,
     kind: K,
     blocks: bool,
-    begin: impl FnOnce(&WindowCall<'_>, bool) -> Result<Serial, Error>,
+    begin: impl FnOnce(&WindowCall<'_>, bool) -> Result<WindowSequence, Error>,
 ) -> Result<Epoch<'w, K>, Error> {
     let function = K::OPEN[usize::from(!blocks)];
     let serial = begin(&record.call(function)?, !blocks)?;
@@ -318,7 +318,10 @@ pub(super) fn flush(
 }
 
 /// Returns the members of a group, or [`Error::Argument`] if one of them is not in the window.
-fn members(record: &WindowRecord, group: &(impl Group + ?Sized)) -> Result<Vec<envelope::Rank>, Error> {
+fn members(
+    record: &WindowRecord,
+    group: &(impl Group + ?Sized),
+) -> Result<Vec<envelope::Rank>, Error> {
     if are_in(group.members(), record.comm.record.membership()) {
         exact(group.members())
     } else {

@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-use super::record::{WindowRecord, WatchedEvent};
+use super::record::{WatchedEvent, WindowRecord};
 use crate::Address;
 use crate::attribute::CommAttribute;
 use crate::datatype::Equivalence;
@@ -18,10 +18,10 @@ use crate::request::{Scope, Ticket, TicketKind, zeroed};
 use crate::topology::{Communicator, Context, UserGroup};
 use midplane_device::interface::Device;
 use midplane_device::memory::Span;
-use midplane_device::memory::area::Area;
-use midplane_device::rma::epochs::Reorder;
+use midplane_device::memory::buffer_slice::BufferSlice;
+use midplane_device::rma::epochs::ReorderFlags;
 use midplane_objects::coll::try_with_capacity;
-use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::error::{Error, ErrorClass};
 use midplane_objects::windows::{hints, wrong};
 
 const PADDED: Error = wrong(
@@ -85,7 +85,7 @@ impl<T: Equivalence> ExposedSlice<T> {
         record.run("MPI_Win_sync", |call| {
             let span = self.span();
             call.env.advance(call.note(None), None);
-            let element = Area::from(span).part(offset, bytes.len());
+            let element = BufferSlice::from(span).part(offset, bytes.len());
             call.env.read(element, bytes);
             Ok(())
         });
@@ -103,7 +103,7 @@ impl<T: Equivalence> ExposedSlice<T> {
         };
         record.run("MPI_Win_sync", |call| {
             let span = self.span();
-            let element = Area::from(span).part(offset, bytes.len());
+            let element = BufferSlice::from(span).part(offset, bytes.len());
             call.env.write(element, bytes);
             Ok(())
         });
@@ -168,7 +168,7 @@ pub trait AnyWindow: sealed::Sealed {
 
     /// Allows epochs of this window to be reordered at this process from now on (MPI_Win_set_info with the keys in
     /// `docs/rma.md`). The program guarantees that these epochs use disjoint memory. Does not block.
-    fn set_reorder(&self, reorder: Reorder) {
+    fn set_reorder(&self, reorder: ReorderFlags) {
         self.record().run("MPI_Win_set_info", |call| {
             call.set_reorder(reorder);
             Ok(())
@@ -176,7 +176,7 @@ pub trait AnyWindow: sealed::Sealed {
     }
 
     /// Returns the permitted reorderings (MPI_Win_get_info); by default none. Does not block.
-    fn reorder(&self) -> Reorder {
+    fn reorder(&self) -> ReorderFlags {
         let record = self.record();
         record.run("MPI_Win_get_info", |call| Ok(call.reorder()))
     }

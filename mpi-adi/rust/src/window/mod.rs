@@ -165,11 +165,14 @@ mod record;
 #[allow(unsafe_code)]
 mod target;
 
-pub use epochs::{Epoch, WindowEpochs, FenceEpoch, LockEpoch, LockAll, PassiveEpoch, PostEpoch, StartEpoch, ToRanks};
+pub use epochs::{
+    Epoch, FenceEpoch, LockAll, LockEpoch, PassiveEpoch, PostEpoch, StartEpoch, ToRanks,
+    WindowEpochs,
+};
 pub use memory::{AnyWindow, AttachedMemory, DynamicWindow, LocalPart, Window};
-pub use midplane_device::rma::epochs::Reorder;
-pub(crate) use record::{WindowRecord, WatchedEvent};
-pub use target::{TargetLocation, WindowTarget, WindowOperation};
+pub use midplane_device::rma::epochs::ReorderFlags;
+pub(crate) use record::{WatchedEvent, WindowRecord};
+pub use target::{TargetLocation, WindowOperation, WindowTarget};
 
 /// The traits of this module.
 pub mod traits {

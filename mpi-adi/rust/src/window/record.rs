@@ -10,27 +10,27 @@ use crate::topology::{Rank, SimpleCommunicator};
 use midplane_device::envelope;
 use midplane_device::memory::Span;
 use midplane_device::rma::calls::OneSidedCalls;
-use midplane_device::rma::epochs::{Serial, Watch};
+use midplane_device::rma::epochs::{WindowEvent, WindowSequence};
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 use midplane_objects::windows::{
-    self, AccessState, StateOwner, WindowPart, WindowState, WindowCondition, agree, enter_device, leave_device, no_window,
-    out_of_order,
+    self, AccessState, StateOwner, WindowCondition, WindowPart, WindowState, agree, enter_device,
+    leave_device, no_window, out_of_order,
 };
 
 /// Event that a call waits for in a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WatchedEvent {
     /// The epoch is open.
-    Opened(Serial),
+    Opened(WindowSequence),
     /// The fence epoch is open, and all operations before it are complete.
-    Fenced(Serial),
+    Fenced(WindowSequence),
     /// The epoch is complete.
-    Closed(Serial),
+    Closed(WindowSequence),
     /// The operation is complete, or the local flush.
-    Done(Serial),
+    Done(WindowSequence),
     /// The flush is complete, and its operations had no error.
-    Flushed(Serial),
+    Flushed(WindowSequence),
     /// The window is freed.
     Freed,
     /// The memory that starts at this address is detached.
@@ -39,14 +39,14 @@ pub(crate) enum WatchedEvent {
 
 impl WatchedEvent {
     /// Returns the condition for the device, and whether the call reports errors that targets detected.
-    fn watch(self) -> Option<(Watch, bool)> {
+    fn watch(self) -> Option<(WindowEvent, bool)> {
         match self {
             WatchedEvent::Freed | WatchedEvent::Detached(_) => None,
-            WatchedEvent::Opened(epoch) => Some((Watch::Opened(epoch), false)),
-            WatchedEvent::Fenced(epoch) => Some((Watch::Opened(epoch), true)),
-            WatchedEvent::Closed(epoch) => Some((Watch::Closed(epoch), true)),
-            WatchedEvent::Done(operation) => Some((Watch::Done(operation), false)),
-            WatchedEvent::Flushed(flush) => Some((Watch::Done(flush), true)),
+            WatchedEvent::Opened(epoch) => Some((WindowEvent::Opened(epoch), false)),
+            WatchedEvent::Fenced(epoch) => Some((WindowEvent::Opened(epoch), true)),
+            WatchedEvent::Closed(epoch) => Some((WindowEvent::Closed(epoch), true)),
+            WatchedEvent::Done(operation) => Some((WindowEvent::Done(operation), false)),
+            WatchedEvent::Flushed(flush) => Some((WindowEvent::Done(flush), true)),
         }
     }
 }
@@ -62,7 +62,10 @@ pub(crate) struct WindowRecord {
 impl StateOwner for &WindowRecord {
     type BufferHold = BufferLoan;
 
-    fn with<R>(&self, f: impl FnOnce(&mut WindowState<BufferLoan>) -> Result<R, Error>) -> Result<R, Error> {
+    fn with<R>(
+        &self,
+        f: impl FnOnce(&mut WindowState<BufferLoan>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         if self.is_freed.get() {
             Err(no_window())
         } else {
@@ -149,7 +152,7 @@ impl WindowRecord {
     pub(crate) fn is_over(&self, env: &dyn Env, watched: WatchedEvent) -> bool {
         let window = self.comm.record.membership().context;
         let is_over = |watch| {
-            let checked = env.check_window(window, WindowCondition::Over(watch), false);
+            let checked = env.check_window(window, WindowCondition::Occurred(watch), false);
             checked.is_ok_and(|checked| checked.is_true)
         };
         let watch = watched.watch();
@@ -168,7 +171,7 @@ impl WindowRecord {
                 _ => self.free(function),
             };
         };
-        call.wait(None, WindowCondition::Over(watch));
+        call.wait(None, WindowCondition::Occurred(watch));
         call.sweep()?;
         if reports { call.faults() } else { Ok(()) }
     }
@@ -225,7 +228,10 @@ impl WindowRecord {
         let here = call.here();
         call.wait(None, WindowCondition::Idle);
         let epoch = call.lock(here, true, true, None, false)?;
-        call.wait(Some(here), WindowCondition::Over(Watch::Opened(epoch)));
+        call.wait(
+            Some(here),
+            WindowCondition::Occurred(WindowEvent::Opened(epoch)),
+        );
         call.withdraw(true);
         call.wait(None, WindowCondition::Unread(memory));
         Ok(())

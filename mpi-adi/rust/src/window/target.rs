@@ -3,9 +3,11 @@
 use alloc::rc::Rc;
 use core::marker::PhantomData;
 
-use super::record::{WindowCall, WindowRecord, WatchedEvent};
+use super::record::{WatchedEvent, WindowCall, WindowRecord};
 use crate::collective::SystemOperation;
-use crate::datatype::operands::{RemoteElements, NoBuffer, TargetOperand, borrow_whole, borrow_whole_mut};
+use crate::datatype::operands::{
+    NoBuffer, RemoteElements, TargetOperand, borrow_whole, borrow_whole_mut,
+};
 use crate::datatype::user::{self, kind_of};
 use crate::datatype::{Buffer, BufferMut, Datatype, Equivalence};
 use crate::point_to_point::Status;
@@ -13,12 +15,12 @@ use crate::request::{Request, Scope, Ticket, TicketKind, zeroed};
 use crate::{Address, Count};
 use midplane_device::envelope;
 use midplane_device::memory::Span;
-use midplane_device::rma::wire::{Head, Kind};
+use midplane_device::rma::wire::{PacketKind, RequestHead};
 use midplane_objects::datatype::BasicType;
-use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::error::{Error, ErrorClass};
 use midplane_objects::one_sided::{self, element_bytes, is_comparable};
 use midplane_objects::windows::{
-    TargetElements, AccessPath, OriginSpans, TargetBase, TargetRegion, fits, made_of, same, wrong,
+    AccessPath, OriginSpans, TargetBase, TargetElements, TargetRegion, fits, made_of, same, wrong,
 };
 
 /// Operation on elements in a window (MPI-3.1 section 11.3.4): a [`SystemOperation`], or one that only windows support.
@@ -107,7 +109,10 @@ impl<K> Clone for WindowTarget<'_, K> {
 impl<K> Copy for WindowTarget<'_, K> {}
 
 /// Returns the predefined datatype of the elements, which supports the operation, or `None` for elements without bytes.
-fn basic_of(operation: one_sided::RmaOperation, elements: RemoteElements<'_>) -> Result<Option<BasicType>, Error> {
+fn basic_of(
+    operation: one_sided::RmaOperation,
+    elements: RemoteElements<'_>,
+) -> Result<Option<BasicType>, Error> {
     let basic = match elements.0 {
         user::DatatypeKind::Basic(basic) => Some(basic),
         user::DatatypeKind::Made(made) => {
@@ -122,8 +127,12 @@ fn basic_of(operation: one_sided::RmaOperation, elements: RemoteElements<'_>) ->
 fn check_swap(there: user::DatatypeKind<'_>, here: user::DatatypeKind<'_>) -> Result<(), Error> {
     let is_whole = |size| here.size() == size && here.row() == Some(0);
     let what = match there {
-        user::DatatypeKind::Basic(basic) if is_comparable(basic) && is_whole(basic.size()) => return Ok(()),
-        user::DatatypeKind::Basic(_) => "only integers, truth values and bytes are compared and swapped",
+        user::DatatypeKind::Basic(basic) if is_comparable(basic) && is_whole(basic.size()) => {
+            return Ok(());
+        }
+        user::DatatypeKind::Basic(_) => {
+            "only integers, truth values and bytes are compared and swapped"
+        }
         user::DatatypeKind::Made(_) => "not a predefined datatype",
     };
     Err(wrong(ErrorClass::Type, what))
@@ -135,17 +144,17 @@ struct TargetPlan<'d> {
     bytes: usize,
     /// Size of an indivisible element in bytes.
     unit: usize,
-    head: Head,
+    head: RequestHead,
 }
 
 /// Kind of an operation, as a type: a program links only the kinds that it uses.
 struct OperationKind<const KIND: u8>;
 
-const PUT: u8 = Kind::Put as u8;
-const GET: u8 = Kind::Get as u8;
-const ACCUMULATE: u8 = Kind::Accumulate as u8;
-const FETCH: u8 = Kind::Fetch as u8;
-const COMPARE: u8 = Kind::Compare as u8;
+const PUT: u8 = PacketKind::Put as u8;
+const GET: u8 = PacketKind::Get as u8;
+const ACCUMULATE: u8 = PacketKind::Accumulate as u8;
+const FETCH: u8 = PacketKind::Fetch as u8;
+const COMPARE: u8 = PacketKind::Compare as u8;
 
 const REPLACE: one_sided::RmaOperation = one_sided::RmaOperation::Replace;
 const NO_OP: one_sided::RmaOperation = one_sided::RmaOperation::NoOp;
@@ -186,11 +195,11 @@ impl<'e, K> WindowTarget<'e, K> {
             _ => (elements.length(count)?, spans.into.len()),
         };
         let (unit, head) = match KIND {
-            PUT => (1, Head::new(Kind::Put, call.context())),
-            GET => (1, Head::new(Kind::Get, call.context())),
+            PUT => (1, RequestHead::new(PacketKind::Put, call.context())),
+            GET => (1, RequestHead::new(PacketKind::Get, call.context())),
             COMPARE => {
                 check_swap(there, here)?;
-                (bytes, Head::new(Kind::Compare, call.context()))
+                (bytes, RequestHead::new(PacketKind::Compare, call.context()))
             }
             _ => {
                 if KIND == ACCUMULATE && operation == NO_OP {
@@ -198,7 +207,9 @@ impl<'e, K> WindowTarget<'e, K> {
                 }
                 let target = basic_of(operation, elements)?;
                 let alike = |side: BufferShape<'_>| {
-                    let own = side.map_or(Ok(None), |(_, kind)| basic_of(operation, RemoteElements(kind)))?;
+                    let own = side.map_or(Ok(None), |(_, kind)| {
+                        basic_of(operation, RemoteElements(kind))
+                    })?;
                     same(own, target, bytes)
                 };
                 let basic = alike(taken.or(given))?;
@@ -207,7 +218,7 @@ impl<'e, K> WindowTarget<'e, K> {
                     alike(given)?;
                     fits(bytes, spans.from.len())?;
                 }
-                let kind = [Kind::Accumulate, Kind::Fetch][usize::from(KIND == FETCH)];
+                let kind = [PacketKind::Accumulate, PacketKind::Fetch][usize::from(KIND == FETCH)];
                 (element_bytes(basic), call.combining(kind, operation, basic))
             }
         };
@@ -341,7 +352,11 @@ impl<'e, K> WindowTarget<'e, K> {
         new: &T,
         result: &mut T,
     ) -> Result<(), Error> {
-        let (new, compare, result) = (borrow_whole(new), borrow_whole(compare), borrow_whole_mut(result));
+        let (new, compare, result) = (
+            borrow_whole(new),
+            borrow_whole(compare),
+            borrow_whole_mut(result),
+        );
         let (does, at) = (OperationKind::<COMPARE>, (at.into(), REPLACE));
         self.run(does, "MPI_Compare_and_swap", at, new, compare, result)
     }

@@ -226,7 +226,12 @@ fn a_dead_link_is_reported_by_node_and_direction() {
     let mut memory = vec![[0; 32]; sizes.chunks() * 2];
     let mut nodes = machine_over(shape, sizes, &mut memory, |link| {
         let window = vec![0; 4 * 1514].leak();
-        ReliableLink::new(FaultyLink::new(link, FaultRates::default(), 0), RELIABLE, window).unwrap()
+        ReliableLink::new(
+            FaultyLink::new(link, FaultRates::default(), 0),
+            RELIABLE,
+            window,
+        )
+        .unwrap()
     });
     let link = nodes[1].links_mut()[Direction::XMinus as usize].as_mut();
     link.unwrap().lower_mut().cut();

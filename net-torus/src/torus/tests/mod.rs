@@ -1,8 +1,8 @@
 //! Machines of complete routers, over in-memory links.
 
 mod cost;
-mod exchange;
 mod direct_inject;
+mod exchange;
 mod runs;
 
 use super::*;

@@ -5,7 +5,7 @@ use crate::chunk::PACKET_BYTES;
 use crate::inject::RoutingMode;
 use crate::profile::PACKET_CHUNKS;
 use crate::vc::Vc;
-use crate::wire::{FrameError, FRAME_HEADER_BYTES, FrameRepr, HEADER_BYTES, HeaderRepr};
+use crate::wire::{FRAME_HEADER_BYTES, FrameError, FrameRepr, HEADER_BYTES, HeaderRepr};
 
 #[test]
 fn packets_of_a_run_arrive_in_order_among_others() {

@@ -7,21 +7,21 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::envelope::Rank;
 use midplane_device::rma::OneSided;
-use midplane_device::rma::epochs::{Flaw, Reorder, Rules};
-use msg_layer::header::{Place, SHORT_BYTES};
+use midplane_device::rma::epochs::{BrokenRule, EpochRules, ReorderFlags};
+use msg_layer::header::{SHORT_BYTES, TargetOffset};
 use rustc_hash::FxBuildHasher;
 
 use super::memory::{FlatMemory, WINDOWS};
 use super::random::WindowJob;
-use super::script::{ScriptCall, CallScript, WRONG_BYTES, windows};
+use super::script::{CallScript, ScriptCall, WRONG_BYTES, windows};
 use crate::sim::setup::UnlimitedHeaps;
 
 /// The rules, one of which may be broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RuleSet(pub Option<Flaw>);
+pub struct RuleSet(pub Option<BrokenRule>);
 
-impl Rules for RuleSet {
-    fn breaks(self, flaw: Flaw) -> bool {
+impl EpochRules for RuleSet {
+    fn is_broken(self, flaw: BrokenRule) -> bool {
         self.0 == Some(flaw)
     }
 }
@@ -32,9 +32,9 @@ pub struct EpochCase {
     /// Calls of each process.
     pub scripts: Vec<Vec<ScriptCall>>,
     /// Permitted reorderings of epochs.
-    pub reorder: Reorder,
+    pub reorder: ReorderFlags,
     /// The broken rule.
-    pub flaw: Option<Flaw>,
+    pub flaw: Option<BrokenRule>,
     /// Required bytes at the end: process, address, bytes.
     pub ends: Vec<(usize, usize, [u8; 2])>,
 }
@@ -136,13 +136,13 @@ impl fmt::Write for DebugHash {
 impl StateTable {
     fn node(&mut self, mut node: ProcessState) -> u32 {
         if self.forgets {
-            let _ = node.all.take_moved();
+            let _ = node.all.reset_moved();
             self.nodes.push((0, node));
             return self.nodes.len() as u32 - 1;
         }
         let place = (node.script.place(), node.waits);
-        let key = key_of((node.all.here(), &node.all, place, &node.memory));
-        let _ = node.all.take_moved();
+        let key = key_of((node.all.own_rank(), &node.all, place, &node.memory));
+        let _ = node.all.reset_moved();
         let whole = key_of((key, DebugHash::hash_debug(&node.all)));
         *self.by_key.entry(whole).or_insert_with(|| {
             self.nodes.push((key, node));
@@ -201,7 +201,7 @@ impl StateTable {
             }
             LocalStep::Answer(from, packet) => node.hear(from, &self.packets[packet as usize])?,
         }
-        if node.all.has_quarrel() {
+        if node.all.has_conflict() {
             return Err(BESIDE);
         }
         Ok(Some((self.node(node), out)))
@@ -217,15 +217,19 @@ impl ProcessState {
             memory,
             waits,
         } = self;
-        if *waits { Ok(false) } else { script.step(all, memory, &UnlimitedHeaps) }
+        if *waits {
+            Ok(false)
+        } else {
+            script.step(all, memory, &UnlimitedHeaps)
+        }
     }
 
     /// Runs a progress step without reception. Without progress, a waiting call sleeps until a packet arrives.
     fn progress(&mut self) -> Option<(usize, PacketData)> {
         let mut out = [0; SHORT_BYTES];
-        let _ = self.all.take_moved();
-        let leaving = self.all.leave(&mut self.memory, &mut out);
-        self.waits &= leaving.is_none() && !self.all.take_moved();
+        let _ = self.all.reset_moved();
+        let leaving = self.all.emit_packet(&mut self.memory, &mut out);
+        self.waits &= leaving.is_none() && !self.all.reset_moved();
         let (dest, argument, place, len) = leaving?;
         let place = place.map(|place| (place.target, place.offset));
         Some((
@@ -235,20 +239,28 @@ impl ProcessState {
     }
 
     /// Handles a request, and returns its reply.
-    fn handle_request(&mut self, from: usize, packet: &PacketData) -> Result<Option<PacketData>, &'static str> {
+    fn handle_request(
+        &mut self,
+        from: usize,
+        packet: &PacketData,
+    ) -> Result<Option<PacketData>, &'static str> {
         let (argument, place, bytes) = packet;
-        let place = place.map(|(target, offset)| Place { target, offset });
-        let request = (Rank::new(from as u32), *argument, place, &bytes[..]);
+        let place = place.map(|(target, offset)| TargetOffset { target, offset });
         self.waits = false;
-        let answer = self.all.take(&mut self.memory, request);
+        let source = Rank::new(from as u32);
+        let answer = self
+            .all
+            .handle_request(&mut self.memory, source, *argument, place, bytes);
         let answer = answer.map_err(|_| SENSE)?;
         Ok(answer.map(|answer| (answer.argument, None, answer.bytes.to_vec())))
     }
 
     fn hear(&mut self, from: usize, (argument, _, bytes): &PacketData) -> Result<(), &'static str> {
-        let answer = (Rank::new(from as u32), *argument, &bytes[..]);
+        let source = Rank::new(from as u32);
         self.waits = false;
-        self.all.hear(&mut self.memory, answer).map_err(|_| SENSE)
+        self.all
+            .handle_reply(&mut self.memory, source, *argument, bytes)
+            .map_err(|_| SENSE)
     }
 }
 
@@ -266,7 +278,13 @@ impl JobState {
         let size = case.scripts.len();
         let node = |(rank, calls): (usize, &Vec<ScriptCall>)| {
             known.node(ProcessState {
-                all: windows(rank as u32, size as u32, count, RuleSet(case.flaw), case.reorder),
+                all: windows(
+                    rank as u32,
+                    size as u32,
+                    count,
+                    RuleSet(case.flaw),
+                    case.reorder,
+                ),
                 script: CallScript::new(calls.clone()),
                 memory: FlatMemory::for_windows(count),
                 waits: false,
@@ -313,7 +331,11 @@ impl JobState {
     }
 
     /// Returns the job after the step, or `None` if the step was impossible.
-    fn after(&self, known: &mut StateTable, step: JobStep) -> Result<Option<JobState>, &'static str> {
+    fn after(
+        &self,
+        known: &mut StateTable,
+        step: JobStep,
+    ) -> Result<Option<JobState>, &'static str> {
         let size = self.nodes.len();
         let mut job = self.clone();
         let (at, alone) = match step {
@@ -434,7 +456,7 @@ impl EpochCase {
 }
 
 /// Follows one path of a random job, drawn from the seed.
-pub fn walk(windows: &WindowJob, flaw: Option<Flaw>, seed: u64) -> ExploreResult {
+pub fn walk(windows: &WindowJob, flaw: Option<BrokenRule>, seed: u64) -> ExploreResult {
     let mut random = Random::new(seed, RandomStream::Schedule);
     let case = EpochCase {
         scripts: windows.scripts.clone(),

@@ -121,7 +121,7 @@ impl FlatMemory {
 }
 
 impl UserMemory for FlatMemory {
-    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+    fn full_access(&mut self) -> Option<&mut dyn UserMemory> {
         Some(self)
     }
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {

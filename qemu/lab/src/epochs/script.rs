@@ -5,10 +5,14 @@ use std::sync::Arc;
 
 use midplane_device::envelope::{Context, Rank};
 use midplane_device::memory::{Span, UserMemory};
-use midplane_device::rma::deferred::Operation;
-use midplane_device::rma::epochs::{Opening, Reorder, Rules, Serial, Sort, Watch};
-use midplane_device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
-use midplane_device::rma::{NotAttached, OneSided, Peer, Window};
+use midplane_device::rma::deferred_ops::RecordedOperation;
+use midplane_device::rma::epochs::{
+    EpochArgs, EpochKind, EpochRules, ReorderFlags, WindowEvent, WindowSequence,
+};
+use midplane_device::rma::wire::{
+    HEAD_BYTES, MAX_BYTES, PIECE_BYTES, PacketKind, RequestHead, emit_piece,
+};
+use midplane_device::rma::{AttachError, OneSided, Window, WindowPeer};
 
 use super::memory;
 use crate::sim::ProgramHeaps;
@@ -26,7 +30,7 @@ pub struct TargetOp {
     /// Target rank.
     pub target: u32,
     /// Kind of operation.
-    pub kind: Kind,
+    pub kind: PacketKind,
     /// Operation of an accumulate.
     pub operation: u8,
     /// Offset in the target's window.
@@ -50,7 +54,7 @@ impl TargetOp {
     pub fn new(
         epoch: usize,
         target: u32,
-        kind: Kind,
+        kind: PacketKind,
         place: usize,
         from: usize,
         len: usize,
@@ -75,9 +79,9 @@ impl TargetOp {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ScriptCall {
     /// Opens an epoch in a window.
-    Open(usize, Sort, Vec<u32>),
+    Open(usize, EpochKind, Vec<u32>),
     /// Opens an epoch with MPI_MODE_NOCHECK: the program guarantees an open other side, or no other lock.
-    OpenUnchecked(usize, Sort, Vec<u32>),
+    OpenUnchecked(usize, EpochKind, Vec<u32>),
     /// Closes an epoch.
     Close(usize),
     /// An operation.
@@ -115,8 +119,8 @@ pub struct CallScript {
     calls: Arc<[ScriptCall]>,
     at: usize,
     computing: u32,
-    epochs: Vec<(Context, Serial)>,
-    deferred: Vec<(Context, Serial)>,
+    epochs: Vec<(Context, WindowSequence)>,
+    deferred: Vec<(Context, WindowSequence)>,
     /// The last call failed for lack of memory.
     is_short: bool,
 }
@@ -126,25 +130,33 @@ fn context(window: usize) -> Context {
 }
 
 /// Creates `count` windows of process `here` of a job of this `size`.
-pub fn windows<R: Rules>(
+pub fn windows<R: EpochRules>(
     here: u32,
     size: u32,
     count: usize,
     rules: R,
-    reorder: Reorder,
+    reorder: ReorderFlags,
 ) -> OneSided<R> {
     let mut all = OneSided::with_rules(Rank::new(here), memory::combine, memory::walk, rules);
     for number in 0..count {
         assert!(all.prepare());
-        let peers = vec![Peer::default(); size as usize].into_boxed_slice();
-        let members = ((0..size).map(Rank::new), Rank::new(here));
+        let peers = vec![WindowPeer::default(); size as usize].into_boxed_slice();
+        let members = (0..size).map(Rank::new);
         let is_dynamic = number == memory::DYNAMIC;
         let regions = if is_dynamic {
             Vec::new()
         } else {
             vec![memory::window(number)]
         };
-        let window = Window::new(context(number), regions, (is_dynamic, 1), peers, members);
+        let window = Window::new(
+            context(number),
+            regions,
+            is_dynamic,
+            1,
+            peers,
+            members,
+            Rank::new(here),
+        );
         let mut window = window.expect("the host's memory");
         window.set_reorder(reorder);
         all.add(window);
@@ -153,7 +165,7 @@ pub fn windows<R: Rules>(
 }
 
 /// Checks that nothing is open, deferred or awaited in any window.
-pub fn is_idle<R: Rules>(all: &mut OneSided<R>) -> bool {
+pub fn is_idle<R: EpochRules>(all: &mut OneSided<R>) -> bool {
     let mut windows = (0..memory::ALL_WINDOWS).map(context);
     windows.all(|context| all.is_idle(context) && !all.awaits(context, None))
 }
@@ -188,39 +200,44 @@ impl CallScript {
 
     /// Makes the next call if possible, with memory from `heap`, and the checks of memory that follow it. Returns false
     /// if it waits, or there is none.
-    pub fn step<R: Rules>(
+    pub fn step<R: EpochRules>(
         &mut self,
         all: &mut OneSided<R>,
         memory: &mut dyn UserMemory,
         heap: &dyn ProgramHeaps,
     ) -> Result<bool, &'static str> {
-        all.go_on_here(memory);
+        all.advance_local(memory);
         let is_made = self.step_once(all, memory, heap)?;
-        all.go_on_here(memory);
-        let is_local =
-            |call: &ScriptCall| matches!(call, ScriptCall::Write(..) | ScriptCall::Expect(..) | ScriptCall::Fault(..));
+        all.advance_local(memory);
+        let is_local = |call: &ScriptCall| {
+            matches!(
+                call,
+                ScriptCall::Write(..) | ScriptCall::Expect(..) | ScriptCall::Fault(..)
+            )
+        };
         while is_made && self.calls.get(self.at).is_some_and(is_local) {
             self.step_once(all, memory, heap)?;
         }
         Ok(is_made)
     }
 
-    fn step_once<R: Rules>(
+    fn step_once<R: EpochRules>(
         &mut self,
         all: &mut OneSided<R>,
         memory: &mut dyn UserMemory,
         heap: &dyn ProgramHeaps,
     ) -> Result<bool, &'static str> {
-        let here = all.here();
+        let here = all.own_rank();
         self.is_short = false;
         let calls = self.calls.clone();
         let Some(call) = calls.get(self.at) else {
             return Ok(false);
         };
         let is_made = match call {
-            ScriptCall::Open(window, sort, members) | ScriptCall::OpenUnchecked(window, sort, members) => {
+            ScriptCall::Open(window, sort, members)
+            | ScriptCall::OpenUnchecked(window, sort, members) => {
                 let checks = matches!(call, ScriptCall::Open(..));
-                let opening = Opening {
+                let opening = EpochArgs {
                     sort: *sort,
                     members: &members.iter().copied().map(Rank::new).collect::<Vec<_>>(),
                     checks,
@@ -243,15 +260,15 @@ impl CallScript {
             }
             ScriptCall::WaitOpen(epoch) => {
                 let (context, serial) = self.epochs[*epoch];
-                all.is_over(context, Watch::Opened(serial))
+                all.has_occurred(context, WindowEvent::Opened(serial))
             }
             ScriptCall::WaitClosed(epoch) => {
                 let (context, serial) = self.epochs[*epoch];
-                all.is_over(context, Watch::Closed(serial))
+                all.has_occurred(context, WindowEvent::Closed(serial))
             }
             ScriptCall::WaitDone(number) => {
                 let (context, serial) = self.deferred[*number];
-                all.is_over(context, Watch::Done(serial))
+                all.has_occurred(context, WindowEvent::Done(serial))
             }
             _ => self.alone(call, all, memory, heap)?,
         };
@@ -262,7 +279,7 @@ impl CallScript {
     }
 
     /// Makes a call that waits for no other process.
-    fn alone<R: Rules>(
+    fn alone<R: EpochRules>(
         &mut self,
         call: &ScriptCall,
         all: &mut OneSided<R>,
@@ -289,10 +306,10 @@ impl CallScript {
             ScriptCall::Attach(bytes) => {
                 let at = memory::part(memory::DYNAMIC).start + bytes.start;
                 let region = memory::here(at, bytes.len(), false);
-                let here = all.here();
+                let here = all.own_rank();
                 let window = all.window(context(memory::DYNAMIC)).expect("a window");
                 heap.enter(here);
-                self.is_short = window.attach(region) == Err(NotAttached::NoRoom);
+                self.is_short = window.attach(region) == Err(AttachError::OutOfMemory);
                 heap.exit(here);
                 !self.is_short
             }
@@ -303,7 +320,7 @@ impl CallScript {
             }
             ScriptCall::Fault(window, is_faulty) => {
                 let window = all.window(context(*window));
-                if window.is_some_and(Window::take_fault) != *is_faulty {
+                if window.is_some_and(Window::reset_fault) != *is_faulty {
                     return Err(FAULT);
                 }
                 true
@@ -313,29 +330,29 @@ impl CallScript {
     }
 
     /// Opens an epoch, unless there is no memory for it.
-    fn open<R: Rules>(
+    fn open<R: EpochRules>(
         &mut self,
         context: Context,
-        opening: Opening<'_>,
+        opening: EpochArgs<'_>,
         all: &mut OneSided<R>,
         heap: &dyn ProgramHeaps,
     ) -> bool {
-        heap.enter(all.here());
+        heap.enter(all.own_rank());
         let epoch = all.open(context, opening, None);
-        heap.exit(all.here());
+        heap.exit(all.own_rank());
         self.is_short = epoch.is_none();
         self.epochs.extend(epoch.map(|epoch| (context, epoch)));
         !self.is_short
     }
 
     /// Records an operation or a flush, unless there was no memory for it.
-    fn note(&mut self, context: Context, deferred: Option<Serial>) -> bool {
+    fn note(&mut self, context: Context, deferred: Option<WindowSequence>) -> bool {
         self.is_short = deferred.is_none();
         self.deferred.extend(deferred.map(|one| (context, one)));
         !self.is_short
     }
 
-    fn perform<R: Rules>(
+    fn perform<R: EpochRules>(
         &mut self,
         what: &TargetOp,
         all: &mut OneSided<R>,
@@ -345,22 +362,22 @@ impl CallScript {
         let (context, epoch) = self.epochs[what.epoch];
         let target = Rank::new(what.target);
         let mine = |at| memory::here(at, what.len, what.is_strided);
-        let head = Head {
+        let head = RequestHead {
             operation: what.operation,
             datatype: what.unit as u8,
-            ..Head::new(what.kind, context)
+            ..RequestHead::new(what.kind, context)
         };
-        let is_put = matches!(what.kind, Kind::Put | Kind::Accumulate);
+        let is_put = matches!(what.kind, PacketKind::Put | PacketKind::Accumulate);
         let can_leave = |all: &mut OneSided<R>| {
             is_put
                 && !what.is_strided
                 && what.is_straight
-                && what.len <= MOST_BYTES
-                && what.target != all.here().index()
+                && what.len <= MAX_BYTES
+                && what.target != all.own_rank().index()
                 && all.can_access(context, epoch, target)
         };
         if can_leave(all) {
-            let mut packet = [0; HEAD_BYTES + PIECE_BYTES + MOST_BYTES];
+            let mut packet = [0; HEAD_BYTES + PIECE_BYTES + MAX_BYTES];
             head.emit(&mut packet);
             let bytes = emit_piece(&mut packet[HEAD_BYTES..], what.place as u64, what.len);
             memory.read(mine(what.from), 0, bytes);
@@ -373,16 +390,16 @@ impl CallScript {
             return is_sent;
         }
         let (from, into, compare) = match what.kind {
-            Kind::Put | Kind::Accumulate => (mine(what.from), Span::EMPTY, Span::EMPTY),
-            Kind::Get => (Span::EMPTY, mine(what.from), Span::EMPTY),
-            Kind::Fetch => (mine(what.from), mine(what.other), Span::EMPTY),
+            PacketKind::Put | PacketKind::Accumulate => (mine(what.from), Span::EMPTY, Span::EMPTY),
+            PacketKind::Get => (Span::EMPTY, mine(what.from), Span::EMPTY),
+            PacketKind::Fetch => (mine(what.from), mine(what.other), Span::EMPTY),
             _ => (
                 mine(what.from),
                 mine(what.other + what.len),
                 mine(what.other),
             ),
         };
-        let operation = Operation {
+        let operation = RecordedOperation {
             head,
             from,
             compare,
@@ -390,13 +407,13 @@ impl CallScript {
             to: memory::there(what.place, what.len, what.is_strided),
             len: what.len,
             unit: match what.kind {
-                Kind::Compare => what.len,
+                PacketKind::Compare => what.len,
                 _ => what.unit,
             },
         };
-        let here = all.here();
+        let here = all.own_rank();
         heap.enter(here);
-        let deferred = all.defer((context, epoch, target), operation, None);
+        let deferred = all.defer(context, epoch, target, operation, None);
         heap.exit(here);
         self.note(context, deferred)
     }

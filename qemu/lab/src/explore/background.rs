@@ -9,10 +9,10 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{Builder, JoinHandle};
 
 use midplane_cluster::panic;
-use midplane_engines::Choice;
+use midplane_engines::EngineChoice;
 
 use super::cases::{CaseRow, UnexpectedResult};
-use super::search::{SearchExtent, IncompleteReason};
+use super::search::{IncompleteReason, SearchExtent};
 
 /// Result of a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,7 +51,7 @@ impl Background {
     ///
     /// # Errors
     /// When the host cannot create a thread.
-    pub fn begin(rows: Vec<CaseRow>, matching: Choice) -> io::Result<Background> {
+    pub fn begin(rows: Vec<CaseRow>, matching: EngineChoice) -> io::Result<Background> {
         let (sender, events) = mpsc::channel();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
@@ -111,7 +111,11 @@ impl Drop for Background {
     }
 }
 
-fn explore_rows(rows: impl Iterator<Item = CaseRow>, events: &Sender<BackgroundEvent>, stopped: &AtomicBool) {
+fn explore_rows(
+    rows: impl Iterator<Item = CaseRow>,
+    events: &Sender<BackgroundEvent>,
+    stopped: &AtomicBool,
+) {
     for row in rows {
         let name = || row.name.clone();
         let result = row.explore(&mut |&explored| {
@@ -132,7 +136,9 @@ fn explore_rows(rows: impl Iterator<Item = CaseRow>, events: &Sender<BackgroundE
             name: name(),
             result,
         };
-        if events.send(BackgroundEvent::Finding(finding)).is_err() || stopped.load(Ordering::Relaxed) {
+        if events.send(BackgroundEvent::Finding(finding)).is_err()
+            || stopped.load(Ordering::Relaxed)
+        {
             return;
         }
     }
@@ -149,7 +155,7 @@ mod tests {
             cases::one_sender().swap_remove(0),
             cases::without_rule_b().swap_remove(0),
         ];
-        let mut background = Background::begin(rows, Choice::Default).expect("a thread");
+        let mut background = Background::begin(rows, EngineChoice::Default).expect("a thread");
         let mut findings = Vec::new();
         while !background.is_over() {
             findings.extend(background.findings());
@@ -161,7 +167,10 @@ mod tests {
         assert!(
             matches!(
                 results[..],
-                [Ok(_), Err(UnexpectedResult::Unfinished(IncompleteReason::Broken(_)))]
+                [
+                    Ok(_),
+                    Err(UnexpectedResult::Unfinished(IncompleteReason::Broken(_)))
+                ]
             ),
             "{findings:?}"
         );
@@ -170,7 +179,7 @@ mod tests {
     #[test]
     fn an_exploration_that_would_take_hours_can_be_ended() {
         let rows = cases::three_senders_of_two_messages();
-        let mut background = Background::begin(rows, Choice::Default).expect("a thread");
+        let mut background = Background::begin(rows, EngineChoice::Default).expect("a thread");
         while background.progress().is_none() {
             assert_eq!(background.findings(), []);
             std::thread::yield_now();

@@ -1,9 +1,9 @@
 //! A case to explore: the programs of a few nodes, their memory, and the broken rules and transport guarantees.
 #![forbid(unsafe_code)]
 
-use midplane_device::envelope::{Envelope, Pattern, Rank, Tag};
-use midplane_device::request::Mode;
-use midplane_engines::Choice;
+use midplane_device::envelope::{Envelope, MatchPattern, Rank, Tag};
+use midplane_device::request::SendMode;
+use midplane_engines::EngineChoice;
 use net_torus::Shape;
 
 use super::rules::ExploredRules;
@@ -46,7 +46,7 @@ pub struct ProtocolCase {
     /// Length of each message in bytes, at least 1.
     pub len: usize,
     /// Synchronous or standard sends.
-    pub mode: Mode,
+    pub mode: SendMode,
     /// Index of a message of each sender that is synchronous, independent of the others.
     pub synchronous: Option<usize>,
     /// MPI memory of the receiver in bytes.
@@ -61,7 +61,7 @@ pub struct ProtocolCase {
     /// Index of the message of sender 1 that is cancelled at any time after its call.
     pub cancel: Option<usize>,
     /// The matching engine of all nodes. The number of states does not depend on it.
-    pub matching: Choice,
+    pub matching: EngineChoice,
     /// The protocol's rules.
     pub rules: ExploredRules,
     /// RTSs of a pair may overtake one another.
@@ -80,14 +80,14 @@ impl ProtocolCase {
             senders: senders.iter().map(|tags| tags.to_vec()).collect(),
             receiver: receives.iter().copied().map(ProgramCall::Receive).collect(),
             len: 1,
-            mode: Mode::Standard,
+            mode: SendMode::Standard,
             synchronous: None,
             mpi_memory,
             sender_memory: SENDER_MEMORY,
             answers: usize::MAX,
             sent_early: false,
             cancel: None,
-            matching: Choice::default(),
+            matching: EngineChoice::default(),
             rules: ExploredRules::SOUND,
             rts_overtake: false,
             answers_overtake: false,
@@ -135,12 +135,14 @@ impl ProtocolCase {
     }
 
     /// Returns the pattern of a call of the receiver, if it starts a receive.
-    pub fn pattern(&self, call: usize) -> Option<Pattern> {
+    pub fn pattern(&self, call: usize) -> Option<MatchPattern> {
         let (source, tag) = match self.receiver[call] {
-            ProgramCall::Receive(asked) | ProgramCall::ReceiveInstead { asked, .. } | ProgramCall::Poll(asked) => asked,
+            ProgramCall::Receive(asked)
+            | ProgramCall::ReceiveInstead { asked, .. }
+            | ProgramCall::Poll(asked) => asked,
             ProgramCall::CancelReceive(_) | ProgramCall::SendToItself(_) => return None,
         };
-        Some(Pattern::new(source.map(Rank::new), tag, 0))
+        Some(MatchPattern::new(source.map(Rank::new), tag, 0))
     }
 
     /// Checks whether the receiver polls.

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use rustc_hash::FxBuildHasher;
 
-use super::search::{Counterexample, SearchExtent, IncompleteReason};
+use super::search::{Counterexample, IncompleteReason, SearchExtent};
 use super::state::{END, ENOUGH, GlobalState, GlobalStep};
 use super::system::CaseSystem;
 
@@ -110,8 +110,9 @@ impl StateGraph {
                 }
             }
         }
-        let is_fair =
-            |&&(possible, made, _): &&(StepKinds, StepKinds, u32)| made != 0 && possible & !made == 0;
+        let is_fair = |&&(possible, made, _): &&(StepKinds, StepKinds, u32)| {
+            made != 0 && possible & !made == 0
+        };
         kinds.iter().find(is_fair).map(|&(_, _, state)| state)
     }
 

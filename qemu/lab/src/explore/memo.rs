@@ -8,7 +8,9 @@ use midplane_device::protocol::Age;
 use rustc_hash::FxBuildHasher;
 
 use super::case::{ProtocolCase, SENDERS};
-use super::node::{CANCELLER, NodeAction, InjectedPacket, ProgramNode, turn_back, turn_back_horizon};
+use super::node::{
+    CANCELLER, InjectedPacket, NodeAction, ProgramNode, turn_back, turn_back_horizon,
+};
 use super::state::{GlobalState, GlobalStep};
 
 /// Maximum number of cached node states, about 8 KiB each.
@@ -104,7 +106,12 @@ pub(super) struct StepMemo {
 }
 
 impl StepMemo {
-    pub(super) fn number(&mut self, case: &ProtocolCase, node: ProgramNode, origin: StateOrigin) -> u32 {
+    pub(super) fn number(
+        &mut self,
+        case: &ProtocolCase,
+        node: ProgramNode,
+        origin: StateOrigin,
+    ) -> u32 {
         let number = self.nodes.len() as u32;
         match self.node_numbers.entry(node.fingerprint(case)) {
             Entry::Occupied(known) => *known.get(),
@@ -249,7 +256,12 @@ impl StepMemo {
         after
     }
 
-    pub(super) fn on_side(&mut self, case: &ProtocolCase, number: u32, what: SideStep) -> Option<u32> {
+    pub(super) fn on_side(
+        &mut self,
+        case: &ProtocolCase,
+        number: u32,
+        what: SideStep,
+    ) -> Option<u32> {
         if let Some(&after) = self.on_sides.get(&(number, what)) {
             return after;
         }
@@ -319,7 +331,12 @@ impl StepMemo {
         after
     }
 
-    pub(super) fn next(&mut self, case: &ProtocolCase, state: &GlobalState, step: GlobalStep) -> Option<GlobalState> {
+    pub(super) fn next(
+        &mut self,
+        case: &ProtocolCase,
+        state: &GlobalState,
+        step: GlobalStep,
+    ) -> Option<GlobalState> {
         let mut next = *state;
         let (rank, what) = match step {
             GlobalStep::Call(0) => return self.receive(case, next, LocalStep::Call),
@@ -357,7 +374,12 @@ impl StepMemo {
         Some(next)
     }
 
-    fn receive(&mut self, case: &ProtocolCase, mut next: GlobalState, local: LocalStep) -> Option<GlobalState> {
+    fn receive(
+        &mut self,
+        case: &ProtocolCase,
+        mut next: GlobalState,
+        local: LocalStep,
+    ) -> Option<GlobalState> {
         let after = self.local(case, next.receiver, local)?;
         next.receiver = after.node;
         if let Some((priority, dest, packet)) = after.injected {

@@ -25,12 +25,14 @@ pub mod state;
 mod steps;
 pub mod system;
 
-pub use background::{Background, RowResult, RowProgress};
-pub use case::{ProtocolCase, PER_SENDER, SENDERS};
-pub use cases::{ExpectedResult, CaseRow, UnexpectedResult};
+pub use background::{Background, RowProgress, RowResult};
+pub use case::{PER_SENDER, ProtocolCase, SENDERS};
+pub use cases::{CaseRow, ExpectedResult, UnexpectedResult};
 pub use fair::explore_fairly;
-pub use search::{Counterexample, SearchExtent, MAX_STATES, IncompleteReason, SearchWatcher, explore, never_stop};
-pub use state::{END, ENOUGH, EXPECTED, GlobalState, MEMORY, ORDER, GlobalStep};
+pub use search::{
+    Counterexample, IncompleteReason, MAX_STATES, SearchExtent, SearchWatcher, explore, never_stop,
+};
+pub use state::{END, ENOUGH, EXPECTED, GlobalState, GlobalStep, MEMORY, ORDER};
 pub use system::CaseSystem;
 
 /// The device under exploration.

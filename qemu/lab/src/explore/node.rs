@@ -3,19 +3,21 @@
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use midplane_device::envelope::{Envelope, Pattern, Rank, Tag};
+use midplane_device::envelope::{Envelope, MatchPattern, Rank, Tag};
 use midplane_device::memory::{Span, UserMemory};
-use midplane_device::protocol::{Age, Rules as _};
-use midplane_device::request::{Data, Mode, Receive, ReceiveState, Request, RequestId};
+use midplane_device::protocol::{Age, ProtocolRules as _};
+use midplane_device::request::{
+    ReceiveRequest, ReceiveState, Request, RequestId, SendData, SendMode,
+};
 use midplane_device::send::SendTo;
-use midplane_device::wire::{self, Restart, Rts};
-use midplane_device::{Config, Memory};
-use msg_layer::Class;
-use msg_layer::fake::{Fake, Room};
+use midplane_device::wire::{self, RestartRequest, Rts};
+use midplane_device::{DeviceConfig, DeviceMemory};
+use msg_layer::TrafficClass;
+use msg_layer::fake::{FakePort, FifoSpace};
 use msg_layer::header::{Header, SHORT_HEADER};
 
 use super::ExploredDevice;
-use super::case::{ProgramCall, ProtocolCase, ITSELF, PER_SENDER, SENDERS};
+use super::case::{ITSELF, PER_SENDER, ProgramCall, ProtocolCase, SENDERS};
 use super::state::{EXPECTED, MEMORY, ORDER};
 
 /// The sender that cancels.
@@ -85,18 +87,18 @@ pub struct InjectedPacket {
 fn span(request: Request) -> Span {
     match request {
         Request::Send(send) => match send.data {
-            Data::User(span) => span,
-            Data::Bcopy(_) => Span::EMPTY,
+            SendData::User(span) => span,
+            SendData::Bcopy(_) => Span::EMPTY,
         },
         Request::Receive(receive) => receive.span,
     }
 }
 
-fn class(priority: bool) -> Class {
+fn class(priority: bool) -> TrafficClass {
     if priority {
-        Class::Priority
+        TrafficClass::Priority
     } else {
-        Class::Normal
+        TrafficClass::Normal
     }
 }
 
@@ -115,21 +117,21 @@ fn sender_name(priority: bool, packet: &mut [u8]) -> Option<&mut [u8; 4]> {
 }
 
 /// Returns a port for one step: no packet has arrived, and nothing can be injected.
-fn port(case: &ProtocolCase, rank: u8) -> Fake {
+fn port(case: &ProtocolCase, rank: u8) -> FakePort {
     let shape = case.shape();
     let here = shape.coord(rank.into()).expect("a rank of the machine");
-    let mut port = Fake::new(shape, here);
-    for class in [Class::Normal, Class::Priority] {
-        port.set_room(class, Room::Packets(0));
+    let mut port = FakePort::new(shape, here);
+    for class in [TrafficClass::Normal, TrafficClass::Priority] {
+        port.set_space(class, FifoSpace::Packets(0));
     }
     port
 }
 
-fn injected(case: &ProtocolCase, port: &mut Fake) -> Option<InjectedPacket> {
+fn injected(case: &ProtocolCase, port: &mut FakePort) -> Option<InjectedPacket> {
     let sent = port.take_sent();
     assert!(sent.len() <= 1, "one packet a step");
     sent.into_iter().next().map(|sent| InjectedPacket {
-        priority: sent.class == Class::Priority,
+        priority: sent.class == TrafficClass::Priority,
         dest: case.shape().rank(sent.dest).expect("a node of the machine") as u8,
         packet: sent.body,
     })
@@ -168,14 +170,15 @@ impl ProgramNode {
             0 => case.mpi_memory,
             _ => case.sender_memory,
         };
-        let memory = Memory::with_engine(&case.matching.kind(), bytes, case.nodes())
+        let memory = DeviceMemory::with_engine(&case.matching.kind(), bytes, case.nodes())
             .expect("the host's memory");
-        let config = Config {
+        let config = DeviceConfig {
             shape: case.shape(),
             rank: Rank::new(rank.into()),
             request_slots: usize::MAX,
         };
-        let adi = ExploredDevice::with_rules(config, memory, case.rules).expect("a rank of the machine");
+        let adi =
+            ExploredDevice::with_rules(config, memory, case.rules).expect("a rank of the machine");
         ProgramNode {
             rank,
             adi,
@@ -189,7 +192,11 @@ impl ProgramNode {
     }
 
     /// Returns the state after an action, and the packet injected, or `None` if the action is impossible.
-    pub fn after(&self, case: &ProtocolCase, deed: NodeAction<'_>) -> Option<(ProgramNode, Option<InjectedPacket>)> {
+    pub fn after(
+        &self,
+        case: &ProtocolCase,
+        deed: NodeAction<'_>,
+    ) -> Option<(ProgramNode, Option<InjectedPacket>)> {
         let mut node = self.clone();
         let mut port = port(case, node.rank);
         match deed {
@@ -224,7 +231,7 @@ impl ProgramNode {
                 node.receive_packet(&mut port, priority, &taken);
             }
             NodeAction::Inject { priority } => {
-                port.set_room(class(priority), Room::Packets(1));
+                port.set_space(class(priority), FifoSpace::Packets(1));
                 if !node.adi.progress(&mut port, &mut node.bytes) {
                     return None;
                 }
@@ -249,9 +256,9 @@ impl ProgramNode {
     }
 
     /// Receives a packet, with space for the reply only.
-    fn receive_packet(&mut self, port: &mut Fake, priority: bool, packet: &[u8]) {
-        port.arrive(class(priority), packet);
-        port.set_room(Class::Priority, Room::Answer);
+    fn receive_packet(&mut self, port: &mut FakePort, priority: bool, packet: &[u8]) {
+        port.deliver(class(priority), packet);
+        port.set_space(TrafficClass::Priority, FifoSpace::ReplyOnly);
         let moved = self.adi.progress(port, &mut self.bytes);
         assert!(
             moved && port.waiting(class(priority)) == 0,
@@ -287,7 +294,7 @@ impl ProgramNode {
         let (header, payload) = Header::parse(packet).expect("a packet of the device");
         if header.handler == wire::RTS
             && let Some((rts, [byte, ..])) = Rts::parse(payload)
-            && rts.is(Rts::INLINE)
+            && rts.has_flag(Rts::INLINE)
         {
             return Some((byte % PER_SENDER).into());
         }
@@ -341,12 +348,13 @@ impl ProgramNode {
 
     /// Completes a polled receive: the program observes its result immediately.
     fn end_poll(&mut self) {
-        let Some(PolledReceive { id, .. }) = self.polled.filter(|polled| self.adi.is_done(polled.id))
+        let Some(PolledReceive { id, .. }) =
+            self.polled.filter(|polled| self.adi.is_done(polled.id))
         else {
             return;
         };
         self.polled = None;
-        match self.adi.peek(id) {
+        match self.adi.completed_outcome(id) {
             Some(outcome) if outcome.cancelled => {
                 self.adi.test(id);
             }
@@ -362,7 +370,7 @@ impl ProgramNode {
             tag,
             context: 0,
             mode: if case.synchronous == Some(at) {
-                Mode::Synchronous
+                SendMode::Synchronous
             } else {
                 case.mode
             },
@@ -388,7 +396,7 @@ impl ProgramNode {
                 } else if self.is_posted(id) {
                     self.adi.forget(id);
                 }
-                if !self.adi.knows(id) {
+                if !self.adi.has_request(id) {
                     self.calls[call] = None;
                 }
                 return None;
@@ -452,7 +460,7 @@ impl ProgramNode {
     /// them differ by the same amount.
     pub fn turn_back_posts(&mut self, case: &ProtocolCase) -> u8 {
         if self.rank == 0 && case.polls() {
-            self.adi.turn_back_posts() as u8
+            self.adi.reset_posts() as u8
         } else {
             0
         }
@@ -460,7 +468,7 @@ impl ProgramNode {
 
     /// Normalizes a sender's horizon by the difference of the receiver's count.
     pub fn turn_back_horizons_by(&mut self, by: u8) {
-        self.adi.turn_back_horizons(by.into());
+        self.adi.reduce_horizons(by.into());
     }
 
     /// Returns a fingerprint of all state that affects its further steps, and of the results that properties of later
@@ -502,7 +510,7 @@ impl ProgramNode {
     fn received(&self, case: &ProtocolCase) -> Vec<u8> {
         let mut bytes = self.bytes.0.clone();
         if self.rank == 0 {
-            let done: Vec<Option<Pattern>> = (0..bytes.len())
+            let done: Vec<Option<MatchPattern>> = (0..bytes.len())
                 .map(|at| case.pattern(at).filter(|_| self.is_done(at)))
                 .collect();
             let mut rest = &mut bytes[..];
@@ -581,7 +589,7 @@ impl ProgramNode {
     /// Checks the message of a receive and its status.
     fn is_as_asked(&self, case: &ProtocolCase, received: &ReceivedMessage) -> bool {
         let request = self.adi.requests().get(received.id);
-        let Request::Receive(Receive {
+        let Request::Receive(ReceiveRequest {
             state: ReceiveState::Done(said),
             ..
         }) = request.expect("not yet freed")
@@ -597,7 +605,7 @@ impl ProgramNode {
 struct ReceivedMessage {
     call: usize,
     id: RequestId,
-    pattern: Pattern,
+    pattern: MatchPattern,
     byte: u8,
     envelope: Envelope,
 }
@@ -629,7 +637,10 @@ pub fn turn_back_horizon(priority: bool, packet: &mut [u8], by: u8) {
     let (header, payload) = Header::parse(packet).expect("a packet of the device");
     let (at, horizon) = match (priority, header.handler) {
         (false, wire::RTS) => (16, Rts::parse(payload).and_then(|(rts, _)| rts.asked)),
-        (true, wire::RESTART) => (4, Restart::parse(payload).map(|restart| restart.horizon)),
+        (true, wire::RESTART) => (
+            4,
+            RestartRequest::parse(payload).map(|restart| restart.horizon),
+        ),
         _ => return,
     };
     let Some(horizon) = horizon else { return };

@@ -1,9 +1,9 @@
 //! The protocol's rules as values, so that each can be broken.
 
-use midplane_device::names::{Horizon, REQUEST_GENERATION_BITS};
+use midplane_device::ids::{Horizon, REQUEST_GENERATION_BITS};
 use midplane_device::protocol::{self, Age};
 
-/// Enabled rules of the protocol ([`protocol::Rules`]), and the widths of its numbers.
+/// Enabled rules of the protocol ([`protocol::ProtocolRules`]), and the widths of its numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ExploredRules {
     /// Rule (a).
@@ -47,11 +47,11 @@ impl ExploredRules {
     };
 }
 
-impl protocol::Rules for ExploredRules {
-    fn goes_on(self) -> bool {
+impl protocol::ProtocolRules for ExploredRules {
+    fn repeats_stale(self) -> bool {
         self.goes_on
     }
-    fn waits(self) -> bool {
+    fn awaits_replies(self) -> bool {
         self.waits
     }
     fn matched_releases(self) -> bool {
@@ -75,7 +75,7 @@ impl protocol::Rules for ExploredRules {
     fn horizon_bits(self) -> u32 {
         self.horizon_bits
     }
-    fn name_bits(self) -> u32 {
+    fn id_bits(self) -> u32 {
         self.name_bits
     }
     fn bcopy(self) -> bool {

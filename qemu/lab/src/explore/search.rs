@@ -185,7 +185,11 @@ impl StateSearch<'_> {
 }
 
 /// Explores all states of a system, at most `limit`.
-pub fn explore(system: &CaseSystem, limit: u64, watch: SearchWatcher<'_>) -> Result<SearchExtent, IncompleteReason> {
+pub fn explore(
+    system: &CaseSystem,
+    limit: u64,
+    watch: SearchWatcher<'_>,
+) -> Result<SearchExtent, IncompleteReason> {
     let mut search = StateSearch {
         system,
         seen: SeenStates {
@@ -217,7 +221,9 @@ pub fn explore(system: &CaseSystem, limit: u64, watch: SearchWatcher<'_>) -> Res
         if states > before && states.is_multiple_of(NEWS) && watch(&search.explored()).is_break() {
             return Err(IncompleteReason::Stopped(search.explored()));
         }
-        next = search.next_successor().map(|(step, state)| (Some(step), state));
+        next = search
+            .next_successor()
+            .map(|(step, state)| (Some(step), state));
     }
     Ok(search.explored())
 }

@@ -11,7 +11,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use super::case::{ProtocolCase, SENDERS};
-use super::memo::{StepMemo, SideStep, StateOrigin, SenderState};
+use super::memo::{SenderState, SideStep, StateOrigin, StepMemo};
 use super::node::ProgramNode;
 use super::state::{GlobalState, GlobalStep};
 

@@ -4,11 +4,11 @@
 use std::hash::{Hash, Hasher};
 
 use midplane_device::Context;
-use midplane_device::envelope::{Envelope, Pattern};
-use midplane_device::matching::{Matching, MatchingEngine, Measures};
-use midplane_device::names::{BlockIndex, Slot};
-use midplane_device::region::{Holding, Record, Region};
-use midplane_device::request::{Receive, ReceiveState, Request, RequestPool};
+use midplane_device::envelope::{Envelope, MatchPattern};
+use midplane_device::ids::{BlockIndex, Slot};
+use midplane_device::matching::{Matching, MatchingEngine, MatchingStats};
+use midplane_device::region::{RecordData, Region, UnexpectedRecord};
+use midplane_device::request::{ReceiveRequest, ReceiveState, Request, RequestPool};
 
 use super::draw::OpSequence;
 use super::engines::NamedEngine;
@@ -58,7 +58,7 @@ impl<const FAULT: FaultCode> Matching for FaultyQueues<FAULT> {
     }
 
     fn post(&mut self, requests: &mut RequestPool, slot: Slot) {
-        let Some(Request::Receive(Receive {
+        let Some(Request::Receive(ReceiveRequest {
             state: ReceiveState::Posted(posted),
             ..
         })) = requests.get(requests.id(slot))
@@ -77,9 +77,9 @@ impl<const FAULT: FaultCode> Matching for FaultyQueues<FAULT> {
         }
     }
 
-    fn arrive(&mut self, _: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+    fn match_incoming(&mut self, _: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
         self.searches += 1;
-        let matches = |p: &&(Slot, Pattern)| p.1.matches(envelope);
+        let matches = |p: &&(Slot, MatchPattern)| p.1.matches(envelope);
         let all = || self.queues.posted.iter().filter(matches);
         let found = match FAULT {
             SECOND_MATCH => all().nth(1).or(all().next()),
@@ -97,7 +97,7 @@ impl<const FAULT: FaultCode> Matching for FaultyQueues<FAULT> {
         self.queues.record(at, record);
     }
 
-    fn probe(&mut self, _: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+    fn probe(&mut self, _: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
         let mut all = self.queues.unexpected.iter();
         match FAULT {
             LAST_MESSAGE => all.rfind(|kept| pattern.matches(&kept.1.envelope)),
@@ -109,11 +109,15 @@ impl<const FAULT: FaultCode> Matching for FaultyQueues<FAULT> {
     fn unrecord(&mut self, region: &mut Region, at: BlockIndex) {
         self.queues.unrecord(at);
         if FAULT == CORRUPTS_RECORDS {
-            region.set_holding(at, Holding::Nothing { sender: 0 });
+            region.set_holding(at, RecordData::None { sender: 0 });
         }
     }
 
-    fn find_record(&mut self, _: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
+    fn find_record(
+        &mut self,
+        _: &Region,
+        is: &dyn Fn(&UnexpectedRecord) -> bool,
+    ) -> Option<BlockIndex> {
         let mut all = self.queues.unexpected.iter();
         match FAULT {
             FINDS_ANY => all.rfind(|kept| is(&kept.1)),
@@ -134,15 +138,15 @@ impl<const FAULT: FaultCode> Matching for FaultyQueues<FAULT> {
         }
     }
 
-    fn measures(&self) -> Measures {
+    fn measures(&self) -> MatchingStats {
         let wrong = FAULT == MISCOUNTS && self.opened > 1;
-        Measures {
+        MatchingStats {
             posted: self.queues.posted.len() as u32 + u32::from(wrong),
             peak_posted: self.queues.peak_posted as u32,
             unexpected: self.queues.unexpected.len() as u32,
             peak_unexpected: self.queues.peak_unexpected as u32,
             traversals: self.searches,
-            ..Measures::default()
+            ..MatchingStats::default()
         }
     }
 }
@@ -175,21 +179,61 @@ fn every_fault_is_found_and_shrunk() {
     // Requires a loan, because the MPI memory alone is too small.
     let table = TABLE + 2;
     let faults = [
-        (NamedEngine::from_engine::<FaultyQueues<SECOND_MATCH>>(), 3, "arrive gave"),
-        (NamedEngine::from_engine::<FaultyQueues<WILDCARDS_LAST>>(), 3, "arrive gave"),
-        (NamedEngine::from_engine::<FaultyQueues<LAST_MESSAGE>>(), 3, "gave"),
-        (NamedEngine::from_engine::<FaultyQueues<CANCELS_TWO>>(), 4, "measures"),
+        (
+            NamedEngine::from_engine::<FaultyQueues<SECOND_MATCH>>(),
+            3,
+            "arrive gave",
+        ),
+        (
+            NamedEngine::from_engine::<FaultyQueues<WILDCARDS_LAST>>(),
+            3,
+            "arrive gave",
+        ),
+        (
+            NamedEngine::from_engine::<FaultyQueues<LAST_MESSAGE>>(),
+            3,
+            "gave",
+        ),
+        (
+            NamedEngine::from_engine::<FaultyQueues<CANCELS_TWO>>(),
+            4,
+            "measures",
+        ),
         (
             NamedEngine::from_engine::<FaultyQueues<FORGETS_CONTEXTS>>(),
             2,
             "context_is_idle",
         ),
-        (NamedEngine::from_engine::<FaultyQueues<SMALL_TABLE>>(), table, "measures"),
-        (NamedEngine::from_engine::<FaultyQueues<FINDS_ANY>>(), 2, "find_record"),
-        (NamedEngine::from_engine::<FaultyQueues<HASHES_THE_PAST>>(), 1, "the hash"),
-        (NamedEngine::from_engine::<FaultyQueues<CORRUPTS_RECORDS>>(), 2, "the record"),
-        (NamedEngine::from_engine::<FaultyQueues<MISCOUNTS>>(), 2, "measures"),
-        (NamedEngine::from_engine::<FaultyQueues<PANICS>>(), TABLE, "panic: full"),
+        (
+            NamedEngine::from_engine::<FaultyQueues<SMALL_TABLE>>(),
+            table,
+            "measures",
+        ),
+        (
+            NamedEngine::from_engine::<FaultyQueues<FINDS_ANY>>(),
+            2,
+            "find_record",
+        ),
+        (
+            NamedEngine::from_engine::<FaultyQueues<HASHES_THE_PAST>>(),
+            1,
+            "the hash",
+        ),
+        (
+            NamedEngine::from_engine::<FaultyQueues<CORRUPTS_RECORDS>>(),
+            2,
+            "the record",
+        ),
+        (
+            NamedEngine::from_engine::<FaultyQueues<MISCOUNTS>>(),
+            2,
+            "measures",
+        ),
+        (
+            NamedEngine::from_engine::<FaultyQueues<PANICS>>(),
+            TABLE,
+            "panic: full",
+        ),
     ];
     for (engine, most, words) in faults {
         let found = find(engine, 300).expect(words);
@@ -201,7 +245,11 @@ fn every_fault_is_found_and_shrunk() {
 /// The printed text is sufficient for a replay.
 #[test]
 fn a_counterexample_is_a_script() {
-    let found = find(NamedEngine::from_engine::<FaultyQueues<WILDCARDS_LAST>>(), 300).expect("a fault");
+    let found = find(
+        NamedEngine::from_engine::<FaultyQueues<WILDCARDS_LAST>>(),
+        300,
+    )
+    .expect("a fault");
     let text = found.to_string();
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("matching engine vectors, "), "{text}");

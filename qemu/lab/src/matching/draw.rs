@@ -3,7 +3,7 @@
 
 use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::Context;
-use midplane_device::envelope::{Envelope, Pattern, Rank};
+use midplane_device::envelope::{Envelope, MatchPattern, Rank};
 use midplane_device::request::CHUNK_SLOTS;
 
 use super::op::{MatchingOp, OpSetting};
@@ -157,13 +157,13 @@ impl SequenceDraw {
     }
 
     /// Returns a pattern that matches this envelope, and possibly others.
-    fn widened(&mut self, envelope: Envelope) -> Pattern {
+    fn widened(&mut self, envelope: Envelope) -> MatchPattern {
         let source = (!self.random.chance(self.any_source)).then_some(envelope.source);
         let tag = (!self.random.chance(self.any_tag)).then_some(envelope.tag);
-        Pattern::new(source, tag, envelope.context)
+        MatchPattern::new(source, tag, envelope.context)
     }
 
-    fn receive(&mut self, pattern: Pattern) -> MatchingOp {
+    fn receive(&mut self, pattern: MatchPattern) -> MatchingOp {
         MatchingOp::Receive {
             pattern,
             bound: self.random.chance(0.2),

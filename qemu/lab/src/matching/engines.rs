@@ -4,18 +4,18 @@
 use std::sync::LazyLock;
 
 use midplane_device::matching::MatchingEngine;
-use midplane_engines::{Choice, WithEngine};
+use midplane_engines::{EngineChoice, WithEngine};
 
 use super::draw::OpSequence;
 use super::play::{EngineDifference, play};
 use super::shrink::{ShrunkSequence, shrink};
+use crate::measure::matching::fixture::{self, MatchingCost, MeasureEffort};
 use crate::measure::matching::overhead::{self, HeapOverhead};
-use crate::measure::matching::fixture::{self, MeasureEffort, MatchingCost};
 use crate::measure::matching::traffic::QueueTraffic;
 
 /// All engines that a user can select.
 pub static ENGINES: LazyLock<Vec<NamedEngine>> = LazyLock::new(|| {
-    let all = Choice::ALL.iter();
+    let all = EngineChoice::ALL.iter();
     all.map(|choice| choice.with(EngineSelector)).collect()
 });
 
@@ -79,7 +79,12 @@ impl NamedEngine {
     }
 
     /// Returns the memory in bytes for `entries` entries with `peers` processes; `allocated` returns the heap in use.
-    pub fn overhead(&self, peers: u32, entries: u32, allocated: &dyn Fn() -> usize) -> HeapOverhead {
+    pub fn overhead(
+        &self,
+        peers: u32,
+        entries: u32,
+        allocated: &dyn Fn() -> usize,
+    ) -> HeapOverhead {
         (self.overhead)(peers, entries, allocated)
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use midplane_device::Context;
-use midplane_device::envelope::{Envelope, Pattern, Rank};
+use midplane_device::envelope::{Envelope, MatchPattern, Rank};
 
 /// Environment of the operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +40,7 @@ pub enum MatchingOp {
     /// Starts a receive: matches a recorded message, or is posted.
     Receive {
         /// Pattern to match.
-        pattern: Pattern,
+        pattern: MatchPattern,
         /// Whether the data of the matched record is still arriving.
         bound: bool,
     },
@@ -54,9 +54,9 @@ pub enum MatchingOp {
     /// A message arrives whose receive cannot accept it: its RTS is rejected (NCTS, no clear to send).
     Offer(Envelope),
     /// A probe.
-    Probe(Pattern),
+    Probe(MatchPattern),
     /// A matched probe: its record waits for [`MatchingOp::Finish`].
-    Take(Pattern),
+    Take(MatchPattern),
     /// Uses the data of a matched record, and frees the record.
     Finish(u32),
     /// Cancels a posted receive, by its index in posting order.
@@ -90,7 +90,7 @@ fn envelope(envelope: &Envelope) -> EnvelopeFields {
     pattern(&envelope.pattern())
 }
 
-fn pattern(pattern: &Pattern) -> EnvelopeFields {
+fn pattern(pattern: &MatchPattern) -> EnvelopeFields {
     let source = pattern.source().map(Rank::index);
     EnvelopeFields(source, pattern.tag(), pattern.context())
 }
@@ -158,13 +158,13 @@ impl MatchingOp {
         let mut number = |name| match rename(name) {
             OpField::Source(number) | OpField::Tag(number) | OpField::Context(number) => number,
         };
-        let mut pattern = |wanted: Pattern| {
+        let mut pattern = |wanted: MatchPattern| {
             let source = |source: Rank| Rank::new(number(OpField::Source(source.index())));
             let source = wanted.source().map(source);
             let tag = |tag| number(OpField::Tag(tag as u32)) as i32;
             let tag = wanted.tag().map(tag);
             let context = number(OpField::Context(wanted.context().into()));
-            Pattern::new(source, tag, context as Context)
+            MatchPattern::new(source, tag, context as Context)
         };
         let mut envelope = |from: Envelope| {
             let renamed = pattern(from.pattern());
@@ -192,10 +192,17 @@ impl MatchingOp {
             },
             MatchingOp::Probe(wanted) => MatchingOp::Probe(pattern(wanted)),
             MatchingOp::Take(wanted) => MatchingOp::Take(pattern(wanted)),
-            MatchingOp::Open(context) => MatchingOp::Open(number(OpField::Context(context.into())) as Context),
-            MatchingOp::Retire(context) => MatchingOp::Retire(number(OpField::Context(context.into())) as Context),
+            MatchingOp::Open(context) => {
+                MatchingOp::Open(number(OpField::Context(context.into())) as Context)
+            }
+            MatchingOp::Retire(context) => {
+                MatchingOp::Retire(number(OpField::Context(context.into())) as Context)
+            }
             MatchingOp::Forget(source) => MatchingOp::Forget(number(OpField::Source(source))),
-            MatchingOp::Finish(_) | MatchingOp::Cancel(_) | MatchingOp::Withdraw(_) | MatchingOp::Spare(_) => *self,
+            MatchingOp::Finish(_)
+            | MatchingOp::Cancel(_)
+            | MatchingOp::Withdraw(_)
+            | MatchingOp::Spare(_) => *self,
         }
     }
 

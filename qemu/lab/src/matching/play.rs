@@ -8,12 +8,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use midplane_cluster::panic;
 use midplane_device::Context;
-use midplane_device::envelope::{Envelope, Pattern, Rank};
+use midplane_device::envelope::{Envelope, MatchPattern, Rank};
+use midplane_device::ids::{BlockIndex, Slot};
 use midplane_device::matching::MatchingEngine;
 use midplane_device::memory::{Span, UserMemory};
-use midplane_device::names::{BlockIndex, Slot};
-use midplane_device::region::{BLOCK_BYTES, Blocks, Holding, Region};
-use midplane_device::request::{Posted, Receive, ReceiveState, Request, RequestId, RequestPool};
+use midplane_device::region::{BLOCK_BYTES, BlockArray, RecordData, Region};
+use midplane_device::request::{
+    PostedReceive, ReceiveRequest, ReceiveState, Request, RequestId, RequestPool,
+};
 use rustc_hash::FxHasher;
 
 use super::draw::OpSequence;
@@ -53,7 +55,7 @@ impl UserMemory for LoanHeap {
         self.spare
     }
 
-    fn lend(&mut self, count: u32) -> Option<Blocks> {
+    fn lend(&mut self, count: u32) -> Option<BlockArray> {
         self.asked += 1;
         if self.asked.is_multiple_of(REFUSED) {
             return None;
@@ -62,14 +64,14 @@ impl UserMemory for LoanHeap {
         Some(blocks(count))
     }
 
-    fn take_back(&mut self, loan: Blocks) {
+    fn return_loan(&mut self, loan: BlockArray) {
         self.spare += loan.len() as u32;
     }
 }
 
-pub(crate) fn blocks(count: u32) -> Blocks {
-    let words = vec![0; Blocks::map_words(count as usize)];
-    Blocks::new(vec![[0; BLOCK_BYTES]; count as usize].into(), words.into())
+pub(crate) fn blocks(count: u32) -> BlockArray {
+    let words = vec![0; BlockArray::map_words(count as usize)];
+    BlockArray::new(vec![[0; BLOCK_BYTES]; count as usize].into(), words.into())
 }
 
 /// Plays `sequence` with the engine `E` and with the oracle.
@@ -154,7 +156,7 @@ impl<E: MatchingEngine> EnginePair<E> {
             MatchingOp::Receive { pattern, bound } => return self.receive(pattern, bound),
             MatchingOp::Message { envelope, buffer } => return self.message(envelope, buffer),
             MatchingOp::Offer(envelope) => {
-                let got = self.engine.arrive(&mut self.requests, &envelope);
+                let got = self.engine.match_incoming(&mut self.requests, &envelope);
                 same("arrive", got, self.oracle.arrive(&envelope))?;
             }
             MatchingOp::Probe(pattern) => {
@@ -211,17 +213,17 @@ impl<E: MatchingEngine> EnginePair<E> {
     }
 
     /// Starts a receive like the device; does nothing without a free slot.
-    fn receive(&mut self, pattern: Pattern, bound: bool) -> StepOutcome {
+    fn receive(&mut self, pattern: MatchPattern, bound: bool) -> StepOutcome {
         let grown = self.requests.grow(1);
         if grown.is_err() || self.engine.reserve(self.requests.slots()).is_err() {
             return Ok(());
         }
-        let posted = Posted {
+        let posted = PostedReceive {
             pattern,
             serial: self.posts,
-            to_name: false,
+            needs_listing: false,
         };
-        let request = Request::Receive(Receive {
+        let request = Request::Receive(ReceiveRequest {
             span: Span::EMPTY,
             state: ReceiveState::Posted(posted),
         });
@@ -235,10 +237,10 @@ impl<E: MatchingEngine> EnginePair<E> {
         self.free_slot(id);
         let record = self.region.record(at).expect("a record that was taken");
         match record.holding {
-            Holding::Buffer { received } if bound => {
+            RecordData::Buffer { received } if bound => {
                 // The record's links are no longer used as links.
                 let receive = id;
-                let holding = Holding::Bound { received, receive };
+                let holding = RecordData::MatchedBuffer { received, receive };
                 self.region.set_holding(at, holding);
                 self.taken.push(at);
             }
@@ -250,8 +252,8 @@ impl<E: MatchingEngine> EnginePair<E> {
     }
 
     /// Removes a record from the queue, and checks that it is unchanged.
-    fn take_record(&mut self, pattern: &Pattern) -> Result<Option<BlockIndex>, String> {
-        let got = self.engine.take(&mut self.region, pattern);
+    fn take_record(&mut self, pattern: &MatchPattern) -> Result<Option<BlockIndex>, String> {
+        let got = self.engine.take_match(&mut self.region, pattern);
         let taken = same("take", got, self.oracle.probe(pattern))?;
         if let Some(at) = taken {
             let kept = self.oracle.unexpected.iter().find(|kept| kept.0 == at);
@@ -266,7 +268,7 @@ impl<E: MatchingEngine> EnginePair<E> {
     }
 
     fn message(&mut self, envelope: Envelope, buffer: Option<u32>) -> StepOutcome {
-        let got = self.engine.arrive(&mut self.requests, &envelope);
+        let got = self.engine.match_incoming(&mut self.requests, &envelope);
         self.messages += 1;
         if let Some(slot) = same("arrive", got, self.oracle.arrive(&envelope))? {
             self.unpost(slot);
@@ -279,7 +281,7 @@ impl<E: MatchingEngine> EnginePair<E> {
                 .record_with_buffer(&mut self.memory, envelope, bytes),
             None => self
                 .region
-                .record_only(&mut self.memory, envelope, 0, sender),
+                .record_without_buffer(&mut self.memory, envelope, 0, sender),
         };
         if let Some(at) = at {
             self.engine.record(&mut self.region, at);
@@ -304,7 +306,7 @@ impl<E: MatchingEngine> EnginePair<E> {
         if let ReceiveState::Posted(_) = receive.state {
             self.requests.cancel_receive(id.slot());
         }
-        self.requests.conclude(id);
+        self.requests.take_completed(id);
     }
 
     /// Cancels by the sender's request ID, or by the envelope if the record contains a buffer.

@@ -129,8 +129,9 @@ impl ShrinkSearch {
         }
         for name in names {
             name.simpler().into_iter().any(|simpler| {
-                let renamed =
-                    |op: &MatchingOp| op.renamed(&mut |other| if other == name { simpler } else { other });
+                let renamed = |op: &MatchingOp| {
+                    op.renamed(&mut |other| if other == name { simpler } else { other })
+                };
                 let ops = self.best.ops.iter().map(renamed).collect();
                 self.try_ops(ops)
             });

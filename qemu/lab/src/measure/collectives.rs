@@ -24,10 +24,12 @@ use std::fmt;
 use midplane_cluster::OperationCosts;
 use midplane_device::barrier::{AllreduceStep, VALUE_BYTES};
 use midplane_device::envelope::Rank;
-use midplane_objects::coll::sim_driver::{CommView, CollectiveBuffers, SimCollective, ReduceOperation, CollectiveKind};
+use midplane_objects::coll::sim_driver::{
+    CollectiveBuffers, CollectiveKind, CommView, ReduceOperation, SimCollective,
+};
 use net_torus::Shape;
 
-use super::machine::{SimulatedNode, NodePrograms, SimulatedMachine, router_memory};
+use super::machine::{NodePrograms, SimulatedMachine, SimulatedNode, router_memory};
 use crate::sim::collective::RankStep;
 use crate::sim::collectives::intern_list;
 
@@ -46,7 +48,12 @@ pub enum MeasuredCollective {
 
 impl MeasuredCollective {
     /// All kinds.
-    pub const ALL: [MeasuredCollective; 4] = [MeasuredCollective::Barrier, MeasuredCollective::Bcast, MeasuredCollective::Allreduce, MeasuredCollective::Alltoall];
+    pub const ALL: [MeasuredCollective; 4] = [
+        MeasuredCollective::Barrier,
+        MeasuredCollective::Bcast,
+        MeasuredCollective::Allreduce,
+        MeasuredCollective::Alltoall,
+    ];
 
     /// Returns the MPI name without the prefix.
     pub const fn name(self) -> &'static str {
@@ -280,7 +287,11 @@ struct RunState {
 }
 
 impl RunState {
-    fn start(&self, node: &mut SimulatedNode<'_>, rank: usize) -> Result<NodeState, CollectiveError> {
+    fn start(
+        &self,
+        node: &mut SimulatedNode<'_>,
+        rank: usize,
+    ) -> Result<NodeState, CollectiveError> {
         let collective = self.collective;
         if collective.kind == MeasuredCollective::Barrier {
             node.adi.enter_barrier();
@@ -312,18 +323,22 @@ impl RunState {
     }
 
     /// Advances an allreduce within barrier packets; returns whether it advanced, and whether it is complete.
-    fn combine(&self, node: &mut SimulatedNode<'_>, rank: usize) -> Result<(bool, bool), CollectiveError> {
+    fn combine(
+        &self,
+        node: &mut SimulatedNode<'_>,
+        rank: usize,
+    ) -> Result<(bool, bool), CollectiveError> {
         match node.adi.allreduce_step() {
             AllreduceStep::Wait => Ok((false, false)),
             AllreduceStep::Combine(_) => {
                 node.adi.combine_values(sum);
                 Ok((true, false))
             }
-            AllreduceStep::Over => {
+            AllreduceStep::Done => {
                 let buffers = CollectiveBuffers {
                     part: self.collective.bytes,
                     given: Vec::new(),
-                    taken: Some(node.adi.value(0).to_vec()),
+                    taken: Some(node.adi.combined_value(0).to_vec()),
                 };
                 if self.collective.is_right(rank, self.list.len(), &buffers) {
                     Ok((true, true))
@@ -331,7 +346,7 @@ impl RunState {
                     Err(CollectiveError::Wrong { rank })
                 }
             }
-            AllreduceStep::Differ => Err(CollectiveError::Wrong { rank }),
+            AllreduceStep::Mismatch => Err(CollectiveError::Wrong { rank }),
         }
     }
 
@@ -363,7 +378,12 @@ impl RunState {
 impl NodePrograms for RunState {
     type Error = CollectiveError;
 
-    fn turn(&mut self, node: &mut SimulatedNode<'_>, rank: usize, _: u64) -> Result<u64, CollectiveError> {
+    fn turn(
+        &mut self,
+        node: &mut SimulatedNode<'_>,
+        rank: usize,
+        _: u64,
+    ) -> Result<u64, CollectiveError> {
         let call_ns = self.collective.costs.call_ns;
         let mut state = std::mem::replace(&mut self.nodes[rank], NodeState::Done);
         let (moved, is_over) = match &mut state {
@@ -410,7 +430,11 @@ mod tests {
     #[test]
     fn nothing_is_faster_than_the_wires() {
         for extents in [[4, 4, 4], [8, 2, 1], [3, 5, 2]] {
-            for kind in [MeasuredCollective::Bcast, MeasuredCollective::Allreduce, MeasuredCollective::Alltoall] {
+            for kind in [
+                MeasuredCollective::Bcast,
+                MeasuredCollective::Allreduce,
+                MeasuredCollective::Alltoall,
+            ] {
                 let collective = CollectiveRun {
                     extents,
                     kind,
@@ -430,7 +454,11 @@ mod tests {
                 costs: OperationCosts::WIRES,
             }
             .depth();
-            for kind in [MeasuredCollective::Barrier, MeasuredCollective::Bcast, MeasuredCollective::Allreduce] {
+            for kind in [
+                MeasuredCollective::Barrier,
+                MeasuredCollective::Bcast,
+                MeasuredCollective::Allreduce,
+            ] {
                 assert!(
                     measured(extents, kind, 8) >= depth * 100,
                     "{extents:?} {kind:?}"

@@ -3,14 +3,14 @@
 
 use std::cell::RefCell;
 
-use midplane_device::bare::Bare;
-use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::bare::BareDevice;
+use midplane_device::envelope::{MatchPattern, Rank};
 use midplane_device::memory::{Span, UserMemory};
-use midplane_device::request::Mode;
+use midplane_device::request::SendMode;
 use midplane_device::send::SendTo;
-use midplane_device::{Adi, Config, Memory};
+use midplane_device::{Adi, DeviceConfig, DeviceMemory};
 use msg_layer::port::BODY_BYTES;
-use msg_layer::{Class, Port};
+use msg_layer::{Port, TrafficClass};
 use net_torus::{Coord, Shape};
 
 /// Message size in bytes.
@@ -56,10 +56,10 @@ struct NodePort<'a> {
     shown: bool,
 }
 
-fn index(class: Class) -> usize {
+fn index(class: TrafficClass) -> usize {
     match class {
-        Class::Normal => 0,
-        Class::Priority => 1,
+        TrafficClass::Normal => 0,
+        TrafficClass::Priority => 1,
     }
 }
 
@@ -72,7 +72,7 @@ impl NodePort<'_> {
     /// Updates `head` to the next arrived packet, if any.
     fn update_head(&mut self) {
         self.shown = self.arrived() > 0;
-        for class in [Class::Priority, Class::Normal] {
+        for class in [TrafficClass::Priority, TrafficClass::Normal] {
             let queue = self.pipes.0[self.here][index(class)].borrow();
             if queue.len > 0 {
                 self.head = queue.packets[queue.first];
@@ -83,7 +83,7 @@ impl NodePort<'_> {
 }
 
 impl Port for NodePort<'_> {
-    fn can_inject(&self, class: Class) -> bool {
+    fn can_inject(&self, class: TrafficClass) -> bool {
         self.pipes.0[1 - self.here][index(class)].borrow().len < QUEUE_PACKETS
     }
 
@@ -91,7 +91,13 @@ impl Port for NodePort<'_> {
         self.shape.rank(node)
     }
 
-    fn inject(&mut self, class: Class, _: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+    fn inject(
+        &mut self,
+        class: TrafficClass,
+        _: Coord,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
         let mut queue = self.pipes.0[1 - self.here][index(class)].borrow_mut();
         if queue.len == QUEUE_PACKETS {
             return false;
@@ -103,12 +109,12 @@ impl Port for NodePort<'_> {
         true
     }
 
-    fn head(&self, class: Class) -> Option<&[u8]> {
+    fn head(&self, class: TrafficClass) -> Option<&[u8]> {
         let queue = self.pipes.0[self.here][index(class)].borrow();
         (self.shown && queue.len > 0).then(|| &self.head[..usize::from(queue.lengths[queue.first])])
     }
 
-    fn pop(&mut self, class: Class) {
+    fn pop(&mut self, class: TrafficClass) {
         let mut queue = self.pipes.0[self.here][index(class)].borrow_mut();
         queue.first = (queue.first + 1) % QUEUE_PACKETS;
         queue.len -= 1;
@@ -143,7 +149,7 @@ const TO: SendTo = SendTo {
     dest: Rank::new(1),
     tag: TAG,
     context: 0,
-    mode: Mode::Standard,
+    mode: SendMode::Standard,
 };
 
 impl MeasuredDevice for Adi {
@@ -154,7 +160,7 @@ impl MeasuredDevice for Adi {
     }
 
     fn irecv(&mut self, memory: &mut WordBuffers, span: Span) -> Self::Id {
-        let pattern = Pattern::new(Some(Rank::new(0)), Some(TAG), 0);
+        let pattern = MatchPattern::new(Some(Rank::new(0)), Some(TAG), 0);
         Adi::irecv(self, memory, pattern, span).expect("the host's memory")
     }
 
@@ -167,19 +173,19 @@ impl MeasuredDevice for Adi {
     }
 }
 
-impl MeasuredDevice for Bare {
+impl MeasuredDevice for BareDevice {
     type Id = midplane_device::request::RequestId;
 
     fn isend(&mut self, _: &mut WordBuffers, span: Span) -> Self::Id {
-        Bare::isend(self, TO, span).expect("the host's memory")
+        BareDevice::isend(self, TO, span).expect("the host's memory")
     }
 
     fn irecv(&mut self, _: &mut WordBuffers, span: Span) -> Self::Id {
-        Bare::irecv(self, Rank::new(0), TAG, span).expect("the host's memory")
+        BareDevice::irecv(self, Rank::new(0), TAG, span).expect("the host's memory")
     }
 
     fn progress(&mut self, end: &mut NodePort<'_>, memory: &mut WordBuffers) {
-        Bare::progress(self, end, memory);
+        BareDevice::progress(self, end, memory);
     }
 
     fn is_done(&mut self, id: Self::Id) -> bool {
@@ -203,12 +209,12 @@ pub fn run(kind: DeviceKind, messages: u32, batch: u32) -> bool {
     match kind {
         DeviceKind::Protocol => {
             let device = |rank| {
-                let config = Config {
+                let config = DeviceConfig {
                     shape,
                     rank: Rank::new(rank),
                     request_slots: usize::MAX,
                 };
-                let memory = Memory::allocate(MPI_MEMORY, 2).expect("the host's memory");
+                let memory = DeviceMemory::allocate(MPI_MEMORY, 2).expect("the host's memory");
                 Adi::new(config, memory).expect("a rank of the machine")
             };
             exchange(shape, [device(0), device(1)], messages, batch)
@@ -216,7 +222,7 @@ pub fn run(kind: DeviceKind, messages: u32, batch: u32) -> bool {
         DeviceKind::Bare => {
             let device = |rank| {
                 let here = shape.coord(rank).expect("a rank of the machine");
-                Bare::new(shape, here).expect("a place of the machine")
+                BareDevice::new(shape, here).expect("a place of the machine")
             };
             exchange(shape, [device(0), device(1)], messages, batch)
         }

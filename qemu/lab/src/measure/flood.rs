@@ -4,16 +4,16 @@
 
 use std::fmt;
 
-use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::envelope::{MatchPattern, Rank};
 use midplane_device::memory::{MODEL_KEYS, Span, UserMemory};
-use midplane_device::request::{Mode, RequestId};
+use midplane_device::request::{RequestId, SendMode};
 use midplane_device::send::SendTo;
-use midplane_device::{Adi, Config, Memory};
-use midplane_engines::Choice;
-use msg_layer::fake::Strict;
+use midplane_device::{Adi, DeviceConfig, DeviceMemory};
+use midplane_engines::EngineChoice;
+use msg_layer::fake::StrictPort;
 use net_torus::Shape;
 
-use crate::sim::net::{FifoCapacity, PacketNetwork, OrderRules};
+use crate::sim::net::{FifoCapacity, OrderRules, PacketNetwork};
 
 /// Parameters: every rank but 0 sends messages of tags 1 to N by MPI_Isend, all before the first receive; rank 0
 /// receives them one by one, by source, in the reverse order of their tags.
@@ -28,7 +28,7 @@ pub struct FloodLoad {
     /// MPI memory of rank 0 in bytes.
     pub mpi_memory: usize,
     /// Matching engine of all nodes.
-    pub matching: Choice,
+    pub matching: EngineChoice,
 }
 
 /// Work of all devices together.
@@ -78,7 +78,7 @@ impl SearchCounts {
         self.unexpected + self.posted
     }
 
-    /// Returns the total ([`Adi::searched`]).
+    /// Returns the total ([`Adi::search_steps`]).
     pub fn all(&self) -> u64 {
         self.matching() + self.named + self.peers + self.sends
     }
@@ -203,13 +203,14 @@ impl FloodLoad {
         };
         let kind = self.matching.kind();
         let device = |rank| {
-            let config = Config {
+            let config = DeviceConfig {
                 shape,
                 rank: Rank::new(rank),
                 request_slots: usize::MAX,
             };
             let mpi_memory = if rank == 0 { self.mpi_memory } else { 0 };
-            let memory = Memory::with_engine(&kind, mpi_memory, nodes).expect("the host's memory");
+            let memory =
+                DeviceMemory::with_engine(&kind, mpi_memory, nodes).expect("the host's memory");
             Adi::new(config, memory).expect("a rank of the machine")
         };
         Ok(FloodRun {
@@ -228,7 +229,7 @@ impl FloodLoad {
                     dest: Rank::new(0),
                     tag,
                     context: 0,
-                    mode: Mode::Standard,
+                    mode: SendMode::Standard,
                 };
                 adi.isend(&mut run.words, to, Span::model(key(tag), self.bytes))
                     .expect("the host's memory");
@@ -238,7 +239,7 @@ impl FloodLoad {
 
     /// Receives one message; returns `None` if nothing moves any more.
     fn receive(&self, run: &mut FloodRun, source: u32, tag: i32) -> Option<()> {
-        let pattern = Pattern::new(Some(Rank::new(source)), Some(tag), 0);
+        let pattern = MatchPattern::new(Some(Rank::new(source)), Some(tag), 0);
         let span = Span::model(0, self.bytes);
         let before = run.devices[0].matching().traversals;
         let id = run.devices[0]
@@ -260,7 +261,7 @@ impl FloodRun {
             let mut moved = false;
             for (node, adi) in self.devices.iter_mut().enumerate() {
                 if self.busy[node] || self.net.has_arrived(node) {
-                    let mut face = Strict::new(self.net.face(node, BURST, BURST));
+                    let mut face = StrictPort::new(self.net.face(node, BURST, BURST));
                     self.busy[node] = adi.progress(&mut face, &mut self.words);
                     moved |= self.busy[node];
                 }
@@ -293,8 +294,8 @@ impl FloodRun {
             unexpected: self.started_hops,
             posted: matching - self.started_hops,
             named,
-            peers: receiver.searched() - matching - named,
-            sends: senders.iter().map(Adi::searched).sum(),
+            peers: receiver.search_steps() - matching - named,
+            sends: senders.iter().map(Adi::search_steps).sum(),
         };
         work
     }

@@ -7,12 +7,12 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
-use midplane_cluster::costs::{OperationCosts, INJECT};
+use midplane_cluster::costs::{INJECT, OperationCosts};
 use midplane_cluster::step_port::StepPort;
 use midplane_device::envelope::Rank;
 use midplane_device::memory::{Span, UserMemory};
-use midplane_device::{Adi, Config, Memory};
-use midplane_engines::Choice;
+use midplane_device::{Adi, DeviceConfig, DeviceMemory};
+use midplane_engines::EngineChoice;
 use net_torus::chunk::Chunk;
 use net_torus::link::Link;
 use net_torus::router::BufferSizes;
@@ -129,7 +129,12 @@ pub(super) trait NodePrograms {
     type Error;
 
     /// Runs the next step of this rank's program at `now`, if possible, and returns its duration in nanoseconds.
-    fn turn(&mut self, node: &mut SimulatedNode<'_>, rank: usize, now: u64) -> Result<u64, Self::Error>;
+    fn turn(
+        &mut self,
+        node: &mut SimulatedNode<'_>,
+        rank: usize,
+        now: u64,
+    ) -> Result<u64, Self::Error>;
 
     /// Checks whether the measurement is complete, after a turn of this node at `now`.
     fn is_over(&self, node: &SimulatedNode<'_>, rank: usize, now: u64) -> bool;
@@ -163,8 +168,9 @@ impl<'m> SimulatedMachine<'m> {
     ) -> SimulatedMachine<'m> {
         let nodes = shape.nodes() as usize;
         let wakes = WakeQueue::default();
-        let wires: Vec<[Rc<RefCell<LinkFrames>>; 6]> = (0..nodes).map(|_| Default::default()).collect();
-        let kind = Choice::List.kind();
+        let wires: Vec<[Rc<RefCell<LinkFrames>>; 6]> =
+            (0..nodes).map(|_| Default::default()).collect();
+        let kind = EngineChoice::List.kind();
         let node = |(chunks, rank): (&'m mut [Chunk], u32)| {
             let here = shape.coord(rank).expect("a rank of the machine");
             let router = Router::new(shape, here, SIZES, chunks).expect("Blue Gene/L's buffers");
@@ -181,12 +187,12 @@ impl<'m> SimulatedMachine<'m> {
                     wakes: wakes.clone(),
                 })
             });
-            let config = Config {
+            let config = DeviceConfig {
                 shape,
                 rank: Rank::new(rank),
                 request_slots: usize::MAX,
             };
-            let memory = Memory::with_engine(&kind, mpi_memory(rank), nodes)
+            let memory = DeviceMemory::with_engine(&kind, mpi_memory(rank), nodes)
                 .and_then(|memory| memory.with_values(&shape))
                 .expect("the host's memory");
             SimulatedNode {
@@ -213,7 +219,10 @@ impl<'m> SimulatedMachine<'m> {
     }
 
     /// Runs until the measurement is complete and returns that time, or `None` on a deadlock.
-    pub(super) fn run<P: NodePrograms>(&mut self, programs: &mut P) -> Result<Option<u64>, P::Error> {
+    pub(super) fn run<P: NodePrograms>(
+        &mut self,
+        programs: &mut P,
+    ) -> Result<Option<u64>, P::Error> {
         let mut queue: BinaryHeap<Reverse<(u64, usize)>> = (0..self.nodes.len())
             .map(|node| Reverse((0, node)))
             .collect();
@@ -263,9 +272,9 @@ fn poll_node<P: NodePrograms>(
     if now < node.busy_until {
         return Ok(Some(node.busy_until));
     }
-    let before = (node.adi.searched(), node.memory.copied);
+    let before = (node.adi.search_steps(), node.memory.copied);
     let due = node.deferred.map(|since| since + ANSWERS_WAIT_NS);
-    node.adi.let_answers_wait(due.is_none_or(|due| now < due));
+    node.adi.delay_acks(due.is_none_or(|due| now < due));
     let mut ns = programs.turn(node, rank, now)?;
     ns += ((node.memory.copied - before.1) as f64 * costs.copy_ns_per_byte) as u64;
     if ns == 0 {
@@ -280,11 +289,11 @@ fn poll_node<P: NodePrograms>(
         node.packets += packets;
         ns = packets * costs.packet_ns + u64::from(moved && packets == 0);
     }
-    ns += (node.adi.searched() - before.0) * costs.search_ns;
+    ns += (node.adi.search_steps() - before.0) * costs.search_ns;
     node.torus.step(now);
     // Replies that still wait at the deadline were delayed since then.
     let since = node.deferred.filter(|since| now < since + ANSWERS_WAIT_NS);
-    node.deferred = node.adi.has_deferred().then(|| since.unwrap_or(now));
+    node.deferred = node.adi.has_delayed_acks().then(|| since.unwrap_or(now));
     if ns == 0 {
         return Ok(node.deferred.map(|since| since + ANSWERS_WAIT_NS));
     }

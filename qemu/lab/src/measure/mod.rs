@@ -7,7 +7,7 @@ pub mod exchange;
 pub mod flood;
 mod machine;
 pub mod matching;
-pub mod self_send;
 pub mod overlap;
 pub mod scale;
+pub mod self_send;
 pub mod timed;

@@ -223,7 +223,9 @@ mod tests {
 
     #[test]
     fn interrupts_take_no_more_than_their_share() {
-        let transfer = transfer_of(FirstSide::Receiver, 25).transfer_ns().expect("a run");
+        let transfer = transfer_of(FirstSide::Receiver, 25)
+            .transfer_ns()
+            .expect("a run");
         let overlap = OverlapTransfer {
             compute_ns: transfer,
             ..transfer_of(FirstSide::Receiver, 25)

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::as_program;
-use midplane_cluster::{Cluster, JobFailure, SimProcess, JobProgress};
+use midplane_cluster::{Cluster, JobFailure, JobProgress, SimProcess};
 use midplane_rust::collective::SystemOperation;
 use midplane_rust::point_to_point::send_receive_into_with_tags;
 use midplane_rust::topology::SimpleCommunicator;
@@ -90,7 +90,10 @@ impl ScaleRun {
     ///
     /// # Panics
     /// When the extents are not a machine, and when the host has no memory for it.
-    pub fn run(&self, watch: &mut dyn FnMut(RunProgress) -> bool) -> Result<ScaleResult, JobFailure> {
+    pub fn run(
+        &self,
+        watch: &mut dyn FnMut(RunProgress) -> bool,
+    ) -> Result<ScaleResult, JobFailure> {
         let nodes: u64 = self.extents.map(u64::from).iter().product();
         let steps = match self.program {
             ScaleProgram::Killer => (nodes - 1) * u64::from(self.repeats),
@@ -124,8 +127,9 @@ impl ScaleRun {
         job?;
         let began = *began.lock().unwrap_or_else(|held| held.into_inner());
         let last = reports.iter().filter_map(|report| report.end_ns).max();
-        let sum =
-            |of: fn(&midplane_device::Stats) -> u64| reports.iter().map(|r| of(&r.stats)).sum();
+        let sum = |of: fn(&midplane_device::DeviceStats) -> u64| {
+            reports.iter().map(|r| of(&r.stats)).sum()
+        };
         Ok(ScaleResult {
             ns: match self.program {
                 ScaleProgram::Killer => reports[0].end_ns.unwrap_or(0),

@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use midplane_c::measure;
 use midplane_device::envelope::Rank;
-use midplane_device::interface::{Enter, Incoming, Outgoing, Received, Sent, Work};
-use midplane_device::kernel::{AbortReason, CallNote, Kernel};
+use midplane_device::interface::{
+    EnterDevice, FastRecv, FastSend, IncomingMessage, OutgoingMessage, Work,
+};
+use midplane_device::kernel::{AbortReason, CallInfo, Kernel};
 use midplane_device::memory::{RawMemory, UserMemory};
-use midplane_device::request::{RequestId, Whole};
-use midplane_device::{Adi, Config, Memory};
+use midplane_device::request::{PlainCompletion, RequestId};
+use midplane_device::{Adi, DeviceConfig, DeviceMemory};
 use midplane_objects::{Env, Process, installed};
-use msg_layer::{Class, Port};
+use msg_layer::{Port, TrafficClass};
 use net_torus::{Coord, Shape};
 use spin::Mutex;
 
@@ -42,7 +44,7 @@ struct SelfHost {
 struct NullPort;
 
 impl Port for NullPort {
-    fn can_inject(&self, _: Class) -> bool {
+    fn can_inject(&self, _: TrafficClass) -> bool {
         true
     }
 
@@ -50,17 +52,23 @@ impl Port for NullPort {
         Some(0)
     }
 
-    fn inject(&mut self, _: Class, _: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+    fn inject(
+        &mut self,
+        _: TrafficClass,
+        _: Coord,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
         fill(&mut vec![0; len]);
         PACKETS.fetch_add(1, Ordering::Relaxed);
         true
     }
 
-    fn head(&self, _: Class) -> Option<&[u8]> {
+    fn head(&self, _: TrafficClass) -> Option<&[u8]> {
         None
     }
 
-    fn pop(&mut self, _: Class) {}
+    fn pop(&mut self, _: TrafficClass) {}
 }
 
 impl Kernel for SelfHost {
@@ -81,7 +89,7 @@ impl Kernel for SelfHost {
         0
     }
 
-    fn note(&mut self, _: Option<CallNote>) {}
+    fn record_call(&mut self, _: Option<CallInfo>) {}
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         panic!("the job ends with {status}: {why:?}")
@@ -98,49 +106,49 @@ impl Env for SelfProcess {
     }
 }
 
-impl Enter for SelfProcess {
+impl EnterDevice for SelfProcess {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         with_device(|adi| {
-            adi.put_away();
+            adi.evict_cached_recv();
             work(adi, &mut SelfHost { memory: RawMemory });
         });
     }
 
-    fn fast_send(&self, outgoing: &Outgoing) -> Sent {
-        let &Outgoing { ref to, span } = outgoing;
+    fn fast_send(&self, outgoing: &OutgoingMessage) -> FastSend {
+        let &OutgoingMessage { ref to, span } = outgoing;
         with_device(|adi| {
-            if adi.send_to_hand(&mut RawMemory, to, span) {
-                return Sent::Complete;
+            if adi.deliver_to_cached(&mut RawMemory, to, span) {
+                return FastSend::Complete;
             }
-            adi.put_away();
+            adi.evict_cached_recv();
             adi.send_fast(&mut RawMemory, to, span)
         })
     }
 
-    fn fast_receive(&self, _: &'static str, incoming: &Incoming) -> Received {
-        let &Incoming { ref pattern, span } = incoming;
+    fn fast_receive(&self, _: &'static str, incoming: &IncomingMessage) -> FastRecv {
+        let &IncomingMessage { ref pattern, span } = incoming;
         with_device(|adi| {
-            adi.put_away();
+            adi.evict_cached_recv();
             adi.receive_fast(&mut RawMemory, pattern, span)
         })
     }
 
-    fn fast_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
-        let &Incoming { ref pattern, span } = incoming;
+    fn fast_start_receive(&self, incoming: &IncomingMessage) -> Option<RequestId> {
+        let &IncomingMessage { ref pattern, span } = incoming;
         with_device(|adi| {
-            let kept = adi.keep_at_hand(pattern, span);
+            let kept = adi.cache_self_recv(pattern, span);
             kept.or_else(|| {
-                adi.put_away();
+                adi.evict_cached_recv();
                 adi.irecv(&mut RawMemory, *pattern, span).ok()
             })
         })
     }
 
-    fn fast_wait(&self, _: &'static str, id: RequestId) -> Option<Whole> {
+    fn fast_wait(&self, _: &'static str, id: RequestId) -> Option<PlainCompletion> {
         with_device(|adi| {
-            adi.conclude_at_hand(id).or_else(|| {
-                adi.put_away();
-                adi.conclude_whole(id)
+            adi.take_completed_cached(id).or_else(|| {
+                adi.evict_cached_recv();
+                adi.take_plain_completed(id)
             })
         })
     }
@@ -149,12 +157,12 @@ impl Enter for SelfProcess {
 /// Sends `messages` messages; returns `None` if one did not arrive. Must be called once per process, because the C
 /// functions use its one device.
 pub fn run(messages: u32) -> Option<NetworkUse> {
-    let config = Config {
+    let config = DeviceConfig {
         shape: Shape::new([1; 3], [true; 3])?,
         rank: Rank::new(0),
         request_slots: usize::MAX,
     };
-    let memory = Memory::allocate(MPI_MEMORY, 1).ok()?;
+    let memory = DeviceMemory::allocate(MPI_MEMORY, 1).ok()?;
     *ADI.lock() = Some(Adi::new(config, memory)?);
     installed::install(Box::leak(Box::new(SelfProcess(Process::new()))));
     let all_came = measure::start() && measure::send_to_self(messages);

@@ -1,16 +1,16 @@
 //! The killer benchmark on a simulated machine in virtual time (`machine`), a function of the arguments alone.
 #![forbid(unsafe_code)]
 
-use midplane_device::Stats;
-use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::DeviceStats;
+use midplane_device::envelope::{MatchPattern, Rank};
 use midplane_device::memory::Span;
-use midplane_device::request::{Mode, RequestId};
+use midplane_device::request::{RequestId, SendMode};
 use midplane_device::send::SendTo;
 use net_torus::Shape;
 
 pub use midplane_cluster::{CostChange, OperationCosts};
 
-use super::machine::{SimulatedNode, NodePrograms, SimulatedMachine, router_memory};
+use super::machine::{NodePrograms, SimulatedMachine, SimulatedNode, router_memory};
 use crate::sim::memory::is_message;
 
 /// The killer benchmark (paper 004, section 5.1): every rank but 0 sends messages of tags 1 to N by MPI_Isend, then
@@ -130,7 +130,12 @@ impl NodePrograms for KillerRun<'_> {
         rank == 0 && self.received == receives && now >= node.busy_until
     }
 
-    fn turn(&mut self, node: &mut SimulatedNode<'_>, rank: usize, _: u64) -> Result<u64, TimedError> {
+    fn turn(
+        &mut self,
+        node: &mut SimulatedNode<'_>,
+        rank: usize,
+        _: u64,
+    ) -> Result<u64, TimedError> {
         let (killer, progress) = (self.killer, &mut self.nodes[rank]);
         if rank > 0 {
             if progress.begun == killer.messages {
@@ -144,7 +149,7 @@ impl NodePrograms for KillerRun<'_> {
                 dest: Rank::new(0),
                 tag,
                 context: 0,
-                mode: Mode::Standard,
+                mode: SendMode::Standard,
             };
             node.adi
                 .isend(&mut node.memory, to, span)
@@ -174,7 +179,7 @@ impl NodePrograms for KillerRun<'_> {
         }
         let (source, tag) = place(progress.begun);
         progress.begun += 1;
-        let pattern = Pattern::new(Some(Rank::new(source)), Some(tag), 0);
+        let pattern = MatchPattern::new(Some(Rank::new(source)), Some(tag), 0);
         let span = node.memory.buffers.receive(killer.bytes);
         let id = node
             .adi
@@ -186,7 +191,7 @@ impl NodePrograms for KillerRun<'_> {
 }
 
 fn measured(node: &SimulatedNode<'_>, ns: u64) -> KillerResult {
-    let stats: &Stats = node.adi.stats();
+    let stats: &DeviceStats = node.adi.stats();
     KillerResult {
         ns,
         busy: node.busy_ns as f64 / ns.max(1) as f64,

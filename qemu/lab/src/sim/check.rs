@@ -3,10 +3,10 @@
 
 use std::fmt;
 
-use midplane_device::envelope::{Pattern, Rank};
-use midplane_device::recv::Probed;
+use midplane_device::envelope::{MatchPattern, Rank};
+use midplane_device::recv::ProbedMessage;
 use midplane_device::region::BLOCK_BYTES;
-use midplane_device::{Adi, NoMemory, Outcome};
+use midplane_device::{Adi, OutOfMemory, RequestOutcome};
 use midplane_objects::Error;
 
 use super::memory::is_message;
@@ -19,13 +19,13 @@ pub struct ReceiveResult {
     /// Index among its rank's receives, in posting order.
     pub posted: u64,
     /// Its pattern when it was posted.
-    pub pattern: Pattern,
+    pub pattern: MatchPattern,
     /// Outcome from the device, once it is complete.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<RequestOutcome>,
     /// Contents of the buffer afterwards.
     pub bytes: Vec<u8>,
     /// Result of a preceding probe, if any.
-    pub probed: Option<Probed>,
+    pub probed: Option<ProbedMessage>,
 }
 
 /// A call that failed for lack of memory.
@@ -65,16 +65,16 @@ pub enum Violation {
         /// Its requests in progress.
         live: u32,
         /// The error.
-        what: NoMemory,
+        what: OutOfMemory,
     },
     /// A probe returned a message that does not match.
     Probe {
         /// Rank of the caller.
         rank: Rank,
         /// Its pattern.
-        pattern: Pattern,
+        pattern: MatchPattern,
         /// The message returned.
-        found: Probed,
+        found: ProbedMessage,
     },
     /// A receive without a matching message could not be cancelled.
     Cancel {
@@ -275,7 +275,7 @@ fn identify(
     program: &RankPrograms,
     number: u32,
     got: &ReceiveResult,
-    outcome: &Outcome,
+    outcome: &RequestOutcome,
 ) -> Result<u32, Violation> {
     let receive = &program.receives[number as usize];
     let bytes = &got.bytes[..outcome.bytes.min(got.bytes.len())];

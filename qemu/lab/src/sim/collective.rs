@@ -5,10 +5,10 @@ use std::cell::RefCell;
 
 use midplane_device::Adi;
 use midplane_device::envelope::Rank;
-use midplane_device::interface::{Enter, Work};
-use midplane_device::kernel::{AbortReason, CallNote, Kernel};
+use midplane_device::interface::{EnterDevice, Work};
+use midplane_device::kernel::{AbortReason, CallInfo, Kernel};
 use midplane_device::memory::UserMemory;
-use midplane_objects::coll::sim_driver::{CollectiveBuffers, SimCollective, ReduceOperation};
+use midplane_objects::coll::sim_driver::{CollectiveBuffers, ReduceOperation, SimCollective};
 use midplane_objects::{Env, Error};
 
 use super::check::Violation;
@@ -23,7 +23,7 @@ pub(crate) struct RankStep<'a, M>(pub(crate) RefCell<(&'a mut Adi, &'a mut M)>);
 /// Shared by all ranks: the process state serves only communicators that a program creates.
 static PROCESS: midplane_objects::Process = midplane_objects::Process::new();
 
-impl<M: UserMemory> Enter for RankStep<'_, M> {
+impl<M: UserMemory> EnterDevice for RankStep<'_, M> {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         let (adi, memory) = &mut *self.0.borrow_mut();
         work(adi, &mut NoProgressHost(*memory));
@@ -56,7 +56,7 @@ impl<M: UserMemory> Kernel for NoProgressHost<'_, M> {
         0
     }
 
-    fn note(&mut self, _: Option<CallNote>) {}
+    fn record_call(&mut self, _: Option<CallInfo>) {}
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         panic!("the job ends with {status}: {why:?}")
@@ -164,7 +164,11 @@ impl CollectivesInFlight {
     }
 }
 
-fn check(collective: &CollectiveCall, rank: Rank, buffers: &CollectiveBuffers) -> Result<(), String> {
+fn check(
+    collective: &CollectiveCall,
+    rank: Rank,
+    buffers: &CollectiveBuffers,
+) -> Result<(), String> {
     let part = collective.part(collective.group.among(rank).place);
     match (buffers.given == part.left, buffers.taken == part.taken) {
         (true, true) => Ok(()),

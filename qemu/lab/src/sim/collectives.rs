@@ -9,7 +9,7 @@ use std::sync::{Mutex, OnceLock};
 
 use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::envelope::{Context, Rank};
-use midplane_objects::coll::sim_driver::{CommView, CollectiveKind};
+use midplane_objects::coll::sim_driver::{CollectiveKind, CommView};
 
 use super::op::{OpEvent, RankOp};
 
@@ -187,7 +187,9 @@ impl CollectiveCall {
             _ => CollectiveKind::Allreduce,
         };
         let may_be_in_place = match what {
-            CollectiveKind::Alltoall | CollectiveKind::Allreduce | CollectiveKind::Scan => group.first.is_none(),
+            CollectiveKind::Alltoall | CollectiveKind::Allreduce | CollectiveKind::Scan => {
+                group.first.is_none()
+            }
             _ => false,
         };
         CollectiveCall {
@@ -306,7 +308,9 @@ impl CollectiveCall {
     fn part_elements(&self, place: u32) -> usize {
         let [own, _] = self.group.sides(place);
         match self.what {
-            CollectiveKind::ReduceScatter if self.group.first.is_some() => self.elements * own.len(),
+            CollectiveKind::ReduceScatter if self.group.first.is_some() => {
+                self.elements * own.len()
+            }
             _ => self.elements,
         }
     }

@@ -2,16 +2,16 @@
 #![forbid(unsafe_code)]
 
 use midplane_device::envelope::Rank;
-use midplane_device::{Adi, Config, Memory, Stats};
-use net_torus::{Shape, BufferSizes};
+use midplane_device::{Adi, DeviceConfig, DeviceMemory, DeviceStats};
+use net_torus::{BufferSizes, Shape};
 
-use super::check::{self, ReceiveResult, MemoryFailure, Violation};
+use super::check::{self, MemoryFailure, ReceiveResult, Violation};
 use super::collectives::CollectiveCall;
 use super::net::PacketNetwork;
-use super::process::{RankProcess, JobRecords};
+use super::process::{JobRecords, RankProcess};
 use super::program::RankPrograms;
 use super::schedule;
-use super::setup::{ProgramHeaps, UnlimitedHeaps, JobSetup};
+use super::setup::{JobSetup, ProgramHeaps, UnlimitedHeaps};
 use super::torus::{RouterMemory, RouterNetwork};
 
 /// Result of a finished job.
@@ -24,7 +24,7 @@ pub struct JobReport {
     /// Index of each message among its rank's sends, by message.
     pub sent: Vec<u64>,
     /// Device counters, by rank.
-    pub stats: Vec<Stats>,
+    pub stats: Vec<DeviceStats>,
     /// Number of choices made.
     pub steps: u64,
     /// Number of times that an interrupt advanced a collective.
@@ -53,15 +53,20 @@ impl SimJob<'_> {
         self.run_in(&UnlimitedHeaps)
     }
 
-    fn process<'a>(&'a self, shape: Shape, rank: Rank, heap: &'a dyn ProgramHeaps) -> RankProcess<'a> {
+    fn process<'a>(
+        &'a self,
+        shape: Shape,
+        rank: Rank,
+        heap: &'a dyn ProgramHeaps,
+    ) -> RankProcess<'a> {
         let SimJob { program, setup } = self;
-        let config = Config {
+        let config = DeviceConfig {
             shape,
             rank,
             request_slots: setup.request_slots,
         };
         let peers = shape.nodes() as usize;
-        let memory = Memory::with_engine(&setup.matching.kind(), setup.mpi_memory, peers)
+        let memory = DeviceMemory::with_engine(&setup.matching.kind(), setup.mpi_memory, peers)
             .expect("the host's memory");
         let adi = Adi::new(config, memory);
         let mut adi = adi.expect("a rank of the machine");

@@ -1,8 +1,8 @@
 //! Buffers of the programs of a simulated job, with stricter checks than real memory.
 
-use midplane_device::boxed;
 use midplane_device::memory::{MODEL_KEYS, RawMemory, Span, UserMemory};
-use midplane_device::region::{BLOCK_BYTES, Blocks};
+use midplane_device::region::{BLOCK_BYTES, BlockArray};
+use midplane_device::try_boxed_slice;
 
 use crate::epochs::memory::{FlatMemory, is_here};
 
@@ -170,7 +170,7 @@ fn is_of_windows(span: Span) -> bool {
 }
 
 impl UserMemory for NodeBuffers {
-    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+    fn full_access(&mut self) -> Option<&mut dyn UserMemory> {
         Some(self)
     }
 
@@ -185,7 +185,9 @@ impl UserMemory for NodeBuffers {
             Some(&Some(BufferKind::Send { message, len })) if offset + out.len() <= len => {
                 fill(message, offset, out);
             }
-            Some(Some(BufferKind::Send { .. })) => self.blame("read beyond the end of a send's buffer"),
+            Some(Some(BufferKind::Send { .. })) => {
+                self.blame("read beyond the end of a send's buffer")
+            }
             Some(Some(BufferKind::Receive { .. })) => self.blame("read of a receive's buffer"),
             _ => self.blame("read of a buffer that the program has back"),
         }
@@ -215,20 +217,20 @@ impl UserMemory for NodeBuffers {
         self.spare
     }
 
-    fn lend(&mut self, count: u32) -> Option<Blocks> {
+    fn lend(&mut self, count: u32) -> Option<BlockArray> {
         self.asked += 1;
         if count > self.spare || self.asked.is_multiple_of(REFUSED) {
             return None;
         }
         // A self-send requests a loan within the program's call, when the heap may be exhausted.
-        let words = boxed(0, Blocks::map_words(count as usize))?;
-        let blocks = boxed([0; BLOCK_BYTES], count as usize)?;
+        let words = try_boxed_slice(0, BlockArray::map_words(count as usize))?;
+        let blocks = try_boxed_slice([0; BLOCK_BYTES], count as usize)?;
         self.spare -= count;
         self.lent += count;
-        Some(Blocks::new(blocks, words))
+        Some(BlockArray::new(blocks, words))
     }
 
-    fn take_back(&mut self, loan: Blocks) {
+    fn return_loan(&mut self, loan: BlockArray) {
         if !loan.is_empty() {
             self.blame("gave back a loan that is in use");
         }

@@ -38,8 +38,8 @@ pub mod setup;
 pub mod torus;
 
 pub use check::{MemoryFailure, Violation};
-pub use job::{SimJob, JobReport};
+pub use job::{JobReport, SimJob};
 pub use op::RankOp;
 pub use program::{POLLING, ProgramPlan, RankPrograms};
 pub use seed::{JobFailure, SeededJob};
-pub use setup::{ProgramHeaps, JobSetup};
+pub use setup::{JobSetup, ProgramHeaps};

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use midplane_cluster::random::Random;
 use midplane_device::Adi;
-use msg_layer::fake::Strict;
+use msg_layer::fake::StrictPort;
 use msg_layer::port::BODY_BYTES;
-use msg_layer::{Class, Port};
+use msg_layer::{Port, TrafficClass};
 use net_torus::{Coord, Shape};
 
 use super::memory::NodeBuffers;
@@ -61,12 +61,12 @@ pub struct OrderRules {
     pub data: bool,
 }
 
-const CLASSES: [Class; 2] = [Class::Normal, Class::Priority];
+const CLASSES: [TrafficClass; 2] = [TrafficClass::Normal, TrafficClass::Priority];
 
-fn index(class: Class) -> usize {
+fn index(class: TrafficClass) -> usize {
     match class {
-        Class::Normal => 0,
-        Class::Priority => 1,
+        TrafficClass::Normal => 0,
+        TrafficClass::Priority => 1,
     }
 }
 
@@ -209,7 +209,7 @@ impl JobNetwork for PacketNetwork {
         adi: &mut Adi,
         memory: &mut NodeBuffers,
     ) -> bool {
-        adi.progress(&mut Strict::new(self.face(node, take, inject)), memory)
+        adi.progress(&mut StrictPort::new(self.face(node, take, inject)), memory)
     }
 }
 
@@ -223,7 +223,7 @@ pub struct NodePort<'a> {
 }
 
 impl Port for NodePort<'_> {
-    fn can_inject(&self, class: Class) -> bool {
+    fn can_inject(&self, class: TrafficClass) -> bool {
         self.inject > 0 && self.net.in_flight[index(class)][self.node] < self.net.capacity.injection
     }
 
@@ -233,7 +233,7 @@ impl Port for NodePort<'_> {
 
     fn inject(
         &mut self,
-        class: Class,
+        class: TrafficClass,
         dest: Coord,
         len: usize,
         fill: impl FnOnce(&mut [u8]),
@@ -242,15 +242,18 @@ impl Port for NodePort<'_> {
     }
 
     fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        self.put(Class::Normal, dest, len, true, fill)
+        self.put(TrafficClass::Normal, dest, len, true, fill)
     }
 
-    fn head(&self, class: Class) -> Option<&[u8]> {
+    fn head(&self, class: TrafficClass) -> Option<&[u8]> {
         let arrived = &self.net.arrived[index(class)][self.node];
-        arrived.front().filter(|_| self.take > 0).map(PacketBody::bytes)
+        arrived
+            .front()
+            .filter(|_| self.take > 0)
+            .map(PacketBody::bytes)
     }
 
-    fn pop(&mut self, class: Class) {
+    fn pop(&mut self, class: TrafficClass) {
         self.take -= 1;
         self.net.arrived[index(class)][self.node]
             .pop_front()
@@ -261,7 +264,7 @@ impl Port for NodePort<'_> {
 impl NodePort<'_> {
     fn put(
         &mut self,
-        class: Class,
+        class: TrafficClass,
         dest: Coord,
         len: usize,
         unordered: bool,

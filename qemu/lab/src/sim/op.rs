@@ -1,7 +1,7 @@
 //! Operations of a program.
 #![forbid(unsafe_code)]
 
-use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::envelope::{MatchPattern, Rank};
 
 /// One operation of one rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,9 +33,9 @@ pub enum RankOp {
     /// MPI_Test of every operation of this rank in progress, once.
     TestAll,
     /// MPI_Iprobe with any result.
-    Probe(Pattern),
+    Probe(MatchPattern),
     /// MPI_Irecv of a message that is never sent, MPI_Cancel, MPI_Wait.
-    CancelUnmatched(Pattern),
+    CancelUnmatched(MatchPattern),
     /// Computes for the given number of turns.
     Compute(u32),
 }

@@ -1,13 +1,13 @@
 //! One rank of a job: its device, its buffers and the state of its program.
 #![forbid(unsafe_code)]
 
-use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::envelope::{MatchPattern, Rank};
 use midplane_device::memory::Span;
-use midplane_device::recv::Probed;
+use midplane_device::recv::ProbedMessage;
 use midplane_device::request::RequestId;
 use midplane_device::rma::epochs;
 use midplane_device::send::SendTo;
-use midplane_device::{Adi, NoMemory};
+use midplane_device::{Adi, OutOfMemory};
 use midplane_objects::Error;
 
 use super::check::{ReceiveResult, Violation};
@@ -44,7 +44,7 @@ pub(super) struct RankProcess<'a> {
     /// Its calls for windows.
     windows: CallScript,
     /// Matched probe whose message is not received yet.
-    held: Option<(RequestId, Probed)>,
+    held: Option<(RequestId, ProbedMessage)>,
     /// A cancelled receive without a message that is not complete yet.
     nothing: Option<LiveRequest>,
     calls: u64,
@@ -73,11 +73,19 @@ enum OpProgress {
 
 impl OpProgress {
     fn done(done: bool) -> OpProgress {
-        if done { OpProgress::Done } else { OpProgress::Unchanged }
+        if done {
+            OpProgress::Done
+        } else {
+            OpProgress::Unchanged
+        }
     }
 
     fn begun(begun: bool) -> OpProgress {
-        if begun { OpProgress::Advanced } else { OpProgress::Unchanged }
+        if begun {
+            OpProgress::Advanced
+        } else {
+            OpProgress::Unchanged
+        }
     }
 }
 
@@ -96,7 +104,7 @@ impl<'a> RankProcess<'a> {
         if !calls.is_empty() {
             let (size, windows) = (program.ops.len() as u32, &program.windows);
             let (count, reorder) = (windows.count, windows.reorder);
-            let all = script::windows(here, size, count, epochs::Sound, reorder);
+            let all = script::windows(here, size, count, epochs::AllEpochRules, reorder);
             adi.set_one_sided(Box::new(all));
         }
         RankProcess {
@@ -195,7 +203,9 @@ impl<'a> RankProcess<'a> {
         self.short = None;
         // Any call advances collectives.
         let (adi, memory) = (&mut self.adi, &mut self.buffers);
-        let moved = self.collectives.advance_collectives(adi, memory, self.program)?;
+        let moved = self
+            .collectives
+            .advance_collectives(adi, memory, self.program)?;
         let turn = self.perform(op, records)?;
         if turn == OpProgress::Done {
             self.at += 1;
@@ -217,7 +227,9 @@ impl<'a> RankProcess<'a> {
                 return self.matched_receive(receive, turns, records);
             }
             RankOp::CancelReceive(receive) => return self.cancel_receive(receive, records),
-            RankOp::PollReceive(receive, turns) => return self.poll_receive(receive, turns, records),
+            RankOp::PollReceive(receive, turns) => {
+                return self.poll_receive(receive, turns, records);
+            }
             RankOp::WaitSend(message) => {
                 self.test_sends(|m| m == message);
                 self.sends.iter().all(|&(m, _)| m != message)
@@ -247,7 +259,11 @@ impl<'a> RankProcess<'a> {
         Ok(OpProgress::done(done))
     }
 
-    fn cancel_send(&mut self, message: u32, records: &mut JobRecords) -> Result<OpProgress, Violation> {
+    fn cancel_send(
+        &mut self,
+        message: u32,
+        records: &mut JobRecords,
+    ) -> Result<OpProgress, Violation> {
         if self.begun {
             return self.wait_cancelled(message, records).map(OpProgress::done);
         }
@@ -258,7 +274,11 @@ impl<'a> RankProcess<'a> {
         Ok(OpProgress::begun(self.begun))
     }
 
-    fn cancel_receive(&mut self, receive: u32, records: &mut JobRecords) -> Result<OpProgress, Violation> {
+    fn cancel_receive(
+        &mut self,
+        receive: u32,
+        records: &mut JobRecords,
+    ) -> Result<OpProgress, Violation> {
         if self.begun {
             return self.cancel_or_keep(receive, records).map(OpProgress::done);
         }
@@ -303,7 +323,7 @@ impl<'a> RankProcess<'a> {
         }
     }
 
-    fn cancel_nothing(&mut self, pattern: Pattern) -> Result<OpProgress, Violation> {
+    fn cancel_nothing(&mut self, pattern: MatchPattern) -> Result<OpProgress, Violation> {
         let is_new = self.nothing.is_none();
         let live = match self.nothing {
             Some(live) => live,
@@ -343,7 +363,7 @@ impl<'a> RankProcess<'a> {
             return Ok(OpProgress::begun(self.begun));
         };
         self.adi.cancel(id);
-        match self.adi.peek(id) {
+        match self.adi.completed_outcome(id) {
             None => Ok(OpProgress::Unchanged),
             Some(outcome) if outcome.cancelled => {
                 self.adi.test(id);
@@ -357,16 +377,16 @@ impl<'a> RankProcess<'a> {
     }
 
     /// Records a call's result; returns `None` when the call failed for lack of memory and must be repeated.
-    fn called<T>(&mut self, result: Result<T, NoMemory>) -> Result<Option<T>, Violation> {
+    fn called<T>(&mut self, result: Result<T, OutOfMemory>) -> Result<Option<T>, Violation> {
         let what = match result {
             Ok(value) => return Ok(Some(value)),
             Err(what) => what,
         };
         let live = (self.sends.len() + self.receives.len()) as u32 + self.collectives.messages();
         let is_right = match what {
-            NoMemory::Requests { live: said } => said == live,
-            NoMemory::ProbeRecord => true,
-            NoMemory::Start { .. } => false,
+            OutOfMemory::Requests { live: said } => said == live,
+            OutOfMemory::ProbeRecord => true,
+            OutOfMemory::Start { .. } => false,
         };
         self.short = Some(what.into());
         if is_right {
@@ -424,7 +444,7 @@ impl<'a> RankProcess<'a> {
 
     fn start_receive(
         &mut self,
-        pattern: Pattern,
+        pattern: MatchPattern,
         capacity: usize,
     ) -> Result<Option<LiveRequest>, Violation> {
         let span = self.buffers.receive(capacity);
@@ -441,8 +461,8 @@ impl<'a> RankProcess<'a> {
     fn receive(
         &mut self,
         number: u32,
-        pattern: Pattern,
-        probed: Option<Probed>,
+        pattern: MatchPattern,
+        probed: Option<ProbedMessage>,
         records: &mut JobRecords,
     ) -> Result<bool, Violation> {
         let capacity = self.program.receives[number as usize].capacity;
@@ -457,8 +477,8 @@ impl<'a> RankProcess<'a> {
         &mut self,
         number: u32,
         live: LiveRequest,
-        pattern: Pattern,
-        probed: Option<Probed>,
+        pattern: MatchPattern,
+        probed: Option<ProbedMessage>,
         records: &mut JobRecords,
     ) {
         self.calls += 1;
@@ -472,7 +492,7 @@ impl<'a> RankProcess<'a> {
         self.receives.push((number, live));
     }
 
-    fn probe(&mut self, pattern: Pattern) -> Result<Option<Probed>, Violation> {
+    fn probe(&mut self, pattern: MatchPattern) -> Result<Option<ProbedMessage>, Violation> {
         self.heap.enter(self.rank);
         let result = self.adi.iprobe(pattern);
         self.heap.exit(self.rank);
@@ -491,7 +511,7 @@ impl<'a> RankProcess<'a> {
         let Some(found) = self.probe(pattern)? else {
             return Ok(false);
         };
-        let exact = Pattern::new(
+        let exact = MatchPattern::new(
             Some(found.envelope.source),
             Some(found.envelope.tag),
             found.envelope.context,
@@ -516,7 +536,7 @@ impl<'a> RankProcess<'a> {
             return Ok(OpProgress::begun(self.held.is_some()));
         };
         self.held = None;
-        if !pattern.matches(&found.envelope) || self.adi.held(id) != Some(found) {
+        if !pattern.matches(&found.envelope) || self.adi.held_message(id) != Some(found) {
             return Err(Violation::Probe {
                 rank: self.rank,
                 pattern,
@@ -526,7 +546,13 @@ impl<'a> RankProcess<'a> {
         let capacity = self.program.receives[number as usize].capacity;
         let span = self.buffers.receive(capacity);
         self.adi.mrecv(&mut self.buffers, id, span);
-        self.note_receive(number, LiveRequest { id, span }, pattern, Some(found), records);
+        self.note_receive(
+            number,
+            LiveRequest { id, span },
+            pattern,
+            Some(found),
+            records,
+        );
         Ok(OpProgress::Done)
     }
 
@@ -548,7 +574,7 @@ impl<'a> RankProcess<'a> {
             && last == number
         {
             self.adi.cancel(id);
-            match self.adi.peek(id) {
+            match self.adi.completed_outcome(id) {
                 None => return Ok(false),
                 Some(outcome) if !outcome.cancelled => return Ok(true),
                 Some(_) => {}

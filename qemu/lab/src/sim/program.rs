@@ -13,8 +13,8 @@
 //! whether their messages are legal.
 
 use midplane_cluster::random::{Random, RandomStream};
-use midplane_device::envelope::{Context, Envelope, Pattern, Rank, Tag};
-use midplane_device::request::Mode;
+use midplane_device::envelope::{Context, Envelope, MatchPattern, Rank, Tag};
+use midplane_device::request::SendMode;
 
 use super::collectives::{self, CollectiveCall};
 use super::op::{OpEvent, RankOp};
@@ -30,7 +30,7 @@ pub struct ProgramMessage {
     /// Length in bytes.
     pub len: usize,
     /// Standard or synchronous.
-    pub mode: Mode,
+    pub mode: SendMode,
 }
 
 /// A receive, identified by its index in [`RankPrograms::receives`].
@@ -39,7 +39,7 @@ pub struct ProgramReceive {
     /// Rank of the receiver.
     pub rank: Rank,
     /// Pattern to match.
-    pub pattern: Pattern,
+    pub pattern: MatchPattern,
     /// Size of the buffer in bytes; a longer message is truncated.
     pub capacity: usize,
     /// The required message, where it does not depend on timing.
@@ -164,7 +164,7 @@ pub struct RankPrograms {
 
 /// Returns the message that each receive matches when all `messages` of one source and context are available in order
 /// and `receives` are posted in order, or `None` when one of them matches none.
-pub fn match_in_order(messages: &[Envelope], receives: &[Pattern]) -> Option<Vec<usize>> {
+pub fn match_in_order(messages: &[Envelope], receives: &[MatchPattern]) -> Option<Vec<usize>> {
     let mut taken = vec![false; messages.len()];
     receives
         .iter()
@@ -266,9 +266,9 @@ impl<'a> ProgramDraw<'a> {
                 context,
             };
             let mode = if r.chance(plan.synchronous) {
-                Mode::Synchronous
+                SendMode::Synchronous
             } else {
-                Mode::Standard
+                SendMode::Standard
             };
             let len = r.pick(&plan.sizes);
             let dest = sink.unwrap_or_else(|| plan.draw_rank(r));
@@ -315,7 +315,7 @@ impl<'a> ProgramDraw<'a> {
                 tag,
                 context,
             } = message.envelope;
-            let pattern = Pattern::new(
+            let pattern = MatchPattern::new(
                 (context != ANY_SOURCE && context != ANY_AT_ALL).then_some(source),
                 (context != ANY_AT_ALL).then_some(tag),
                 context,
@@ -347,11 +347,11 @@ impl<'a> ProgramDraw<'a> {
             m.dest == dest && m.envelope.context == context && m.envelope.source == source
         });
         let envelopes: Vec<Envelope> = sends.iter().map(|&m| self.messages[m].envelope).collect();
-        let exact: Vec<Pattern> = receives.iter().map(|&r| self.receives[r].pattern).collect();
+        let exact: Vec<MatchPattern> = receives.iter().map(|&r| self.receives[r].pattern).collect();
         let mut patterns = exact.clone();
         for pattern in &mut patterns {
             if self.random.chance(self.plan.any_tag) {
-                *pattern = Pattern::new(pattern.source(), None, context);
+                *pattern = MatchPattern::new(pattern.source(), None, context);
             }
         }
         let matches = match match_in_order(&envelopes, &patterns) {
@@ -457,20 +457,29 @@ impl<'a> ProgramDraw<'a> {
             rank,
             op,
         });
-        self.wait(start, earliest + STEP / 2.0, rank, RankOp::WaitReceive(number));
+        self.wait(
+            start,
+            earliest + STEP / 2.0,
+            rank,
+            RankOp::WaitReceive(number),
+        );
     }
 
     fn draw_noise(&mut self) {
         for _ in 0..self.plan.messages {
             let r = &mut self.random;
-            let pattern = Pattern::new(
+            let pattern = MatchPattern::new(
                 r.chance(0.5).then(|| self.plan.draw_rank(r)),
                 r.chance(0.5).then(|| r.below(self.plan.tags as u32) as Tag),
                 r.pick(&[NAMED[0], NAMED[1], ANY_SOURCE, ANY_AT_ALL]),
             );
             let op = match r.below(5) {
                 0 | 1 => RankOp::Probe(pattern),
-                2 => RankOp::CancelUnmatched(Pattern::new(pattern.source(), pattern.tag(), UNUSED)),
+                2 => RankOp::CancelUnmatched(MatchPattern::new(
+                    pattern.source(),
+                    pattern.tag(),
+                    UNUSED,
+                )),
                 3 => RankOp::TestAll,
                 _ => RankOp::Compute(1 + r.below(29)),
             };

@@ -5,7 +5,7 @@ use midplane_cluster::random::{Random, RandomStream};
 
 use super::check::{MemoryFailure, Violation};
 use super::net::JobNetwork;
-use super::process::{RankProcess, JobRecords};
+use super::process::{JobRecords, RankProcess};
 use super::setup::JobSetup;
 
 /// Relative speeds, redrawn from time to time.
@@ -39,7 +39,12 @@ impl SpeedTable {
     }
 }
 
-fn poll(process: &mut RankProcess<'_>, net: &mut impl JobNetwork, take: usize, inject: usize) -> bool {
+fn poll(
+    process: &mut RankProcess<'_>,
+    net: &mut impl JobNetwork,
+    take: usize,
+    inject: usize,
+) -> bool {
     let RankProcess {
         rank, adi, buffers, ..
     } = process;
@@ -80,7 +85,9 @@ pub(super) fn run(
             }
             match short(processes) {
                 Some(_) if processes[0].heap.extend() => {}
-                short => return check_finished(processes, short.is_some()).map(|()| (steps, short)),
+                short => {
+                    return check_finished(processes, short.is_some()).map(|()| (steps, short));
+                }
             }
         }
     }

@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use midplane_cluster::panic;
 use midplane_cluster::random::{Random, RandomStream};
-use midplane_device::{DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT};
-use midplane_engines::Choice;
+use midplane_device::{DEFAULT_EAGER_LIMIT, MAX_EAGER_LIMIT};
+use midplane_engines::EngineChoice;
 
 use super::check::Violation;
-use super::job::{SimJob, JobReport};
+use super::job::{JobReport, SimJob};
 use super::net::{FifoCapacity, OrderRules};
 use super::program::{POLLING, ProgramPlan, RankPrograms};
 use super::setup::JobSetup;
@@ -53,7 +53,7 @@ impl SeededJob {
         let fifo = |r: &mut Random| r.pick(&[1, 1, 2, 4, 30]);
         let mpi_memory = [0, 32, 64, 96, 256, 1024, 65_536];
         let setup = JobSetup {
-            matching: Choice::default(),
+            matching: EngineChoice::default(),
             mpi_memory: r.pick(&mpi_memory),
             // A polling program never stops, so neither would one that lacks slots.
             request_slots: match r.chance(0.1).then(|| r.index(4) * SLOTS) {
@@ -61,7 +61,7 @@ impl SeededJob {
                 _ => usize::MAX,
             },
             lends: r.pick(&[0, 0, 0, 1, 4, 100, 1000]),
-            eager: r.pick(&[0, 300, 600, DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT]),
+            eager: r.pick(&[0, 300, 600, DEFAULT_EAGER_LIMIT, MAX_EAGER_LIMIT]),
             bad_links: r.chance(0.1),
             capacity: FifoCapacity {
                 injection: fifo(r),
@@ -77,7 +77,7 @@ impl SeededJob {
     }
 
     /// Replaces the matching engine of the devices.
-    pub fn with_matching(mut self, matching: Choice) -> SeededJob {
+    pub fn with_matching(mut self, matching: EngineChoice) -> SeededJob {
         self.setup.matching = matching;
         self
     }
@@ -103,7 +103,7 @@ impl SeededJob {
 #[cfg(test)]
 mod tests {
     use midplane_device::envelope::{Envelope, Rank};
-    use midplane_device::request::Mode;
+    use midplane_device::request::SendMode;
     use midplane_objects::coll::sim_driver::CollectiveKind;
 
     use super::super::op::RankOp;
@@ -115,7 +115,7 @@ mod tests {
     fn the_job_of_a_seed_stays_what_it_is() {
         let SeededJob { program, setup } = SeededJob::draw(2);
         let expected = JobSetup {
-            matching: Choice::default(),
+            matching: EngineChoice::default(),
             mpi_memory: 96,
             request_slots: usize::MAX,
             lends: 1000,
@@ -138,7 +138,7 @@ mod tests {
             },
             dest: Rank::new(0),
             len: 225,
-            mode: Mode::Synchronous,
+            mode: SendMode::Synchronous,
         };
         assert_eq!((program.messages.len(), &program.messages[0]), (12, &first));
         let begins = [

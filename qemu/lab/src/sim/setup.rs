@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_device::envelope::Rank;
-use midplane_engines::Choice;
+use midplane_engines::EngineChoice;
 
 use super::net::{FifoCapacity, OrderRules};
 
@@ -10,7 +10,7 @@ use super::net::{FifoCapacity, OrderRules};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobSetup {
     /// The matching engine of all ranks.
-    pub matching: Choice,
+    pub matching: EngineChoice,
     /// MPI memory of each rank in bytes.
     pub mpi_memory: usize,
     /// Maximum number of request slots of each rank.

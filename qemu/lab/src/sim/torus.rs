@@ -1,13 +1,13 @@
 //! Alternative network of a simulated job: real routers over bad links.
 #![forbid(unsafe_code)]
 
-use midplane_cluster::step_port::StepPort;
 use midplane_cluster::random::Random;
+use midplane_cluster::step_port::StepPort;
 use midplane_device::Adi;
-use msg_layer::fake::Strict;
+use msg_layer::fake::StrictPort;
 use net_torus::reliable::{self, ReliableLink};
 use net_torus::sim::{FaultRates, FaultyLink, SimLink, wire_torus};
-use net_torus::{Chunk, Router, Shape, BufferSizes, Torus};
+use net_torus::{BufferSizes, Chunk, Router, Shape, Torus};
 
 use super::memory::NodeBuffers;
 use super::net::JobNetwork;
@@ -114,6 +114,6 @@ impl JobNetwork for RouterNetwork<'_> {
             inject,
             packets: 0,
         };
-        adi.progress(&mut Strict::new(hands), memory)
+        adi.progress(&mut StrictPort::new(hands), memory)
     }
 }

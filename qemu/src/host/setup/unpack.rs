@@ -4,8 +4,8 @@ use super::shown::{run_shown, say};
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use midplane_setup::apt::PackageLists;
-use midplane_setup::package_dir::{PACKAGES, is_wanted};
 use midplane_setup::dependency::MissingTool;
+use midplane_setup::package_dir::{PACKAGES, is_wanted};
 use rustix::process::Signal;
 use std::fs::{self, File};
 use std::io::Write;
@@ -17,7 +17,12 @@ const UNDER_WAY: &str = ".under-way-";
 
 /// Fetches packages, each as `name=version`, and unpacks the required files into the need's directory below `folder`.
 /// The directory appears atomically. Waits for other processes that do the same.
-pub fn unpack(folder: &Path, need: MissingTool, packages: &[String], lists: &PackageLists) -> Result<(), Stop> {
+pub fn unpack(
+    folder: &Path,
+    need: MissingTool,
+    packages: &[String],
+    lists: &PackageLists,
+) -> Result<(), Stop> {
     if packages.is_empty() {
         return Err(Stop::usage(
             "apt-get says that the package is installed, but what it should hold is not found",

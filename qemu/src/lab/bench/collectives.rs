@@ -178,7 +178,10 @@ mod tests {
 
     #[test]
     fn an_exchange_divides_the_bytes_among_all() {
-        assert_eq!(message(MeasuredCollective::Alltoall, 128 << 10, [8, 8, 8]), Some(256));
+        assert_eq!(
+            message(MeasuredCollective::Alltoall, 128 << 10, [8, 8, 8]),
+            Some(256)
+        );
         assert_eq!(message(MeasuredCollective::Alltoall, 8, [8, 8, 8]), None);
         assert_eq!(message(MeasuredCollective::Bcast, 8, [8, 8, 8]), Some(8));
     }

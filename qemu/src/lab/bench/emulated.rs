@@ -8,7 +8,7 @@ use crate::lab::bench::boot;
 use crate::lab::bench::row::{Memory, Row, RunIn, middle, tell};
 use crate::show::say::say;
 use midplane_abi::counters::Counter;
-use midplane_engines::Choice;
+use midplane_engines::EngineChoice;
 use serde_json::Value;
 use std::path::Path;
 
@@ -47,7 +47,7 @@ impl Clock<'_> {
 
 /// Common parameters of the jobs in QEMU.
 struct Boots<'a> {
-    matching: Choice,
+    matching: EngineChoice,
     clock: Clock<'a>,
     /// File for their reports.
     report: &'a Path,
@@ -65,7 +65,7 @@ struct Run {
 pub fn run(
     runs: u32,
     clock: Clock<'_>,
-    matching: Choice,
+    matching: EngineChoice,
     signals: &Signals,
     rows: &mut Vec<Row>,
 ) -> Result<(), Stop> {

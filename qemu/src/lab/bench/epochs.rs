@@ -12,7 +12,8 @@ use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::JobFailure;
 use midplane_lab::epochs_timed::{
-    CallKind, LuParameters, InefficiencyPattern, LuTimes, TransactionLoad, pattern, solve, throughput,
+    CallKind, InefficiencyPattern, LuParameters, LuTimes, TransactionLoad, pattern, solve,
+    throughput,
 };
 use midplane_lab::timed::OperationCosts;
 use plotters::style::RGBColor;
@@ -226,7 +227,11 @@ impl Bench {
         Ok(())
     }
 
-    fn transactions(&mut self, (each, ahead): (u32, u32), costs: OperationCosts) -> Result<(), Stop> {
+    fn transactions(
+        &mut self,
+        (each, ahead): (u32, u32),
+        costs: OperationCosts,
+    ) -> Result<(), Stop> {
         say(format_args!(
             "\nthousands of random transactions in a second, of {TRANSACTION} bytes each,\n\
              up to {ahead} of a process under way; of not blocking and reordered what is gained"

@@ -5,7 +5,7 @@ use crate::host::stop::Stop;
 use crate::run::limits;
 use crate::show::say::say;
 use clap::Args;
-use midplane_engines::Choice;
+use midplane_engines::EngineChoice;
 use midplane_lab::flood::{FloodLoad, SearchCounts};
 use std::time::Instant;
 
@@ -30,7 +30,7 @@ pub struct FloodArgs {
 
     /// Matching engine of the nodes [default: default]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
-    matching: Option<Choice>,
+    matching: Option<EngineChoice>,
 }
 
 /// Measures the work; returns the exit status.

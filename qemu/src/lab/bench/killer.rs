@@ -10,9 +10,9 @@ use crate::show::file::ResultFile;
 use crate::show::say::say;
 use crate::show::table;
 use clap::Args;
-use midplane_device::LEAST_MPI_MEMORY;
-use midplane_engines::Choice;
-use midplane_lab::timed::{OperationCosts, KillerBenchmark, KillerResult};
+use midplane_device::MIN_MPI_MEMORY;
+use midplane_engines::EngineChoice;
+use midplane_lab::timed::{KillerBenchmark, KillerResult, OperationCosts};
 use std::path::PathBuf;
 
 /// Options of `midplane bench killer`.
@@ -33,7 +33,7 @@ pub struct KillerArgs {
 
     /// Matching engine of the nodes in QEMU; the simulated machine has plain lists, as the paper's [default: default]
     #[arg(long, value_name = "NAME", conflicts_with = "no_qemu", value_parser = limits::matching())]
-    matching: Option<Choice>,
+    matching: Option<EngineChoice>,
 
     /// QEMU processes of each job by the host's clock [default: as few as can be]
     #[arg(long, value_name = "NUMBER", requires = "wall", value_parser = ["1", "2", "4", "8"])]
@@ -71,7 +71,7 @@ pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
         costs.copy_ns_per_byte
     ))?;
     say(format_args!(
-        "least: {LEAST_MPI_MEMORY} bytes of MPI memory, one record, with which every job runs;\n\
+        "least: {MIN_MPI_MEMORY} bytes of MPI memory, one record, with which every job runs;\n\
          250 and 300 KB: the paper's; overhead: time over that with room for everything"
     ))?;
     say(TABLE.heading().join("\n"))?;

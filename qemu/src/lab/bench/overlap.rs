@@ -120,7 +120,10 @@ fn failed(error: JobFailure) -> Stop {
 }
 
 /// Measures one message with each amount of computation, in one order and with one interrupt limit.
-fn measure(overlap: OverlapTransfer, mut tell: impl FnMut(Row) -> Result<(), Stop>) -> Result<(), Stop> {
+fn measure(
+    overlap: OverlapTransfer,
+    mut tell: impl FnMut(Row) -> Result<(), Stop>,
+) -> Result<(), Stop> {
     let transfer = overlap.transfer_ns().map_err(failed)?;
     let computed = COMPUTE_US.map(|us| us * 1000).into_iter();
     for compute_ns in computed.chain([TURNS * transfer]) {
@@ -262,8 +265,9 @@ fn simulate(sizes: &[u64], tell: &mut impl FnMut(Row) -> Result<(), Stop>) -> Re
     for &bytes in sizes {
         for first in ORDERS {
             let nonblocking = PERCENTS.map(|percent| (ReceiveKind::Nonblocking, percent));
-            for (receive, interrupt_percent) in
-                [(ReceiveKind::Blocking, 100)].into_iter().chain(nonblocking)
+            for (receive, interrupt_percent) in [(ReceiveKind::Blocking, 100)]
+                .into_iter()
+                .chain(nonblocking)
             {
                 let overlap = OverlapTransfer {
                     bytes: bytes as usize,

@@ -4,7 +4,7 @@ use crate::host::stop::Stop;
 use crate::show::say::say;
 use crate::show::table::{Column, Table, six_places};
 use clap::ValueEnum;
-use midplane_device::LEAST_MPI_MEMORY;
+use midplane_device::MIN_MPI_MEMORY;
 use midplane_device::region::BLOCK_BYTES;
 use serde::{Serialize, Serializer};
 
@@ -66,8 +66,8 @@ impl Memory {
     pub const fn bytes(self, messages: u32, nodes: u32, bytes: usize) -> usize {
         match self {
             Self::Ample => (messages * nodes) as usize * (bytes + 2 * BLOCK_BYTES),
-            Self::Least => LEAST_MPI_MEMORY,
-            Self::LeastAndAFifth => (LEAST_MPI_MEMORY * 6).div_ceil(5 * BLOCK_BYTES) * BLOCK_BYTES,
+            Self::Least => MIN_MPI_MEMORY,
+            Self::LeastAndAFifth => (MIN_MPI_MEMORY * 6).div_ceil(5 * BLOCK_BYTES) * BLOCK_BYTES,
             Self::Paper250 => 250_000,
             Self::Paper300 => 300_000,
         }

@@ -4,7 +4,7 @@ use crate::host::stop::Stop;
 use crate::show::say::say;
 use clap::Args;
 use net_torus::sim::TrafficPattern;
-use net_torus::sim::matrix::{self, MatrixCase, ChannelSet};
+use net_torus::sim::matrix::{self, ChannelSet, MatrixCase};
 use std::sync::Mutex;
 use std::time::Instant;
 

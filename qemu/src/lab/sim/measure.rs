@@ -12,8 +12,8 @@ use crate::show::file::ResultFile;
 use crate::show::say::say;
 use crate::show::table;
 use clap::{Args, ValueEnum};
-use net_torus::sim::{SimConfig, HOT_FRACTION, LoadLimit, SimNetwork, TrafficPattern};
-use net_torus::{RoutingMode, Shape, BufferSizes};
+use net_torus::sim::{HOT_FRACTION, LoadLimit, SimConfig, SimNetwork, TrafficPattern};
+use net_torus::{BufferSizes, RoutingMode, Shape};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -354,7 +354,8 @@ impl<'a> Setting<'a> {
     fn measure(&self, load: f64, memory: &mut [[u8; 32]]) -> Result<Measured, Stop> {
         let config = self.config(load);
         let failed = |error| Stop::failure(format!("simulation at load {load}: {error}"));
-        let mut network = SimNetwork::with_threads(config, memory, self.threads()).map_err(failed)?;
+        let mut network =
+            SimNetwork::with_threads(config, memory, self.threads()).map_err(failed)?;
         network.run(self.options.warmup).map_err(failed)?;
         let before = network.totals().hops;
         network.clear();

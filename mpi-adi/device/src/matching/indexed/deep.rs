@@ -22,20 +22,20 @@ use alloc::vec::Vec;
 
 use super::limits::FEW_BLOCKS;
 use super::table::Bucket;
-use crate::envelope::Pattern;
-use crate::list::Links;
-use crate::memory::boxed_with;
+use crate::envelope::MatchPattern;
+use crate::ids::BlockIndex;
+use crate::list::LinkStorage;
 use crate::memory::region::{Block, Region};
-use crate::names::BlockIndex;
-use crate::request::{Buckets, KINDS, KeyHash, pattern_of};
-use crate::work::did;
+use crate::memory::try_boxed_with;
+use crate::request::{BucketRange, KINDS, KeyHash, pattern_of};
+use crate::work::count_steps;
 
 /// First nodes of two chains: of kinds 0 and 1, or of kinds 2 and 3.
-type Heads = [Bucket; 2];
+type ChainHeads = [Bucket; 2];
 
 /// Buckets per chunk.
 const CHUNK: usize = 16;
-type Chunk = [Heads; CHUNK];
+type BucketChunk = [ChainHeads; CHUNK];
 /// MPI memory blocks per bucket, of kinds 0 and 1, and of kinds 2 and 3: there are fewer sources than tags.
 const BUCKET_BLOCKS: [usize; 2] = [4, 32];
 /// Records per bucket of kinds 0 and 1 above which buckets are added, as loans require.
@@ -48,27 +48,27 @@ const fn chunks(blocks: usize, table: usize) -> usize {
 
 /// Returns the bytes of the buckets for `blocks` blocks, and of the lists of their chunks.
 pub(super) const fn bytes(blocks: usize) -> usize {
-    let of_chunk = size_of::<Chunk>() + size_of::<Box<Chunk>>();
+    let of_chunk = size_of::<BucketChunk>() + size_of::<Box<BucketChunk>>();
     (chunks(blocks, 0) + chunks(blocks, 1)) * of_chunk
 }
 
 /// Buckets for two kinds.
 #[derive(Clone, Debug)]
-struct Table {
+struct BucketTable {
     #[expect(
         clippy::vec_box,
         reason = "where the list grows, chunks stay, so that no entry copies more than their addresses"
     )]
-    heads: Vec<Box<Chunk>>,
-    used: Buckets,
+    heads: Vec<Box<BucketChunk>>,
+    used: BucketRange,
 }
 
-impl Table {
+impl BucketTable {
     /// Creates a table without buckets.
-    fn new() -> Table {
-        Table {
+    fn new() -> BucketTable {
+        BucketTable {
             heads: Vec::new(),
-            used: Buckets::new(CHUNK as u32),
+            used: BucketRange::new(CHUNK as u32),
         }
     }
 
@@ -82,9 +82,9 @@ impl Table {
     }
 
     fn add_chunk(&mut self) -> bool {
-        did(CHUNK);
+        count_steps(CHUNK);
         let has_room = self.heads.try_reserve(1).is_ok();
-        match boxed_with(|| [[Bucket::EMPTY; 2]; CHUNK]) {
+        match try_boxed_with(|| [[Bucket::EMPTY; 2]; CHUNK]) {
             Some(heads) if has_room => {
                 self.heads.push(heads);
                 true
@@ -95,19 +95,19 @@ impl Table {
 
     /// Marks all buckets as in use; all are empty.
     fn use_all(&mut self) {
-        self.used = Buckets::new((self.heads.len().max(1) * CHUNK) as u32);
+        self.used = BucketRange::new((self.heads.len().max(1) * CHUNK) as u32);
     }
 
     /// Returns the chain of this kind and hash.
     #[inline]
     fn head(&self, kind: usize, hash: u32) -> Bucket {
-        let bucket = self.used.of(hash) as usize;
+        let bucket = self.used.bucket_index(hash) as usize;
         self.heads[bucket / CHUNK][bucket % CHUNK][kind % 2]
     }
 
     #[inline]
     fn head_mut(&mut self, kind: usize, hash: u32) -> &mut Bucket {
-        self.bucket_mut(self.used.of(hash), kind)
+        self.bucket_mut(self.used.bucket_index(hash), kind)
     }
 
     #[inline]
@@ -119,10 +119,10 @@ impl Table {
 
 /// Hash index of the oldest records.
 #[derive(Clone, Debug)]
-pub(super) struct Deep {
+pub(super) struct DeepIndex {
     /// For kinds 0 and 1, and for kinds 2 and 3. If the MPI memory is too small for arrivals to index records, there
     /// are no buckets until a search requires some.
-    tables: [Table; 2],
+    tables: [BucketTable; 2],
     /// The youngest indexed record; all older ones are indexed, too.
     to: Option<BlockIndex>,
     len: u32,
@@ -130,15 +130,15 @@ pub(super) struct Deep {
     blocks: usize,
 }
 
-impl Deep {
-    pub(super) fn new(blocks: usize) -> Option<Deep> {
-        let mut deep = Deep {
-            tables: [Table::new(), Table::new()],
+impl DeepIndex {
+    pub(super) fn new(blocks: usize) -> Option<DeepIndex> {
+        let mut deep = DeepIndex {
+            tables: [BucketTable::new(), BucketTable::new()],
             to: None,
             len: 0,
             blocks,
         };
-        if blocks > FEW_BLOCKS && !deep.make_room() {
+        if blocks > FEW_BLOCKS && !deep.allocate_buckets() {
             None
         } else {
             Some(deep)
@@ -150,7 +150,7 @@ impl Deep {
     }
 
     /// Allocates the buckets if there are none. Returns false if the heap is full.
-    pub(super) fn make_room(&mut self) -> bool {
+    pub(super) fn allocate_buckets(&mut self) -> bool {
         self.has_buckets()
             || (0..2).all(|table| self.tables[table].make(chunks(self.blocks, table)))
     }
@@ -174,7 +174,7 @@ impl Deep {
     }
 
     /// Checks for buckets and a free block of the MPI memory.
-    pub(super) fn has_room(&mut self, region: &Region) -> bool {
+    pub(super) fn has_space(&mut self, region: &Region) -> bool {
         if region.has_loans() {
             self.grow();
         }
@@ -209,21 +209,21 @@ impl Deep {
         }
     }
 
-    /// Indexes the record after the youngest indexed one. [Space](Deep::has_room) must be available.
-    pub(super) fn enter(&mut self, hashes: &KeyHash, region: &mut Region, at: BlockIndex) {
-        did(KINDS);
+    /// Indexes the record after the youngest indexed one. [Space](DeepIndex::has_space) must be available.
+    pub(super) fn insert(&mut self, hashes: &KeyHash, region: &mut Region, at: BlockIndex) {
+        count_steps(KINDS);
         let Some(node) = region.extend(at) else {
             unreachable!("a block is free")
         };
         for table in 0..2 {
-            let Table { heads, used } = &mut self.tables[table];
+            let BucketTable { heads, used } = &mut self.tables[table];
             if let Some(bucket) = used.add(heads.len() * CHUNK) {
                 self.split(hashes, region, table, bucket);
             }
         }
         put_all(region.extension_bytes_mut(node), node, at);
         let envelope = region.envelope(at);
-        let hashes = hashes.of_kinds(&envelope);
+        let hashes = hashes.hash_kinds(&envelope);
         for (kind, hash) in hashes.into_iter().enumerate() {
             let head = self.tables[kind / 2].head_mut(kind, hash);
             let first = head.block();
@@ -238,7 +238,7 @@ impl Deep {
 
     /// Removes an indexed record that is dequeued.
     #[inline(never)]
-    pub(super) fn leave(&mut self, hashes: &KeyHash, region: &mut Region, at: BlockIndex) {
+    pub(super) fn remove(&mut self, hashes: &KeyHash, region: &mut Region, at: BlockIndex) {
         let Some(node) = region.extension(at) else {
             return;
         };
@@ -249,7 +249,7 @@ impl Deep {
         for table in &mut self.tables {
             table.used.remove();
         }
-        let hashes = hashes.of_kinds(&region.envelope(at));
+        let hashes = hashes.hash_kinds(&region.envelope(at));
         for (kind, hash) in hashes.into_iter().enumerate() {
             let (next, prev) = links(region, node, kind);
             let is_alone = prev == node;
@@ -280,7 +280,7 @@ impl Deep {
     pub(super) fn find(
         &self,
         region: &Region,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         kind: usize,
         hash: u32,
         hops: &mut u32,
@@ -303,7 +303,7 @@ impl Deep {
         let next = (next != node).then_some(next);
         let (mut before, mut group) = (None, head.block());
         while let Some(first) = group {
-            did(1);
+            count_steps(1);
             let last = prev_of(region, first, kind);
             if first == node {
                 // The second member, if any, becomes the first.
@@ -336,13 +336,13 @@ impl Deep {
             // Last nodes of the chains of the bucket itself and of the other one.
             let mut ends = [None; 2];
             while let Some(first) = group {
-                did(1);
+                count_steps(1);
                 let last = prev_of(region, first, kind);
                 group = end_or(last, next_of(region, last, kind));
                 set_next(region, last, kind, last);
                 let envelope = region.envelope(record_of(region, first));
-                let hash = hashes.of(&pattern_of(&envelope, kind));
-                let end = ends[usize::from(table.used.of(hash) != bucket)].replace(last);
+                let hash = hashes.hash_pattern(&pattern_of(&envelope, kind));
+                let end = ends[usize::from(table.used.bucket_index(hash) != bucket)].replace(last);
                 let head = table.head_mut(kind, hash);
                 head.add(head.block().unwrap_or(first), class(hash));
                 if let Some(end) = end {
@@ -368,18 +368,18 @@ fn set_first(head: &mut Bucket, first: Option<BlockIndex>) {
     }
 }
 
-/// Searches the chain that begins with `first`, as in [`Deep::find`].
+/// Searches the chain that begins with `first`, as in [`DeepIndex::find`].
 #[inline(never)]
 fn find_from(
     region: &Region,
-    pattern: &Pattern,
+    pattern: &MatchPattern,
     kind: usize,
     mut first: BlockIndex,
     hops: &mut u32,
 ) -> Option<BlockIndex> {
     loop {
         *hops += 1;
-        did(1);
+        count_steps(1);
         let at = record_of(region, first);
         if region.matches(at, pattern) {
             return Some(at);
@@ -395,10 +395,10 @@ fn append(
     mut first: BlockIndex,
     kind: usize,
     node: BlockIndex,
-    pattern: &Pattern,
+    pattern: &MatchPattern,
 ) {
     loop {
-        did(1);
+        count_steps(1);
         let last = prev_of(region, first, kind);
         let behind = end_or(last, next_of(region, last, kind));
         if region.matches(record_of(region, first), pattern) {

@@ -13,7 +13,7 @@
 //!                         of each kind                              ^ at most FAR      arrival
 //!                                           a search that finds nothing on the left continues here
 //! ```
-//! Indexed entries are older than all others, so a match in the index is older than any in the list. Indexing requires
+//! IndexedEngine entries are older than all others, so a match in the index is older than any in the list. Indexing requires
 //! constant time. Compared with a list, each entry costs only a constant more, for any order of requests. It costs
 //! nothing more if entries are requested in order and no more than [`FAR`] others wait.
 //!
@@ -59,9 +59,9 @@
 //! # Memory
 //! | what | bytes | of |
 //! |---|---|---|
-//! | posted receives | 0 | the table is inside the pool's slots (`request/keyed.rs`) |
+//! | posted receives | 0 | the table is inside the pool's slots (`request/hash_table.rs`) |
 //! | unexpected messages | 0 | links and chain are inside their records |
-//! | buckets for the chains of unexpected messages | [`BUCKETS`] of [`BUCKET_BYTES`] for each [`BUCKET_BLOCKS`] blocks of MPI memory, up to [`FAR`], none below [`LEAST_BLOCKS`] blocks | the budget |
+//! | buckets for the chains of unexpected messages | [`BUCKETS`] of [`BUCKET_BYTES`] for each [`BUCKET_BLOCKS`] blocks of MPI memory, up to [`FAR`], none below [`MIN_BLOCKS`] blocks | the budget |
 //! | buckets for the oldest of them, in chunks | 2.4 for each block | the budget, with more than [`FEW_BLOCKS`] blocks; else the program's heap, at the first search for a wildcard that passes [`WILD_ENTRIES`] entries |
 //! | an unexpected message that is among the oldest | a block | the MPI memory |
 //! | during loans (`--mpi-borrow`) | a chunk of buckets when there are more than four records for each | the program's heap; if it is full, chains grow long |
@@ -73,7 +73,7 @@
 mod deep;
 mod limits;
 mod posted;
-mod rise;
+mod sorted_run;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -83,10 +83,10 @@ use core::hash::{Hash, Hasher};
 
 #[cfg(test)]
 use super::EngineKind;
-use super::engine::{Matching, MatchingEngine, Measures};
-use crate::envelope::{Context, Envelope, Pattern};
-use crate::memory::region::{Record, Region};
-use crate::names::{BlockIndex, Slot};
+use super::engine::{Matching, MatchingEngine, MatchingStats};
+use crate::envelope::{Context, Envelope, MatchPattern};
+use crate::ids::{BlockIndex, Slot};
+use crate::memory::region::{Region, UnexpectedRecord};
 use crate::request::RequestPool;
 use crate::stats::Count;
 use posted::PostedQueue;
@@ -95,21 +95,21 @@ use unexpected::UnexpectedQueue;
 pub use limits::{
     FAR, FEW_BLOCKS, MOVED_RECORDS, NEAR, NEAR_RECORDS, SHORT, WILD_ENTRIES, WILD_MOVES,
 };
-pub use table::{BUCKET_BLOCKS, BUCKET_BYTES, BUCKETS, LEAST_BLOCKS};
+pub use table::{BUCKET_BLOCKS, BUCKET_BYTES, BUCKETS, MIN_BLOCKS};
 
 /// Matching engine with an indexed posted receive queue and unexpected message queue.
 #[derive(Clone, Debug)]
-pub struct Indexed {
+pub struct IndexedEngine {
     posted: PostedQueue,
     unexpected: UnexpectedQueue,
-    measures: Measures,
+    measures: MatchingStats,
 }
 
-impl Indexed {
+impl IndexedEngine {
     /// The kind of this engine.
     #[cfg(test)]
     pub(crate) const KIND: EngineKind = if crate::config::MICRO {
-        EngineKind::of::<Indexed>()
+        EngineKind::for_engine::<IndexedEngine>()
     } else {
         EngineKind::STANDARD
     };
@@ -123,7 +123,7 @@ impl Indexed {
     }
 }
 
-impl Matching for Indexed {
+impl Matching for IndexedEngine {
     fn name(&self) -> &'static str {
         Self::NAME
     }
@@ -145,7 +145,7 @@ impl Matching for Indexed {
     }
 
     #[inline]
-    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+    fn match_incoming(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
         match self.measures.posted {
             // Most unexpected messages arrive when no receive is posted.
             0 => {
@@ -175,7 +175,7 @@ impl Matching for Indexed {
     }
 
     #[inline]
-    fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+    fn probe(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
         let (found, hops) = self
             .unexpected
             .find(region, pattern, self.measures.unexpected);
@@ -189,7 +189,11 @@ impl Matching for Indexed {
         self.measures.unrecorded();
     }
 
-    fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
+    fn find_record(
+        &mut self,
+        region: &Region,
+        is: &dyn Fn(&UnexpectedRecord) -> bool,
+    ) -> Option<BlockIndex> {
         let (found, hops) = self.unexpected.walk(region, |at| {
             region.record(at).is_some_and(|record| is(&record))
         });
@@ -219,16 +223,16 @@ impl Matching for Indexed {
     }
 
     #[inline]
-    fn counts(&mut self) -> Option<&mut Measures> {
+    fn counts(&mut self) -> Option<&mut MatchingStats> {
         Some(&mut self.measures)
     }
 
-    fn measures(&self) -> Measures {
+    fn measures(&self) -> MatchingStats {
         self.measures
     }
 }
 
-impl MatchingEngine for Indexed {
+impl MatchingEngine for IndexedEngine {
     const NAME: &'static str = "default";
 
     fn fixed_bytes(blocks: usize, _: usize) -> usize {
@@ -249,10 +253,10 @@ impl MatchingEngine for Indexed {
     }
 
     fn new(blocks: usize, _: usize) -> Option<Self> {
-        Some(Indexed {
+        Some(IndexedEngine {
             posted: PostedQueue::new(),
             unexpected: UnexpectedQueue::new(blocks)?,
-            measures: Measures::default(),
+            measures: MatchingStats::default(),
         })
     }
 }

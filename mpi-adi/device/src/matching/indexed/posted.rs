@@ -3,37 +3,37 @@
 #![forbid(unsafe_code)]
 
 use super::limits::{FAR, NEAR};
-use super::rise::Rise;
+use super::sorted_run::SortedRun;
 use crate::envelope::Envelope;
-use crate::list::{Ends, Links};
-use crate::names::{Serial, Slot};
-use crate::request::{Found, KINDS, RequestPool, kind, pattern_of};
+use crate::ids::{SequenceNumber, Slot};
+use crate::list::{LinkStorage, ListEnds};
+use crate::request::{FoundReceive, KINDS, RequestPool, kind, pattern_of};
 
 /// Posted receive queue.
 #[derive(Clone, Debug)]
 pub(super) struct PostedQueue {
     /// Receives that are not in the table, in the order of posting. All are younger than those in the table.
-    list: Ends<Slot>,
+    list: ListEnds<Slot>,
     /// The predecessor of the last receive removed from the list; `None` means the youngest. With ascending keys, only
     /// one receive matches, and this one is checked before others are passed.
     beside: Option<Slot>,
-    rise: Rise,
+    rise: SortedRun,
     /// Receives in the table, per kind of pattern.
     indexed: [u32; KINDS],
     /// Receives in the table, of all kinds.
     all_indexed: u32,
     /// Maximum serial ever in the table, plus one.
-    indexed_to: Serial,
+    indexed_to: SequenceNumber,
     /// Result of the last table search, likely to be removed next.
-    found: Option<Found>,
+    found: Option<FoundReceive>,
 }
 
 impl PostedQueue {
     pub(super) fn new() -> PostedQueue {
         PostedQueue {
-            list: Ends::default(),
+            list: ListEnds::default(),
             beside: None,
-            rise: Rise::NEW,
+            rise: SortedRun::NEW,
             indexed: [0; KINDS],
             all_indexed: 0,
             indexed_to: 0,
@@ -47,7 +47,7 @@ impl PostedQueue {
         let pattern = requests.link_posted(slot, self.list.tail());
         self.list.pushed(slot);
         match posted {
-            0 => self.rise = Rise::of(&pattern),
+            0 => self.rise = SortedRun::from_pattern(&pattern),
             _ => {
                 self.rise.add(&pattern);
                 if posted - self.all_indexed >= FAR {
@@ -74,7 +74,7 @@ impl PostedQueue {
     /// removed.
     fn index(&mut self, requests: &mut RequestPool, slot: Slot) -> Option<Slot> {
         let next = requests.next(slot);
-        let (kind, serial) = requests.enter_posted(slot);
+        let (kind, serial) = requests.insert_posted(slot);
         self.indexed[kind] += 1;
         self.indexed_to = serial + 1;
         self.all_indexed += 1;
@@ -114,11 +114,11 @@ impl PostedQueue {
         self.indexed[kind(&pattern)] -= 1;
         self.all_indexed -= 1;
         if let Some(found) = self.found.take().filter(|found| found.slot == slot)
-            && requests.withdraw_found(found)
+            && requests.remove_found(found)
         {
             return;
         }
-        requests.withdraw(slot, requests.hash_of(&pattern));
+        requests.remove_entry(slot, requests.hash_of(&pattern));
     }
 
     /// Returns the first posted receive that matches `envelope`, and the hops.
@@ -146,7 +146,7 @@ impl PostedQueue {
         if second.is_none() {
             return (None, hops);
         }
-        if self.rise.holds()
+        if self.rise.is_sorted()
             && let Some(beside) = self.beside.or(self.list.tail())
         {
             hops += 1;
@@ -215,7 +215,7 @@ impl PostedQueue {
         requests: &RequestPool,
         envelope: &Envelope,
         hops: &mut u32,
-    ) -> Option<Found> {
+    ) -> Option<FoundReceive> {
         if self.indexed[0] == self.all_indexed {
             return requests.find_posted(&envelope.pattern(), hops);
         }

@@ -2,9 +2,9 @@
 #![forbid(unsafe_code)]
 
 use super::limits::FAR;
-use crate::list::{Ends, Links};
+use crate::ids::BlockIndex;
+use crate::list::{LinkStorage, ListEnds};
 use crate::memory::region::{MAX_BLOCKS, MAX_LOAN_BLOCKS, MAX_LOANS, Region};
-use crate::names::BlockIndex;
 use crate::request::NEIGHBOURS;
 
 /// Blocks of MPI memory per [`BUCKETS`] buckets: 1.5 bytes per block. A message with data uses at least two blocks, so
@@ -13,11 +13,11 @@ pub const BUCKET_BLOCKS: usize = 8;
 /// See [`BUCKET_BLOCKS`].
 pub const BUCKETS: usize = 3;
 /// Minimum blocks of MPI memory for buckets. Fewer are searched linearly.
-pub const LEAST_BLOCKS: usize = 32;
+pub const MIN_BLOCKS: usize = 32;
 
 /// Returns the number of buckets for `blocks` blocks: at most the number of chained records.
 pub(super) const fn buckets(blocks: usize) -> u32 {
-    if blocks < LEAST_BLOCKS {
+    if blocks < MIN_BLOCKS {
         return 0;
     }
     let all = (blocks / BUCKET_BLOCKS * BUCKETS) as u32;
@@ -40,11 +40,11 @@ pub(super) fn bucket(hash: u32, count: u32) -> usize {
 #[inline]
 pub(super) fn after(
     region: &Region,
-    list: &Ends<BlockIndex>,
+    list: &ListEnds<BlockIndex>,
     at: Option<BlockIndex>,
 ) -> Option<BlockIndex> {
     match at {
-        Some(at) => Links::next(region, at),
+        Some(at) => LinkStorage::next(region, at),
         None => list.head(),
     }
 }

@@ -5,31 +5,31 @@ mod worst;
 
 use std::collections::BTreeMap;
 
-use super::{FAR, Indexed, Matching, MatchingEngine};
-use crate::boxed::boxed;
-use crate::envelope::{Envelope, Pattern, Rank};
-use crate::matching::Lists;
-use crate::memory::region::{BLOCK_BYTES, Blocks, Holding, Region};
+use super::{FAR, IndexedEngine, Matching, MatchingEngine};
+use crate::envelope::{Envelope, MatchPattern, Rank};
+use crate::ids::{BlockIndex, RequestId};
+use crate::matching::ListEngine;
+use crate::memory::region::{BLOCK_BYTES, BlockArray, RecordData, Region};
 use crate::memory::{Span, UserMemory};
-use crate::names::{BlockIndex, RequestId};
-use crate::request::{Posted, Receive, ReceiveState, Request, RequestPool};
+use crate::request::{PostedReceive, ReceiveRequest, ReceiveState, Request, RequestPool};
+use crate::try_box::try_boxed_slice;
 use oorandom::Rand32;
 
 /// An engine with its pool and region.
-struct Queues<E> {
+struct EngineFixture<E> {
     requests: RequestPool,
     region: Region,
     engine: E,
-    heap: Heap,
+    heap: LoanHeap,
     posts: u64,
     /// Records of the messages, by message number.
     at: BTreeMap<u32, BlockIndex>,
 }
 
 /// Number of blocks available for loans.
-struct Heap(u32);
+struct LoanHeap(u32);
 
-impl UserMemory for Heap {
+impl UserMemory for LoanHeap {
     fn read(&self, _: Span, _: usize, _: &mut [u8]) {}
 
     fn write(&mut self, _: Span, _: usize, _: &[u8]) {}
@@ -38,74 +38,76 @@ impl UserMemory for Heap {
         self.0
     }
 
-    fn lend(&mut self, count: u32) -> Option<Blocks> {
+    fn lend(&mut self, count: u32) -> Option<BlockArray> {
         self.0 = self.0.checked_sub(count)?;
         Some(free_blocks(count as usize))
     }
 
-    fn take_back(&mut self, loan: Blocks) {
+    fn return_loan(&mut self, loan: BlockArray) {
         self.0 += loan.len() as u32;
     }
 }
 
-fn free_blocks(count: usize) -> Blocks {
-    let map = vec![0; Blocks::map_words(count)].into_boxed_slice();
-    Blocks::new(boxed([0; BLOCK_BYTES], count).unwrap(), map)
+fn free_blocks(count: usize) -> BlockArray {
+    let map = vec![0; BlockArray::map_words(count)].into_boxed_slice();
+    BlockArray::new(try_boxed_slice([0; BLOCK_BYTES], count).unwrap(), map)
 }
 
-impl<E: MatchingEngine> Queues<E> {
+impl<E: MatchingEngine> EngineFixture<E> {
     fn new(blocks: usize, seed: u64) -> Self {
         let reserve = free_blocks(blocks);
         let mut requests = RequestPool::new(1 << 22);
         let mut engine = E::new(blocks, 1 << 20).unwrap();
         requests.seed(seed);
         engine.seed(seed);
-        Queues {
+        EngineFixture {
             requests,
             region: Region::new(reserve),
             engine,
-            heap: Heap(0),
+            heap: LoanHeap(0),
             posts: 0,
             at: BTreeMap::new(),
         }
     }
 
     /// Starts a receive. Returns the number of the matched message, or the receive's slot.
-    fn receive(&mut self, pattern: Pattern) -> Result<u32, RequestId> {
-        if let Some(at) = self.engine.take(&mut self.region, &pattern) {
+    fn receive(&mut self, pattern: MatchPattern) -> Result<u32, RequestId> {
+        if let Some(at) = self.engine.take_match(&mut self.region, &pattern) {
             let record = self.region.record(at).unwrap();
-            let Holding::Nothing { sender } = record.holding else {
+            let RecordData::None { sender } = record.holding else {
                 unreachable!("no record has a buffer");
             };
             self.region.release(&mut self.heap, at);
             return Ok(sender);
         }
         self.requests.grow(1).unwrap();
-        let posted = Posted {
+        let posted = PostedReceive {
             pattern,
             serial: self.posts,
-            to_name: false,
+            needs_listing: false,
         };
         self.posts += 1;
         let state = ReceiveState::Posted(posted);
         let span = Span::EMPTY;
-        let request = Request::Receive(Receive { span, state });
+        let request = Request::Receive(ReceiveRequest { span, state });
         let id = self.requests.insert(request).unwrap();
         self.engine.post(&mut self.requests, id.slot());
         Err(id)
     }
 }
 
-impl<E: MatchingEngine> Queues<E> {
+impl<E: MatchingEngine> EngineFixture<E> {
     /// Handles a message arrival. Returns the matching receive; otherwise the number of its record, if it was recorded.
     fn message(&mut self, envelope: Envelope) -> Result<RequestId, Option<u32>> {
-        if let Some(slot) = self.engine.arrive(&mut self.requests, &envelope) {
+        if let Some(slot) = self.engine.match_incoming(&mut self.requests, &envelope) {
             let id = self.requests.id(slot);
             self.cancel(id);
             return Ok(id);
         }
         let number = self.at.len() as u32;
-        let record = self.region.record_only(&mut self.heap, envelope, 0, number);
+        let record = self
+            .region
+            .record_without_buffer(&mut self.heap, envelope, 0, number);
         Err(record.map(|at| {
             self.engine.record(&mut self.region, at);
             self.at.insert(number, at);
@@ -116,7 +118,7 @@ impl<E: MatchingEngine> Queues<E> {
     fn cancel(&mut self, id: RequestId) {
         self.engine.unpost(&mut self.requests, id.slot());
         self.requests.cancel_receive(id.slot());
-        assert!(self.requests.conclude(id).is_some());
+        assert!(self.requests.take_completed(id).is_some());
     }
 
     fn forget(&mut self, at: BlockIndex) {
@@ -143,9 +145,9 @@ fn it_finds_what_a_list_finds() {
         let mut random = Rand32::new(seed);
         let blocks = [1, 8, 40, 300, 2000][seed as usize % 5];
         let values = [2, 5, 30, 1000][seed as usize / 5 % 4];
-        let mut ours = Queues::<Indexed>::new(blocks, seed);
+        let mut ours = EngineFixture::<IndexedEngine>::new(blocks, seed);
         // A list requires fewer blocks.
-        let mut list = Queues::<Lists>::new(2000, seed);
+        let mut list = EngineFixture::<ListEngine>::new(2000, seed);
         let (mut posted, mut recorded) = (Vec::new(), Vec::new());
         // Phases in which receives or messages prevail.
         for step in 0..6000 {
@@ -174,7 +176,7 @@ fn it_finds_what_a_list_finds() {
                     }
                 }
                 turn if (turn < 13) == receives => {
-                    let pattern = Pattern::new(
+                    let pattern = MatchPattern::new(
                         (exact || below(&mut random, 2) == 0).then_some(source),
                         (exact || below(&mut random, 2) == 0).then_some(tag),
                         context,
@@ -212,24 +214,24 @@ fn it_finds_what_a_list_finds() {
 }
 
 /// Returns exact patterns in ascending order, with occasional exceptions: a repetition or a wildcard.
-fn rising(random: &mut Rand32, count: u32) -> Vec<Pattern> {
+fn rising(random: &mut Rand32, count: u32) -> Vec<MatchPattern> {
     let mut key = (0, 0, 0);
     let next = |_| {
         let (context, source, tag) = key;
         match below(random, 40) {
-            0 => return Pattern::new(None, Some(tag), context),
+            0 => return MatchPattern::new(None, Some(tag), context),
             1 => {}
             2..8 => key = (context, source + 1 + below(random, 3), 0),
             8 => key = (context + 1, 0, 0),
             _ => key = (context, source, tag + 1 + below(random, 2) as i32),
         }
         let (context, source, tag) = key;
-        Pattern::new(Some(Rank::new(source)), Some(tag), context)
+        MatchPattern::new(Some(Rank::new(source)), Some(tag), context)
     };
     (0..count).map(next).collect()
 }
 
-fn envelope_of(pattern: &Pattern) -> Envelope {
+fn envelope_of(pattern: &MatchPattern) -> Envelope {
     Envelope {
         source: pattern.source().unwrap_or(Rank::new(1)),
         tag: pattern.tag().unwrap_or(0),
@@ -242,8 +244,8 @@ fn envelope_of(pattern: &Pattern) -> Envelope {
 fn it_finds_what_a_list_finds_in_queues_that_rise() {
     for seed in 0..400 {
         let mut random = Rand32::new(seed);
-        let mut ours = Queues::<Indexed>::new(800, seed);
-        let mut list = Queues::<Lists>::new(800, seed);
+        let mut ours = EngineFixture::<IndexedEngine>::new(800, seed);
+        let mut list = EngineFixture::<ListEngine>::new(800, seed);
         let unexpected = seed % 2 == 0;
         let mut waiting = Vec::new();
         for _ in 0..6 {
@@ -289,18 +291,20 @@ fn hops_from_the_end(entries: u64, unexpected: bool) -> u64 {
         tag,
         context: 0,
     });
-    let mut ours = Queues::<Indexed>::new(2 * entries as usize, 1);
+    let mut ours = EngineFixture::<IndexedEngine>::new(2 * entries as usize, 1);
     for envelope in envelopes.clone() {
-        match unexpected {
-            true => assert!(ours.message(envelope).is_err_and(|at| at.is_some())),
-            false => assert!(ours.receive(envelope.pattern()).is_err()),
+        if unexpected {
+            assert!(ours.message(envelope).is_err_and(|at| at.is_some()))
+        } else {
+            assert!(ours.receive(envelope.pattern()).is_err())
         }
     }
     let before = ours.engine.measures().traversals;
     for envelope in envelopes.rev() {
-        match unexpected {
-            true => assert!(ours.receive(envelope.pattern()).is_ok()),
-            false => assert!(ours.message(envelope).is_ok()),
+        if unexpected {
+            assert!(ours.receive(envelope.pattern()).is_ok())
+        } else {
+            assert!(ours.message(envelope).is_ok())
         }
     }
     ours.engine.measures().traversals - before
@@ -321,18 +325,18 @@ fn a_queue_that_rises_is_emptied_from_its_end_by_looks_at_a_few_entries() {
 }
 
 /// Returns the hops of `searches` searches that find nothing.
-fn vain_hops(ours: &mut Queues<Indexed>, searches: u32) -> u64 {
+fn vain_hops(ours: &mut EngineFixture<IndexedEngine>, searches: u32) -> u64 {
     let before = ours.engine.measures().traversals;
     for tag in 0..searches {
-        let pattern = Pattern::new(Some(Rank::new(tag % 64)), Some(100_000 + tag as i32), 0);
+        let pattern = MatchPattern::new(Some(Rank::new(tag % 64)), Some(100_000 + tag as i32), 0);
         assert_eq!(ours.engine.probe(&mut ours.region, &pattern), None);
     }
     ours.engine.measures().traversals - before
 }
 
 /// Records `count` unexpected messages with tags in pseudo-random order.
-fn scattered(count: u32) -> (Queues<Indexed>, Vec<Envelope>) {
-    let mut ours = Queues::<Indexed>::new(2 * count as usize, 1);
+fn scattered(count: u32) -> (EngineFixture<IndexedEngine>, Vec<Envelope>) {
+    let mut ours = EngineFixture::<IndexedEngine>::new(2 * count as usize, 1);
     let envelopes: Vec<_> = (0..count)
         .map(|at| Envelope {
             source: Rank::new(at * 37 % 64),
@@ -384,8 +388,8 @@ fn searches_in_vain_do_not_keep_from_looking_at_the_head_first() {
 fn borrowed_memory_is_searched_as_fast() {
     const COUNT: u32 = 20_000;
     for blocks in [1, 40, 400] {
-        let mut ours = Queues::<Indexed>::new(blocks, 3);
-        ours.heap = Heap(4 * COUNT);
+        let mut ours = EngineFixture::<IndexedEngine>::new(blocks, 3);
+        ours.heap = LoanHeap(4 * COUNT);
         for round in 0..2 {
             for at in 0..COUNT {
                 let envelope = Envelope {
@@ -400,7 +404,7 @@ fn borrowed_memory_is_searched_as_fast() {
             // In a different order, without the messages that the other kind of receive has removed.
             for at in (0..COUNT).map(|at| at * 7919 % COUNT) {
                 let source = (round == 0 || at % 3 != 0).then_some(Rank::new(at * 37 % 64));
-                let pattern = Pattern::new(source, Some((at * 911 % COUNT) as i32), 0);
+                let pattern = MatchPattern::new(source, Some((at * 911 % COUNT) as i32), 0);
                 let before = ours.engine.measures().traversals;
                 assert!(
                     ours.receive(pattern).is_ok(),
@@ -413,7 +417,7 @@ fn borrowed_memory_is_searched_as_fast() {
         assert!(!ours.region.has_loans());
         // Each probe frees a chunk of buckets.
         for _ in 0..2 * COUNT {
-            let any = Pattern::new(None, None, 0);
+            let any = MatchPattern::new(None, None, 0);
             assert_eq!(ours.engine.probe(&mut ours.region, &any), None);
         }
         assert!(!ours.engine.unexpected.has_grown(), "{blocks} blocks");
@@ -425,15 +429,15 @@ fn borrowed_memory_is_searched_as_fast() {
 #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn a_larger_loan_in_the_place_of_a_smaller_one_keeps_its_entries() {
-    let mut ours = Queues::<Indexed>::new(8, 1);
+    let mut ours = EngineFixture::<IndexedEngine>::new(8, 1);
     let envelope = |tag: i32| Envelope {
         source: Rank::new(0),
         tag,
         context: 0,
     };
-    let missing = Pattern::new(None, Some(1000), 0);
+    let missing = MatchPattern::new(None, Some(1000), 0);
     for (heap, count) in [(64, 48), (4000, 600), (64, 48)] {
-        ours.heap = Heap(heap);
+        ours.heap = LoanHeap(heap);
         for tag in 0..count {
             assert!(ours.message(envelope(tag)).is_err_and(|at| at.is_some()));
             // The first search creates the index.
@@ -452,14 +456,14 @@ fn a_larger_loan_in_the_place_of_a_smaller_one_keeps_its_entries() {
 #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn searches_go_on_when_the_loans_are_over() {
-    let mut ours = Queues::<Indexed>::new(24, 1);
-    ours.heap = Heap(1000);
+    let mut ours = EngineFixture::<IndexedEngine>::new(24, 1);
+    ours.heap = LoanHeap(1000);
     let envelope = |tag: i32| Envelope {
         source: Rank::new(tag as u32 % 3),
         tag: tag * 7 % 90,
         context: 0,
     };
-    let missing = Pattern::new(Some(Rank::new(0)), Some(100), 0);
+    let missing = MatchPattern::new(Some(Rank::new(0)), Some(100), 0);
     for tag in 0..90 {
         assert!(ours.message(envelope(tag)).is_err_and(|at| at.is_some()));
     }
@@ -468,7 +472,7 @@ fn searches_go_on_when_the_loans_are_over() {
         assert!(ours.receive(envelope(tag).pattern()).is_ok());
     }
     assert!(!ours.region.has_loans());
-    ours.heap = Heap(0);
+    ours.heap = LoanHeap(0);
     for tag in 0..24 {
         assert!(ours.message(envelope(tag)).is_err_and(|at| at.is_some()));
     }

@@ -8,16 +8,16 @@
 
 use alloc::boxed::Box;
 
-use super::deep::Deep;
+use super::deep::DeepIndex;
 use super::limits::{FAR, MOVED_RECORDS, NEAR_RECORDS, SHORT, WILD_ENTRIES, WILD_MOVES};
-use super::rise::LateRise;
+use super::sorted_run::LateRun;
 use super::table::{Bucket, after, bucket, buckets};
-use crate::boxed::boxed;
-use crate::envelope::Pattern;
-use crate::list::{Ends, Links};
+use crate::envelope::MatchPattern;
+use crate::ids::BlockIndex;
+use crate::list::{LinkStorage, ListEnds};
 use crate::memory::region::Region;
-use crate::names::BlockIndex;
 use crate::request::{KeyHash, kind};
+use crate::try_box::try_boxed_slice;
 
 /// Maximum count of chain searches that would not have matched at the head or next to the last match. After that,
 /// searches skip both, until a chain search returns one of them.
@@ -30,7 +30,7 @@ const CAUGHT_UP: u32 = 2;
 
 /// A record found in a chain.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct FoundRecord {
     at: BlockIndex,
     before: BlockIndex,
     bucket: usize,
@@ -39,12 +39,12 @@ struct Found {
 /// Unexpected message queue.
 #[derive(Clone, Debug)]
 pub(super) struct UnexpectedQueue {
-    list: Ends<BlockIndex>,
+    list: ListEnds<BlockIndex>,
     /// The record before the last removed one.
     beside: Option<BlockIndex>,
-    rise: LateRise<BlockIndex>,
+    rise: LateRun<BlockIndex>,
     /// Hash index of the oldest records, for all kinds of patterns.
-    deep: Deep,
+    deep: DeepIndex,
     /// The youngest chained record. All older records that are not in [that index](Self::deep) are chained, too. A
     /// chain is a ring; the bucket contains its last record.
     indexed_to: Option<BlockIndex>,
@@ -53,7 +53,7 @@ pub(super) struct UnexpectedQueue {
     /// Chain searches that would have matched neither at the head nor next to the last match, up to [`MISSES`].
     misses: u8,
     /// Result of the last search, likely to be removed next.
-    found: Option<Found>,
+    found: Option<FoundRecord>,
     /// Maximum records outside the index of the oldest, while the memory has a free block for another one in it.
     far: u32,
     /// Set once a record has been chained or in the index of the oldest.
@@ -62,12 +62,12 @@ pub(super) struct UnexpectedQueue {
 
 impl UnexpectedQueue {
     pub(super) fn new(blocks: usize) -> Option<UnexpectedQueue> {
-        let buckets = boxed(Bucket::EMPTY, buckets(blocks) as usize)?;
+        let buckets = try_boxed_slice(Bucket::EMPTY, buckets(blocks) as usize)?;
         Some(UnexpectedQueue {
-            list: Ends::default(),
+            list: ListEnds::default(),
             beside: None,
-            rise: LateRise::NEW,
-            deep: Deep::new(blocks)?,
+            rise: LateRun::NEW,
+            deep: DeepIndex::new(blocks)?,
             indexed_to: None,
             far: FAR.min((CROWDED * buckets.len() as u32).max(WILD_ENTRIES)),
             buckets,
@@ -87,7 +87,7 @@ impl UnexpectedQueue {
     }
 
     pub(super) fn next(region: &Region, at: BlockIndex) -> Option<BlockIndex> {
-        Links::next(region, at)
+        LinkStorage::next(region, at)
     }
 
     /// Checks whether heap memory is in use for loans.
@@ -100,7 +100,7 @@ impl UnexpectedQueue {
     #[inline]
     pub(super) fn record(&mut self, region: &mut Region, at: BlockIndex, recorded: u32) {
         if recorded == 0 {
-            self.rise = LateRise::NEW;
+            self.rise = LateRun::NEW;
         }
         self.list.push(region, at);
         if recorded - self.deep.len() >= self.far {
@@ -115,15 +115,16 @@ impl UnexpectedQueue {
             let Some(at) = after(region, &self.list, self.deep.to()) else {
                 return;
             };
-            if !self.deep.has_room(region) {
+            if !self.deep.has_space(region) {
                 return;
             }
-            self.rise.pass(region, self.deep.to(), at, pattern_at);
+            self.rise
+                .check_passed(region, self.deep.to(), at, pattern_at);
             if region.word(at) != 0 {
                 self.unchain(region, at);
                 self.indexed_to = self.indexed_to.filter(|&to| to != at);
             }
-            self.deep.enter(&self.hashes, region, at);
+            self.deep.insert(&self.hashes, region, at);
             self.has_index = true;
         }
     }
@@ -131,18 +132,18 @@ impl UnexpectedQueue {
     #[inline]
     pub(super) fn unrecord(&mut self, region: &mut Region, at: BlockIndex) {
         if self.has_index {
-            self.leave(region, at);
+            self.remove_record(region, at);
         }
         self.beside = self.list.unlink(region, at);
-        self.rise.leave(at, self.beside);
+        self.rise.note_removal(at, self.beside);
     }
 
     /// Removes a record from its index.
-    fn leave(&mut self, region: &mut Region, at: BlockIndex) {
+    fn remove_record(&mut self, region: &mut Region, at: BlockIndex) {
         let word = region.word(at);
         if word != 0 {
             if Region::is_extended(word) {
-                return self.deep.leave(&self.hashes, region, at);
+                return self.deep.remove(&self.hashes, region, at);
             }
             if self.indexed_to == Some(at) {
                 let (before, _) = region.neighbours(at);
@@ -157,7 +158,7 @@ impl UnexpectedQueue {
     pub(super) fn find(
         &mut self,
         region: &mut Region,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         recorded: u32,
     ) -> (Option<BlockIndex>, u32) {
         if self.list.is_empty() && !self.has_index {
@@ -173,7 +174,7 @@ impl UnexpectedQueue {
     fn find_recorded(
         &mut self,
         region: &mut Region,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         recorded: u32,
     ) -> (Option<BlockIndex>, u32) {
         let Some(head) = self.list.head() else {
@@ -208,7 +209,7 @@ impl UnexpectedQueue {
             if is(at) {
                 break;
             }
-            next = Links::next(region, at);
+            next = LinkStorage::next(region, at);
         }
         (next, hops)
     }
@@ -217,11 +218,11 @@ impl UnexpectedQueue {
     fn find_exact(
         &mut self,
         region: &mut Region,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         is_long: bool,
     ) -> (Option<BlockIndex>, u32) {
         let mut hops = 1;
-        if let Some(at) = self.find_beside(region, pattern, is_long, &mut hops) {
+        if let Some(at) = self.find_next_to_last(region, pattern, is_long, &mut hops) {
             return (Some(at), hops);
         }
         self.find_in_index(region, pattern, hops)
@@ -232,10 +233,10 @@ impl UnexpectedQueue {
     fn find_in_index(
         &mut self,
         region: &mut Region,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         mut hops: u32,
     ) -> (Option<BlockIndex>, u32) {
-        let hash = self.hashes.of(pattern);
+        let hash = self.hashes.hash_pattern(pattern);
         if let Some(at) = self.deep.find(region, pattern, 0, hash, &mut hops) {
             return (Some(at), hops);
         }
@@ -247,7 +248,7 @@ impl UnexpectedQueue {
                     region.matches(at, pattern)
                 })
             });
-            if let Some(Found { at, .. }) = self.found {
+            if let Some(FoundRecord { at, .. }) = self.found {
                 if Some(at) == self.list.head() || Some(at) == self.beside.or(self.list.tail()) {
                     self.misses = 0;
                 }
@@ -264,7 +265,7 @@ impl UnexpectedQueue {
                 return (None, hops);
             };
             hops += 1;
-            let (is_found, behind) = region.look(at, pattern);
+            let (is_found, behind) = region.check_match(at, pattern);
             if is_found {
                 return (next, hops);
             }
@@ -276,15 +277,15 @@ impl UnexpectedQueue {
 
     /// Returns the record before the last removed one, or else the youngest one, if it matches and no other can.
     #[inline]
-    fn find_beside(
+    fn find_next_to_last(
         &mut self,
         region: &Region,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         is_long: bool,
         hops: &mut u32,
     ) -> Option<BlockIndex> {
         let list = &self.list;
-        if !self.rise.holds(region, list, pattern_at, is_long, hops) {
+        if !self.rise.is_sorted(region, list, pattern_at, is_long, hops) {
             return None;
         }
         *hops += 1;
@@ -298,7 +299,7 @@ impl UnexpectedQueue {
         &mut self,
         region: &mut Region,
         first: Option<BlockIndex>,
-        pattern: &Pattern,
+        pattern: &MatchPattern,
         near: u32,
     ) -> (Option<BlockIndex>, u32) {
         let moves = if self.buckets.is_empty() {
@@ -315,11 +316,11 @@ impl UnexpectedQueue {
             self.indexed_to = next;
             self.chain(region, at);
             passed += 1;
-            next = Links::next(region, at);
+            next = LinkStorage::next(region, at);
         }
         let mut rest = next;
         while let Some(at) = next {
-            let (is_found, behind) = region.look(at, pattern);
+            let (is_found, behind) = region.check_match(at, pattern);
             if is_found {
                 break;
             }
@@ -331,16 +332,20 @@ impl UnexpectedQueue {
             while let Some(at) = rest.filter(|_| rest != next) {
                 self.indexed_to = rest;
                 self.chain(region, at);
-                rest = Links::next(region, at);
+                rest = LinkStorage::next(region, at);
             }
         }
         (next, passed - passed.min(near) + u32::from(next.is_some()))
     }
 
     /// Returns the first record after the head that matches a pattern with a wildcard, and the hops.
-    fn find_wild(&mut self, region: &mut Region, pattern: &Pattern) -> (Option<BlockIndex>, u32) {
+    fn find_wild(
+        &mut self,
+        region: &mut Region,
+        pattern: &MatchPattern,
+    ) -> (Option<BlockIndex>, u32) {
         let mut hops = 1;
-        let hash = self.hashes.of(pattern);
+        let hash = self.hashes.hash_pattern(pattern);
         let kind = kind(pattern);
         if let Some(at) = self.deep.find(region, pattern, kind, hash, &mut hops) {
             return (Some(at), hops);
@@ -353,7 +358,7 @@ impl UnexpectedQueue {
         let mut walked = 0;
         while let Some(at) = next {
             walked += 1;
-            let (is_found, behind) = region.look(at, pattern);
+            let (is_found, behind) = region.check_match(at, pattern);
             if is_found {
                 break;
             }
@@ -364,7 +369,7 @@ impl UnexpectedQueue {
             0 => WILD_ENTRIES,
             _ => NEAR_RECORDS,
         };
-        if walked >= far && region.has_spare() && self.deep.make_room() {
+        if walked >= far && region.has_spare() && self.deep.allocate_buckets() {
             self.index_oldest(region, WILD_MOVES.min(walked - 1));
         }
         (next, hops + walked)
@@ -372,7 +377,7 @@ impl UnexpectedQueue {
 
     /// Appends a record to the chain of its envelope's bucket.
     fn chain(&mut self, region: &mut Region, at: BlockIndex) {
-        let hash = self.hashes.of(&region.envelope(at).pattern());
+        let hash = self.hashes.hash_pattern(&region.envelope(at).pattern());
         let bucket = bucket(hash, self.buckets.len() as u32);
         let bucket = &mut self.buckets[bucket];
         let first = match bucket.block() {
@@ -391,12 +396,12 @@ impl UnexpectedQueue {
     fn unchain(&mut self, region: &mut Region, at: BlockIndex) {
         let found = self.found.take().filter(|found| found.at == at);
         let found = found.or_else(|| {
-            let hash = self.hashes.of(&region.envelope(at).pattern());
+            let hash = self.hashes.hash_pattern(&region.envelope(at).pattern());
             let bucket = bucket(hash, self.buckets.len() as u32);
             let last = self.buckets[bucket].block()?;
             find_in_chain(region, bucket, last, &mut 0, |other| other == at)
         });
-        let Some(Found { before, bucket, .. }) = found else {
+        let Some(FoundRecord { before, bucket, .. }) = found else {
             unreachable!("a record with a place in a chain is in the chain of its bucket")
         };
         if before == at {
@@ -412,7 +417,7 @@ impl UnexpectedQueue {
     }
 }
 
-fn pattern_at(region: &Region, at: BlockIndex) -> Pattern {
+fn pattern_at(region: &Region, at: BlockIndex) -> MatchPattern {
     region.envelope(at).pattern()
 }
 
@@ -423,13 +428,13 @@ fn find_in_chain(
     last: BlockIndex,
     hops: &mut u32,
     is: impl Fn(BlockIndex) -> bool,
-) -> Option<Found> {
+) -> Option<FoundRecord> {
     let mut before = last;
     loop {
         *hops += 1;
         let at = in_chain_after(region, before);
         if is(at) {
-            return Some(Found { at, before, bucket });
+            return Some(FoundRecord { at, before, bucket });
         }
         if at == last {
             return None;

@@ -21,44 +21,45 @@
 use alloc::vec::Vec;
 
 /// Maximum levels of a layout, and thus steps of a byte lookup.
-pub const MOST_LEVELS: u32 = 64;
+pub const MAX_LEVELS: u32 = 64;
 /// Bytes per node on a 64-bit machine.
 pub const NODE_BYTES: usize = 48;
 /// Bytes per piece on a 64-bit machine.
 pub const PIECE_BYTES: usize = 24;
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Node>() == NODE_BYTES && size_of::<Piece>() == PIECE_BYTES);
+const _: () =
+    assert!(size_of::<LayoutNode>() == NODE_BYTES && size_of::<ChildRun>() == PIECE_BYTES);
 
 /// Reasons why a layout cannot be created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LayoutError {
     /// The heap is full.
-    NoRoom {
+    OutOfMemory {
         /// Requested bytes.
         bytes: usize,
     },
     /// The size or a displacement exceeds the address range.
     TooLarge,
-    /// The layout requires more than [`MOST_LEVELS`] levels.
+    /// The layout requires more than [`MAX_LEVELS`] levels.
     TooDeep,
 }
 
 /// Copies of one kind of bytes. The first byte in packed order is at displacement 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Node {
+struct LayoutNode {
     /// Packed bytes; not 0.
     size: usize,
     /// Number of leaf elements.
     items: usize,
     /// Distance between copies of the node within a piece.
     extent: isize,
-    kind: Kind,
+    kind: NodeKind,
     /// The bytes are contiguous in memory.
     dense: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum NodeKind {
     /// An indivisible element. The creator defines the meaning of the tag.
     Leaf { tag: u8 },
     /// Repetition of the child; the count is the node's size divided by the child's.
@@ -69,7 +70,7 @@ enum Kind {
 
 /// Consecutive copies of one child.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Piece {
+struct ChildRun {
     at: isize,
     /// Packed offset within the node.
     start: usize,
@@ -80,8 +81,8 @@ struct Piece {
 #[derive(PartialEq, Eq, Debug)]
 pub struct Layout {
     /// Nodes in post-order: children first, the root last. Empty for a layout without bytes.
-    nodes: Vec<Node>,
-    pieces: Vec<Piece>,
+    nodes: Vec<LayoutNode>,
+    pieces: Vec<ChildRun>,
     /// Displacement of the first byte in packed order.
     at: isize,
     levels: u32,
@@ -89,7 +90,7 @@ pub struct Layout {
 
 /// Equidistant blocks of bytes, the first possibly partial; or one block followed by the pieces in `behind`.
 #[derive(Clone, Copy, Debug)]
-struct Comb<'a> {
+struct StridedBlocks<'a> {
     /// Start of the first block.
     origin: isize,
     /// Bytes to skip in the first block.
@@ -99,14 +100,14 @@ struct Comb<'a> {
     /// Complete blocks after the first.
     more: usize,
     /// The remaining pieces of the list, which ends at packed byte `end`. Displacements are relative to `base`.
-    behind: &'a [Piece],
+    behind: &'a [ChildRun],
     base: isize,
     end: usize,
 }
 
 /// Copies of a layout that are combined into another one.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct LayoutPart<'a> {
     /// Displacement of the first copy.
     pub at: isize,
     /// Number of copies.
@@ -117,18 +118,18 @@ pub struct Part<'a> {
     pub extent: isize,
 }
 
-impl Node {
+impl LayoutNode {
     /// Checks whether the node's copies in a piece are contiguous in memory.
     fn is_one_run(&self) -> bool {
         self.dense && self.extent == self.size as isize
     }
 
-    fn leaf(size: usize, tag: u8) -> Node {
-        Node {
+    fn leaf(size: usize, tag: u8) -> LayoutNode {
+        LayoutNode {
             size,
             items: 1,
             extent: size as isize,
-            kind: Kind::Leaf { tag },
+            kind: NodeKind::Leaf { tag },
             dense: true,
         }
     }
@@ -137,7 +138,7 @@ impl Node {
 fn reserve<T>(items: &mut Vec<T>, more: usize) -> Result<(), LayoutError> {
     items
         .try_reserve_exact(more)
-        .map_err(|_| LayoutError::NoRoom {
+        .map_err(|_| LayoutError::OutOfMemory {
             bytes: more.saturating_mul(size_of::<T>()),
         })
 }
@@ -165,24 +166,26 @@ impl Layout {
     /// `behind`. Fails if the heap is full.
     // Smaller code than [`Layout::pieces`], for programs that create no datatypes.
     pub fn pair(
-        (size, tag): (usize, u8),
+        size: usize,
+        tag: u8,
         behind: isize,
-        (other, other_tag): (usize, u8),
+        other: usize,
+        other_tag: u8,
     ) -> Result<Layout, LayoutError> {
         let (mut nodes, mut pieces) = (Vec::new(), Vec::new());
         reserve(&mut nodes, 3)?;
         reserve(&mut pieces, 2)?;
-        nodes.push(Node::leaf(size, tag));
-        nodes.push(Node::leaf(other, other_tag));
-        nodes.push(Node {
+        nodes.push(LayoutNode::leaf(size, tag));
+        nodes.push(LayoutNode::leaf(other, other_tag));
+        nodes.push(LayoutNode {
             size: size + other,
             items: 2,
             extent: 0,
-            kind: Kind::Pieces { first: 0, count: 2 },
+            kind: NodeKind::Pieces { first: 0, count: 2 },
             dense: behind == size as isize,
         });
         for (at, start, child) in [(0, 0, 0), (behind, size, 1)] {
-            pieces.push(Piece { at, start, child });
+            pieces.push(ChildRun { at, start, child });
         }
         Ok(Layout {
             nodes,
@@ -196,7 +199,7 @@ impl Layout {
     pub fn leaf(size: usize, tag: u8) -> Result<Layout, LayoutError> {
         let mut nodes = Vec::new();
         reserve(&mut nodes, 1)?;
-        nodes.push(Node::leaf(size, tag));
+        nodes.push(LayoutNode::leaf(size, tag));
         Ok(Layout {
             nodes,
             levels: 1,
@@ -206,11 +209,11 @@ impl Layout {
 
     /// Returns a copy. Fails if the heap is full.
     pub fn try_clone(&self) -> Result<Layout, LayoutError> {
-        self.with_room(0)
+        self.with_capacity(0)
     }
 
     /// Returns a copy with spare capacity for `more` nodes.
-    fn with_room(&self, more: usize) -> Result<Layout, LayoutError> {
+    fn with_capacity(&self, more: usize) -> Result<Layout, LayoutError> {
         let (mut nodes, mut pieces) = (Vec::new(), Vec::new());
         reserve(&mut nodes, self.nodes.len() + more)?;
         reserve(&mut pieces, self.pieces.len())?;
@@ -238,19 +241,19 @@ impl Layout {
             .ok()
             .and_then(|last| last.checked_mul(stride))
             .ok_or(LayoutError::TooLarge)?;
-        let mut all = self.with_room(1)?;
-        let mut node = Node {
+        let mut all = self.with_capacity(1)?;
+        let mut node = LayoutNode {
             size,
             items: root.items.saturating_mul(count),
             extent: 0,
-            kind: Kind::Loop {
+            kind: NodeKind::Loop {
                 stride,
                 child: (all.nodes.len() - 1) as u32,
             },
             dense: root.dense && stride == root.size as isize,
         };
         // A loop that continues where the loop below it ends is merged with it.
-        if let Kind::Loop {
+        if let NodeKind::Loop {
             stride: below,
             child,
         } = root.kind
@@ -272,35 +275,36 @@ impl Layout {
     pub fn closed(
         &self,
         pair: &Layout,
-        (size, tag): (usize, u8),
+        size: usize,
+        tag: u8,
     ) -> Result<Option<Layout>, LayoutError> {
-        let mut all = self.with_room(0)?;
+        let mut all = self.with_capacity(0)?;
         for at in 0..all.nodes.len() {
             let old = self.nodes[at];
             let count_of = |child: u32, bytes: usize| bytes / self.node(child).size;
             match old.kind {
                 // Either below a pair, or detected by its parent.
-                Kind::Leaf { .. } => {}
-                Kind::Pieces { .. } if self.is_pair(at, pair) => {
-                    all.nodes[at] = Node {
+                NodeKind::Leaf { .. } => {}
+                NodeKind::Pieces { .. } if self.is_pair(at, pair) => {
+                    all.nodes[at] = LayoutNode {
                         extent: old.extent,
-                        ..Node::leaf(size, tag)
+                        ..LayoutNode::leaf(size, tag)
                     };
                 }
-                Kind::Loop { stride, child } => {
+                NodeKind::Loop { stride, child } => {
                     if self.is_leaf(child) {
                         return Ok(None);
                     }
                     let (below, count) = (all.nodes[child as usize], count_of(child, old.size));
                     let size = times(below.size, count)?;
-                    all.nodes[at] = Node {
+                    all.nodes[at] = LayoutNode {
                         size,
                         items: below.items.saturating_mul(count),
                         dense: below.dense && stride == below.size as isize,
                         ..old
                     };
                 }
-                Kind::Pieces { first, count } => {
+                NodeKind::Pieces { first, count } => {
                     let (mut start, mut items, mut dense) = (0, 0usize, true);
                     for (number, (piece, bytes)) in self.lengths(old.size, first, count).enumerate()
                     {
@@ -319,7 +323,7 @@ impl Layout {
                         start = times(1, start.checked_add(bytes).ok_or(LayoutError::TooLarge)?)?;
                         items = items.saturating_add(below.items.saturating_mul(count));
                     }
-                    all.nodes[at] = Node {
+                    all.nodes[at] = LayoutNode {
                         size: start,
                         items,
                         dense,
@@ -329,18 +333,18 @@ impl Layout {
             }
         }
         let is_leaf =
-            matches!(self.nodes.last(), Some(root) if matches!(root.kind, Kind::Leaf { .. }));
+            matches!(self.nodes.last(), Some(root) if matches!(root.kind, NodeKind::Leaf { .. }));
         Ok((!is_leaf).then_some(all))
     }
 
     fn is_leaf(&self, at: u32) -> bool {
-        matches!(self.node(at).kind, Kind::Leaf { .. })
+        matches!(self.node(at).kind, NodeKind::Leaf { .. })
     }
 
     /// Checks whether node `at` is a list of two leaf elements equal to `pair`.
     fn is_pair(&self, at: usize, pair: &Layout) -> bool {
-        let leaves = |layout: &Layout, node: &Node| {
-            let Kind::Pieces { first, count: 2 } = node.kind else {
+        let leaves = |layout: &Layout, node: &LayoutNode| {
+            let NodeKind::Pieces { first, count: 2 } = node.kind else {
                 return None;
             };
             let [one, other] = [0, 1].map(|at| layout.pieces[first as usize + at]);
@@ -353,7 +357,7 @@ impl Layout {
     }
 
     fn checked(self) -> Result<Layout, LayoutError> {
-        if self.levels <= MOST_LEVELS {
+        if self.levels <= MAX_LEVELS {
             Ok(self)
         } else {
             Err(LayoutError::TooDeep)
@@ -363,7 +367,7 @@ impl Layout {
     /// Concatenates the parts in packed order. Fails as specified by [`LayoutError`].
     pub fn pieces<'a, I>(parts: I) -> Result<Layout, LayoutError>
     where
-        I: Iterator<Item = Part<'a>> + Clone,
+        I: Iterator<Item = LayoutPart<'a>> + Clone,
     {
         let parts = parts.filter(|part| part.count > 0 && !part.layout.nodes.is_empty());
         let Some(first) = parts.clone().next() else {
@@ -375,7 +379,7 @@ impl Layout {
             ..Layout::EMPTY
         };
         let mut known: Vec<(&Layout, isize, u32)> = Vec::new();
-        let mut list: Vec<Piece> = Vec::new();
+        let mut list: Vec<ChildRun> = Vec::new();
         reserve(&mut list, parts.clone().count())?;
         let (mut start, mut items, mut dense) = (0usize, 0usize, true);
         for part in parts {
@@ -394,7 +398,7 @@ impl Layout {
                         && node.dense
                         && node.extent == node.size as isize
                         && place == last.at + (start - last.start) as isize => {}
-                _ => list.push(Piece {
+                _ => list.push(ChildRun {
                     at: place,
                     start,
                     child,
@@ -403,7 +407,7 @@ impl Layout {
             start = times(1, start.checked_add(bytes).ok_or(LayoutError::TooLarge)?)?;
             items = items.saturating_add(node.items.saturating_mul(part.count));
         }
-        all.close(list, (start, items, dense))
+        all.close(list, start, items, dense)
     }
 
     /// Returns the child node of a part. Copies the part's nodes and pieces into this layout unless it already contains
@@ -411,9 +415,9 @@ impl Layout {
     fn embed<'a>(
         &mut self,
         known: &mut Vec<(&'a Layout, isize, u32)>,
-        part: Part<'a>,
+        part: LayoutPart<'a>,
     ) -> Result<u32, LayoutError> {
-        let Part { layout, extent, .. } = part;
+        let LayoutPart { layout, extent, .. } = part;
         let last = known.iter().rev();
         let mut same = last.filter(|(other, at, _)| core::ptr::eq(*other, layout) && *at == extent);
         if let Some((_, _, child)) = same.next() {
@@ -422,30 +426,32 @@ impl Layout {
         let (node_base, piece_base) = (index(self.nodes.len())?, index(self.pieces.len())?);
         index(self.nodes.len() + layout.nodes.len())?;
         index(self.pieces.len() + layout.pieces.len())?;
-        known.try_reserve(1).map_err(|_| LayoutError::NoRoom {
+        known.try_reserve(1).map_err(|_| LayoutError::OutOfMemory {
             bytes: size_of::<(&Layout, isize, u32)>(),
         })?;
         // One extra node for the root.
         reserve(&mut self.nodes, layout.nodes.len() + 1)?;
         reserve(&mut self.pieces, layout.pieces.len())?;
-        self.nodes.extend(layout.nodes.iter().map(|node| Node {
-            kind: match node.kind {
-                Kind::Leaf { tag } => Kind::Leaf { tag },
-                Kind::Loop { stride, child } => Kind::Loop {
-                    stride,
-                    child: child + node_base,
+        self.nodes
+            .extend(layout.nodes.iter().map(|node| LayoutNode {
+                kind: match node.kind {
+                    NodeKind::Leaf { tag } => NodeKind::Leaf { tag },
+                    NodeKind::Loop { stride, child } => NodeKind::Loop {
+                        stride,
+                        child: child + node_base,
+                    },
+                    NodeKind::Pieces { first, count } => NodeKind::Pieces {
+                        first: first + piece_base,
+                        count,
+                    },
                 },
-                Kind::Pieces { first, count } => Kind::Pieces {
-                    first: first + piece_base,
-                    count,
-                },
-            },
-            ..*node
-        }));
-        self.pieces.extend(layout.pieces.iter().map(|piece| Piece {
-            child: piece.child + node_base,
-            ..*piece
-        }));
+                ..*node
+            }));
+        self.pieces
+            .extend(layout.pieces.iter().map(|piece| ChildRun {
+                child: piece.child + node_base,
+                ..*piece
+            }));
         let child = index(self.nodes.len() - 1)?;
         self.nodes[child as usize].extent = extent;
         self.levels = self.levels.max(layout.levels);
@@ -456,17 +462,19 @@ impl Layout {
     /// Appends the root node of these pieces.
     fn close(
         mut self,
-        list: Vec<Piece>,
-        (size, items, dense): (usize, usize, bool),
+        list: Vec<ChildRun>,
+        size: usize,
+        items: usize,
+        dense: bool,
     ) -> Result<Layout, LayoutError> {
         let kind = match list[..] {
-            [Piece { child, .. }] => {
+            [ChildRun { child, .. }] => {
                 let node = self.nodes[child as usize];
                 if node.size == size {
                     // One copy of one child: the child itself is the root.
                     return self.checked();
                 }
-                Kind::Loop {
+                NodeKind::Loop {
                     stride: node.extent,
                     child,
                 }
@@ -476,12 +484,12 @@ impl Layout {
                 let count = index(list.len())?;
                 reserve(&mut self.pieces, list.len())?;
                 self.pieces.extend_from_slice(&list);
-                Kind::Pieces { first, count }
+                NodeKind::Pieces { first, count }
             }
         };
         reserve(&mut self.nodes, 1)?;
         index(self.nodes.len())?;
-        self.nodes.push(Node {
+        self.nodes.push(LayoutNode {
             size,
             items,
             extent: 0,
@@ -515,32 +523,39 @@ impl Layout {
     /// Returns the tags of the leaf elements, each tag at least once.
     pub fn tags(&self) -> impl Iterator<Item = u8> {
         self.nodes.iter().filter_map(|node| match node.kind {
-            Kind::Leaf { tag } => Some(tag),
-            Kind::Loop { .. } | Kind::Pieces { .. } => None,
+            NodeKind::Leaf { tag } => Some(tag),
+            NodeKind::Loop { .. } | NodeKind::Pieces { .. } => None,
         })
     }
 
     /// Returns the heap memory used, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        self.nodes.capacity() * size_of::<Node>() + self.pieces.capacity() * size_of::<Piece>()
+        self.nodes.capacity() * size_of::<LayoutNode>()
+            + self.pieces.capacity() * size_of::<ChildRun>()
     }
 
-    fn list(&self, first: u32, count: u32) -> &[Piece] {
+    fn list(&self, first: u32, count: u32) -> &[ChildRun] {
         &self.pieces[first as usize..][..count as usize]
     }
 
-    fn node(&self, at: u32) -> &Node {
+    fn node(&self, at: u32) -> &LayoutNode {
         &self.nodes[at as usize]
     }
 
     /// Returns the blocks from byte `inner` of the packed element on. `more` further elements follow it, `stride` bytes
     /// apart.
     #[inline]
-    fn comb(&self, root: &Node, inner: usize, mut stride: isize, mut more: usize) -> Comb<'_> {
+    fn strided_blocks(
+        &self,
+        root: &LayoutNode,
+        inner: usize,
+        mut stride: isize,
+        mut more: usize,
+    ) -> StridedBlocks<'_> {
         let (mut node, mut origin, mut skip) = (root, self.at, inner);
         loop {
             if node.dense {
-                return Comb {
+                return StridedBlocks {
                     origin,
                     skip,
                     block: node.size,
@@ -552,8 +567,8 @@ impl Layout {
                 };
             }
             match node.kind {
-                Kind::Leaf { .. } => unreachable!("a leaf is dense"),
-                Kind::Loop {
+                NodeKind::Leaf { .. } => unreachable!("a leaf is dense"),
+                NodeKind::Loop {
                     stride: apart,
                     child,
                 } => {
@@ -566,7 +581,7 @@ impl Layout {
                     skip -= before * below.size;
                     node = below;
                 }
-                Kind::Pieces { first, count } => {
+                NodeKind::Pieces { first, count } => {
                     let list = self.list(first, count);
                     let at = list.partition_point(|piece| piece.start <= skip) - 1;
                     let piece = list[at];
@@ -576,7 +591,7 @@ impl Layout {
                     (skip, origin) = (skip - piece.start, origin + piece.at);
                     let bytes = end - piece.start;
                     if below.is_one_run() {
-                        return Comb {
+                        return StridedBlocks {
                             origin,
                             skip,
                             block: bytes,
@@ -625,7 +640,7 @@ impl Layout {
                 done += bytes;
                 continue;
             }
-            let comb = self.comb(root, inner, extent, usize::MAX);
+            let comb = self.strided_blocks(root, inner, extent, usize::MAX);
             let mut origin = element * extent + comb.origin;
             let (mut skip, mut more) = (comb.skip, comb.more);
             loop {
@@ -655,15 +670,15 @@ impl Layout {
     ///
     /// # Panics
     /// If the element has no such byte.
-    pub fn leaf_at(&self, inner: usize) -> Leaf {
+    pub fn leaf_at(&self, inner: usize) -> LeafElement {
         let root = self.nodes.last().expect("an element with bytes");
         assert!(inner < root.size);
-        let is_leaf = |node: &Node| matches!(node.kind, Kind::Leaf { .. });
+        let is_leaf = |node: &LayoutNode| matches!(node.kind, NodeKind::Leaf { .. });
         let (node, at, before, _) = self.descend(root, inner, is_leaf);
-        let Kind::Leaf { tag } = node.kind else {
+        let NodeKind::Leaf { tag } = node.kind else {
             unreachable!("it is a leaf")
         };
-        Leaf {
+        LeafElement {
             at,
             size: node.size,
             tag,
@@ -677,17 +692,17 @@ impl Layout {
     #[inline]
     fn descend(
         &self,
-        root: &Node,
+        root: &LayoutNode,
         inner: usize,
-        is_last: impl Fn(&Node) -> bool,
-    ) -> (Node, isize, usize, usize) {
+        is_last: impl Fn(&LayoutNode) -> bool,
+    ) -> (LayoutNode, isize, usize, usize) {
         let (mut node, mut at, mut before) = (root, self.at, inner);
         let mut row = 0;
         while !is_last(node) {
             let (child, apart) = match node.kind {
-                Kind::Leaf { .. } => break,
-                Kind::Loop { stride, child } => (child, stride),
-                Kind::Pieces { first, count } => {
+                NodeKind::Leaf { .. } => break,
+                NodeKind::Loop { stride, child } => (child, stride),
+                NodeKind::Pieces { first, count } => {
                     let list = self.list(first, count);
                     let behind = list.partition_point(|piece| piece.start <= before);
                     let piece = list[behind - 1];
@@ -718,15 +733,15 @@ impl Layout {
         let mut rest = bytes % node.size;
         while rest > 0 {
             let (first, count) = match node.kind {
-                Kind::Leaf { .. } => return None,
-                Kind::Loop { child, .. } => {
+                NodeKind::Leaf { .. } => return None,
+                NodeKind::Loop { child, .. } => {
                     let below = self.node(child);
                     items += rest / below.size * below.items;
                     rest %= below.size;
                     node = below;
                     continue;
                 }
-                Kind::Pieces { first, count } => (first, count),
+                NodeKind::Pieces { first, count } => (first, count),
             };
             for (piece, bytes) in self.lengths(node.size, first, count) {
                 let below = self.node(piece.child);
@@ -754,15 +769,15 @@ impl Layout {
         while rest > 0 {
             let (first, count) = match node.kind {
                 // A single leaf has no remainder.
-                Kind::Leaf { .. } => break,
-                Kind::Loop { child, .. } => {
+                NodeKind::Leaf { .. } => break,
+                NodeKind::Loop { child, .. } => {
                     let below = self.node(child);
                     bytes = bytes.checked_add(rest / below.items * below.size)?;
                     rest %= below.items;
                     node = below;
                     continue;
                 }
-                Kind::Pieces { first, count } => (first, count),
+                NodeKind::Pieces { first, count } => (first, count),
             };
             for (piece, length) in self.lengths(node.size, first, count) {
                 let below = self.node(piece.child);
@@ -792,9 +807,9 @@ impl Layout {
                 each.and_then(|each| each.checked_mul(bytes / self.node(child).size))
             };
             weights.push(match node.kind {
-                Kind::Leaf { tag } => Some(of_leaf(tag)),
-                Kind::Loop { child, .. } => copies(child, node.size),
-                Kind::Pieces { first, count } => {
+                NodeKind::Leaf { tag } => Some(of_leaf(tag)),
+                NodeKind::Loop { child, .. } => copies(child, node.size),
+                NodeKind::Pieces { first, count } => {
                     let mut pieces = self.lengths(node.size, first, count);
                     pieces.try_fold(0usize, |sum, (piece, bytes)| {
                         sum.checked_add(copies(piece.child, bytes)?)
@@ -811,7 +826,7 @@ impl Layout {
         size: usize,
         first: u32,
         count: u32,
-    ) -> impl Iterator<Item = (Piece, usize)> + '_ {
+    ) -> impl Iterator<Item = (ChildRun, usize)> + '_ {
         let list = self.list(first, count);
         let ends = list.iter().skip(1).map(|next| next.start);
         let pieces = list.iter().zip(ends.chain([size]));
@@ -821,7 +836,7 @@ impl Layout {
 
 /// A leaf element and the position of a byte in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Leaf {
+pub struct LeafElement {
     /// Displacement.
     pub at: isize,
     /// Size in bytes.

@@ -4,12 +4,12 @@ use super::*;
 
 /// Reference implementation: displacement and size of each leaf element in packed order, and the extent.
 #[derive(Clone, Debug)]
-struct Map {
+struct ReferenceMap {
     leaves: Vec<(isize, usize, u8)>,
     extent: isize,
 }
 
-impl Map {
+impl ReferenceMap {
     fn repeated(&self, count: usize, stride: isize) -> Vec<(isize, usize, u8)> {
         let shift = |i: usize| {
             self.leaves
@@ -29,9 +29,9 @@ impl Map {
     }
 }
 
-struct Random(oorandom::Rand32);
+struct RandomSource(oorandom::Rand32);
 
-impl Random {
+impl RandomSource {
     fn below(&mut self, end: usize) -> usize {
         self.0.rand_range(0..end as u32) as usize
     }
@@ -41,24 +41,27 @@ impl Random {
     }
 }
 
-fn leaf(random: &mut Random) -> (Layout, Map) {
+fn leaf(random: &mut RandomSource) -> (Layout, ReferenceMap) {
     let (size, tag) = (1 + random.below(9), random.below(200) as u8);
     let extent = size as isize + random.between(-3, 5) * random.below(2) as isize;
     let leaves = vec![(0, size, tag)];
-    (Layout::leaf(size, tag).unwrap(), Map { leaves, extent })
+    (
+        Layout::leaf(size, tag).unwrap(),
+        ReferenceMap { leaves, extent },
+    )
 }
 
 /// Returns a random layout and its reference.
-fn made(random: &mut Random, levels: usize) -> (Layout, Map) {
+fn made(random: &mut RandomSource, levels: usize) -> (Layout, ReferenceMap) {
     made_of(random, levels, leaf)
 }
 
 /// Returns a random layout with elements from `bottom`, and its reference.
 fn made_of(
-    random: &mut Random,
+    random: &mut RandomSource,
     levels: usize,
-    bottom: fn(&mut Random) -> (Layout, Map),
-) -> (Layout, Map) {
+    bottom: fn(&mut RandomSource) -> (Layout, ReferenceMap),
+) -> (Layout, ReferenceMap) {
     if levels == 0 || random.below(5) == 0 {
         return bottom(random);
     }
@@ -74,7 +77,7 @@ fn made_of(
         let leaves = map.repeated(count, stride);
         return (
             below.repeated(count, stride).unwrap(),
-            Map { leaves, extent },
+            ReferenceMap { leaves, extent },
         );
     }
     let (other, other_map) = made_of(random, levels - 1, bottom);
@@ -93,7 +96,7 @@ fn made_of(
                 .into_iter()
                 .map(|(place, size, tag)| (place + at, size, tag)),
         );
-        parts.push(Part {
+        parts.push(LayoutPart {
             at,
             count,
             layout,
@@ -106,10 +109,10 @@ fn made_of(
         };
     }
     let layout = Layout::pieces(parts.into_iter()).unwrap();
-    (layout, Map { leaves, extent })
+    (layout, ReferenceMap { leaves, extent })
 }
 
-fn check_walk(random: &mut Random, layout: &Layout, map: &Map) {
+fn check_walk(random: &mut RandomSource, layout: &Layout, map: &ReferenceMap) {
     let count = 3;
     let bytes = map.bytes(count);
     assert_eq!(bytes.len(), count * layout.size());
@@ -134,7 +137,7 @@ fn check_walk(random: &mut Random, layout: &Layout, map: &Map) {
     assert_eq!(walked, earlier);
 }
 
-fn check_items(layout: &Layout, map: &Map) {
+fn check_items(layout: &Layout, map: &ReferenceMap) {
     let sizes: Vec<usize> = map
         .repeated(2, map.extent)
         .iter()
@@ -157,7 +160,7 @@ fn check_items(layout: &Layout, map: &Map) {
     let mut inner = 0;
     for (at, size, tag) in map.leaves.iter().copied() {
         for before in 0..size {
-            let leaf = Leaf {
+            let leaf = LeafElement {
                 at,
                 size,
                 tag,
@@ -171,7 +174,7 @@ fn check_items(layout: &Layout, map: &Map) {
 
 #[test]
 fn random_layouts_are_what_the_list_of_their_leaves_is() {
-    let mut random = Random(oorandom::Rand32::new(11));
+    let mut random = RandomSource(oorandom::Rand32::new(11));
     let (mut dense, mut deepest) = (0, 0);
     for _ in 0..4000 {
         let levels = 1 + random.below(5);
@@ -202,7 +205,7 @@ fn what_lies_one_behind_the_other_is_one_run() {
     let row = int.repeated(6, 4).unwrap().repeated(5, 24).unwrap();
     assert!(row.is_dense());
     assert_eq!(row.levels, 2, "loops that go on are one loop");
-    let part = |at, layout, extent| Part {
+    let part = |at, layout, extent| LayoutPart {
         at,
         count: 1,
         layout,
@@ -222,7 +225,7 @@ fn what_lies_one_behind_the_other_is_one_run() {
 #[test]
 fn copies_in_a_row_are_one_run() {
     let int = Layout::leaf(4, 1).unwrap();
-    let part = |at, count, extent| Part {
+    let part = |at, count, extent| LayoutPart {
         at,
         count,
         layout: &int,
@@ -257,7 +260,7 @@ fn what_has_no_bytes_has_no_items() {
 #[test]
 fn sizes_of_long_layouts_are_reckoned_without_a_walk() {
     let (short, int) = (Layout::leaf(2, 1).unwrap(), Layout::leaf(4, 2).unwrap());
-    let parts = [(0, &short), (4, &int)].map(|(at, layout)| Part {
+    let parts = [(0, &short), (4, &int)].map(|(at, layout)| LayoutPart {
         at,
         count: 1,
         layout,
@@ -286,7 +289,7 @@ fn sizes_of_long_layouts_are_reckoned_without_a_walk() {
 #[test]
 fn blocks_in_a_row_are_one_piece() {
     let int = Layout::leaf(4, 1).unwrap();
-    let parts = (0..100).map(|i| Part {
+    let parts = (0..100).map(|i| LayoutPart {
         at: i * 4,
         count: 1,
         layout: &int,
@@ -294,7 +297,7 @@ fn blocks_in_a_row_are_one_piece() {
     });
     let layout = Layout::pieces(parts).unwrap();
     assert_eq!((layout.pieces.len(), layout.nodes.len()), (0, 2));
-    let apart = (0..100).map(|i| Part {
+    let apart = (0..100).map(|i| LayoutPart {
         at: i * 8,
         count: 1,
         layout: &int,
@@ -310,13 +313,13 @@ fn layouts_have_limits() {
     let failed = loop {
         let other = Layout::leaf(1, 0).unwrap();
         let parts = [
-            Part {
+            LayoutPart {
                 at: 0,
                 count: 1,
                 layout: &deep,
                 extent: 1,
             },
-            Part {
+            LayoutPart {
                 at: -5,
                 count: 1,
                 layout: &other,
@@ -328,7 +331,7 @@ fn layouts_have_limits() {
             Err(error) => break error,
         }
     };
-    assert_eq!((failed, deep.levels), (LayoutError::TooDeep, MOST_LEVELS));
+    assert_eq!((failed, deep.levels), (LayoutError::TooDeep, MAX_LEVELS));
     let huge = Layout::leaf(1, 0).unwrap().repeated(usize::MAX / 4, 3);
     assert_eq!(huge, Err(LayoutError::TooLarge));
     let long = Layout::leaf(8, 0).unwrap().repeated(usize::MAX / 8, 8);
@@ -345,7 +348,7 @@ fn layouts_have_limits() {
 fn a_layout_may_have_a_hundred_thousand_parts() {
     let mut layout = Layout::leaf(1, 0).unwrap();
     for _ in 0..17 {
-        let twice = [0, 1].map(|at| Part {
+        let twice = [0, 1].map(|at| LayoutPart {
             at: at * layout.size() as isize * 2,
             count: 1,
             layout: &layout,
@@ -358,23 +361,23 @@ fn a_layout_may_have_a_hundred_thousand_parts() {
 }
 
 /// A value of 2 bytes and an index of 4, with a hole between them.
-fn pair(random: &mut Random) -> (Layout, Map) {
+fn pair(random: &mut RandomSource) -> (Layout, ReferenceMap) {
     let extent = 8 * random.between(1, 3) - random.between(0, 3) * random.below(2) as isize;
     let leaves = vec![(0, 2, 1), (4, 4, 2)];
-    let layout = Layout::pair((2, 1), 4, (4, 2)).unwrap();
-    (layout, Map { leaves, extent })
+    let layout = Layout::pair(2, 1, 4, 4, 2).unwrap();
+    (layout, ReferenceMap { leaves, extent })
 }
 
 #[test]
 fn pairs_are_closed_wherever_they_are() {
-    let mut random = Random(oorandom::Rand32::new(5));
+    let mut random = RandomSource(oorandom::Rand32::new(5));
     let one = pair(&mut random).0;
     for _ in 0..3000 {
         let (layout, map) = made_of(&mut random, 4, pair);
-        let closed = layout.closed(&one, (8, 3)).unwrap().unwrap();
+        let closed = layout.closed(&one, 8, 3).unwrap().unwrap();
         let leaves = map.leaves.chunks(2).map(|pair| (pair[0].0, 8, 3)).collect();
         let extent = map.extent;
-        let map = Map { leaves, extent };
+        let map = ReferenceMap { leaves, extent };
         check_walk(&mut random, &closed, &map);
         check_items(&closed, &map);
     }
@@ -382,19 +385,19 @@ fn pairs_are_closed_wherever_they_are() {
 
 #[test]
 fn a_pair_is_dense_if_it_has_no_hole() {
-    assert!(Layout::pair((4, 1), 4, (2, 2)).unwrap().is_dense());
-    assert!(!Layout::pair((2, 1), 4, (4, 2)).unwrap().is_dense());
+    assert!(Layout::pair(4, 1, 4, 2, 2).unwrap().is_dense());
+    assert!(!Layout::pair(2, 1, 4, 4, 2).unwrap().is_dense());
 }
 
 /// Closing a pair removes its hole.
 #[test]
 fn closed_pairs_in_a_row_are_dense() {
-    let one = Layout::pair((2, 1), 4, (4, 2)).unwrap();
-    let is_dense = |layout: &Layout| layout.closed(&one, (8, 3)).unwrap().unwrap().is_dense();
+    let one = Layout::pair(2, 1, 4, 4, 2).unwrap();
+    let is_dense = |layout: &Layout| layout.closed(&one, 8, 3).unwrap().unwrap().is_dense();
     assert!(is_dense(&one.repeated(3, 8).unwrap()));
     assert!(!is_dense(&one.repeated(3, 16).unwrap()));
     let pieces = |parts: &[(isize, usize, isize)]| {
-        let parts = parts.iter().map(|&(at, count, extent)| Part {
+        let parts = parts.iter().map(|&(at, count, extent)| LayoutPart {
             at,
             count,
             layout: &one,
@@ -409,11 +412,11 @@ fn closed_pairs_in_a_row_are_dense() {
 
 #[test]
 fn what_is_not_made_of_pairs_alone_is_not_closed() {
-    let one = pair(&mut Random(oorandom::Rand32::new(1))).0;
+    let one = pair(&mut RandomSource(oorandom::Rand32::new(1))).0;
     let (short, int) = (Layout::leaf(2, 1).unwrap(), Layout::leaf(4, 2).unwrap());
-    let close = |layout: &Layout| layout.closed(&one, (8, 3)).unwrap().is_some();
+    let close = |layout: &Layout| layout.closed(&one, 8, 3).unwrap().is_some();
     let pieces = |parts: &[(isize, usize, &Layout)]| {
-        let parts = parts.iter().map(|(at, count, layout)| Part {
+        let parts = parts.iter().map(|(at, count, layout)| LayoutPart {
             at: *at,
             count: *count,
             layout,

@@ -2,22 +2,24 @@
 
 use std::collections::VecDeque;
 
-use msg_layer::handler::Malformed;
-use msg_layer::header::{Place, SHORT_BYTES};
+use msg_layer::handler::MalformedPacket;
+use msg_layer::header::{SHORT_BYTES, TargetOffset};
 
-use super::deferred::Operation;
-use super::epochs::{Opening, Sort, Ticket};
-use super::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, Said, emit_piece};
+use super::deferred_ops::RecordedOperation;
+use super::epochs::{CompletionTicket, EpochArgs, EpochKind};
+use super::wire::{
+    HEAD_BYTES, MAX_BYTES, PIECE_BYTES, PacketKind, ReplyKind, RequestHead, emit_piece,
+};
 use super::*;
 
-mod beside;
+mod completion_tickets;
+mod concurrent_epochs;
 mod device;
 mod locks;
 mod operations;
 mod pieces;
-mod questions;
-mod refused;
-mod tickets;
+mod rejected;
+mod requests;
 
 const WINDOW: Context = 6;
 
@@ -37,7 +39,7 @@ impl Buffers {
 }
 
 impl UserMemory for Buffers {
-    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+    fn full_access(&mut self) -> Option<&mut dyn UserMemory> {
         Some(self)
     }
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
@@ -58,14 +60,14 @@ fn add(operation: u8, _: u8, origin: &[u8], target: &mut [u8]) -> bool {
     operation != 0
 }
 
-type Moving = (Rank, u16, Option<Place>, Vec<u8>);
+type PacketInFlight = (Rank, u16, Option<TargetOffset>, Vec<u8>);
 
-struct Rig {
+struct RmaFixture {
     all: Vec<OneSided>,
     buffers: Vec<Buffers>,
     /// Requests to each process, and replies.
-    requests: Vec<VecDeque<Moving>>,
-    answers: Vec<VecDeque<Moving>>,
+    requests: Vec<VecDeque<PacketInFlight>>,
+    answers: Vec<VecDeque<PacketInFlight>>,
     /// Number of packets sent.
     left: usize,
 }
@@ -74,21 +76,21 @@ fn rank(number: usize) -> Rank {
     Rank::new(number as u32)
 }
 
-impl Rig {
+impl RmaFixture {
     /// Creates `processes` processes, with a window of `bytes` bytes each.
-    fn new(processes: usize, bytes: usize) -> Rig {
+    fn new(processes: usize, bytes: usize) -> RmaFixture {
         let one = |number| {
             let mut one = OneSided::new(rank(number), add, crate::memory::runs);
             assert!(one.prepare());
-            let peers = vec![Peer::default(); processes + 1].into_boxed_slice();
+            let peers = vec![WindowPeer::default(); processes + 1].into_boxed_slice();
             let span = Span::model(0, bytes);
-            let members = ((0..processes).map(rank), rank(number));
-            let window = Window::new(WINDOW, vec![span], (false, 1), peers, members);
+            let members = (0..processes).map(rank);
+            let window = Window::new(WINDOW, vec![span], false, 1, peers, members, rank(number));
             one.add(window.expect("room"));
             one
         };
         let queues = || (0..processes).map(|_| VecDeque::new()).collect();
-        Rig {
+        RmaFixture {
             all: (0..processes).map(one).collect(),
             buffers: (0..processes)
                 .map(|_| Buffers([vec![0; bytes], vec![0; 2048]]))
@@ -107,7 +109,7 @@ impl Rig {
     fn leave(&mut self, at: usize) -> usize {
         let mut out = [0; SHORT_BYTES];
         let mut count = 0;
-        while let Some(leaving) = self.all[at].next(&mut self.buffers[at], &mut out) {
+        while let Some(leaving) = self.all[at].next_packet(&mut self.buffers[at], &mut out) {
             assert_ne!(leaving.dest, rank(at), "no packets to oneself");
             let bytes = out[..leaving.len].to_vec();
             let packet = (rank(at), leaving.argument, leaving.place, bytes);
@@ -119,17 +121,17 @@ impl Rig {
     }
 
     /// Handles one request at process `at`; returns false when there is none.
-    fn take(&mut self, at: usize) -> Result<bool, Malformed> {
+    fn take(&mut self, at: usize) -> Result<bool, MalformedPacket> {
         let Some((source, argument, place, bytes)) = self.requests[at].pop_front() else {
             return Ok(false);
         };
-        let request = Request {
+        let request = RmaRequest {
             source,
             argument,
             place,
             bytes: &bytes,
         };
-        let answer = self.all[at].take_request(&mut self.buffers[at], request)?;
+        let answer = self.all[at].dispatch_request(&mut self.buffers[at], request)?;
         if let Some(answer) = answer {
             let packet = (rank(at), answer.argument, None, answer.bytes.to_vec());
             self.answers[source.index() as usize].push_back(packet);
@@ -137,17 +139,17 @@ impl Rig {
         Ok(true)
     }
 
-    fn hear(&mut self, at: usize) -> Result<bool, Malformed> {
+    fn hear(&mut self, at: usize) -> Result<bool, MalformedPacket> {
         let Some((source, argument, place, bytes)) = self.answers[at].pop_front() else {
             return Ok(false);
         };
-        let answer = Request {
+        let answer = RmaRequest {
             source,
             argument,
             place,
             bytes: &bytes,
         };
-        self.all[at].take_answer(&mut self.buffers[at], answer)?;
+        self.all[at].dispatch_reply(&mut self.buffers[at], answer)?;
         Ok(true)
     }
 
@@ -174,35 +176,35 @@ impl Rig {
         &mut self,
         from: usize,
         to: usize,
-        awaited: Awaited,
+        awaited: ReplyPurpose,
         offset: usize,
         packet: &[u8],
     ) -> u16 {
         let into = (Span::model(ORIGIN, 2048), offset);
         let one = &mut self.all[from];
         let name = one
-            .await_answer((WINDOW, rank(to)), awaited, into)
+            .await_reply((WINDOW, rank(to)), awaited, into)
             .expect("a slot");
         if from == to {
-            one.act_here(&mut self.buffers[from], name, packet)
+            one.act_on_self(&mut self.buffers[from], name, packet)
                 .expect("sound");
-        } else if !matches!(awaited, Awaited::Data { .. }) {
+        } else if !matches!(awaited, ReplyPurpose::Data { .. }) {
             assert!(one.push((WINDOW, rank(to)), name, packet));
         }
         name
     }
 
-    fn synchronize(&mut self, from: usize, to: usize, kind: Kind, operation: u8) {
+    fn synchronize(&mut self, from: usize, to: usize, kind: PacketKind, operation: u8) {
         let mut packet = [0; HEAD_BYTES];
-        let head = Head {
+        let head = RequestHead {
             operation,
-            ..Head::new(kind, WINDOW)
+            ..RequestHead::new(kind, WINDOW)
         };
         head.emit(&mut packet);
-        if kind != Kind::Lock {
-            self.ask(from, to, Awaited::Done, 0, &packet);
+        if kind != PacketKind::Lock {
+            self.ask(from, to, ReplyPurpose::Done, 0, &packet);
         } else if from == to {
-            let done = self.all[from].act_here(&mut self.buffers[from], 0, &packet);
+            let done = self.all[from].act_on_self(&mut self.buffers[from], 0, &packet);
             done.expect("sound");
         } else {
             assert!(self.all[from].push((WINDOW, rank(to)), 0, &packet));
@@ -212,15 +214,21 @@ impl Rig {
     fn get(&mut self, from: usize, to: usize, (place, len): (u64, u32), offset: usize) {
         let mut packet = [0; 32];
         let bytes = get_request(&mut packet, WINDOW, place, len);
-        let awaited = Awaited::Data { place, len };
+        let awaited = ReplyPurpose::Data { place, len };
         self.ask(from, to, awaited, offset, &packet[..bytes]);
     }
 }
 
 /// Epochs and their operations, without waiting calls.
-impl Rig {
-    fn begin(&mut self, at: usize, sort: Sort, members: &[Rank], told: &'static Ticket) -> Serial {
-        let opening = Opening {
+impl RmaFixture {
+    fn begin(
+        &mut self,
+        at: usize,
+        sort: EpochKind,
+        members: &[Rank],
+        told: &'static CompletionTicket,
+    ) -> WindowSequence {
+        let opening = EpochArgs {
             sort,
             members,
             checks: true,
@@ -230,56 +238,67 @@ impl Rig {
     }
 
     /// Records a put of 4 bytes in an epoch of process `at`.
-    fn put(&mut self, of: (usize, Serial, usize), place: usize) -> &'static Ticket {
-        self.record(of, Kind::Put, place, 4).1
+    fn put(
+        &mut self,
+        of: (usize, WindowSequence, usize),
+        place: usize,
+    ) -> &'static CompletionTicket {
+        self.record(of, PacketKind::Put, place, 4).1
     }
 
     fn record(
         &mut self,
-        (at, epoch, target): (usize, Serial, usize),
-        kind: Kind,
+        (at, epoch, target): (usize, WindowSequence, usize),
+        kind: PacketKind,
         place: usize,
         len: usize,
-    ) -> (Serial, &'static Ticket) {
+    ) -> (WindowSequence, &'static CompletionTicket) {
         let here = Span::model(ORIGIN, len);
-        let operation = Operation {
-            head: Head::new(kind, WINDOW),
-            from: if kind == Kind::Put { here } else { Span::EMPTY },
+        let operation = RecordedOperation {
+            head: RequestHead::new(kind, WINDOW),
+            from: if kind == PacketKind::Put {
+                here
+            } else {
+                Span::EMPTY
+            },
             compare: Span::EMPTY,
-            into: if kind == Kind::Get { here } else { Span::EMPTY },
+            into: if kind == PacketKind::Get {
+                here
+            } else {
+                Span::EMPTY
+            },
             to: Span::model(place, len),
             len,
             unit: 1,
         };
         let told = ticket();
-        let of = (WINDOW, epoch, rank(target));
-        let serial = self.all[at].defer(of, operation, Some(told));
+        let serial = self.all[at].defer(WINDOW, epoch, rank(target), operation, Some(told));
         (serial.expect("room"), told)
     }
 
-    fn end(&mut self, at: usize, epoch: Serial) -> &'static Ticket {
+    fn end(&mut self, at: usize, epoch: WindowSequence) -> &'static CompletionTicket {
         let told = ticket();
         self.all[at].close(WINDOW, epoch, Some(told));
         told
     }
 }
 
-fn ticket() -> &'static Ticket {
+fn ticket() -> &'static CompletionTicket {
     Box::leak(Box::default())
 }
 
-fn lock(target: usize) -> Sort {
-    Sort::Lock {
+fn lock(target: usize) -> EpochKind {
+    EpochKind::Lock {
         target: rank(target),
         is_exclusive: true,
     }
 }
 
-fn packet(kind: Kind, operation: u8, place: u64, bytes: &[u8]) -> Vec<u8> {
+fn packet(kind: PacketKind, operation: u8, place: u64, bytes: &[u8]) -> Vec<u8> {
     let mut packet = vec![0; HEAD_BYTES + PIECE_BYTES + bytes.len()];
-    let head = Head {
+    let head = RequestHead {
         operation,
-        ..Head::new(kind, WINDOW)
+        ..RequestHead::new(kind, WINDOW)
     };
     head.emit(&mut packet);
     emit_piece(&mut packet[HEAD_BYTES..], place, bytes.len()).copy_from_slice(bytes);

@@ -1,24 +1,24 @@
 //! Packets held for more pieces, and their transmission.
 
 use super::*;
+use crate::extensions::PendingPackets;
 use crate::memory::Span;
-use crate::parts::Due;
-use crate::rma::Pieces;
+use crate::rma::DataPieces;
 
-impl Rig {
+impl RmaFixture {
     /// Sends a put or an accumulate of the origin's first `len` bytes, in units of `unit`.
     fn send(
         &mut self,
         (from, to): (usize, usize),
-        kind: Kind,
+        kind: PacketKind,
         place: u64,
         (len, unit): (usize, usize),
     ) {
-        let mut pieces = Pieces {
+        let mut pieces = DataPieces {
             target: rank(to),
-            head: Head {
+            head: RequestHead {
                 operation: 1,
-                ..Head::new(kind, WINDOW)
+                ..RequestHead::new(kind, WINDOW)
             },
             unit,
             from: Span::model(ORIGIN, 2048),
@@ -33,16 +33,16 @@ impl Rig {
     }
 
     fn put_bytes(&mut self, to: usize, place: u64) {
-        self.send((0, to), Kind::Put, place, (8, 1));
+        self.send((0, to), PacketKind::Put, place, (8, 1));
     }
 
-    fn due(&self) -> Due {
-        self.all[0].due()
+    fn due(&self) -> PendingPackets {
+        self.all[0].pending_packets()
     }
 }
 
-fn rig() -> Rig {
-    let mut rig = Rig::new(3, 2048);
+fn rig() -> RmaFixture {
+    let mut rig = RmaFixture::new(3, 2048);
     rig.buffers[0].0[1]
         .iter_mut()
         .zip(1..=200)
@@ -55,22 +55,26 @@ fn rig() -> Rig {
 fn short_puts_share_a_packet_that_leaves_when_it_is_full() {
     const IN_ONE: u64 = ((SHORT_BYTES - HEAD_BYTES) / (PIECE_BYTES + 8)) as u64;
     let mut rig = rig();
-    assert_eq!(rig.due(), Due::Nothing);
+    assert_eq!(rig.due(), PendingPackets::None);
     for round in 0..3 {
         for place in 1..IN_ONE {
             rig.put_bytes(1, place * 8);
-            assert_eq!(rig.due(), Due::Held, "round {round}, place {place}");
+            assert_eq!(
+                rig.due(),
+                PendingPackets::Coalescing,
+                "round {round}, place {place}"
+            );
         }
         rig.put_bytes(1, IN_ONE * 8);
-        assert_eq!(rig.due(), Due::Now);
+        assert_eq!(rig.due(), PendingPackets::Now);
         assert_eq!(rig.leave(0), 1);
-        assert_eq!(rig.due(), Due::Nothing);
+        assert_eq!(rig.due(), PendingPackets::None);
     }
     rig.settle();
     let expected = (1..=8).collect::<Vec<u8>>().repeat(IN_ONE as usize);
     assert_eq!(rig.buffers[1].0[0][8..][..8 * IN_ONE as usize], expected);
     assert!(
-        rig.window(0).has(rank(1), Flags::TOUCHED),
+        rig.window(0).has(rank(1), PeerFlags::TOUCHED),
         "a flush has to ask"
     );
 }
@@ -78,11 +82,11 @@ fn short_puts_share_a_packet_that_leaves_when_it_is_full() {
 /// Another target, operation or window requires another packet: then neither is held.
 #[test]
 fn only_pieces_of_one_kind_share_a_packet() {
-    for (to, kind) in [(2, Kind::Put), (1, Kind::Accumulate)] {
+    for (to, kind) in [(2, PacketKind::Put), (1, PacketKind::Accumulate)] {
         let mut rig = rig();
         rig.put_bytes(1, 0);
         rig.send((0, to), kind, 0, (8, 1));
-        assert_eq!(rig.due(), Due::Now);
+        assert_eq!(rig.due(), PendingPackets::Now);
         assert_eq!(rig.leave(0), 2);
         rig.settle();
         let sum = |k: u8| if to == 1 { 2 * k } else { k };
@@ -94,12 +98,12 @@ fn only_pieces_of_one_kind_share_a_packet() {
 /// The program's order is kept at the target: all packets are sent before the end of the epoch.
 #[test]
 fn whatever_else_is_to_be_said_ends_it() {
-    let flush = packet(Kind::Flush, 0, 0, &[]);
-    let say: [fn(&mut Rig, &[u8]); 5] = [
+    let flush = packet(PacketKind::Flush, 0, 0, &[]);
+    let say: [fn(&mut RmaFixture, &[u8]); 5] = [
         |rig, flush| assert!(rig.all[0].push((WINDOW, rank(1)), 7, flush)),
         |rig, _| rig.get(0, 1, (0, 8), 64),
         |rig, _| {
-            rig.begin(0, Sort::Fence, &[], ticket());
+            rig.begin(0, EpochKind::Fence, &[], ticket());
         },
         |rig, _| {
             let epoch = rig.begin(0, lock(1), &[], ticket());
@@ -115,13 +119,13 @@ fn whatever_else_is_to_be_said_ends_it() {
     for (case, say) in say.into_iter().enumerate() {
         let mut rig = rig();
         rig.put_bytes(1, 0);
-        assert_eq!(rig.due(), Due::Held, "case {case}");
+        assert_eq!(rig.due(), PendingPackets::Coalescing, "case {case}");
         say(&mut rig, &flush[..HEAD_BYTES]);
-        assert_eq!(rig.due(), Due::Now, "case {case}");
+        assert_eq!(rig.due(), PendingPackets::Now, "case {case}");
         // No piece is added to it.
         rig.put_bytes(1, 8);
         let mut out = [0; SHORT_BYTES];
-        let leaving = rig.all[0].next(&mut rig.buffers[0], &mut out);
+        let leaving = rig.all[0].next_packet(&mut rig.buffers[0], &mut out);
         assert_eq!(
             leaving.map(|leaving| leaving.len),
             Some(HEAD_BYTES + PIECE_BYTES + 8),
@@ -138,11 +142,11 @@ fn long_operations_fill_packets_with_whole_units() {
         let mut pieces_left = len;
         let mut packets = 0;
         while pieces_left > 0 {
-            let most = pieces_left.min(MOST_BYTES);
+            let most = pieces_left.min(MAX_BYTES);
             pieces_left -= most - most % unit;
             packets += 1;
         }
-        rig.send((0, 1), Kind::Put, 3, (len, unit));
+        rig.send((0, 1), PacketKind::Put, 3, (len, unit));
         rig.leave(0);
         assert_eq!(rig.left, packets, "{len} bytes, {unit} together");
         rig.settle();
@@ -158,9 +162,9 @@ fn long_operations_fill_packets_with_whole_units() {
 #[test]
 fn what_the_ring_has_no_room_for_is_left() {
     let mut rig = rig();
-    let mut pieces = Pieces {
+    let mut pieces = DataPieces {
         target: rank(1),
-        head: Head::new(Kind::Put, WINDOW),
+        head: RequestHead::new(PacketKind::Put, WINDOW),
         unit: 1,
         from: Span::model(ORIGIN, 2048),
         offset: 0,
@@ -182,8 +186,8 @@ fn what_the_ring_has_no_room_for_is_left() {
 #[test]
 fn a_put_at_oneself_makes_no_packet() {
     let mut rig = rig();
-    rig.send((0, 0), Kind::Put, 100, (600, 1));
-    assert_eq!(rig.due(), Due::Nothing);
+    rig.send((0, 0), PacketKind::Put, 100, (600, 1));
+    assert_eq!(rig.due(), PendingPackets::None);
     assert_eq!(
         rig.buffers[0].0[0][100..][..600],
         rig.buffers[0].0[1][..600]

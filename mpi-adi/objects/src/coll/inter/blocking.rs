@@ -8,13 +8,13 @@
 use super::group_exchange::{InterAllreduce, InterPairs, ReduceScatter};
 use super::{Role, bcasting, collecting, gathering, reducing, scattering};
 use crate::coll;
-use crate::coll::run::{CombineFn, run, run_in_segments, ReduceAreas, SegmentSizes};
+use crate::coll::run::{CombineFn, ReduceAreas, SegmentSizes, run, run_in_segments};
 use crate::coll::schedule::Schedule;
 use crate::coll::segments::same_length;
 use crate::comm::CommRank;
 use crate::error::Error;
 use crate::inter_groups::Intercommunicator;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 impl Intercommunicator<'_> {
     fn run(self, function: &'static str, schedule: &mut dyn Schedule) -> Result<(), Error> {
@@ -40,7 +40,7 @@ impl Intercommunicator<'_> {
     }
 
     /// Broadcasts the root's span to all processes of the other group.
-    pub fn bcast(self, function: &'static str, span: Area, role: Role) -> Result<(), Error> {
+    pub fn bcast(self, function: &'static str, span: BufferSlice, role: Role) -> Result<(), Error> {
         self.run(function, &mut bcasting(self.sides.halves(), span, role))
     }
 
@@ -48,8 +48,8 @@ impl Intercommunicator<'_> {
     pub fn gather(
         self,
         function: &'static str,
-        data: Area,
-        place: &dyn Fn(CommRank) -> Area,
+        data: BufferSlice,
+        place: &dyn Fn(CommRank) -> BufferSlice,
         role: Role,
     ) -> Result<(), Error> {
         self.run(
@@ -62,8 +62,8 @@ impl Intercommunicator<'_> {
     pub fn scatter(
         self,
         function: &'static str,
-        part: &dyn Fn(CommRank) -> Area,
-        result: Area,
+        part: &dyn Fn(CommRank) -> BufferSlice,
+        result: BufferSlice,
         role: Role,
     ) -> Result<(), Error> {
         self.run(
@@ -76,7 +76,7 @@ impl Intercommunicator<'_> {
     pub fn collect(
         self,
         function: &'static str,
-        result: Area,
+        result: BufferSlice,
         element: usize,
     ) -> Result<(), Error> {
         self.run(
@@ -89,13 +89,21 @@ impl Intercommunicator<'_> {
     pub fn reduce(
         self,
         function: &'static str,
-        data: Area,
+        data: BufferSlice,
         element: usize,
         combine: &mut CombineFn<'_>,
         role: Role,
     ) -> Result<(), Error> {
         let mut schedule = reducing(self.sides.halves(), data, element, role);
-        self.run_in_segments(function, &mut schedule, SegmentSizes { element, max_bytes: data.len() }, combine)
+        self.run_in_segments(
+            function,
+            &mut schedule,
+            SegmentSizes {
+                element,
+                max_bytes: data.len(),
+            },
+            combine,
+        )
     }
 
     /// Runs [`super::allreduce`]; also fails with [`Error::Lengths`].
@@ -107,16 +115,25 @@ impl Intercommunicator<'_> {
         combine: &mut CombineFn<'_>,
     ) -> Result<(), Error> {
         same_length(data.len(), result.len())?;
-        let mut schedule = InterAllreduce::new(self.sides.halves(), ReduceAreas { data, result }, element);
-        self.run_in_segments(function, &mut schedule, SegmentSizes { element, max_bytes: data.len() }, combine)
+        let mut schedule =
+            InterAllreduce::new(self.sides.halves(), ReduceAreas { data, result }, element);
+        self.run_in_segments(
+            function,
+            &mut schedule,
+            SegmentSizes {
+                element,
+                max_bytes: data.len(),
+            },
+            combine,
+        )
     }
 
     /// Runs [`super::reduce_scatter`].
     pub fn reduce_scatter(
         self,
         function: &'static str,
-        part: impl Fn(CommRank) -> Area,
-        result: Area,
+        part: impl Fn(CommRank) -> BufferSlice,
+        result: BufferSlice,
         element: usize,
         combine: &mut CombineFn<'_>,
     ) -> Result<(), Error> {
@@ -124,16 +141,27 @@ impl Intercommunicator<'_> {
         let parts = (0..halves.remote_size() as u32).map(|rank| part(CommRank(rank)).len());
         let most = parts.max().unwrap_or(0);
         let mut schedule = ReduceScatter::new(halves, part, result, element);
-        self.run_in_segments(function, &mut schedule, SegmentSizes { element, max_bytes: most }, combine)
+        self.run_in_segments(
+            function,
+            &mut schedule,
+            SegmentSizes {
+                element,
+                max_bytes: most,
+            },
+            combine,
+        )
     }
 
     /// Runs [`super::alltoall`].
     pub fn alltoall(
         self,
         function: &'static str,
-        part: &dyn Fn(CommRank) -> Area,
-        place: &dyn Fn(CommRank) -> Area,
+        part: &dyn Fn(CommRank) -> BufferSlice,
+        place: &dyn Fn(CommRank) -> BufferSlice,
     ) -> Result<(), Error> {
-        self.run(function, &mut InterPairs::new(self.sides.halves(), part, place))
+        self.run(
+            function,
+            &mut InterPairs::new(self.sides.halves(), part, place),
+        )
     }
 }

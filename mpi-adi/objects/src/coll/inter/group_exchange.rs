@@ -3,15 +3,15 @@
 
 use core::ops::Range;
 
-use crate::coll::run::ReduceAreas;
 use super::remote_root::{RemoteCollect, RootedGroup};
 use crate::coll::bcast::BcastSchedule;
 use crate::coll::reduce::TreeReduce;
-use crate::coll::schedule::{ALLGATHER, ALLTOALL, StepBuffer, Schedule, ScheduleStep};
+use crate::coll::run::ReduceAreas;
+use crate::coll::schedule::{ALLGATHER, ALLTOALL, Schedule, ScheduleStep, StepBuffer};
 use crate::coll::segments::SegmentWalk;
 use crate::comm::CommRank;
 use crate::inter_groups::GroupRanges;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// First process of a group, the leader that communicates with the other group's leader.
 const LEADER: CommRank = CommRank(0);
@@ -26,7 +26,7 @@ fn with_remote_leader(halves: GroupRanges) -> RootedGroup {
 pub(in crate::coll) struct InterAllreduce {
     rooted_group: RootedGroup,
     reduce: TreeReduce,
-    result: Area,
+    result: BufferSlice,
     /// Position in the result while the leaders exchange it.
     walk: SegmentWalk,
     bcast: BcastSchedule,
@@ -41,7 +41,15 @@ impl InterAllreduce {
         let rooted_group = with_remote_leader(halves);
         let (members, remote_root) = (rooted_group.members(), rooted_group.remote_root_rank());
         InterAllreduce {
-            reduce: TreeReduce::new(members, ReduceAreas { data, result: Area::EMPTY }, element, remote_root),
+            reduce: TreeReduce::new(
+                members,
+                ReduceAreas {
+                    data,
+                    result: BufferSlice::EMPTY,
+                },
+                element,
+                remote_root,
+            ),
             result,
             walk: SegmentWalk::new(result.len(), element),
             bcast: BcastSchedule::new(members, result, LEADER),
@@ -80,12 +88,16 @@ impl Schedule for InterAllreduce {
 pub(in crate::coll) struct LeaderSwap {
     rooted_group: RootedGroup,
     /// Data that the leader sends and receives.
-    exchange: Option<(Area, Area)>,
+    exchange: Option<(BufferSlice, BufferSlice)>,
     bcast: BcastSchedule,
 }
 
 impl LeaderSwap {
-    pub(in crate::coll) fn new(halves: GroupRanges, given: Area, taken: Area) -> Self {
+    pub(in crate::coll) fn new(
+        halves: GroupRanges,
+        given: BufferSlice,
+        taken: BufferSlice,
+    ) -> Self {
         let rooted_group = with_remote_leader(halves);
         let members = rooted_group.members();
         LeaderSwap {
@@ -124,7 +136,7 @@ pub(in crate::coll) struct InterPairs<P, Q> {
     distance: u32,
 }
 
-impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> InterPairs<P, Q> {
+impl<P: Fn(CommRank) -> BufferSlice, Q: Fn(CommRank) -> BufferSlice> InterPairs<P, Q> {
     pub(in crate::coll) fn new(halves: GroupRanges, part: P, place: Q) -> Self {
         let (local, remote) = (halves.local_ranks(), halves.remote_ranks());
         InterPairs {
@@ -145,7 +157,7 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> InterPairs<P, Q> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for InterPairs<P, Q> {
+impl<P: Fn(CommRank) -> BufferSlice, Q: Fn(CommRank) -> BufferSlice> Schedule for InterPairs<P, Q> {
     fn next(&mut self) -> Option<ScheduleStep> {
         let tag = ALLTOALL;
         while self.distance < self.places {
@@ -159,7 +171,9 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for InterPairs<P
                     return Some(ScheduleStep::Exchange { tag, given, taken });
                 }
                 (Some((data, dest)), None) => return Some(ScheduleStep::Send { dest, tag, data }),
-                (None, Some((data, source))) => return Some(ScheduleStep::Receive { source, tag, data }),
+                (None, Some((data, source))) => {
+                    return Some(ScheduleStep::Receive { source, tag, data });
+                }
                 (None, None) => {}
             }
         }
@@ -183,8 +197,13 @@ pub(in crate::coll) struct ReduceScatter<P> {
     gives_first: bool,
 }
 
-impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
-    pub(in crate::coll) fn new(halves: GroupRanges, part: P, result: Area, element: usize) -> Self {
+impl<P: Fn(CommRank) -> BufferSlice> ReduceScatter<P> {
+    pub(in crate::coll) fn new(
+        halves: GroupRanges,
+        part: P,
+        result: BufferSlice,
+        element: usize,
+    ) -> Self {
         let remote = halves.remote_ranks();
         let rooted_group = RootedGroup::for_remote_root(remote.clone(), halves.rank);
         ReduceScatter {
@@ -213,10 +232,18 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
                 return None;
             }
             self.next_root += 1;
-            let areas = ReduceAreas { data: (self.part)(remote_root), result: Area::EMPTY };
+            let areas = ReduceAreas {
+                data: (self.part)(remote_root),
+                result: BufferSlice::EMPTY,
+            };
             let to = CommRank(self.remote.start + remote_root.0);
             let rooted_group = RootedGroup::for_member(self.local.clone(), to, self.own);
-            let reduce = TreeReduce::new(rooted_group.members(), areas, self.element, rooted_group.remote_root_rank());
+            let reduce = TreeReduce::new(
+                rooted_group.members(),
+                areas,
+                self.element,
+                rooted_group.remote_root_rank(),
+            );
             self.giving = Some((rooted_group, reduce));
         }
     }
@@ -228,7 +255,7 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area> Schedule for ReduceScatter<P> {
+impl<P: Fn(CommRank) -> BufferSlice> Schedule for ReduceScatter<P> {
     fn next(&mut self) -> Option<ScheduleStep> {
         if self.gives_first {
             self.next_outgoing().or_else(|| self.next_incoming())

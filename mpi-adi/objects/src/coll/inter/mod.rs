@@ -23,8 +23,8 @@
 //! There is no scan across groups (section 5.11), and MPI_IN_PLACE has no meaning here (section 5.2.3).
 #![forbid(unsafe_code)]
 
-pub(super) mod group_exchange;
 mod blocking;
+pub(super) mod group_exchange;
 pub(super) mod remote_root;
 
 use alloc::vec::Vec;
@@ -32,19 +32,19 @@ use core::ffi::c_int;
 
 use crate::coll::bcast::BcastSchedule;
 use crate::coll::gather::{StarGather, StarScatter};
-use crate::coll::nonblocking::{OwnedCombine, ScheduleWithData, RankToArea};
+use crate::coll::nonblocking::{OwnedCombine, RankToArea, ScheduleWithData};
 use crate::coll::reduce::TreeReduce;
 use crate::coll::run::ReduceAreas;
 use crate::coll::running::{CollectiveSchedule, ScheduleWork};
 use crate::coll::schedule::{Schedule, ScheduleStep};
 use crate::coll::segments::same_length;
 use crate::comm::CommRank;
-use crate::error::{ErrorClass, Error};
+use crate::error::{Error, ErrorClass};
 use crate::inter_groups::GroupRanges;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
-use group_exchange::{InterAllreduce, InterPairs, ReduceScatter, LeaderSwap};
-use remote_root::{RemoteCollect, InRootedGroup, RootedGroup};
+use group_exchange::{InterAllreduce, InterPairs, LeaderSwap, ReduceScatter};
+use remote_root::{InRootedGroup, RemoteCollect, RootedGroup};
 
 /// Role of a process in a collective with a root (section 5.2.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,10 +61,17 @@ pub enum Role {
 fn rooted_group(halves: GroupRanges, role: Role) -> Option<RootedGroup> {
     match role {
         Role::NonParticipant => None,
-        Role::Root => Some(RootedGroup::for_remote_root(halves.remote_ranks(), halves.rank)),
+        Role::Root => Some(RootedGroup::for_remote_root(
+            halves.remote_ranks(),
+            halves.rank,
+        )),
         Role::Member(root) => {
             let remote_root = CommRank(halves.remote_ranks().start + root.0);
-            Some(RootedGroup::for_member(halves.local_ranks(), remote_root, halves.rank))
+            Some(RootedGroup::for_member(
+                halves.local_ranks(),
+                remote_root,
+                halves.rank,
+            ))
         }
     }
 }
@@ -96,7 +103,10 @@ fn plan(
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
     let work = ScheduleWithData::new(schedule, |_: &[u8], _: &mut [u8]| (), hold);
-    Ok(CollectiveSchedule::from_steps(GlobalRankWork { work, halves }, None)?.advances_in_interrupts(true))
+    Ok(
+        CollectiveSchedule::from_steps(GlobalRankWork { work, halves }, None)?
+            .advances_in_interrupts(true),
+    )
 }
 
 /// Creates the plan of a schedule that combines elements, like [`nonblocking::reduction`](crate::coll::nonblocking): interrupt
@@ -120,14 +130,18 @@ pub fn nothing(halves: GroupRanges) -> Result<CollectiveSchedule, Error> {
 /// Broadcasts the root's span to all processes of the other group.
 pub fn bcast(
     halves: GroupRanges,
-    span: Area,
+    span: BufferSlice,
     role: Role,
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
     plan(halves, bcasting(halves, span, role), hold)
 }
 
-fn bcasting(halves: GroupRanges, span: Area, role: Role) -> Option<InRootedGroup<BcastSchedule>> {
+fn bcasting(
+    halves: GroupRanges,
+    span: BufferSlice,
+    role: Role,
+) -> Option<InRootedGroup<BcastSchedule>> {
     rooted_group(halves, role).map(|rooted_group| {
         let bcast = BcastSchedule::new(rooted_group.all(), span, rooted_group.remote_root_rank());
         InRootedGroup::new(bcast, rooted_group)
@@ -137,7 +151,7 @@ fn bcasting(halves: GroupRanges, span: Area, role: Role) -> Option<InRootedGroup
 /// Gathers the `data` of one group at the root in the other; `place` returns the buffer for a rank.
 pub fn gather(
     halves: GroupRanges,
-    data: Area,
+    data: BufferSlice,
     place: impl RankToArea,
     role: Role,
     hold: impl Send + 'static,
@@ -145,23 +159,26 @@ pub fn gather(
     plan(halves, gathering(halves, data, place, role), hold)
 }
 
-fn gathering<P: Fn(CommRank) -> Area>(
+fn gathering<P: Fn(CommRank) -> BufferSlice>(
     halves: GroupRanges,
-    data: Area,
+    data: BufferSlice,
     place: P,
     role: Role,
-) -> Option<InRootedGroup<StarGather<impl Fn(CommRank) -> Area + use<P>>>> {
+) -> Option<InRootedGroup<StarGather<impl Fn(CommRank) -> BufferSlice + use<P>>>> {
     rooted_group(halves, role).map(|rooted_group| {
         // The root receives nothing from itself.
         let root = rooted_group.remote_root_rank();
         let place = move |rank| {
             if rank == root {
-                Area::EMPTY
+                BufferSlice::EMPTY
             } else {
                 place(rank)
             }
         };
-        InRootedGroup::new(StarGather::new(rooted_group.all(), data, place, root), rooted_group)
+        InRootedGroup::new(
+            StarGather::new(rooted_group.all(), data, place, root),
+            rooted_group,
+        )
     })
 }
 
@@ -169,29 +186,32 @@ fn gathering<P: Fn(CommRank) -> Area>(
 pub fn scatter(
     halves: GroupRanges,
     part: impl RankToArea,
-    result: Area,
+    result: BufferSlice,
     role: Role,
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
     plan(halves, scattering(halves, part, result, role), hold)
 }
 
-fn scattering<P: Fn(CommRank) -> Area>(
+fn scattering<P: Fn(CommRank) -> BufferSlice>(
     halves: GroupRanges,
     part: P,
-    result: Area,
+    result: BufferSlice,
     role: Role,
-) -> Option<InRootedGroup<StarScatter<impl Fn(CommRank) -> Area + use<P>>>> {
+) -> Option<InRootedGroup<StarScatter<impl Fn(CommRank) -> BufferSlice + use<P>>>> {
     rooted_group(halves, role).map(|rooted_group| {
         let root = rooted_group.remote_root_rank();
         let part = move |rank| {
             if rank == root {
-                Area::EMPTY
+                BufferSlice::EMPTY
             } else {
                 part(rank)
             }
         };
-        InRootedGroup::new(StarScatter::new(rooted_group.all(), part, result, root), rooted_group)
+        InRootedGroup::new(
+            StarScatter::new(rooted_group.all(), part, result, root),
+            rooted_group,
+        )
     })
 }
 
@@ -214,7 +234,7 @@ pub fn reduce(
 /// Receives the result of a reduce at the root; it is combined in the other group.
 pub fn collect(
     halves: GroupRanges,
-    result: Area,
+    result: BufferSlice,
     element: usize,
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
@@ -222,15 +242,33 @@ pub fn collect(
 }
 
 /// Returns the schedule of [`collect`].
-fn collecting(halves: GroupRanges, result: Area, element: usize) -> Option<InRootedGroup<RemoteCollect>> {
-    rooted_group(halves, Role::Root).map(|rooted_group| InRootedGroup::new(RemoteCollect::new(result, element), rooted_group))
+fn collecting(
+    halves: GroupRanges,
+    result: BufferSlice,
+    element: usize,
+) -> Option<InRootedGroup<RemoteCollect>> {
+    rooted_group(halves, Role::Root)
+        .map(|rooted_group| InRootedGroup::new(RemoteCollect::new(result, element), rooted_group))
 }
 
 /// Returns the schedule of the sending group in a reduce.
-fn reducing(halves: GroupRanges, data: Area, element: usize, role: Role) -> Option<InRootedGroup<TreeReduce>> {
+fn reducing(
+    halves: GroupRanges,
+    data: BufferSlice,
+    element: usize,
+    role: Role,
+) -> Option<InRootedGroup<TreeReduce>> {
     rooted_group(halves, role).map(|rooted_group| {
-        let areas = ReduceAreas { data, result: Area::EMPTY };
-        let reduce = TreeReduce::new(rooted_group.members(), areas, element, rooted_group.remote_root_rank());
+        let areas = ReduceAreas {
+            data,
+            result: BufferSlice::EMPTY,
+        };
+        let reduce = TreeReduce::new(
+            rooted_group.members(),
+            areas,
+            element,
+            rooted_group.remote_root_rank(),
+        );
         InRootedGroup::new(reduce, rooted_group)
     })
 }
@@ -264,7 +302,7 @@ pub fn alltoall(
 pub fn reduce_scatter(
     halves: GroupRanges,
     part: impl RankToArea,
-    result: Area,
+    result: BufferSlice,
     element: usize,
     combine: impl OwnedCombine,
     hold: impl Send + 'static,
@@ -278,9 +316,9 @@ pub struct GroupCounts {
     /// Sum of this group's counts; it must equal that of the other's.
     pub total: usize,
     /// Location of this group's counts.
-    pub given: Area,
+    pub given: BufferSlice,
     /// Location for the other group's counts: the memory of `theirs`.
-    pub taken: Area,
+    pub taken: BufferSlice,
     /// Processes of the remote group.
     pub theirs: Vec<c_int>,
 }
@@ -297,7 +335,7 @@ pub fn reduce_scatter_by_counts<P: RankToArea>(
     halves: GroupRanges,
     counts: GroupCounts,
     parts: impl FnOnce(Vec<c_int>) -> P + Send + 'static,
-    result: Area,
+    result: BufferSlice,
     element: usize,
     combine: impl OwnedCombine,
     hold: impl Send + 'static,
@@ -331,7 +369,7 @@ struct ByCounts<F, P, C, H> {
     /// here, because an interrupt handler must not drop it.
     made: Option<(F, Vec<c_int>)>,
     reduce: Option<ReduceScatter<P>>,
-    result: Area,
+    result: BufferSlice,
     element: usize,
     combine: C,
     _hold: H,

@@ -6,10 +6,10 @@
 
 use core::ops::Range;
 
-use crate::coll::schedule::{StepBuffer, REDUCE, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{REDUCE, RankInfo, Schedule, ScheduleStep, StepBuffer};
 use crate::coll::segments::SegmentWalk;
 use crate::comm::CommRank;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Rank mapping of a group and its remote root.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,15 +24,30 @@ pub(in crate::coll) struct RootedGroup {
 
 impl RootedGroup {
     /// Creates the rooted group of a group in which this process is the remote root.
-    pub(in crate::coll) fn for_remote_root(group: Range<u32>, remote_root: CommRank) -> RootedGroup {
+    pub(in crate::coll) fn for_remote_root(
+        group: Range<u32>,
+        remote_root: CommRank,
+    ) -> RootedGroup {
         let own = group.end - group.start;
-        RootedGroup { group, remote_root, own }
+        RootedGroup {
+            group,
+            remote_root,
+            own,
+        }
     }
 
     /// Creates the rooted group of this process's group and a remote root.
-    pub(in crate::coll) fn for_member(group: Range<u32>, remote_root: CommRank, own: CommRank) -> RootedGroup {
+    pub(in crate::coll) fn for_member(
+        group: Range<u32>,
+        remote_root: CommRank,
+        own: CommRank,
+    ) -> RootedGroup {
         let own = own.0 - group.start;
-        RootedGroup { group, remote_root, own }
+        RootedGroup {
+            group,
+            remote_root,
+            own,
+        }
     }
 
     /// Returns the ranks of the rooted group: the group's, then the remote root's.
@@ -96,9 +111,10 @@ impl RootedGroup {
                 given: (given.0, given.1.map(|dest| self.rank(dest))),
                 taken: taken.map(|(area, source)| (area, self.rank(source))),
             },
-            ScheduleStep::Combine { .. } | ScheduleStep::Load { .. } | ScheduleStep::Store { .. } | ScheduleStep::Copy { .. } => {
-                step
-            }
+            ScheduleStep::Combine { .. }
+            | ScheduleStep::Load { .. }
+            | ScheduleStep::Store { .. }
+            | ScheduleStep::Copy { .. } => step,
         }
     }
 }
@@ -111,7 +127,10 @@ pub(in crate::coll) struct InRootedGroup<S> {
 
 impl<S: Schedule> InRootedGroup<S> {
     pub(in crate::coll) fn new(schedule: S, rooted_group: RootedGroup) -> Self {
-        InRootedGroup { schedule, rooted_group }
+        InRootedGroup {
+            schedule,
+            rooted_group,
+        }
     }
 }
 
@@ -124,12 +143,12 @@ impl<S: Schedule> Schedule for InRootedGroup<S> {
 
 /// The remote root's schedule in a reduce of the group: it receives the result from rank 0, segment by segment.
 pub(in crate::coll) struct RemoteCollect {
-    result: Area,
+    result: BufferSlice,
     walk: SegmentWalk,
 }
 
 impl RemoteCollect {
-    pub(in crate::coll) fn new(result: Area, element: usize) -> RemoteCollect {
+    pub(in crate::coll) fn new(result: BufferSlice, element: usize) -> RemoteCollect {
         RemoteCollect {
             result,
             walk: SegmentWalk::new(result.len(), element),

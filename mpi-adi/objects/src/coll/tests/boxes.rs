@@ -8,7 +8,7 @@ use crate::coll::alltoall::PairwiseExchange;
 use crate::coll::bcast::BcastSchedule;
 use crate::coll::lines::{LineAllreduce, LineBcast};
 use crate::coll::rings::RingAllreduce;
-use crate::coll::schedule::{StepBuffer, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{RankInfo, Schedule, ScheduleStep, StepBuffer};
 use crate::coll::segments::SEGMENT_BYTES;
 use crate::coll::trees::TreeBcast;
 use crate::comm::CommRank;
@@ -61,7 +61,9 @@ impl Process {
     fn bytes(&mut self, lane: usize, buffer: StepBuffer) -> &mut [u8] {
         match buffer {
             StepBuffer::User(area) => &mut self.memory[area.address()..][..area.len()],
-            StepBuffer::Segment(half, bytes) => &mut self.lanes[lane].segments[half as usize][..bytes],
+            StepBuffer::Segment(half, bytes) => {
+                &mut self.lanes[lane].segments[half as usize][..bytes]
+            }
         }
     }
 
@@ -106,12 +108,16 @@ impl Process {
                 self.bytes(lane, to).copy_from_slice(&given);
             }
             ScheduleStep::Store { from, to } => {
-                let given = self.bytes(lane, StepBuffer::Segment(from, to.len())).to_vec();
-                self.bytes(lane, StepBuffer::User(to)).copy_from_slice(&given);
+                let given = self
+                    .bytes(lane, StepBuffer::Segment(from, to.len()))
+                    .to_vec();
+                self.bytes(lane, StepBuffer::User(to))
+                    .copy_from_slice(&given);
             }
             ScheduleStep::Copy { from, to } => {
                 let given = self.bytes(lane, StepBuffer::User(from)).to_vec();
-                self.bytes(lane, StepBuffer::User(to)).copy_from_slice(&given);
+                self.bytes(lane, StepBuffer::User(to))
+                    .copy_from_slice(&given);
             }
         }
     }
@@ -330,7 +336,14 @@ fn short_allreduces_combine_in_the_order_of_the_ranks() {
                 }
             };
             let processes = run(grid, Way::OneAfterTheOther, combine, fill, |ranks| {
-                LineAllreduce::new(ranks, grid, ReduceAreas { data: span(0, len), result: span(result, len) })
+                LineAllreduce::new(
+                    ranks,
+                    grid,
+                    ReduceAreas {
+                        data: span(0, len),
+                        result: span(result, len),
+                    },
+                )
             });
             for process in &processes {
                 let expected = (0..elements).flat_map(|i| combined(0, ranks - 1, i));
@@ -363,7 +376,14 @@ fn short_allreduces_take_few_hops() {
                 size: size(grid),
                 grid: Some(grid),
             };
-            LineAllreduce::new(ranks, grid, ReduceAreas { data: span(0, 3), result: span(0, 3) })
+            LineAllreduce::new(
+                ranks,
+                grid,
+                ReduceAreas {
+                    data: span(0, 3),
+                    result: span(0, 3),
+                },
+            )
         });
         let mut steps: Vec<Vec<ScheduleStep>> = schedules
             .map(|mut schedule| std::iter::from_fn(|| schedule.next()).collect())
@@ -378,7 +398,9 @@ fn short_allreduces_take_few_hops() {
                     let (dest, source) = match step {
                         ScheduleStep::Send { dest, .. } => (Some(dest), None),
                         ScheduleStep::Receive { source, .. } => (None, Some(source)),
-                        ScheduleStep::Exchange { given, taken, .. } => (Some(given.1), Some(taken.1)),
+                        ScheduleStep::Exchange { given, taken, .. } => {
+                            (Some(given.1), Some(taken.1))
+                        }
                         _ => (None, None),
                     };
                     if let Some(dest) = dest.filter(|_| !halves[own]) {
@@ -414,7 +436,15 @@ fn long_allreduces_come_to_the_same_everywhere_and_touch_nothing_else() {
         for (element, elements, result) in [(1, 1, RESULT), (8, 97, RESULT), (3, 1500, 0)] {
             let len = element * elements;
             let processes = run(grid, way, sum, fill_row(len), |ranks| {
-                RingAllreduce::new(ranks, grid, ReduceAreas { data: span(0, len), result: span(result, len) }, element)
+                RingAllreduce::new(
+                    ranks,
+                    grid,
+                    ReduceAreas {
+                        data: span(0, len),
+                        result: span(result, len),
+                    },
+                    element,
+                )
             });
             let mut expected = vec![0; len];
             for rank in 0..size(grid) {
@@ -469,7 +499,8 @@ fn what_is_chosen_is_the_same_at_every_rank() {
                 size,
                 grid: None,
             };
-            let mut bcast = BcastSchedule::new(anywhere, span(0, MEMORY_BYTES.min(len)), CommRank(3));
+            let mut bcast =
+                BcastSchedule::new(anywhere, span(0, MEMORY_BYTES.min(len)), CommRank(3));
             assert_eq!(bcast.lanes().count, 1);
         }
     }

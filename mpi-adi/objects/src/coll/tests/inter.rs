@@ -6,13 +6,13 @@ use std::boxed::Box;
 use super::interpreter::{ELEMENT, Process, UNTOUCHED, combined, element, run, span};
 use crate::coll::bcast::BcastSchedule;
 use crate::coll::gather::{StarGather, StarScatter};
-use crate::coll::inter::group_exchange::{InterAllreduce, InterPairs, ReduceScatter, LeaderSwap};
-use crate::coll::inter::remote_root::{RemoteCollect, InRootedGroup, RootedGroup};
+use crate::coll::inter::group_exchange::{InterAllreduce, InterPairs, LeaderSwap, ReduceScatter};
+use crate::coll::inter::remote_root::{InRootedGroup, RemoteCollect, RootedGroup};
 use crate::coll::reduce::TreeReduce;
 use crate::coll::schedule::{RankInfo, Schedule, ScheduleStep};
 use crate::comm::CommRank;
 use crate::inter_groups::GroupRanges;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Sizes of the groups.
 const GROUPS: [(u32, u32); 6] = [(1, 1), (1, 4), (3, 1), (3, 5), (4, 4), (7, 2)];
@@ -83,7 +83,10 @@ fn for_all_roots(mut check: impl FnMut(u32, u32, u32)) {
 fn rooted_group(halves: GroupRanges, root: u32) -> Option<RootedGroup> {
     let is_local = halves.local_ranks().contains(&root);
     if halves.rank == CommRank(root) {
-        return Some(RootedGroup::for_remote_root(halves.remote_ranks(), halves.rank));
+        return Some(RootedGroup::for_remote_root(
+            halves.remote_ranks(),
+            halves.rank,
+        ));
     }
     (!is_local).then(|| RootedGroup::for_member(halves.local_ranks(), CommRank(root), halves.rank))
 }
@@ -95,7 +98,8 @@ fn the_other_group_gets_the_roots_data() {
         let processes = run(size, fill(1), |ranks| {
             let rooted_group = rooted_group(halves(first, ranks), root);
             Any(rooted_group.map(|rooted_group| {
-                let bcast = BcastSchedule::new(rooted_group.all(), area, rooted_group.remote_root_rank());
+                let bcast =
+                    BcastSchedule::new(rooted_group.all(), area, rooted_group.remote_root_rank());
                 Box::new(InRootedGroup::new(bcast, rooted_group)) as Box<dyn Schedule>
             }))
         });
@@ -115,19 +119,26 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
             if rank.0 <= end - start {
                 span(RESULT + rank.0 as usize * ELEMENT, ELEMENT)
             } else {
-                Area::EMPTY
+                BufferSlice::EMPTY
             }
         };
-        let is_root = |rooted_group: &RootedGroup| rooted_group.all().own == rooted_group.remote_root_rank().0;
+        let is_root = |rooted_group: &RootedGroup| {
+            rooted_group.all().own == rooted_group.remote_root_rank().0
+        };
         let processes = run(size, fill(1), |ranks| {
             let rooted_group = rooted_group(halves(first, ranks), root);
             Any(rooted_group.map(|rooted_group| {
                 let data = if is_root(&rooted_group) {
-                    Area::EMPTY
+                    BufferSlice::EMPTY
                 } else {
                     span(DATA, ELEMENT)
                 };
-                let gather = StarGather::new(rooted_group.all(), data, place, rooted_group.remote_root_rank());
+                let gather = StarGather::new(
+                    rooted_group.all(),
+                    data,
+                    place,
+                    rooted_group.remote_root_rank(),
+                );
                 Box::new(InRootedGroup::new(gather, rooted_group)) as Box<dyn Schedule>
             }))
         });
@@ -146,18 +157,23 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
             if rank.0 <= end - start {
                 span(DATA + rank.0 as usize * ELEMENT, ELEMENT)
             } else {
-                Area::EMPTY
+                BufferSlice::EMPTY
             }
         };
         let processes = run(size, fill(size as usize), |ranks| {
             let rooted_group = rooted_group(halves(first, ranks), root);
             Any(rooted_group.map(|rooted_group| {
                 let result = if is_root(&rooted_group) {
-                    Area::EMPTY
+                    BufferSlice::EMPTY
                 } else {
                     span(RESULT, ELEMENT)
                 };
-                let scatter = StarScatter::new(rooted_group.all(), part, result, rooted_group.remote_root_rank());
+                let scatter = StarScatter::new(
+                    rooted_group.all(),
+                    part,
+                    result,
+                    rooted_group.remote_root_rank(),
+                );
                 Box::new(InRootedGroup::new(scatter, rooted_group)) as Box<dyn Schedule>
             }))
         });
@@ -180,12 +196,20 @@ fn a_root_gets_what_the_other_groups_data_comes_to() {
             let processes = run(size, fill(count), |ranks| {
                 match rooted_group(halves(first, ranks), root) {
                     None => Any(None),
-                    Some(rooted_group) if ranks.own == root => {
-                        Any::of(InRootedGroup::new(RemoteCollect::new(result, ELEMENT), rooted_group))
-                    }
+                    Some(rooted_group) if ranks.own == root => Any::of(InRootedGroup::new(
+                        RemoteCollect::new(result, ELEMENT),
+                        rooted_group,
+                    )),
                     Some(rooted_group) => {
-                        let (areas, remote_root) = (ReduceAreas { data, result: Area::EMPTY }, rooted_group.remote_root_rank());
-                        let reduce = TreeReduce::new(rooted_group.members(), areas, ELEMENT, remote_root);
+                        let (areas, remote_root) = (
+                            ReduceAreas {
+                                data,
+                                result: BufferSlice::EMPTY,
+                            },
+                            rooted_group.remote_root_rank(),
+                        );
+                        let reduce =
+                            TreeReduce::new(rooted_group.members(), areas, ELEMENT, remote_root);
                         Any::of(InRootedGroup::new(reduce, rooted_group))
                     }
                 }

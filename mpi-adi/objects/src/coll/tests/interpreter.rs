@@ -3,12 +3,12 @@
 //! Stricter than the device: every message waits for its receive, regardless of its length, so a schedule that relies
 //! on buffering deadlocks here.
 
-use crate::coll::schedule::{StepBuffer, SegmentHalf, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{RankInfo, Schedule, ScheduleStep, SegmentHalf, StepBuffer};
 use crate::coll::segments::SEGMENT_BYTES;
 use crate::comm::CommRank;
 use midplane_device::envelope::Tag;
 use midplane_device::memory::Span;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Bytes of an element; does not divide a segment.
 pub const ELEMENT: usize = 3;
@@ -17,8 +17,8 @@ const MEMORY_BYTES: usize = 1 << 16;
 pub const UNTOUCHED: u8 = 0xee;
 
 /// Returns the bytes of a rank's memory from `offset` on.
-pub fn span(offset: usize, len: usize) -> Area {
-    Area::from(Span::model(0, MEMORY_BYTES)).part(offset, len)
+pub fn span(offset: usize, len: usize) -> BufferSlice {
+    BufferSlice::from(Span::model(0, MEMORY_BYTES)).part(offset, len)
 }
 
 /// Returns an element of one rank: the first and the last rank that it combines, and a value.
@@ -74,7 +74,7 @@ impl Process {
     }
 
     /// Returns the bytes of a span.
-    pub fn at(&mut self, span: Area) -> &mut [u8] {
+    pub fn at(&mut self, span: BufferSlice) -> &mut [u8] {
         &mut self.memory[span.address()..][..span.len()]
     }
 
@@ -96,7 +96,9 @@ impl Process {
 
     fn begin(&mut self, step: ScheduleStep) {
         match step {
-            ScheduleStep::Send { dest, tag, data } => self.send = Some(self.message(dest, tag, data)),
+            ScheduleStep::Send { dest, tag, data } => {
+                self.send = Some(self.message(dest, tag, data))
+            }
             ScheduleStep::Receive { source, tag, data } => self.receive = Some((source, tag, data)),
             ScheduleStep::Exchange { tag, given, taken } => {
                 self.send = Some(self.message(given.1, tag, given.0));

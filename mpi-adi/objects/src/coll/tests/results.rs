@@ -1,16 +1,16 @@
 //! Results of the schedules of all ranks, for every small number of ranks and every root.
 
-use crate::coll::run::ReduceAreas;
 use super::interpreter::{ELEMENT, Process, UNTOUCHED, combined, element, run, span};
 use crate::coll::alltoall::{InPlace, PairwiseExchange};
 use crate::coll::barrier::DisseminationBarrier;
 use crate::coll::bcast::BcastSchedule;
-use crate::coll::gather::{StarGather, RingAllgather, BruckAllgather, StarScatter};
-use crate::coll::reduce::{TreeReduce, ReduceScatter, ThroughRoot};
+use crate::coll::gather::{BruckAllgather, RingAllgather, StarGather, StarScatter};
+use crate::coll::reduce::{ReduceScatter, ThroughRoot, TreeReduce};
+use crate::coll::run::ReduceAreas;
 use crate::coll::scan::ChainScan;
 use crate::coll::schedule::{RankInfo, Schedule, ScheduleStep};
 use crate::comm::CommRank;
-use midplane_device::memory::area::Area;
+use midplane_device::memory::buffer_slice::BufferSlice;
 
 const SIZES: core::ops::RangeInclusive<u32> = 1..=9;
 /// Elements: none, one, one segment, one more, and three segments.
@@ -35,7 +35,7 @@ fn every_root(test: impl Fn(u32, usize, CommRank)) {
 }
 
 /// Stores each rank's own elements at `data`.
-fn own(data: Area) -> impl Fn(u32, &mut Process) {
+fn own(data: BufferSlice) -> impl Fn(u32, &mut Process) {
     move |rank, process| {
         let bytes = row(|i| element(rank, i), data.len() / ELEMENT);
         process.at(data).copy_from_slice(&bytes);
@@ -43,7 +43,7 @@ fn own(data: Area) -> impl Fn(u32, &mut Process) {
 }
 
 /// Parts of different lengths with a gap after each: that of rank r is r mod 3 elements shorter.
-fn part(base: usize, elements: usize) -> impl Fn(CommRank) -> Area + Copy {
+fn part(base: usize, elements: usize) -> impl Fn(CommRank) -> BufferSlice + Copy {
     move |rank| {
         let len = elements.saturating_sub(rank.0 as usize % 3);
         span(
@@ -62,7 +62,7 @@ impl Schedule for Nothing {
     }
 }
 
-fn check(process: &mut Process, span: Area, expected: &[u8], what: &str) {
+fn check(process: &mut Process, span: BufferSlice, expected: &[u8], what: &str) {
     assert!(process.at(span) == expected, "{what}");
 }
 
@@ -81,7 +81,9 @@ fn a_barrier_lets_a_rank_go_when_it_has_heard_of_all() {
 fn a_broadcast_gives_every_rank_the_roots_bytes() {
     every_root(|size, elements, root| {
         let data = span(0, elements * ELEMENT);
-        let mut processes = run(size, own(data), |ranks| BcastSchedule::new(ranks, data, root));
+        let mut processes = run(size, own(data), |ranks| {
+            BcastSchedule::new(ranks, data, root)
+        });
         let expected = row(|i| element(root.0, i), elements);
         for process in &mut processes {
             check(process, data, &expected, "the root's");
@@ -281,7 +283,7 @@ fn between(from: u32, to: u32, elements: usize) -> Vec<u8> {
 }
 
 /// Returns the span at rank `own` for the data to or from another rank.
-fn with(base: usize, own: u32, elements: usize) -> impl Fn(CommRank) -> Area + Copy {
+fn with(base: usize, own: u32, elements: usize) -> impl Fn(CommRank) -> BufferSlice + Copy {
     move |rank| {
         let len = between(own, rank.0, elements).len();
         span(base + rank.0 as usize * elements * ELEMENT, len)
@@ -336,15 +338,29 @@ fn a_schedule_that_is_over_stays_over() {
         let parts = part(0, 700);
         over(DisseminationBarrier::new(ranks));
         over(BcastSchedule::new(ranks, data, root));
-        over(TreeReduce::new(ranks, ReduceAreas { data, result }, ELEMENT, root));
-        over(ThroughRoot::new(ranks, ReduceAreas { data, result }, ELEMENT));
+        over(TreeReduce::new(
+            ranks,
+            ReduceAreas { data, result },
+            ELEMENT,
+            root,
+        ));
+        over(ThroughRoot::new(
+            ranks,
+            ReduceAreas { data, result },
+            ELEMENT,
+        ));
         over(ReduceScatter::new(
             ranks,
             parts,
             parts(CommRank(own)),
             ELEMENT,
         ));
-        over(ChainScan::new(ranks, ReduceAreas { data, result }, ELEMENT, false));
+        over(ChainScan::new(
+            ranks,
+            ReduceAreas { data, result },
+            ELEMENT,
+            false,
+        ));
         over(StarGather::new(ranks, data, parts, root));
         over(StarScatter::new(ranks, parts, data, root));
         over(RingAllgather::new(ranks, data, parts));

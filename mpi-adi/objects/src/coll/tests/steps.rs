@@ -2,24 +2,25 @@
 
 use core::fmt::Write;
 
-use crate::coll::run::ReduceAreas;
 use super::interpreter::{ELEMENT, span};
 use crate::coll::alltoall::{InPlace, PairwiseExchange};
 use crate::coll::barrier::DisseminationBarrier;
 use crate::coll::bcast::BcastSchedule;
-use crate::coll::gather::{StarGather, RingAllgather, StarScatter};
+use crate::coll::gather::{RingAllgather, StarGather, StarScatter};
 use crate::coll::lines::LineAllreduce;
-use crate::coll::reduce::{TreeReduce, ReduceScatter, ThroughRoot};
+use crate::coll::reduce::{ReduceScatter, ThroughRoot, TreeReduce};
 use crate::coll::rings::RingAllreduce;
+use crate::coll::run::ReduceAreas;
 use crate::coll::scan::ChainScan;
-use crate::coll::schedule::{StepBuffer, SegmentHalf, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{RankInfo, Schedule, ScheduleStep, SegmentHalf, StepBuffer};
 use crate::coll::trees::TreeBcast;
 use crate::comm::CommRank;
 
 /// Formats steps, one per line: a span as its first byte + its length, a segment as A or B.
 fn steps(mut schedule: impl Schedule) -> String {
-    let span =
-        |span: midplane_device::memory::area::Area| format!("{}+{}", span.address(), span.len());
+    let span = |span: midplane_device::memory::buffer_slice::BufferSlice| {
+        format!("{}+{}", span.address(), span.len())
+    };
     let half = |half| if half == SegmentHalf::First { 'A' } else { 'B' };
     let buffer = |buffer| match buffer {
         StepBuffer::User(user) => span(user),
@@ -58,7 +59,9 @@ fn of(own: u32, size: u32) -> RankInfo {
 }
 
 /// Three elements for each rank, from `base` on.
-fn parts(base: usize) -> impl Fn(CommRank) -> midplane_device::memory::area::Area + Copy {
+fn parts(
+    base: usize,
+) -> impl Fn(CommRank) -> midplane_device::memory::buffer_slice::BufferSlice + Copy {
     move |rank| span(base + 9 * rank.0 as usize, 9)
 }
 
@@ -90,7 +93,10 @@ fn bcast_of_5_from_rank_2() {
 
 #[test]
 fn reduce_of_4_to_rank_2() {
-    let spans = ReduceAreas { data: span(0, 9), result: span(100, 9) };
+    let spans = ReduceAreas {
+        data: span(0, 9),
+        result: span(100, 9),
+    };
     let steps = |own| steps(TreeReduce::new(of(own, 4), spans, ELEMENT, CommRank(2)));
     assert_eq!(
         [0, 1, 2, 3].map(steps),
@@ -107,7 +113,10 @@ fn reduce_of_4_to_rank_2() {
 
 #[test]
 fn reduce_of_2_goes_by_segments_of_whole_elements() {
-    let spans = ReduceAreas { data: span(0, 1026), result: span(2000, 1026) };
+    let spans = ReduceAreas {
+        data: span(0, 1026),
+        result: span(2000, 1026),
+    };
     assert_eq!(
         steps(TreeReduce::new(of(0, 2), spans, ELEMENT, CommRank(0))),
         "load 0+1023 to A\nreceive B+1023 from 1\ncombine A+1023 into B\nstore B to 2000+1023\n\
@@ -117,7 +126,10 @@ fn reduce_of_2_goes_by_segments_of_whole_elements() {
 
 #[test]
 fn allreduce_of_3() {
-    let spans = ReduceAreas { data: span(0, 9), result: span(100, 9) };
+    let spans = ReduceAreas {
+        data: span(0, 9),
+        result: span(100, 9),
+    };
     let steps = |own| steps(ThroughRoot::new(of(own, 3), spans, ELEMENT));
     assert_eq!(
         [0, 1, 2].map(steps),
@@ -143,7 +155,10 @@ fn reduce_scatter_of_2_in_place() {
 #[test]
 fn scans_of_3() {
     let steps = |own, inclusive| {
-        let spans = ReduceAreas { data: span(0, 9), result: span(100, 9) };
+        let spans = ReduceAreas {
+            data: span(0, 9),
+            result: span(100, 9),
+        };
         steps(ChainScan::new(of(own, 3), spans, ELEMENT, inclusive))
     };
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Subarrays and distributed arrays (MPI-3.1 sections 4.1.3 and 4.1.4).
 #![forbid(unsafe_code)]
 
-use crate::datatype::derived::{TypeBlock, DerivedType, too_large};
+use crate::datatype::derived::{DerivedType, TypeBlock, too_large};
 use crate::error::Error;
 
 /// Storage order of an array.
@@ -128,7 +128,11 @@ impl DerivedType {
     }
 
     /// Creates the type of a process's part of a distributed array (MPI_Type_create_darray).
-    pub fn darray(&self, order: ArrayOrder, dimensions: &[GridDimension]) -> Result<DerivedType, Error> {
+    pub fn darray(
+        &self,
+        order: ArrayOrder,
+        dimensions: &[GridDimension],
+    ) -> Result<DerivedType, Error> {
         let (mut part, mut unit) = self.element()?;
         let mut at = 0;
         for dimension in inner_first(order, dimensions.len()) {

@@ -10,20 +10,20 @@ mod tests;
 
 use core::ffi::c_int;
 
-pub use grids::{ArrayDistribution, GridDimension, ArrayOrder, part_of};
+pub use grids::{ArrayDistribution, ArrayOrder, GridDimension, part_of};
 
 use crate::datatype::{BasicType, ElementKind, NumericType};
 use crate::error::{Error, LimitedResource};
-use midplane_device::memory::layout::{Layout, LayoutError, MOST_LEVELS, Part};
+use midplane_device::memory::layout::{Layout, LayoutError, LayoutPart, MAX_LEVELS};
 
 impl From<LayoutError> for Error {
     fn from(error: LayoutError) -> Error {
         match error {
-            LayoutError::NoRoom { bytes } => Error::NoSpace { bytes },
+            LayoutError::OutOfMemory { bytes } => Error::NoSpace { bytes },
             LayoutError::TooLarge => Error::TooLarge,
             LayoutError::TooDeep => Error::Limit {
                 what: LimitedResource::DatatypeLevels,
-                limit: MOST_LEVELS as usize,
+                limit: MAX_LEVELS as usize,
             },
         }
     }
@@ -185,7 +185,8 @@ impl PairLayout {
         let mut all = [none; BasicType::ALL.len() - PairLayout::FIRST];
         let mut at = 0;
         while at < all.len() {
-            all[at] = PairLayout::from_basic(BasicType::ALL[PairLayout::FIRST + at]).expect("a pair");
+            all[at] =
+                PairLayout::from_basic(BasicType::ALL[PairLayout::FIRST + at]).expect("a pair");
             at += 1;
         }
         all
@@ -238,7 +239,7 @@ impl DerivedType {
         let [value, index] = pair.sizes.map(usize::from);
         let behind = isize::from(pair.behind);
         Ok(DerivedType {
-            layout: Layout::pair((value, pair.tags[0]), behind, (index, pair.tags[1]))?,
+            layout: Layout::pair(value, pair.tags[0], behind, index, pair.tags[1])?,
             bounds: TypeBounds {
                 data: Some((0, behind + index as isize)),
                 lb: None,
@@ -303,7 +304,7 @@ impl DerivedType {
             let extent = block.datatype.extent();
             bounds = bounds.with(of_copies.copies(block.at, block.count, extent)?);
         }
-        let parts = blocks.map(|block| Part {
+        let parts = blocks.map(|block| LayoutPart {
             at: block.at,
             count: block.count,
             layout: &block.datatype.layout,
@@ -334,7 +335,7 @@ impl DerivedType {
         if !of_pair.tags().all(has) {
             return Ok(None);
         }
-        let layout = self.layout.closed(&of_pair, (pair.extent(), pair as u8))?;
+        let layout = self.layout.closed(&of_pair, pair.extent(), pair as u8)?;
         let bounds = self.bounds;
         Ok(layout.map(|layout| DerivedType { layout, bounds }))
     }

@@ -312,7 +312,8 @@ fn markers_set_the_bounds_of_a_struct() {
         count: 1,
         datatype,
     };
-    let made = DerivedType::blocks([part(-3, &lb), part(0, &int), part(6, &ub)].into_iter()).unwrap();
+    let made =
+        DerivedType::blocks([part(-3, &lb), part(0, &int), part(6, &ub)].into_iter()).unwrap();
     assert_eq!(
         (made.lb(), made.extent(), made.true_extent()),
         (-3, 9, (0, 4))

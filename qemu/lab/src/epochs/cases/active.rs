@@ -1,6 +1,6 @@
 //! Cases with fences, posts and starts (active target).
 
-use midplane_device::rma::wire::Kind;
+use midplane_device::rma::wire::PacketKind;
 
 use super::calls::{buffer, fence, finds, has, long_get, operation, post, put, start};
 use crate::epochs::script::ScriptCall::{self, Close, WaitClosed, WaitOpen};
@@ -68,12 +68,7 @@ pub(super) fn late_origin(with_fence: bool) -> Vec<Vec<ScriptCall>> {
             put(0, 0, 0, 0),
             Close(0),
         ],
-        vec![
-            buffer(0, [2, 2]),
-            start(0, &[0]),
-            put(0, 0, 4, 0),
-            Close(0),
-        ],
+        vec![buffer(0, [2, 2]), start(0, &[0]), put(0, 0, 4, 0), Close(0)],
     ];
     if with_fence {
         for script in &mut scripts {
@@ -166,7 +161,7 @@ pub(super) fn fences() -> Vec<Vec<ScriptCall>> {
             put(0, 1, 0, 0),
             Close(0),
             fence(0),
-            operation(Kind::Get, 1, 1, 0, 1),
+            operation(PacketKind::Get, 1, 1, 0, 1),
             Close(1),
             fence(0),
             Close(2),
@@ -255,12 +250,7 @@ pub(super) fn counted() -> Vec<Vec<ScriptCall>> {
             Close(1),
             WaitClosed(1),
         ],
-        vec![
-            buffer(0, [2, 2]),
-            start(0, &[0]),
-            put(0, 0, 4, 0),
-            Close(0),
-        ],
+        vec![buffer(0, [2, 2]), start(0, &[0]), put(0, 0, 4, 0), Close(0)],
     ]
 }
 

@@ -7,19 +7,19 @@
 //! ```
 
 mod active;
+mod calls;
 mod pairs;
 mod passive;
 mod row;
-mod calls;
 
-use midplane_device::rma::epochs::Flaw;
+use midplane_device::rma::epochs::BrokenRule;
 
 use self::active::*;
+use self::calls::fence;
 use self::pairs::{EpochKinds, pair, pairs};
 use self::passive::*;
 use self::row::row;
-pub use self::row::{ANY_ORDER, RequiredResult, IN_ORDER, CaseRow};
-use self::calls::fence;
+pub use self::row::{ANY_ORDER, CaseRow, IN_ORDER, RequiredResult};
 use super::explore::{BESIDE, END, SENSE};
 use super::script::ScriptCall::WaitOpen;
 use super::script::WRONG_BYTES;
@@ -78,70 +78,100 @@ fn broken() -> Vec<CaseRow> {
     let of = |first, second| pair(first, second).0;
     let twice = of(EpochKinds::Exclusive, EpochKinds::Exclusive);
     [
-        (Flaw::DefersWhatIsNested, exchange(), IN_ORDER, END),
-        (Flaw::AsksTheLastOnly, passed_by(), ANY_ORDER, BESIDE),
-        (Flaw::AsksNone, passed_by(), IN_ORDER, BESIDE),
-        (Flaw::DoneBeforeResults, gets(), IN_ORDER, WRONG_BYTES),
-        (Flaw::DoneBeforeOperations, counted(), IN_ORDER, WRONG_BYTES),
-        (Flaw::CountsForTheNewest, counted(), ANY_ORDER, WRONG_BYTES),
+        (BrokenRule::DefersWhatIsNested, exchange(), IN_ORDER, END),
+        (BrokenRule::AsksTheLastOnly, passed_by(), ANY_ORDER, BESIDE),
+        (BrokenRule::AsksNone, passed_by(), IN_ORDER, BESIDE),
+        (BrokenRule::DoneBeforeResults, gets(), IN_ORDER, WRONG_BYTES),
         (
-            Flaw::ArrivesUnflushed,
+            BrokenRule::DoneBeforeOperations,
+            counted(),
+            IN_ORDER,
+            WRONG_BYTES,
+        ),
+        (
+            BrokenRule::CountsForTheNewest,
+            counted(),
+            ANY_ORDER,
+            WRONG_BYTES,
+        ),
+        (
+            BrokenRule::ArrivesUnflushed,
             fence_and_look(),
             IN_ORDER,
             WRONG_BYTES,
         ),
-        (Flaw::NeedsNoGrant, unexposed(), IN_ORDER, WRONG_BYTES),
-        (Flaw::UnlocksEarly, locks(), IN_ORDER, WRONG_BYTES),
-        (Flaw::EndsWithAny, locks(), IN_ORDER, WRONG_BYTES),
-        (Flaw::PassesDeferred, behind_a_fence(), ANY_ORDER, BESIDE),
-        (Flaw::PassesFences, passed_by(), ANY_ORDER, BESIDE),
+        (BrokenRule::NeedsNoGrant, unexposed(), IN_ORDER, WRONG_BYTES),
+        (BrokenRule::UnlocksEarly, locks(), IN_ORDER, WRONG_BYTES),
+        (BrokenRule::EndsWithAny, locks(), IN_ORDER, WRONG_BYTES),
         (
-            Flaw::PassesAccess,
+            BrokenRule::PassesDeferred,
+            behind_a_fence(),
+            ANY_ORDER,
+            BESIDE,
+        ),
+        (BrokenRule::PassesFences, passed_by(), ANY_ORDER, BESIDE),
+        (
+            BrokenRule::PassesAccess,
             of(EpochKinds::Start, EpochKinds::Start),
             IN_ORDER,
             BESIDE,
         ),
         (
-            Flaw::AccessPassesExposure,
+            BrokenRule::AccessPassesExposure,
             of(EpochKinds::Post, EpochKinds::Start),
             IN_ORDER,
             BESIDE,
         ),
         (
-            Flaw::PassesExposure,
+            BrokenRule::PassesExposure,
             of(EpochKinds::Post, EpochKinds::Post),
             IN_ORDER,
             BESIDE,
         ),
         (
-            Flaw::ExposurePassesAccess,
+            BrokenRule::ExposurePassesAccess,
             of(EpochKinds::Start, EpochKinds::Post),
             IN_ORDER,
             BESIDE,
         ),
-        (Flaw::LocksWhatIsAccessed, twice, ANY_ORDER, SENSE),
+        (BrokenRule::LocksWhatIsAccessed, twice, ANY_ORDER, SENSE),
         (
-            Flaw::ExposesWhatIsLocked,
+            BrokenRule::ExposesWhatIsLocked,
             locked_here(),
             ANY_ORDER,
             WRONG_BYTES,
         ),
-        (Flaw::TakesAnyGrant, granted_twice(), ANY_ORDER, WRONG_BYTES),
         (
-            Flaw::DonesInAnyOrder,
+            BrokenRule::TakesAnyGrant,
+            granted_twice(),
+            ANY_ORDER,
+            WRONG_BYTES,
+        ),
+        (
+            BrokenRule::DonesInAnyOrder,
             gets_and_more(),
             ANY_ORDER,
             WRONG_BYTES,
         ),
-        (Flaw::ArrivesAlone, fence_and_look(), IN_ORDER, SENSE),
-        (Flaw::QueuesBeside, crossed(false), IN_ORDER, END),
-        (Flaw::QueuesBeside, locks_of_all_crossed(), ANY_ORDER, END),
-        (Flaw::NeverUrges, crossed(true), IN_ORDER, END),
-        (Flaw::MovesUnseen, own_lock(), IN_ORDER, END),
+        (BrokenRule::ArrivesAlone, fence_and_look(), IN_ORDER, SENSE),
+        (BrokenRule::QueuesBeside, crossed(false), IN_ORDER, END),
+        (
+            BrokenRule::QueuesBeside,
+            locks_of_all_crossed(),
+            ANY_ORDER,
+            END,
+        ),
+        (BrokenRule::NeverUrges, crossed(true), IN_ORDER, END),
+        (BrokenRule::MovesUnseen, own_lock(), IN_ORDER, END),
     ]
     .into_iter()
     .map(|(flaw, scripts, reorder, finds)| {
-        let mut row = row(format!("{flaw:?}"), scripts, reorder, RequiredResult::Broken(finds));
+        let mut row = row(
+            format!("{flaw:?}"),
+            scripts,
+            reorder,
+            RequiredResult::Broken(finds),
+        );
         row.case.flaw = Some(flaw);
         row
     })

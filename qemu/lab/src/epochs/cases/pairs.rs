@@ -1,9 +1,9 @@
 //! Every pair of consecutive epoch kinds.
 
-use midplane_device::rma::epochs::Reorder;
+use midplane_device::rma::epochs::ReorderFlags;
 
-use super::row::{ANY_ORDER, RequiredResult, IN_ORDER, CaseRow, row};
 use super::calls::{self, buffer, fence, lock, lock_all, post, start};
+use super::row::{ANY_ORDER, CaseRow, IN_ORDER, RequiredResult, row};
 use crate::epochs::memory::WINDOW;
 use crate::epochs::script::ScriptCall::{self, Close, WaitClosed};
 
@@ -53,7 +53,7 @@ impl EpochKinds {
     }
 
     /// Returns the key that permits an epoch of kind `next` to overtake one of this kind.
-    fn key(self, next: EpochKinds) -> Option<Reorder> {
+    fn key(self, next: EpochKinds) -> Option<ReorderFlags> {
         let is_alone = |kind| matches!(kind, EpochKinds::Fence | EpochKinds::LockAll);
         if is_alone(self) || is_alone(next) {
             return None;

@@ -1,11 +1,11 @@
 //! Cases with locks (passive target), some concurrent with exposures.
 
-use midplane_device::rma::wire::Kind;
+use midplane_device::rma::wire::PacketKind;
 
 use super::calls::{buffer, finds, has, lock, lock_all, operation, post, put, start};
 use crate::epochs::memory::BUFFERS;
 use crate::epochs::script::ScriptCall::{self, Close, WaitClosed, WaitOpen};
-use crate::epochs::script::{ADD, TargetOp, REPLACE};
+use crate::epochs::script::{ADD, REPLACE, TargetOp};
 
 /// A process that fetches from itself, byte by byte, the data that it replaces next.
 pub(super) fn on_itself() -> Vec<Vec<ScriptCall>> {
@@ -20,8 +20,8 @@ pub(super) fn on_itself() -> Vec<Vec<ScriptCall>> {
     let script = vec![
         ScriptCall::Write(BUFFERS, vec![3, 0, 4, 0, 5, 0, 6]),
         lock_all(0),
-        strided(Kind::Fetch, ADD, 0),
-        strided(Kind::Accumulate, REPLACE, 4),
+        strided(PacketKind::Fetch, ADD, 0),
+        strided(PacketKind::Accumulate, REPLACE, 4),
         Close(0),
         WaitClosed(0),
         ScriptCall::Expect(BUFFERS + 16, vec![0; 3]),
@@ -36,7 +36,7 @@ fn under_lock(bytes: [u8; 2]) -> Vec<ScriptCall> {
         buffer(0, bytes),
         lock(0, 0, true),
         put(0, 0, 0, 0),
-        operation(Kind::Get, 0, 0, 0, 1),
+        operation(PacketKind::Get, 0, 0, 0, 1),
         Close(0),
         WaitClosed(0),
         finds(1, bytes),
@@ -59,7 +59,7 @@ pub(super) fn transactions(first: &[u32], second: &[u32]) -> Vec<Vec<ScriptCall>
         let mut calls = vec![buffer(0, [1, 1])];
         for (number, target) in targets.iter().enumerate() {
             calls.push(lock(0, *target, true));
-            calls.push(operation(Kind::Accumulate, number, *target, 0, 0));
+            calls.push(operation(PacketKind::Accumulate, number, *target, 0, 0));
             calls.push(Close(number));
         }
         calls.extend((0..targets.len()).map(WaitClosed));
@@ -75,7 +75,7 @@ pub(super) fn everyone() -> Vec<Vec<ScriptCall>> {
             buffer(0, [4, 4]),
             lock_all(0),
             put(0, 1, 0, 0),
-            operation(Kind::Fetch, 0, 2, 0, 1),
+            operation(PacketKind::Fetch, 0, 2, 0, 1),
             ScriptCall::Flush(0, None, false),
             ScriptCall::WaitDone(2),
             Close(0),
@@ -85,7 +85,7 @@ pub(super) fn everyone() -> Vec<Vec<ScriptCall>> {
             buffer(0, [5, 5]),
             lock(0, 2, true),
             put(0, 2, 4, 0),
-            operation(Kind::Get, 0, 2, 4, 1),
+            operation(PacketKind::Get, 0, 2, 4, 1),
             Close(0),
             WaitClosed(0),
             finds(1, [5, 5]),
@@ -160,10 +160,10 @@ pub(super) fn locks_of_all_crossed() -> Vec<Vec<ScriptCall>> {
         vec![
             buffer(0, [1, 1]),
             lock_all(0),
-            operation(Kind::Accumulate, 0, first, 0, 0),
+            operation(PacketKind::Accumulate, 0, first, 0, 0),
             ScriptCall::Flush(0, Some(first), false),
             ScriptCall::WaitDone(1),
-            operation(Kind::Accumulate, 0, second, 0, 0),
+            operation(PacketKind::Accumulate, 0, second, 0, 0),
             Close(0),
             WaitClosed(0),
         ]
@@ -171,10 +171,10 @@ pub(super) fn locks_of_all_crossed() -> Vec<Vec<ScriptCall>> {
     let alone = vec![
         buffer(0, [1, 1]),
         lock(0, 1, true),
-        operation(Kind::Accumulate, 0, 1, 0, 0),
+        operation(PacketKind::Accumulate, 0, 1, 0, 0),
         Close(0),
         lock(0, 2, true),
-        operation(Kind::Accumulate, 1, 2, 0, 0),
+        operation(PacketKind::Accumulate, 1, 2, 0, 0),
         Close(1),
         WaitClosed(0),
         WaitClosed(1),
@@ -248,7 +248,7 @@ pub(super) fn locked_here() -> Vec<Vec<ScriptCall>> {
             Close(1),
             WaitClosed(1),
             put(0, 0, 0, 0),
-            operation(Kind::Get, 0, 0, 0, 1),
+            operation(PacketKind::Get, 0, 0, 0, 1),
             Close(0),
             WaitClosed(0),
             finds(1, [2, 2]),

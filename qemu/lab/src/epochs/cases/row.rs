@@ -1,6 +1,6 @@
 //! Definition of a table row.
 
-use midplane_device::rma::epochs::Reorder;
+use midplane_device::rma::epochs::ReorderFlags;
 
 use crate::epochs::explore::EpochCase;
 use crate::epochs::script::ScriptCall;
@@ -26,14 +26,14 @@ pub enum RequiredResult {
 }
 
 /// No reordering of epochs.
-pub const IN_ORDER: Reorder = Reorder {
+pub const IN_ORDER: ReorderFlags = ReorderFlags {
     access_after_access: false,
     access_after_exposure: false,
     exposure_after_exposure: false,
     exposure_after_access: false,
 };
 /// All permitted reorderings of epochs.
-pub const ANY_ORDER: Reorder = Reorder {
+pub const ANY_ORDER: ReorderFlags = ReorderFlags {
     access_after_access: true,
     access_after_exposure: true,
     exposure_after_exposure: true,
@@ -43,7 +43,7 @@ pub const ANY_ORDER: Reorder = Reorder {
 pub(super) fn row(
     name: impl Into<String>,
     scripts: Vec<Vec<ScriptCall>>,
-    reorder: Reorder,
+    reorder: ReorderFlags,
     finds: RequiredResult,
 ) -> CaseRow {
     CaseRow {

@@ -5,13 +5,13 @@
 //! Before, every process waits for all its operations, since operations after a fence wait for all processes.
 
 use midplane_device::envelope::Rank;
-use midplane_device::rma::epochs::Sort;
+use midplane_device::rma::epochs::EpochKind;
 
-use super::{ScriptCall, JobDraw, HELD, LARGE};
+use super::{HELD, JobDraw, LARGE, ScriptCall};
 
 impl JobDraw {
     fn open_lock(&mut self, rank: u32, window: usize, target: u32, is_exclusive: bool) -> usize {
-        let sort = Sort::Lock {
+        let sort = EpochKind::Lock {
             target: Rank::new(target),
             is_exclusive,
         };

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use midplane_device::rma::wire::Kind;
+use midplane_device::rma::wire::PacketKind;
 
 use super::{JobDraw, LARGE, large};
 use crate::epochs::memory::{DYNAMIC, address, part};
@@ -120,15 +120,15 @@ impl JobDraw {
     fn draw_beyond(&mut self, rank: u32, epoch: usize, target: u32) {
         let r = &mut self.random;
         let kinds = [
-            Kind::Put,
-            Kind::Accumulate,
-            Kind::Get,
-            Kind::Fetch,
-            Kind::Compare,
+            PacketKind::Put,
+            PacketKind::Accumulate,
+            PacketKind::Get,
+            PacketKind::Fetch,
+            PacketKind::Compare,
         ];
         let kind = r.pick(&kinds);
         let len = 1 + r.index(match kind {
-            Kind::Fetch | Kind::Compare => MAX_FETCHED,
+            PacketKind::Fetch | PacketKind::Compare => MAX_FETCHED,
             _ => MAX_BEYOND,
         });
         let place = r.index(part(DYNAMIC).len());
@@ -142,7 +142,7 @@ impl JobDraw {
             return;
         };
         let from = match kind {
-            Kind::Get => result,
+            PacketKind::Get => result,
             _ => large::source(DYNAMIC),
         };
         let what = TargetOp {

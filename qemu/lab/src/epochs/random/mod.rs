@@ -32,7 +32,7 @@ mod unchecked;
 
 use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::envelope::Rank;
-use midplane_device::rma::epochs::{Reorder, Sort};
+use midplane_device::rma::epochs::{EpochKind, ReorderFlags};
 
 use super::memory::{ALL_WINDOWS, BUFFERS, HELD, LARGE, WINDOWS, part};
 use super::script::ScriptCall;
@@ -43,7 +43,7 @@ pub struct WindowJob {
     /// Calls of each process.
     pub scripts: Vec<Vec<ScriptCall>>,
     /// Permitted reorderings of epochs.
-    pub reorder: Reorder,
+    pub reorder: ReorderFlags,
     /// Number of windows.
     pub count: usize,
     /// By window and process: results that depend on the order of arrival.
@@ -76,7 +76,7 @@ const MAX_LEN: usize = 12;
 struct JobDraw {
     random: Random,
     size: u32,
-    reorder: Reorder,
+    reorder: ReorderFlags,
     scripts: Vec<Vec<ScriptCall>>,
     opened: Vec<Vec<OpenedEpoch>>,
     /// By window and process: final contents, and the start of the unused memory.
@@ -133,7 +133,7 @@ fn reach(len: usize, is_strided: bool) -> usize {
 }
 
 impl JobDraw {
-    fn open(&mut self, rank: u32, window: usize, sort: Sort, members: Vec<u32>) -> usize {
+    fn open(&mut self, rank: u32, window: usize, sort: EpochKind, members: Vec<u32>) -> usize {
         self.scripts[rank as usize].push(ScriptCall::Open(window, sort, members));
         let opened = &mut self.opened[rank as usize];
         opened.push(OpenedEpoch::new(window));
@@ -155,7 +155,13 @@ impl JobDraw {
     }
 
     /// Opens an epoch, blocking or nonblocking.
-    fn open_or_wait(&mut self, rank: u32, window: usize, sort: Sort, members: Vec<u32>) -> usize {
+    fn open_or_wait(
+        &mut self,
+        rank: u32,
+        window: usize,
+        sort: EpochKind,
+        members: Vec<u32>,
+    ) -> usize {
         let epoch = self.open(rank, window, sort, members);
         if self.random.chance(0.2) {
             self.scripts[rank as usize].push(ScriptCall::WaitOpen(epoch));
@@ -198,9 +204,9 @@ impl JobDraw {
         }
     }
 
-    fn draw_lock(&mut self) -> (u32, Sort) {
+    fn draw_lock(&mut self) -> (u32, EpochKind) {
         let target = self.random.below(self.size);
-        let sort = Sort::Lock {
+        let sort = EpochKind::Lock {
             target: Rank::new(target),
             is_exclusive: self.random.chance(0.5),
         };
@@ -212,14 +218,13 @@ impl JobDraw {
         let mut opened = self.scripts[rank as usize]
             .iter()
             .filter_map(|call| match call {
-                ScriptCall::Open(_, sort, members) | ScriptCall::OpenUnchecked(_, sort, members) => {
-                    Some((sort, members))
-                }
+                ScriptCall::Open(_, sort, members)
+                | ScriptCall::OpenUnchecked(_, sort, members) => Some((sort, members)),
                 _ => None,
             });
         match opened.nth(epoch)? {
-            (Sort::Lock { target, .. }, _) => Some(vec![target.index()]),
-            (Sort::Start, members) => Some(members.clone()),
+            (EpochKind::Lock { target, .. }, _) => Some(vec![target.index()]),
+            (EpochKind::Start, members) => Some(members.clone()),
             _ => None,
         }
     }
@@ -228,7 +233,7 @@ impl JobDraw {
     fn end(&mut self) {
         for window in 0..self.memory.len() {
             for rank in 0..self.size {
-                let epoch = self.open(rank, window, Sort::Fence, Vec::new());
+                let epoch = self.open(rank, window, EpochKind::Fence, Vec::new());
                 self.close(rank, epoch);
             }
         }
@@ -257,7 +262,7 @@ impl JobDraw {
                     self.wait(rank, epoch);
                 }
             }
-            let epoch = self.open(rank, window, Sort::Fence, Vec::new());
+            let epoch = self.open(rank, window, EpochKind::Fence, Vec::new());
             self.close(rank, epoch);
             self.wait(rank, epoch);
         }
@@ -295,7 +300,7 @@ impl WindowJob {
     pub fn none() -> WindowJob {
         WindowJob {
             scripts: Vec::new(),
-            reorder: Reorder::default(),
+            reorder: ReorderFlags::default(),
             count: 0,
             races: Vec::new(),
         }
@@ -362,7 +367,7 @@ impl JobDraw {
         let begin = |rank| vec![ScriptCall::Write(BUFFERS, own(rank))];
         let empty = |window| vec![(vec![0; part(window).len()], PLACES); size as usize];
         let mut random = Random::new(seed, RandomStream::Windows);
-        let reorder = Reorder {
+        let reorder = ReorderFlags {
             access_after_access: random.chance(0.5),
             access_after_exposure: random.chance(0.5),
             exposure_after_exposure: random.chance(0.5),

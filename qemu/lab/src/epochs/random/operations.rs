@@ -1,12 +1,12 @@
 //! Operations of an epoch, each with its expected result.
 
-use midplane_device::rma::wire::Kind;
+use midplane_device::rma::wire::PacketKind;
 
 use super::dynamic::name;
 use super::large::{LargeSize, source, sums};
-use super::{CLAIM, JobDraw, DrawnPut, TICKET, byte, reach};
+use super::{CLAIM, DrawnPut, JobDraw, TICKET, byte, reach};
 use crate::epochs::memory::{DYNAMIC, part};
-use crate::epochs::script::{ADD, ScriptCall, TargetOp, REPLACE};
+use crate::epochs::script::{ADD, REPLACE, ScriptCall, TargetOp};
 
 impl JobDraw {
     pub(super) fn operate(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
@@ -55,14 +55,7 @@ impl JobDraw {
     }
 
     /// Expects these bytes, `stride` apart.
-    fn expect_strided(
-        &mut self,
-        rank: u32,
-        epoch: usize,
-        at: usize,
-        stride: usize,
-        wanted: &[u8],
-    ) {
+    fn expect_strided(&mut self, rank: u32, epoch: usize, at: usize, stride: usize, wanted: &[u8]) {
         match stride {
             1 => self.expect(rank, epoch, at, wanted.to_vec()),
             _ => wanted
@@ -79,7 +72,9 @@ impl JobDraw {
             is_strided,
         } = self.draw_size(window);
         let (is_straight, from) = (self.random.chance(0.5), self.draw_from(window));
-        let kind = self.random.pick(&[Kind::Put, Kind::Put, Kind::Accumulate]);
+        let kind = self
+            .random
+            .pick(&[PacketKind::Put, PacketKind::Put, PacketKind::Accumulate]);
         let Some(place) = self.place(window, target, reach(len, is_strided)) else {
             return;
         };
@@ -125,7 +120,7 @@ impl JobDraw {
         for i in 0..len {
             memory[place + i] = memory[place + i].wrapping_add(byte(rank, from + i));
         }
-        let kind = other.map_or(Kind::Accumulate, |_| Kind::Fetch);
+        let kind = other.map_or(PacketKind::Accumulate, |_| PacketKind::Fetch);
         let what = TargetOp {
             other: other.unwrap_or(0),
             is_straight,
@@ -159,7 +154,7 @@ impl JobDraw {
                 ..TargetOp::new(
                     epoch,
                     target,
-                    Kind::Accumulate,
+                    PacketKind::Accumulate,
                     name(window, place),
                     source(window) + from,
                     len,
@@ -170,10 +165,10 @@ impl JobDraw {
                 0 | 1 => None,
                 2 if !is_strided && len <= 3 => self.draw_compared(rank, &mut what, &before),
                 _ => self.result(rank, window, reach).inspect(|at| {
-                    (what.kind, what.other) = (Kind::Fetch, *at);
+                    (what.kind, what.other) = (PacketKind::Fetch, *at);
                 }),
             };
-            let is_refused = what.kind == Kind::Compare && what.operation == ADD;
+            let is_refused = what.kind == PacketKind::Compare && what.operation == ADD;
             for (there, own) in there.iter_mut().zip(&own).filter(|_| !is_refused) {
                 *there = if what.operation == ADD {
                     there.wrapping_add(*own)
@@ -199,7 +194,7 @@ impl JobDraw {
         let is_equal = what.operation == REPLACE;
         let compare = there.iter().map(|byte| byte ^ u8::from(!is_equal));
         self.scripts[rank as usize].push(ScriptCall::Write(at, compare.collect()));
-        (what.kind, what.other) = (Kind::Compare, at);
+        (what.kind, what.other) = (PacketKind::Compare, at);
         Some(at + what.len)
     }
 
@@ -212,7 +207,7 @@ impl JobDraw {
         self.scripts[rank as usize].push(ScriptCall::Write(at, vec![1]));
         let what = TargetOp {
             other: at + 1,
-            ..TargetOp::new(epoch, target, Kind::Fetch, TICKET, at, 1)
+            ..TargetOp::new(epoch, target, PacketKind::Fetch, TICKET, at, 1)
         };
         self.perform(rank, what);
         self.races[race].tickets.push((rank, at + 1));
@@ -229,7 +224,7 @@ impl JobDraw {
         self.scripts[rank as usize].push(ScriptCall::Write(at, vec![0, 0, mark]));
         let what = TargetOp {
             other: at,
-            ..TargetOp::new(epoch, target, Kind::Compare, CLAIM, at + 2, 1)
+            ..TargetOp::new(epoch, target, PacketKind::Compare, CLAIM, at + 2, 1)
         };
         self.perform(rank, what);
         self.races[race].claims.push((rank, mark, at + 1));
@@ -271,7 +266,7 @@ impl JobDraw {
             ..TargetOp::new(
                 epoch,
                 put.target,
-                Kind::Get,
+                PacketKind::Get,
                 name(put.window, put.place),
                 at,
                 put.len,

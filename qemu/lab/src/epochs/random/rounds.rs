@@ -1,7 +1,7 @@
 //! Rounds: the epochs that the processes open, and their partners.
 
 use midplane_device::envelope::Rank;
-use midplane_device::rma::epochs::Sort;
+use midplane_device::rma::epochs::EpochKind;
 
 use super::JobDraw;
 use crate::epochs::memory::part;
@@ -16,7 +16,7 @@ impl JobDraw {
                 if let Some(epoch) = open[rank as usize] {
                     self.close_or_wait(rank, epoch);
                 }
-                let epoch = self.open_or_wait(rank, window, Sort::Fence, Vec::new());
+                let epoch = self.open_or_wait(rank, window, EpochKind::Fence, Vec::new());
                 open[rank as usize] = Some(epoch);
                 if fence == count {
                     self.close_or_wait(rank, epoch);
@@ -36,9 +36,9 @@ impl JobDraw {
             let to: Vec<u32> = pairs.iter().filter(|p| p.0 == rank).map(|p| p.1).collect();
             let place = self.scripts[rank as usize].len();
             let exposure =
-                (!from.is_empty()).then(|| self.open_or_wait(rank, window, Sort::Post, from));
+                (!from.is_empty()).then(|| self.open_or_wait(rank, window, EpochKind::Post, from));
             if !to.is_empty() {
-                let epoch = self.open_or_wait(rank, window, Sort::Start, to.clone());
+                let epoch = self.open_or_wait(rank, window, EpochKind::Start, to.clone());
                 for target in to {
                     self.work(rank, window, epoch, target);
                 }
@@ -126,7 +126,7 @@ impl JobDraw {
             targets.truncate(1 + self.random.index(3));
             let mut epochs = Vec::new();
             for target in targets {
-                let sort = Sort::Lock {
+                let sort = EpochKind::Lock {
                     target: Rank::new(target),
                     is_exclusive: self.random.chance(0.5),
                 };
@@ -148,7 +148,7 @@ impl JobDraw {
             if self.random.chance(0.5) {
                 continue;
             }
-            let epoch = self.open_or_wait(rank, window, Sort::LockAll, Vec::new());
+            let epoch = self.open_or_wait(rank, window, EpochKind::LockAll, Vec::new());
             for _ in 0..self.random.below(3) {
                 let target = self.random.below(self.size);
                 self.work(rank, window, epoch, target);

@@ -1,12 +1,18 @@
 //! Epochs with MPI_MODE_NOCHECK: the program guarantees the state of the other side.
 
 use midplane_device::envelope::Rank;
-use midplane_device::rma::epochs::Sort;
+use midplane_device::rma::epochs::EpochKind;
 
-use super::{ScriptCall, JobDraw, OpenedEpoch, WINDOWS, part};
+use super::{JobDraw, OpenedEpoch, ScriptCall, WINDOWS, part};
 
 impl JobDraw {
-    fn open_unchecked(&mut self, rank: u32, window: usize, sort: Sort, members: Vec<u32>) -> usize {
+    fn open_unchecked(
+        &mut self,
+        rank: u32,
+        window: usize,
+        sort: EpochKind,
+        members: Vec<u32>,
+    ) -> usize {
         let call = ScriptCall::OpenUnchecked(window, sort, members);
         self.scripts[rank as usize].push(call);
         let opened = &mut self.opened[rank as usize];
@@ -25,7 +31,7 @@ impl JobDraw {
                 continue;
             }
             let place = self.scripts[rank as usize].len();
-            let epoch = self.open_unchecked(rank, window, Sort::Post, from);
+            let epoch = self.open_unchecked(rank, window, EpochKind::Post, from);
             self.scripts[rank as usize].push(ScriptCall::WaitOpen(epoch));
             exposures.push((rank as usize, epoch, place));
         }
@@ -35,7 +41,7 @@ impl JobDraw {
             if to.is_empty() {
                 continue;
             }
-            let epoch = self.open_unchecked(rank, window, Sort::Start, to.clone());
+            let epoch = self.open_unchecked(rank, window, EpochKind::Start, to.clone());
             for target in to {
                 self.work(rank, window, epoch, target);
             }
@@ -55,11 +61,11 @@ impl JobDraw {
         let turn = self.random.below(self.size);
         for rank in 0..self.size {
             let target = (rank + turn) % self.size;
-            let lock = Sort::Lock {
+            let lock = EpochKind::Lock {
                 target: Rank::new(target),
                 is_exclusive: self.random.chance(0.5),
             };
-            let sort = if is_of_all { Sort::LockAll } else { lock };
+            let sort = if is_of_all { EpochKind::LockAll } else { lock };
             let epoch = self.open_unchecked(rank, window, sort, Vec::new());
             for _ in 0..1 + self.random.below(3) {
                 let drawn = self.random.below(self.size);

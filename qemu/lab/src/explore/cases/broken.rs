@@ -1,10 +1,11 @@
 //! Cases in which a rule or a guarantee is broken, and the violation that must be found.
 #![forbid(unsafe_code)]
 
-use midplane_device::request::Mode;
+use midplane_device::request::SendMode;
 
 use super::{
-    NONE, ONE, CaseRow, TWO, age_bits, cancelled_receive, many_senders, killer_case, same, to_itself, with_rules_of,
+    CaseRow, NONE, ONE, TWO, age_bits, cancelled_receive, killer_case, many_senders, same,
+    to_itself, with_rules_of,
 };
 use crate::explore::case::ProtocolCase;
 use crate::explore::rules::ExploredRules;
@@ -50,7 +51,9 @@ pub fn without_rule_a() -> Vec<CaseRow> {
         goes_on: false,
         ..ExploredRules::SOUND
     };
-    let row = |name, property, case, after| CaseRow::fails(name, property, with_rules_of(rules, case), after);
+    let row = |name, property, case, after| {
+        CaseRow::fails(name, property, with_rules_of(rules, case), after)
+    };
     vec![
         row("1 x 3", END, same(3, NONE), 3_118),
         row("reversed", END, killer_case(3, NONE), 3_274),
@@ -70,7 +73,9 @@ pub fn without_rule_b() -> Vec<CaseRow> {
         ("1 x 3, two records", TWO, 2_102),
     ]
     .into_iter()
-    .map(|(name, memory, after)| CaseRow::fails(name, ORDER, with_rules_of(rules, same(3, memory)), after))
+    .map(|(name, memory, after)| {
+        CaseRow::fails(name, ORDER, with_rules_of(rules, same(3, memory)), after)
+    })
     .collect()
 }
 
@@ -84,7 +89,9 @@ pub fn without_rules_c_and_d() -> Vec<CaseRow> {
     };
     [("one record", ONE, 7_093), ("two records", TWO, 621)]
         .into_iter()
-        .map(|(name, memory, after)| CaseRow::fails(name, ORDER, with_rules_of(rules, same(3, memory)), after))
+        .map(|(name, memory, after)| {
+            CaseRow::fails(name, ORDER, with_rules_of(rules, same(3, memory)), after)
+        })
         .collect()
 }
 
@@ -142,7 +149,7 @@ pub fn rts_overtake() -> Vec<CaseRow> {
 /// The CTS for a recorded message overtakes the NCTSD (no clear to send, deferred) that reports the record.
 pub fn answers_overtake() -> Vec<CaseRow> {
     let synchronous = ProtocolCase {
-        mode: Mode::Synchronous,
+        mode: SendMode::Synchronous,
         ..same(3, ONE)
     };
     [

@@ -1,7 +1,7 @@
 //! Cases that are explored only over persistent sets of steps, most of them for minutes.
 #![forbid(unsafe_code)]
 
-use super::{ExpectedResult, NO_BCOPY, NONE, ONE, CaseRow, TWO, many_senders, same, with_rules_of};
+use super::{CaseRow, ExpectedResult, NO_BCOPY, NONE, ONE, TWO, many_senders, same, with_rules_of};
 use crate::explore::case::ProtocolCase;
 
 fn reduced(name: impl Into<String>, case: ProtocolCase, states: u64) -> CaseRow {
@@ -10,7 +10,11 @@ fn reduced(name: impl Into<String>, case: ProtocolCase, states: u64) -> CaseRow 
 
 /// The largest case that every test run explores.
 pub fn two_senders_of_three_messages_and_two_records() -> Vec<CaseRow> {
-    vec![reduced("2 x 3, 64 bytes", many_senders(2, 3, TWO), 4_406_122)]
+    vec![reduced(
+        "2 x 3, 64 bytes",
+        many_senders(2, 3, TWO),
+        4_406_122,
+    )]
 }
 
 /// Requires minutes.
@@ -34,14 +38,19 @@ pub fn three_senders_of_two_messages() -> Vec<CaseRow> {
     let no_bcopy = [(NONE, 8_466_124), (ONE, 65_732_818), (TWO, 2_967_472)];
     let no_bcopy = no_bcopy.map(|(memory, states)| {
         let name = format!("3 x 2, no bcopy, {memory} bytes");
-        reduced(name, with_rules_of(NO_BCOPY, many_senders(3, 2, memory)), states)
+        reduced(
+            name,
+            with_rules_of(NO_BCOPY, many_senders(3, 2, memory)),
+            states,
+        )
     });
     all.into_iter().chain(no_bcopy).collect()
 }
 
 /// Cases whose senders' calls occur at any time. Requires many minutes and gigabytes.
 pub fn senders_at_any_moment() -> Vec<CaseRow> {
-    let unknown = |name, case, reduced| CaseRow::new(name, case, ExpectedResult::Unknown { reduced });
+    let unknown =
+        |name, case, reduced| CaseRow::new(name, case, ExpectedResult::Unknown { reduced });
     let mut rows = Vec::new();
     for memory in [NONE, ONE, TWO] {
         rows.push(unknown(

@@ -18,12 +18,12 @@ mod sound;
 use std::fmt;
 
 use midplane_device::envelope::Tag;
-use midplane_engines::Choice;
+use midplane_engines::EngineChoice;
 
-use super::case::{ReceivePattern, ProgramCall, ProtocolCase};
+use super::case::{ProgramCall, ProtocolCase, ReceivePattern};
 use super::fair::explore_fairly;
 use super::rules::ExploredRules;
-use super::search::{SearchExtent, MAX_STATES, IncompleteReason, SearchWatcher, explore};
+use super::search::{IncompleteReason, MAX_STATES, SearchExtent, SearchWatcher, explore};
 use super::system::CaseSystem;
 
 pub use broken::*;
@@ -121,7 +121,12 @@ impl CaseRow {
         CaseRow::new(name, case, ExpectedResult::Holds { all, reduced })
     }
 
-    fn fails(name: impl Into<String>, property: &'static str, case: ProtocolCase, after: u64) -> CaseRow {
+    fn fails(
+        name: impl Into<String>,
+        property: &'static str,
+        case: ProtocolCase,
+        after: u64,
+    ) -> CaseRow {
         CaseRow::new(name, case, ExpectedResult::Fails { property, after })
     }
 
@@ -132,7 +137,7 @@ impl CaseRow {
     }
 
     /// Replaces the matching engine of the row.
-    pub fn with_matching(mut self, matching: Choice) -> CaseRow {
+    pub fn with_matching(mut self, matching: EngineChoice) -> CaseRow {
         self.case.matching = matching;
         self
     }
@@ -173,8 +178,8 @@ impl CaseRow {
         expected: Option<u64>,
         watch: SearchWatcher<'_>,
     ) -> Result<SearchExtent, UnexpectedResult> {
-        let explored =
-            explore(&self.system(reduced), MAX_STATES, watch).map_err(UnexpectedResult::Unfinished)?;
+        let explored = explore(&self.system(reduced), MAX_STATES, watch)
+            .map_err(UnexpectedResult::Unfinished)?;
         match expected {
             Some(expected) if expected != explored.states => {
                 Err(UnexpectedResult::Count { explored, expected })
@@ -240,7 +245,10 @@ fn with_rules_of(rules: ExploredRules, case: ProtocolCase) -> ProtocolCase {
 /// request is reused `reuses` times, then by a receive that matches any message. A reference to the cancelled receive
 /// may still be in flight then, and must not be mistaken for the new one.
 fn cancelled_receive(reuses: usize, mpi_memory: usize) -> ProtocolCase {
-    let mut receiver = vec![ProgramCall::Receive((None, Some(2))), ProgramCall::CancelReceive(0)];
+    let mut receiver = vec![
+        ProgramCall::Receive((None, Some(2))),
+        ProgramCall::CancelReceive(0),
+    ];
     for _ in 0..reuses {
         // This tag is not sent.
         receiver.push(ProgramCall::Receive((None, Some(3))));

@@ -1,11 +1,11 @@
 //! Cases in which every property holds, in all orders of steps.
 #![forbid(unsafe_code)]
 
-use midplane_device::request::Mode;
+use midplane_device::request::SendMode;
 
 use super::{
-    NO_BCOPY, NONE, ONE, CaseRow, THREE, TWO, age_bits, answers, cancelled_receive, from_one, many_senders,
-    killer_case, same, to_itself, with_rules_of,
+    CaseRow, NO_BCOPY, NONE, ONE, THREE, TWO, age_bits, answers, cancelled_receive, from_one,
+    killer_case, many_senders, same, to_itself, with_rules_of,
 };
 use crate::explore::case::ProtocolCase;
 use crate::explore::rules::ExploredRules;
@@ -89,7 +89,11 @@ pub fn two_senders() -> Vec<CaseRow> {
         CaseRow::holds(name, answers(1, many_senders(2, 2, memory)), count)
     };
     vec![
-        CaseRow::holds("2 x 2, 64 bytes", many_senders(2, 2, TWO), [137_329, 41_028]),
+        CaseRow::holds(
+            "2 x 2, 64 bytes",
+            many_senders(2, 2, TWO),
+            [137_329, 41_028],
+        ),
         row(NONE, [178_881, 148_306]),
         row(TWO, [47_960, 41_028]),
     ]
@@ -193,7 +197,7 @@ pub fn long_and_synchronous() -> Vec<CaseRow> {
     });
     let synchronous = [(ONE, [3_106, 1_266]), (TWO, [1_314, 551])].map(|(memory, count)| {
         let case = ProtocolCase {
-            mode: Mode::Synchronous,
+            mode: SendMode::Synchronous,
             ..same(3, memory)
         };
         CaseRow::holds(format!("1 x 3 synchronous, {memory} bytes"), case, count)
@@ -292,7 +296,7 @@ pub fn cancelled_sends() -> Vec<CaseRow> {
         for (cancel, (tags, count)) in programs.iter().zip(counts).enumerate() {
             let case = ProtocolCase {
                 cancel: Some(cancel),
-                mode: Mode::Synchronous,
+                mode: SendMode::Synchronous,
                 ..ProtocolCase::new(&[tags], &from_one(&[1, 1]), memory)
             };
             let name = format!("1 x 3, {cancel} cancelled, {memory} bytes");
@@ -313,7 +317,11 @@ pub fn cancelled_receives() -> Vec<CaseRow> {
     for (memory, counts) in counts {
         for (reuses, count) in [0, 1, 3].into_iter().zip(counts) {
             let name = format!("1 x 2, a receive cancelled, {reuses} others, {memory} bytes");
-            rows.push(CaseRow::holds(name, cancelled_receive(reuses, memory), count));
+            rows.push(CaseRow::holds(
+                name,
+                cancelled_receive(reuses, memory),
+                count,
+            ));
         }
     }
     rows

@@ -6,7 +6,7 @@
 //! computed during the transfer. A row is then in use until the second fence after it, so that it requires one of three
 //! buffers.
 
-use midplane_device::rma::epochs::{Serial, Watch};
+use midplane_device::rma::epochs::{WindowEvent, WindowSequence};
 
 use super::{CallKind, MeasuredProcess, run};
 use crate::JobFailure;
@@ -33,7 +33,11 @@ pub struct LuTimes {
 }
 
 /// Runs the decomposition.
-pub fn solve(lu: LuParameters, calls: CallKind, costs: OperationCosts) -> Result<LuTimes, JobFailure> {
+pub fn solve(
+    lu: LuParameters,
+    calls: CallKind,
+    costs: OperationCosts,
+) -> Result<LuTimes, JobFailure> {
     let measured = run(lu.extents, calls, costs, |process| {
         if process.blocks() {
             lu.row_by_row(process)
@@ -67,7 +71,7 @@ impl LuParameters {
         (f64::from(rows) * f64::from(self.rows - row) * self.update_ns) as u64
     }
 
-    fn put_row(self, process: &MeasuredProcess<'_, '_, '_>, epoch: Serial, row: u32) {
+    fn put_row(self, process: &MeasuredProcess<'_, '_, '_>, epoch: WindowSequence, row: u32) {
         let (rank, size) = (process.node.rank(), process.node.size());
         if row % size == rank {
             let bytes = 8 * (self.rows - row) as usize;
@@ -93,7 +97,7 @@ impl LuParameters {
         self.put_row(process, epoch, 0);
         epoch = process.fence(Some(epoch));
         for row in 0..self.rows - 1 {
-            process.wait(Watch::Opened(epoch));
+            process.wait(WindowEvent::Opened(epoch));
             let mut below = self.below(row, rank, size);
             if (row + 1) % size == rank {
                 process.compute(self.computing(row, 1));
@@ -103,7 +107,7 @@ impl LuParameters {
             epoch = process.fence(Some(epoch));
             process.compute(self.computing(row, below));
         }
-        process.wait(Watch::Opened(epoch));
+        process.wait(WindowEvent::Opened(epoch));
     }
 }
 

@@ -12,13 +12,15 @@ mod transactions;
 use std::sync::Mutex;
 
 use midplane_device::envelope::{Context, Rank};
-use midplane_device::kernel::CallNote;
+use midplane_device::kernel::CallInfo;
 use midplane_device::memory::Span;
 use midplane_device::rma::calls::{EpochCall, OneSidedCalls, WindowCall, WindowCondition};
-use midplane_device::rma::deferred::Operation;
-use midplane_device::rma::epochs::{Opening, Reorder, Serial, Sort, Watch};
-use midplane_device::rma::wire::{Head, Kind};
-use midplane_device::rma::{OneSided, Peer, Window};
+use midplane_device::rma::deferred_ops::RecordedOperation;
+use midplane_device::rma::epochs::{
+    EpochArgs, EpochKind, ReorderFlags, WindowEvent, WindowSequence,
+};
+use midplane_device::rma::wire::{PacketKind, RequestHead};
+use midplane_device::rma::{OneSided, Window, WindowPeer};
 use midplane_rust::initialize;
 use midplane_rust::traits::*;
 
@@ -46,7 +48,7 @@ const WINDOW: Context = 6;
 const WINDOW_BYTES: usize = 1024;
 /// Size of an accumulate's element in bytes.
 const ELEMENT: usize = 8;
-const NOTE: CallNote = CallNote::of("a call of a window's");
+const NOTE: CallInfo = CallInfo::without_peer("a call of a window's");
 
 /// All packets use the same location.
 fn walk(span: Span, _: usize, len: usize, run: &mut dyn FnMut(usize, usize, usize)) {
@@ -54,13 +56,13 @@ fn walk(span: Span, _: usize, len: usize, run: &mut dyn FnMut(usize, usize, usiz
 }
 
 /// Creates the window of a process in a job of `size` processes.
-fn windows(here: u32, size: u32, reorder: Reorder) -> OneSided {
+fn windows(here: u32, size: u32, reorder: ReorderFlags) -> OneSided {
     let mut all = OneSided::new(Rank::new(here), |_, _, _, _| true, walk);
     assert!(all.prepare());
-    let peers = vec![Peer::default(); size as usize].into_boxed_slice();
-    let members = ((0..size).map(Rank::new), Rank::new(here));
+    let peers = vec![WindowPeer::default(); size as usize].into_boxed_slice();
+    let members = (0..size).map(Rank::new);
     let regions = vec![Span::model(0, WINDOW_BYTES)];
-    let window = Window::new(WINDOW, regions, (false, 1), peers, members);
+    let window = Window::new(WINDOW, regions, false, 1, peers, members, Rank::new(here));
     let mut window = window.expect("the host's memory");
     window.set_reorder(reorder);
     all.add(window);
@@ -79,7 +81,11 @@ impl MeasuredProcess<'_, '_, '_> {
     }
 
     /// Makes a call; if calls block, waits for the event of its sequence number.
-    fn call(&self, call: EpochCall<'_>, watch: fn(Serial) -> Watch) -> Serial {
+    fn call(
+        &self,
+        call: EpochCall<'_>,
+        watch: fn(WindowSequence) -> WindowEvent,
+    ) -> WindowSequence {
         let serial = self.node.call_epoch(WINDOW, call);
         let serial = serial.expect("the host's memory");
         if self.blocks() {
@@ -89,32 +95,32 @@ impl MeasuredProcess<'_, '_, '_> {
     }
 
     /// MPI_Wait for a nonblocking call.
-    fn wait(&self, watch: Watch) {
-        { self.node }.wait_for_window(NOTE, WINDOW, WindowCondition::Over(watch), false);
+    fn wait(&self, watch: WindowEvent) {
+        { self.node }.wait_for_window(NOTE, WINDOW, WindowCondition::Occurred(watch), false);
     }
 
-    fn open(&self, sort: Sort, member: Option<u32>) -> Serial {
+    fn open(&self, sort: EpochKind, member: Option<u32>) -> WindowSequence {
         let member = member.map(Rank::new);
-        let opening = Opening {
+        let opening = EpochArgs {
             sort,
             members: member.as_slice(),
             checks: true,
         };
-        self.call(EpochCall::Open(opening, None), Watch::Opened)
+        self.call(EpochCall::Open(opening, None), WindowEvent::Opened)
     }
 
-    fn start(&self, target: u32) -> Serial {
-        self.open(Sort::Start, Some(target))
+    fn start(&self, target: u32) -> WindowSequence {
+        self.open(EpochKind::Start, Some(target))
     }
 
-    fn post(&self, origin: u32) -> Serial {
-        self.open(Sort::Post, Some(origin))
+    fn post(&self, origin: u32) -> WindowSequence {
+        self.open(EpochKind::Post, Some(origin))
     }
 
-    fn lock(&self, target: u32) -> Serial {
+    fn lock(&self, target: u32) -> WindowSequence {
         let target = Rank::new(target);
         let is_exclusive = true;
-        let sort = Sort::Lock {
+        let sort = EpochKind::Lock {
             target,
             is_exclusive,
         };
@@ -122,9 +128,9 @@ impl MeasuredProcess<'_, '_, '_> {
     }
 
     /// Closes the epoch of the last fence, if any, and opens the next: one call.
-    fn fence(&self, before: Option<Serial>) -> Serial {
-        let opening = Opening {
-            sort: Sort::Fence,
+    fn fence(&self, before: Option<WindowSequence>) -> WindowSequence {
+        let opening = EpochArgs {
+            sort: EpochKind::Fence,
             members: &[],
             checks: true,
         };
@@ -132,27 +138,27 @@ impl MeasuredProcess<'_, '_, '_> {
             let closed = { self.node }.call_epoch(WINDOW, EpochCall::Close(epoch, None));
             closed.expect("a window");
         }
-        self.call(EpochCall::Open(opening, None), Watch::Opened)
+        self.call(EpochCall::Open(opening, None), WindowEvent::Opened)
     }
 
     /// MPI_Win_complete, MPI_Win_wait or MPI_Win_unlock.
-    fn close(&self, epoch: Serial) {
-        self.call(EpochCall::Close(epoch, None), Watch::Closed);
+    fn close(&self, epoch: WindowSequence) {
+        self.call(EpochCall::Close(epoch, None), WindowEvent::Closed);
     }
 
-    fn put(&self, epoch: Serial, target: u32, bytes: usize) {
-        self.operation(Kind::Put, epoch, target, bytes);
+    fn put(&self, epoch: WindowSequence, target: u32, bytes: usize) {
+        self.operation(PacketKind::Put, epoch, target, bytes);
     }
 
-    fn accumulate(&self, epoch: Serial, target: u32, bytes: usize) {
-        self.operation(Kind::Accumulate, epoch, target, bytes);
+    fn accumulate(&self, epoch: WindowSequence, target: u32, bytes: usize) {
+        self.operation(PacketKind::Accumulate, epoch, target, bytes);
     }
 
-    fn operation(&self, kind: Kind, epoch: Serial, target: u32, bytes: usize) {
-        let operation = Operation {
-            head: Head {
+    fn operation(&self, kind: PacketKind, epoch: WindowSequence, target: u32, bytes: usize) {
+        let operation = RecordedOperation {
+            head: RequestHead {
                 operation: 1,
-                ..Head::new(kind, WINDOW)
+                ..RequestHead::new(kind, WINDOW)
             },
             from: Span::model(1, bytes),
             compare: Span::EMPTY,
@@ -167,7 +173,7 @@ impl MeasuredProcess<'_, '_, '_> {
             operation,
             told: None,
         };
-        self.call(record, Watch::Done);
+        self.call(record, WindowEvent::Done);
     }
 
     fn compute(&self, ns: u64) {
@@ -187,9 +193,9 @@ fn run(
     program: impl Fn(&MeasuredProcess<'_, '_, '_>) -> u64 + Sync,
 ) -> Result<Vec<u64>, JobFailure> {
     let measured = Mutex::new(vec![0; extents.iter().map(|&e| usize::from(e)).product()]);
-    let reorder = Reorder {
+    let reorder = ReorderFlags {
         access_after_access: calls == CallKind::Reordered,
-        ..Reorder::default()
+        ..ReorderFlags::default()
     };
     let measure = |node: &SimProcess<'_, '_>| {
         let (rank, size) = (node.rank(), node.size());

@@ -1,6 +1,6 @@
 //! The inefficiency patterns: two or three processes, one of which is late.
 
-use midplane_device::rma::epochs::{Serial, Watch};
+use midplane_device::rma::epochs::{WindowEvent, WindowSequence};
 
 use super::{CallKind, MeasuredProcess, run};
 use crate::JobFailure;
@@ -42,7 +42,9 @@ impl InefficiencyPattern {
 
     fn measured(self) -> usize {
         match self {
-            InefficiencyPattern::LatePost | InefficiencyPattern::EarlyTransfer | InefficiencyPattern::EarlyFence => 0,
+            InefficiencyPattern::LatePost
+            | InefficiencyPattern::EarlyTransfer
+            | InefficiencyPattern::EarlyFence => 0,
             InefficiencyPattern::EarlyWait
             | InefficiencyPattern::LateComplete
             | InefficiencyPattern::WaitAtFence
@@ -62,9 +64,15 @@ pub fn pattern(
 ) -> Result<u64, JobFailure> {
     let play = PatternRun { bytes, late };
     let program = |process: &MeasuredProcess<'_, '_, '_>| match pattern {
-        InefficiencyPattern::LatePost | InefficiencyPattern::EarlyTransfer => play.late_post(process, pattern),
-        InefficiencyPattern::EarlyWait | InefficiencyPattern::LateComplete => play.late_complete(process, pattern),
-        InefficiencyPattern::EarlyFence | InefficiencyPattern::WaitAtFence => play.late_fence(process, pattern),
+        InefficiencyPattern::LatePost | InefficiencyPattern::EarlyTransfer => {
+            play.late_post(process, pattern)
+        }
+        InefficiencyPattern::EarlyWait | InefficiencyPattern::LateComplete => {
+            play.late_complete(process, pattern)
+        }
+        InefficiencyPattern::EarlyFence | InefficiencyPattern::WaitAtFence => {
+            play.late_fence(process, pattern)
+        }
         InefficiencyPattern::LateUnlock => play.late_unlock(process),
         InefficiencyPattern::LateTarget => play.late_target(process),
     };
@@ -79,7 +87,11 @@ struct PatternRun {
 }
 
 impl PatternRun {
-    fn late_post(&self, process: &MeasuredProcess<'_, '_, '_>, pattern: InefficiencyPattern) -> u64 {
+    fn late_post(
+        &self,
+        process: &MeasuredProcess<'_, '_, '_>,
+        pattern: InefficiencyPattern,
+    ) -> u64 {
         match process.node.rank() {
             0 => {
                 let epoch = process.start(1);
@@ -87,7 +99,7 @@ impl PatternRun {
                 let transferred = process.elapsed();
                 process.close(epoch);
                 let next = process.elapsed();
-                process.wait(Watch::Closed(epoch));
+                process.wait(WindowEvent::Closed(epoch));
                 match pattern {
                     InefficiencyPattern::EarlyTransfer => transferred,
                     _ => next,
@@ -97,7 +109,7 @@ impl PatternRun {
                 process.compute(self.late);
                 let epoch = process.post(0);
                 process.close(epoch);
-                process.wait(Watch::Closed(epoch));
+                process.wait(WindowEvent::Closed(epoch));
                 0
             }
             _ => 0,
@@ -105,20 +117,29 @@ impl PatternRun {
     }
 
     /// Computes and closes the epoch, in this order if `is_late`; otherwise closes it, computes and waits.
-    fn compute_and_close(&self, process: &MeasuredProcess<'_, '_, '_>, epoch: Serial, is_late: bool) {
+    fn compute_and_close(
+        &self,
+        process: &MeasuredProcess<'_, '_, '_>,
+        epoch: WindowSequence,
+        is_late: bool,
+    ) {
         if is_late {
             process.compute(self.late);
             process.close(epoch);
         } else {
             process.close(epoch);
             process.compute(self.late);
-            process.wait(Watch::Closed(epoch));
+            process.wait(WindowEvent::Closed(epoch));
         }
     }
 
     /// The origin computes after its transfer, the target after its epoch, for the same time. Nonblocking calls close
     /// the epoch first.
-    fn late_complete(&self, process: &MeasuredProcess<'_, '_, '_>, pattern: InefficiencyPattern) -> u64 {
+    fn late_complete(
+        &self,
+        process: &MeasuredProcess<'_, '_, '_>,
+        pattern: InefficiencyPattern,
+    ) -> u64 {
         match process.node.rank() {
             0 => {
                 let epoch = process.start(1);
@@ -133,7 +154,7 @@ impl PatternRun {
                 if pattern == InefficiencyPattern::EarlyWait {
                     process.compute(self.late);
                 }
-                process.wait(Watch::Closed(epoch));
+                process.wait(WindowEvent::Closed(epoch));
                 process.elapsed()
             }
             _ => 0,
@@ -141,7 +162,11 @@ impl PatternRun {
     }
 
     /// The origin computes after the fence, or before it, which is late then. Nonblocking calls issue the fence first.
-    fn late_fence(&self, process: &MeasuredProcess<'_, '_, '_>, pattern: InefficiencyPattern) -> u64 {
+    fn late_fence(
+        &self,
+        process: &MeasuredProcess<'_, '_, '_>,
+        pattern: InefficiencyPattern,
+    ) -> u64 {
         let first = process.fence(None);
         let is_origin = process.node.rank() == 0;
         if is_origin {
@@ -155,7 +180,7 @@ impl PatternRun {
         if is_origin && !is_late {
             process.compute(self.late);
         }
-        process.wait(Watch::Opened(last));
+        process.wait(WindowEvent::Opened(last));
         process.elapsed()
     }
 
@@ -174,7 +199,7 @@ impl PatternRun {
                 let epoch = process.lock(2);
                 process.put(epoch, 2, self.bytes);
                 process.close(epoch);
-                process.wait(Watch::Closed(epoch));
+                process.wait(WindowEvent::Closed(epoch));
                 process.elapsed() - began
             }
             _ => 0,
@@ -191,7 +216,7 @@ impl PatternRun {
                 epoch
             };
             for epoch in [1, 2].map(access) {
-                process.wait(Watch::Closed(epoch));
+                process.wait(WindowEvent::Closed(epoch));
             }
             return 0;
         }
@@ -200,7 +225,7 @@ impl PatternRun {
         }
         let epoch = process.post(0);
         process.close(epoch);
-        process.wait(Watch::Closed(epoch));
+        process.wait(WindowEvent::Closed(epoch));
         process.elapsed()
     }
 }
@@ -225,8 +250,14 @@ mod tests {
     #[test]
     fn behind_a_late_post_the_next_activity_begins_at_the_cost_of_the_calls() {
         // Start, put and complete; for an early transfer, without complete.
-        for (what, calls) in [(InefficiencyPattern::LatePost, 3), (InefficiencyPattern::EarlyTransfer, 2)] {
-            let (waits, goes_on) = (run_pattern(what, CallKind::Blocking), run_pattern(what, CallKind::Nonblocking));
+        for (what, calls) in [
+            (InefficiencyPattern::LatePost, 3),
+            (InefficiencyPattern::EarlyTransfer, 2),
+        ] {
+            let (waits, goes_on) = (
+                run_pattern(what, CallKind::Blocking),
+                run_pattern(what, CallKind::Nonblocking),
+            );
             assert!(waits > LATE, "{what:?}: {waits}");
             assert!(goes_on <= calls * CALL, "{what:?}: {goes_on}");
         }
@@ -239,7 +270,10 @@ mod tests {
             (InefficiencyPattern::WaitAtFence, 12 * CALL),
             (InefficiencyPattern::LateUnlock, 9 * CALL),
         ] {
-            let (waits, goes_on) = (run_pattern(what, CallKind::Blocking), run_pattern(what, CallKind::Nonblocking));
+            let (waits, goes_on) = (
+                run_pattern(what, CallKind::Blocking),
+                run_pattern(what, CallKind::Nonblocking),
+            );
             assert!(waits > LATE * 9 / 10, "{what:?}: {waits}");
             assert!(goes_on < most, "{what:?}: {goes_on}");
         }
@@ -256,7 +290,10 @@ mod tests {
     #[test]
     fn transfers_are_hidden_behind_what_is_computed() {
         const BYTES: usize = 64 << 10;
-        for what in [InefficiencyPattern::EarlyWait, InefficiencyPattern::EarlyFence] {
+        for what in [
+            InefficiencyPattern::EarlyWait,
+            InefficiencyPattern::EarlyFence,
+        ] {
             let run = |calls| with(what, calls, BYTES);
             let (waits, goes_on) = (run(CallKind::Blocking), run(CallKind::Nonblocking));
             let wire = (BYTES as f64 * COSTS.link_ns_per_byte) as u64;

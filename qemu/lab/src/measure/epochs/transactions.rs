@@ -1,7 +1,7 @@
 //! Random transactions: each process adds to random others, each time under a separate lock.
 
 use midplane_cluster::random::{Random, RandomStream};
-use midplane_device::rma::epochs::Watch;
+use midplane_device::rma::epochs::WindowEvent;
 
 use super::{CallKind, MeasuredProcess, run};
 use crate::JobFailure;
@@ -21,7 +21,11 @@ pub struct TransactionLoad {
 }
 
 /// Returns the transactions per second of all processes together.
-pub fn throughput(what: TransactionLoad, calls: CallKind, costs: OperationCosts) -> Result<f64, JobFailure> {
+pub fn throughput(
+    what: TransactionLoad,
+    calls: CallKind,
+    costs: OperationCosts,
+) -> Result<f64, JobFailure> {
     let measured = run(what.extents, calls, costs, |process| what.play(process))?;
     let ns = measured.iter().copied().max().unwrap_or(1);
     Ok((measured.len() * what.each) as f64 * 1e9 / ns as f64)
@@ -39,14 +43,14 @@ impl TransactionLoad {
             process.close(epoch);
             epochs.push(epoch);
             if !process.blocks() && number >= self.ahead {
-                process.wait(Watch::Closed(epochs[number - self.ahead]));
+                process.wait(WindowEvent::Closed(epochs[number - self.ahead]));
             }
         }
         if !process.blocks() {
             let rest = self.each.saturating_sub(self.ahead);
             epochs[rest..]
                 .iter()
-                .for_each(|epoch| process.wait(Watch::Closed(*epoch)));
+                .for_each(|epoch| process.wait(WindowEvent::Closed(*epoch)));
         }
         process.elapsed()
     }

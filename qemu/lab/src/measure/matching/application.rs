@@ -7,7 +7,7 @@ use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::{Context, Tag};
 
 use super::collective::COLLECTIVE_CONTEXT;
-use super::traffic::{TrafficStep, QueueTraffic};
+use super::traffic::{QueueTraffic, TrafficStep};
 
 /// Queue statistics of an application's busiest process.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -115,8 +115,16 @@ impl QueueProfile {
         let posted: Vec<_> = (0..self.posted)
             .map(|number| self.name_of(number, &mut random))
             .collect();
-        drain.extend(posted.iter().map(|&(s, t, c)| TrafficStep::receive(Some(s), t, c)));
-        drain.extend(posted.iter().map(|&(s, t, c)| TrafficStep::message(s, t, c)));
+        drain.extend(
+            posted
+                .iter()
+                .map(|&(s, t, c)| TrafficStep::receive(Some(s), t, c)),
+        );
+        drain.extend(
+            posted
+                .iter()
+                .map(|&(s, t, c)| TrafficStep::message(s, t, c)),
+        );
         QueueTraffic {
             peers: self.processes,
             contexts: vec![0, COLLECTIVE_CONTEXT],
@@ -140,7 +148,7 @@ impl QueueProfile {
 
 #[cfg(test)]
 mod tests {
-    use midplane_device::matching::Lists;
+    use midplane_device::matching::ListEngine;
 
     use super::super::fixture::{MeasureEffort, measure};
     use super::*;
@@ -155,7 +163,7 @@ mod tests {
                 steps: 1,
                 most: std::time::Duration::MAX,
             };
-            let measured = measure::<Lists>(&traffic, effort);
+            let measured = measure::<ListEngine>(&traffic, effort);
             let hops = measured.hops * traffic.drain.len() as f64;
             let deep = (hops - f64::from(application.posted)) / f64::from(application.unexpected);
             let ratio = deep / application.search;

@@ -5,10 +5,10 @@ use core::hash::Hasher;
 use std::collections::VecDeque;
 
 use midplane_device::Context;
-use midplane_device::envelope::{Envelope, Pattern};
-use midplane_device::matching::{Matching, MatchingEngine, Measures};
-use midplane_device::names::{BlockIndex, Slot};
-use midplane_device::region::{Record, Region};
+use midplane_device::envelope::{Envelope, MatchPattern};
+use midplane_device::ids::{BlockIndex, Slot};
+use midplane_device::matching::{Matching, MatchingEngine, MatchingStats};
+use midplane_device::region::{Region, UnexpectedRecord};
 use midplane_device::request::RequestPool;
 
 /// Returns the first entry if `FORWARD`, else the last.
@@ -47,7 +47,7 @@ impl<const FORWARD: bool> Matching for BlankEngine<FORWARD> {
         pop::<_, FORWARD>(&mut self.posted);
     }
 
-    fn arrive(&mut self, _: &mut RequestPool, _: &Envelope) -> Option<Slot> {
+    fn match_incoming(&mut self, _: &mut RequestPool, _: &Envelope) -> Option<Slot> {
         end::<_, FORWARD>(&self.posted)
     }
 
@@ -55,7 +55,7 @@ impl<const FORWARD: bool> Matching for BlankEngine<FORWARD> {
         self.unexpected.push_back(at);
     }
 
-    fn probe(&mut self, _: &mut Region, _: &Pattern) -> Option<BlockIndex> {
+    fn probe(&mut self, _: &mut Region, _: &MatchPattern) -> Option<BlockIndex> {
         end::<_, FORWARD>(&self.unexpected)
     }
 
@@ -63,7 +63,11 @@ impl<const FORWARD: bool> Matching for BlankEngine<FORWARD> {
         pop::<_, FORWARD>(&mut self.unexpected);
     }
 
-    fn find_record(&mut self, _: &Region, _: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
+    fn find_record(
+        &mut self,
+        _: &Region,
+        _: &dyn Fn(&UnexpectedRecord) -> bool,
+    ) -> Option<BlockIndex> {
         end::<_, FORWARD>(&self.unexpected)
     }
 
@@ -73,11 +77,11 @@ impl<const FORWARD: bool> Matching for BlankEngine<FORWARD> {
 
     fn hash(&self, _: &Region, _: &mut dyn Hasher) {}
 
-    fn measures(&self) -> Measures {
-        Measures {
+    fn measures(&self) -> MatchingStats {
+        MatchingStats {
             posted: self.posted.len() as u32,
             unexpected: self.unexpected.len() as u32,
-            ..Measures::default()
+            ..MatchingStats::default()
         }
     }
 }

@@ -4,7 +4,7 @@
 use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::{Context, Tag};
 
-use super::traffic::{TrafficStep, QueueTraffic};
+use super::traffic::{QueueTraffic, TrafficStep};
 
 /// A collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,15 +3,15 @@
 
 use std::time::{Duration, Instant};
 
-use midplane_device::envelope::{Envelope, Pattern};
+use midplane_device::envelope::{Envelope, MatchPattern};
 use midplane_device::matching::MatchingEngine;
 use midplane_device::memory::{RawMemory, Span};
 use midplane_device::region::Region;
 use midplane_device::request::{
-    MAX_SLOTS, Posted, Receive, ReceiveState, Request, RequestId, RequestPool,
+    MAX_SLOTS, PostedReceive, ReceiveRequest, ReceiveState, Request, RequestId, RequestPool,
 };
 
-use super::traffic::{TrafficStep, QueueTraffic};
+use super::traffic::{QueueTraffic, TrafficStep};
 use crate::matching::blocks;
 
 /// Extent of a measurement.
@@ -111,23 +111,23 @@ impl<E: MatchingEngine> EngineFixture<E> {
         }
     }
 
-    fn receive(&mut self, pattern: &Pattern) {
+    fn receive(&mut self, pattern: &MatchPattern) {
         self.requests.grow(1).expect("room");
         self.engine
             .reserve(self.requests.slots())
             .expect("what has been reserved");
-        let posted = Posted {
+        let posted = PostedReceive {
             pattern: *pattern,
             serial: self.posts,
-            to_name: false,
+            needs_listing: false,
         };
-        let request = Request::Receive(Receive {
+        let request = Request::Receive(ReceiveRequest {
             span: Span::EMPTY,
             state: ReceiveState::Posted(posted),
         });
         let id = self.requests.insert(request).expect("a slot");
         self.posts += 1;
-        match self.engine.take(&mut self.region, pattern) {
+        match self.engine.take_match(&mut self.region, pattern) {
             Some(at) => {
                 self.region.release(&mut RawMemory, at);
                 self.conclude(id);
@@ -137,14 +137,16 @@ impl<E: MatchingEngine> EngineFixture<E> {
     }
 
     fn message(&mut self, envelope: &Envelope) {
-        match self.engine.arrive(&mut self.requests, envelope) {
+        match self.engine.match_incoming(&mut self.requests, envelope) {
             Some(slot) => {
                 self.engine.unpost(&mut self.requests, slot);
                 let id = self.requests.id(slot);
                 self.conclude(id);
             }
             None => {
-                let at = self.region.record_only(&mut RawMemory, *envelope, 0, 0);
+                let at = self
+                    .region
+                    .record_without_buffer(&mut RawMemory, *envelope, 0, 0);
                 let at = at.expect("room for all messages");
                 self.engine.record(&mut self.region, at);
             }
@@ -153,7 +155,7 @@ impl<E: MatchingEngine> EngineFixture<E> {
 
     fn conclude(&mut self, id: RequestId) {
         self.requests.cancel_receive(id.slot());
-        self.requests.conclude(id);
+        self.requests.take_completed(id);
     }
 
     fn is_empty(&self) -> bool {
@@ -302,10 +304,10 @@ pub fn work<E: MatchingEngine>(traffic: &QueueTraffic, rounds: u32) {
 
 #[cfg(test)]
 mod tests {
-    use midplane_device::matching::Lists;
+    use midplane_device::matching::ListEngine;
 
     use super::super::blank::BlankEngine;
-    use super::super::search::{SearchOrder, LongQueue, SearchTest};
+    use super::super::search::{LongQueue, SearchOrder, SearchTest};
     use super::super::{CollectiveTraffic, overhead};
     use super::*;
 
@@ -330,15 +332,15 @@ mod tests {
     fn a_list_looks_at_one_entry_or_at_all_of_them() {
         for queue in [LongQueue::Posted, LongQueue::Unexpected] {
             let forward = search(queue, SearchOrder::Forward).traffic();
-            assert_eq!(measure::<Lists>(&forward, ONCE).hops, 1.0);
+            assert_eq!(measure::<ListEngine>(&forward, ONCE).hops, 1.0);
             let reverse = search(queue, SearchOrder::Reverse).traffic();
-            let measured = measure::<Lists>(&reverse, ONCE);
+            let measured = measure::<ListEngine>(&reverse, ONCE);
             assert_eq!((measured.hops, measured.part), (200.5, 1.0));
             let short = MeasureEffort {
                 most: Duration::ZERO,
                 ..ONCE
             };
-            let sampled = measure::<Lists>(&reverse, short);
+            let sampled = measure::<ListEngine>(&reverse, short);
             assert!(sampled.part < 0.1);
             assert!((sampled.hops - 200.5).abs() < 15.0, "{}", sampled.hops);
         }
@@ -354,13 +356,13 @@ mod tests {
                         any_source,
                         ..search(queue, order)
                     };
-                    let measured = measure::<Lists>(&search.traffic(), ONCE);
+                    let measured = measure::<ListEngine>(&search.traffic(), ONCE);
                     assert!(measured.part == 1.0 && measured.hops >= 1.0);
                 }
             }
         }
         for collective in CollectiveTraffic::ALL {
-            let measured = measure::<Lists>(&collective.traffic(64), ONCE);
+            let measured = measure::<ListEngine>(&collective.traffic(64), ONCE);
             assert_eq!(measured.fill_ns, 0.0, "nothing is filled");
         }
     }
@@ -390,7 +392,7 @@ mod tests {
 
     #[test]
     fn what_a_list_takes_is_nothing() {
-        let none = overhead::overhead::<Lists>(4096, 100, &|| 0);
+        let none = overhead::overhead::<ListEngine>(4096, 100, &|| 0);
         assert_eq!((none.records, none.receives), (0, 0));
     }
 }

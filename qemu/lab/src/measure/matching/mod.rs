@@ -11,14 +11,14 @@
 pub mod application;
 pub mod blank;
 pub mod collective;
-pub mod overhead;
 pub mod fixture;
+pub mod overhead;
 pub mod search;
 pub mod traffic;
 
 pub use application::QueueProfile;
 pub use collective::CollectiveTraffic;
+pub use fixture::{MatchingCost, MeasureEffort};
 pub use overhead::HeapOverhead;
-pub use fixture::{MeasureEffort, MatchingCost};
-pub use search::{SearchOrder, LongQueue, SearchTest};
-pub use traffic::{TrafficStep, QueueTraffic};
+pub use search::{LongQueue, SearchOrder, SearchTest};
+pub use traffic::{QueueTraffic, TrafficStep};

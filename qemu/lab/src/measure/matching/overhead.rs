@@ -4,7 +4,9 @@
 use midplane_device::matching::MatchingEngine;
 use midplane_device::memory::{RawMemory, Span};
 use midplane_device::region::Region;
-use midplane_device::request::{MAX_SLOTS, Posted, Receive, ReceiveState, Request, RequestPool};
+use midplane_device::request::{
+    MAX_SLOTS, PostedReceive, ReceiveRequest, ReceiveState, Request, RequestPool,
+};
 
 use super::traffic::TrafficStep;
 use crate::matching::blocks;
@@ -47,7 +49,7 @@ fn with_records<E: MatchingEngine>(
         let TrafficStep::Message(envelope) = TrafficStep::message(source, 0, 0) else {
             unreachable!("a message")
         };
-        let at = region.record_only(&mut RawMemory, envelope, 0, 0);
+        let at = region.record_without_buffer(&mut RawMemory, envelope, 0, 0);
         engine.record(&mut region, at.expect("a block for each"));
     }
     allocated() - before
@@ -69,12 +71,12 @@ fn with_receives<E: MatchingEngine>(
         let TrafficStep::Receive(pattern) = TrafficStep::receive(Some(source), 0, 0) else {
             unreachable!("a receive")
         };
-        let posted = Posted {
+        let posted = PostedReceive {
             pattern,
             serial: source.into(),
-            to_name: false,
+            needs_listing: false,
         };
-        let request = Request::Receive(Receive {
+        let request = Request::Receive(ReceiveRequest {
             span: Span::EMPTY,
             state: ReceiveState::Posted(posted),
         });

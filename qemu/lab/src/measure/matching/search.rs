@@ -6,7 +6,7 @@ use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::Tag;
 use midplane_device::request::MAX_SLOTS;
 
-use super::traffic::{TrafficStep, QueueTraffic};
+use super::traffic::{QueueTraffic, TrafficStep};
 
 /// The long queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,14 +1,14 @@
 //! Input of an engine.
 #![forbid(unsafe_code)]
 
-use midplane_device::envelope::{Envelope, Pattern, Rank};
+use midplane_device::envelope::{Envelope, MatchPattern, Rank};
 use midplane_device::{Context, Tag};
 
 /// A receive that starts or a message that arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TrafficStep {
     /// It matches a recorded message, or is posted.
-    Receive(Pattern),
+    Receive(MatchPattern),
     /// It is matched, or recorded.
     Message(Envelope),
 }
@@ -16,7 +16,7 @@ pub enum TrafficStep {
 impl TrafficStep {
     /// Creates a receive from one source, or from any.
     pub fn receive(source: Option<u32>, tag: Tag, context: Context) -> TrafficStep {
-        TrafficStep::Receive(Pattern::new(source.map(Rank::new), Some(tag), context))
+        TrafficStep::Receive(MatchPattern::new(source.map(Rank::new), Some(tag), context))
     }
 
     /// Creates a message.

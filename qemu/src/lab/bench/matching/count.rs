@@ -8,7 +8,7 @@ use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::matching::{ENGINES, NamedEngine};
 use midplane_lab::measure::matching::blank::BlankEngine;
-use midplane_lab::measure::matching::{SearchOrder, LongQueue, SearchTest};
+use midplane_lab::measure::matching::{LongQueue, SearchOrder, SearchTest};
 use serde::Serialize;
 
 /// Options of `midplane bench matching-loop`.

@@ -6,7 +6,8 @@ use crate::host::stop::Stop;
 use crate::show::say::say;
 use midplane_lab::measure::matching::application::APPLICATIONS;
 use midplane_lab::measure::matching::{
-    CollectiveTraffic, MeasureEffort, MatchingCost, SearchOrder, LongQueue, SearchTest, QueueTraffic,
+    CollectiveTraffic, LongQueue, MatchingCost, MeasureEffort, QueueTraffic, SearchOrder,
+    SearchTest,
 };
 
 /// Numbers of senders, and the additional ones of `--all`.
@@ -175,7 +176,10 @@ fn compare(
             bench.go_on()?;
         }
     }
-    let medians: Vec<_> = taken.iter().map(|runs| MatchingCost::medians(runs)).collect();
+    let medians: Vec<_> = taken
+        .iter()
+        .map(|runs| MatchingCost::medians(runs))
+        .collect();
     let reference = medians[0].ns();
     for (engine, measured) in bench.engines.iter().zip(medians) {
         let row = Row {

@@ -1,13 +1,13 @@
 //! Hops of each search, entry by entry, and the index contents across size changes.
 
 use super::super::MatchingEngine;
-use super::{Heap, Queues};
-use crate::envelope::{Envelope, Pattern, Rank};
+use super::{EngineFixture, LoanHeap};
+use crate::envelope::{Envelope, MatchPattern, Rank};
+use crate::ids::{BlockIndex, RequestId};
 use crate::matching::indexed::table::{BUCKET_BYTES, bucket};
 use crate::matching::indexed::{
-    FAR, Indexed, MOVED_RECORDS, Matching, NEAR, SHORT, WILD_ENTRIES, WILD_MOVES,
+    FAR, IndexedEngine, MOVED_RECORDS, Matching, NEAR, SHORT, WILD_ENTRIES, WILD_MOVES,
 };
-use crate::names::{BlockIndex, RequestId};
 use crate::request::{KeyHash, NEIGHBOURS};
 
 /// Tag that no entry uses.
@@ -21,20 +21,20 @@ fn envelope(tag: i32) -> Envelope {
     }
 }
 
-fn any_source(tag: i32) -> Pattern {
-    Pattern::new(None, Some(tag), 0)
+fn any_source(tag: i32) -> MatchPattern {
+    MatchPattern::new(None, Some(tag), 0)
 }
 
-type Both = Queues<Indexed>;
+type BothQueues = EngineFixture<IndexedEngine>;
 
-fn queues(blocks: usize, heap: u32) -> Both {
-    let mut ours = Both::new(blocks, 1);
-    ours.heap = Heap(heap);
+fn queues(blocks: usize, heap: u32) -> BothQueues {
+    let mut ours = BothQueues::new(blocks, 1);
+    ours.heap = LoanHeap(heap);
     ours
 }
 
 /// Records messages with these tags, in this order.
-fn record(ours: &mut Both, tags: impl IntoIterator<Item = i32>) -> Vec<(i32, BlockIndex)> {
+fn record(ours: &mut BothQueues, tags: impl IntoIterator<Item = i32>) -> Vec<(i32, BlockIndex)> {
     let one = |tag| {
         let number = ours.message(envelope(tag)).unwrap_err().unwrap();
         (tag, ours.at[&number])
@@ -43,26 +43,26 @@ fn record(ours: &mut Both, tags: impl IntoIterator<Item = i32>) -> Vec<(i32, Blo
 }
 
 /// Posts receives with these tags, in this order.
-fn post(ours: &mut Both, tags: impl IntoIterator<Item = i32>) -> Vec<RequestId> {
+fn post(ours: &mut BothQueues, tags: impl IntoIterator<Item = i32>) -> Vec<RequestId> {
     let one = |tag| ours.receive(envelope(tag).pattern()).unwrap_err();
     tags.into_iter().map(one).collect()
 }
 
 /// Returns a probe's result and its hops.
-fn probe(ours: &mut Both, pattern: &Pattern) -> (Option<BlockIndex>, u64) {
+fn probe(ours: &mut BothQueues, pattern: &MatchPattern) -> (Option<BlockIndex>, u64) {
     let before = ours.engine.measures().traversals;
     let found = ours.engine.probe(&mut ours.region, pattern);
     (found, ours.engine.measures().traversals - before)
 }
 
 /// Returns the hops of a probe that finds nothing.
-fn vain(ours: &mut Both) -> u64 {
+fn vain(ours: &mut BothQueues) -> u64 {
     let (found, hops) = probe(ours, &envelope(MISSING).pattern());
     assert_eq!(found, None);
     hops
 }
 
-fn finds_all(ours: &mut Both, records: &[(i32, BlockIndex)]) {
+fn finds_all(ours: &mut BothQueues, records: &[(i32, BlockIndex)]) {
     for &(tag, at) in records {
         assert_eq!(probe(ours, &envelope(tag).pattern()).0, Some(at), "{tag}");
     }
@@ -81,7 +81,9 @@ fn a_message_looks_at_each_receive_up_to_its_own() {
             } else {
                 MISSING
             };
-            let found = ours.engine.arrive(&mut ours.requests, &envelope(tag));
+            let found = ours
+                .engine
+                .match_incoming(&mut ours.requests, &envelope(tag));
             let own = posted.get(place as usize).map(|id| id.slot());
             assert_eq!(found, own);
             let hops = ours.engine.measures().traversals;
@@ -181,7 +183,7 @@ fn a_message_looks_for_the_kinds_of_receives_that_there_are() {
     let mut ours = queues(1, 0);
     post(&mut ours, (0..1000).rev());
     assert!(ours.receive(any_source(5000)).is_err());
-    let arrive = |ours: &mut Both, at: u32| {
+    let arrive = |ours: &mut BothQueues, at: u32| {
         let source = Rank::new(1000 + at * 16);
         let tag = 10_000 + at as i32;
         let envelope = Envelope {
@@ -189,7 +191,10 @@ fn a_message_looks_for_the_kinds_of_receives_that_there_are() {
             tag,
             context: 0,
         };
-        assert_eq!(ours.engine.arrive(&mut ours.requests, &envelope), None);
+        assert_eq!(
+            ours.engine.match_incoming(&mut ours.requests, &envelope),
+            None
+        );
     };
     arrive(&mut ours, 0);
     let before = ours.engine.measures().traversals;
@@ -205,7 +210,8 @@ fn what_was_found_stays_where_it_is_when_another_one_leaves() {
     let mut ours = queues(200, 0);
     let posted = post(&mut ours, (0..40).rev());
     for tag in [MISSING, 10] {
-        ours.engine.arrive(&mut ours.requests, &envelope(tag));
+        ours.engine
+            .match_incoming(&mut ours.requests, &envelope(tag));
     }
     ours.cancel(posted[9]);
     assert_eq!(ours.message(envelope(10)), Ok(posted[29]));
@@ -225,12 +231,12 @@ fn what_was_found_stays_where_it_is_when_another_one_leaves() {
 #[test]
 fn a_seed_says_which_envelopes_share_a_chain() {
     const BLOCKS: usize = 400;
-    let buckets = (Indexed::fixed_bytes(BLOCKS, 0) / BUCKET_BYTES) as u32;
+    let buckets = (IndexedEngine::fixed_bytes(BLOCKS, 0) / BUCKET_BYTES) as u32;
     let hashes = KeyHash::new(0);
-    let shares = |tag: &i32| bucket(hashes.of(&envelope(*tag).pattern()), buckets) == 5;
+    let shares = |tag: &i32| bucket(hashes.hash_pattern(&envelope(*tag).pattern()), buckets) == 5;
     let tags: Vec<i32> = (0..).filter(shares).take(100).collect();
     let hops = [0, 1].map(|seed| {
-        let mut ours = Both::new(BLOCKS, seed);
+        let mut ours = BothQueues::new(BLOCKS, seed);
         record(&mut ours, tags.iter().rev().copied());
         (0..20).for_each(|_| _ = vain(&mut ours));
         let search = |&tag| probe(&mut ours, &envelope(tag).pattern()).1;
@@ -262,7 +268,7 @@ fn hashes_fall_into_all_groups_of_buckets() {
 /// The buckets' documented size equals their actual size.
 #[test]
 fn buckets_are_as_many_as_is_said() {
-    let bytes = [31, 32, 40, 1000].map(|blocks| Indexed::fixed_bytes(blocks, 0));
+    let bytes = [31, 32, 40, 1000].map(|blocks| IndexedEngine::fixed_bytes(blocks, 0));
     // Some per block, and those for records older than the youngest [`FAR`].
     let deep = (1000_usize.div_ceil(64) + 1000_usize.div_ceil(512)) * (16 * 8 + size_of::<usize>());
     assert_eq!(bytes, [0, 48, 60, FAR as usize * 4 + deep]);
@@ -287,19 +293,19 @@ fn records_in_loans_take_buckets_and_give_them_back() {
 }
 
 /// Removes all records.
-fn take_all(ours: &mut Both) {
-    let any = Pattern::new(None, None, 0);
-    while let Some(at) = ours.engine.take(&mut ours.region, &any) {
+fn take_all(ours: &mut BothQueues) {
+    let any = MatchPattern::new(None, None, 0);
+    while let Some(at) = ours.engine.take_match(&mut ours.region, &any) {
         ours.region.release(&mut ours.heap, at);
     }
 }
 
 /// Once all records are removed, the loans and their buckets are freed.
-fn finds_nothing_of_loans(ours: &mut Both) {
+fn finds_nothing_of_loans(ours: &mut BothQueues) {
     take_all(ours);
     assert!(!ours.region.has_loans());
     for _ in 0..100 {
-        let any = Pattern::new(None, None, 0);
+        let any = MatchPattern::new(None, None, 0);
         assert_eq!(ours.engine.probe(&mut ours.region, &any), None);
     }
     assert!(!ours.engine.unexpected.has_grown());
@@ -374,7 +380,7 @@ fn what_has_no_node_is_found() {
     let blocks = 400;
     let mut ours = queues(blocks, 0);
     let mut records = Vec::new();
-    let next = |ours: &mut Both, tag| ours.message(envelope(tag)).unwrap_err();
+    let next = |ours: &mut BothQueues, tag| ours.message(envelope(tag)).unwrap_err();
     while let Some(number) = next(&mut ours, records.len() as i32) {
         records.push((records.len() as i32, ours.at[&number]));
     }

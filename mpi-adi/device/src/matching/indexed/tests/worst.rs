@@ -1,26 +1,26 @@
 //! Maximum work per call for any queue length: entries checked, moved and indexed, and words allocated from the heap.
 
-use super::{Queues, below};
-use crate::envelope::{Envelope, Pattern, Rank};
-use crate::matching::indexed::{FAR, Indexed, Matching, NEAR};
-use crate::names::RequestId;
+use super::{EngineFixture, below};
+use crate::envelope::{Envelope, MatchPattern, Rank};
+use crate::ids::RequestId;
+use crate::matching::indexed::{FAR, IndexedEngine, Matching, NEAR};
 use crate::work;
 use oorandom::Rand32;
 
 /// Maximum steps per call: the traversal of entries outside the index, the newly indexed entries with a bucket split
 /// for each, and a chunk of requests.
-const MOST: u64 = FAR as u64 + 2 * NEAR as u64 * 4 + 512;
+const MAX_STEPS: u64 = FAR as u64 + 2 * NEAR as u64 * 4 + 512;
 
 /// Queues, and the maximum steps of one call on them.
 struct Watched {
-    queues: Queues<Indexed>,
+    queues: EngineFixture<IndexedEngine>,
     most: u64,
     case: String,
 }
 
 impl Watched {
     fn new(depth: u32, case: String) -> Self {
-        let queues = Queues::new(2 * depth as usize + 100, 7);
+        let queues = EngineFixture::new(2 * depth as usize + 100, 7);
         Watched {
             queues,
             most: 0,
@@ -29,12 +29,16 @@ impl Watched {
     }
 
     /// Runs one call and counts its steps, including the engine's hops.
-    fn call<T>(&mut self, what: impl FnOnce(&mut Queues<Indexed>) -> T) -> T {
-        let before = work::done() + self.queues.engine.measures().traversals;
+    fn call<T>(&mut self, what: impl FnOnce(&mut EngineFixture<IndexedEngine>) -> T) -> T {
+        let before = work::steps_done() + self.queues.engine.measures().traversals;
         let result = what(&mut self.queues);
-        let steps = work::done() + self.queues.engine.measures().traversals - before;
+        let steps = work::steps_done() + self.queues.engine.measures().traversals - before;
         self.most = self.most.max(steps);
-        assert!(steps <= MOST, "{}: {steps} steps in one call", self.case);
+        assert!(
+            steps <= MAX_STEPS,
+            "{}: {steps} steps in one call",
+            self.case
+        );
         result
     }
 }
@@ -74,8 +78,8 @@ fn key(keys: Keys, at: u32, depth: u32) -> Envelope {
 }
 
 /// Returns a pattern of this kind that matches the message.
-fn asked(envelope: &Envelope, kind: u32) -> Pattern {
-    Pattern::new(
+fn asked(envelope: &Envelope, kind: u32) -> MatchPattern {
+    MatchPattern::new(
         (kind & 1 == 0).then_some(envelope.source),
         (kind & 2 == 0).then_some(envelope.tag),
         envelope.context,
@@ -139,13 +143,13 @@ fn unexpected(depth: u32, keys: Keys) {
     for turn in 0..depth {
         let kind = below(&mut random, 4);
         let pattern = asked(&key(keys, turn, depth), kind);
-        watched.call(|queues| queues.engine.take(&mut queues.region, &pattern));
+        watched.call(|queues| queues.engine.take_match(&mut queues.region, &pattern));
     }
     while watched
         .call(|queues| {
             queues
                 .engine
-                .take(&mut queues.region, &Pattern::new(None, None, 0))
+                .take_match(&mut queues.region, &MatchPattern::new(None, None, 0))
         })
         .is_some()
     {}
@@ -178,10 +182,16 @@ fn posted(depth: u32, keys: Keys, wild: bool) {
     }
     for turn in 0..TURNS.min(depth) {
         watched.call(|queues| {
-            let _ = queues.engine.arrive(&mut queues.requests, &strange(turn));
+            let _ = queues
+                .engine
+                .match_incoming(&mut queues.requests, &strange(turn));
         });
         let envelope = key(keys, order(turn, &mut random, depth), depth);
-        let found = watched.call(|queues| queues.engine.arrive(&mut queues.requests, &envelope));
+        let found = watched.call(|queues| {
+            queues
+                .engine
+                .match_incoming(&mut queues.requests, &envelope)
+        });
         assert!(found.is_some());
         let place = below(&mut random, depth) as usize;
         if let Some(id) = ids[place] {
