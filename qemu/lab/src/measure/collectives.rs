@@ -3,7 +3,7 @@
 //!
 //! All processes start at time 0; a collective is complete when the last process has completed its part. The barrier
 //! uses the production algorithm along the torus's lines, and so do allreduces that fit in its packets. The other
-//! collectives are the production ones, run by [`midplane_objects::coll::driven`].
+//! collectives are the production ones, run by [`midplane_objects::coll::sim_driver`].
 //!
 //! # Lower bounds
 //! A packet carries at most 232 bytes of payload and uses 272 bytes on a link. With L links per node (two for each
