@@ -74,11 +74,11 @@ engines! {
     /// [`FourD`].
     FourD FourD, false;
     /// [`PnpEngine`].
-    PnpEngine PnpEngine, false;
+    Pnp PnpEngine, false;
     /// [`ColEngine`].
-    ColEngine ColEngine, false;
+    Col ColEngine, false;
     /// [`UnifiedEngine`].
-    UnifiedEngine UnifiedEngine, false;
+    Unified UnifiedEngine, false;
     /// [`IndexedEngine`].
     #[default]
     Default IndexedEngine, !MICRO;
