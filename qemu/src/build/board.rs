@@ -21,10 +21,10 @@ pub fn machine_here() -> Option<Machine> {
 /// What a node is, where it is emulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Board {
-    /// QEMU's riscv64 machine, with as much memory as is wanted
+    /// QEMU's riscv64 machine with a configurable amount of memory
     #[default]
     Virt,
-    /// A microcontroller: 128 KiB of RAM, six serial links
+    /// Microcontroller with 128 KiB of RAM and six serial links
     Stm32f405,
 }
 
@@ -75,13 +75,13 @@ impl Board {
         let own = machine_here();
         let boards = [Self::Virt, Self::Stm32f405];
         if Some(machine) == own {
-            return "a program for processes of this machine: run it with --on linux (mpiexec heeds MIDPLANE_ON=linux), or \
-                    compile it for nodes, with MIDPLANE_ON unset"
+            return "a program for Linux processes: run it with --on linux (for mpiexec: MIDPLANE_ON=linux), or \
+                    compile it for nodes with MIDPLANE_ON unset"
                 .into();
         }
         match boards.into_iter().find(|board| board.machine() == machine) {
-            Some(Self::Virt) => "an image for nodes in QEMU: run it without --on and --board, with MIDPLANE_ON unset, or \
-                                 compile it for what was asked for"
+            Some(Self::Virt) => "an image for nodes in QEMU: run it without --on and --board and with MIDPLANE_ON \
+                                 unset, or compile it for the requested platform"
                 .into(),
             Some(Self::Stm32f405) => "an image for the board STM32F405: run it with --board stm32f405".into(),
             None => format!("built for another machine (ELF machine {})", machine.0),

@@ -18,6 +18,7 @@ use crate::build::program::kernel_library;
 use crate::build::said::Said;
 use crate::build::unsupported;
 use crate::host::folders::{self, write_anew};
+use crate::host::invocation::command_name;
 use crate::host::setup;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
@@ -77,7 +78,7 @@ const QUESTIONS: [&str; 6] = [
     "-dumpfullversion",
     "-dumpmachine",
     "-dumpspecs",
-    "--help",
+    "--target-help",
 ];
 
 /// Requested action of the compiler.
@@ -153,7 +154,7 @@ impl Line {
                     rest
                 }
                 [word] if word == "--on" => {
-                    return Err(Stop::usage("--on: say where, qemu or linux"));
+                    return Err(Stop::usage("--on: specify qemu or linux"));
                 }
                 [word, rest @ ..] if word == "--c++" => {
                     is_cpp = true;
@@ -167,7 +168,7 @@ impl Line {
             Some(b"linux") => true,
             Some(_) => {
                 return Err(Stop::usage(format!(
-                    "--on and {ON} are qemu or linux, not `{}`",
+                    "--on and {ON} must be qemu or linux, not `{}`",
                     on.unwrap_or_default().display()
                 )));
             }
@@ -229,6 +230,9 @@ fn step(words: &[OsString], has_input: bool) -> Step {
 /// # Errors
 /// Returns an error for unsupported arguments, missing tools, or a runtime that does not compile.
 pub fn run(words: &[OsString]) -> Result<u8, Stop> {
+    if words.iter().any(|word| word == "--help") {
+        return say::pass_on(help().as_bytes()).map(|()| 0);
+    }
     if words == ["--path"] {
         let path = write_wrappers()?;
         return show(&path.display().to_string());
@@ -239,7 +243,8 @@ pub fn run(words: &[OsString]) -> Result<u8, Stop> {
     // The compiler would accept `--path` as its own option, and report the next argument as a missing file.
     if words.iter().any(|word| word == "--path") {
         return Err(Stop::usage(format!(
-            "--path stands alone: the files that it writes heed {ON}, and --on as their own first words"
+            "--path must be the only argument; to select a platform, call the created files with --on as their first \
+             argument, or set {ON}"
         )));
     }
     let on = std::env::var_os(ON);
@@ -262,6 +267,40 @@ pub fn run(words: &[OsString]) -> Result<u8, Stop> {
             Err(error).doing(format_args!("run {}", command.get_program().display()))
         }
     }
+}
+
+/// Returns the text of `--help`.
+pub fn help() -> String {
+    format!(
+        "Compile and link C programs as mpicc does, for make, CMake and configure\n\n\
+         Usage: {0} cc [--on WHERE] [--c++] [COMPILER OPTIONS] [FILES]\n       \
+         {0} cc --path\n       \
+         {0} cc [--on WHERE] [--c++] --pkg-config\n\n\
+         The command passes the compiler's options (-c, -o, -I, -D, -O2, -l and so on) to the compiler, and adds the options\n\
+         that a program for nodes requires. Without -c it links an image that `{0} run` boots.\n\n\
+         Options, in front of the compiler's options:\n  \
+         --on WHERE\n          \
+         Platform of the program: qemu or linux [default: the variable {ON}, or qemu]\n  \
+         --c++\n          \
+         Use the C++ compiler, as mpicxx does; requires --on linux\n  \
+         --path\n          \
+         Write mpicc, mpicxx, mpiexec, mpirun and midplane as files, and print the path of mpicc\n  \
+         --pkg-config\n          \
+         Write mpi.pc for pkg-config, and print its directory\n  \
+         --help\n          \
+         Print this help\n\n\
+         Options that print the command or a part of it, without compiling:\n  \
+         -show, -showme\n          \
+         Complete command\n  \
+         -compile-info, -link-info\n          \
+         Compiler with the options for compiling or linking\n  \
+         -showme:compile, -showme:link\n          \
+         Options for compiling or linking, without the compiler\n  \
+         -showme:command, -showme:incdirs, -showme:libdirs, -showme:libs, -showme:version\n          \
+         Compiler, header directories, library directories, libraries, version\n\n\
+         The option --target-help prints the compiler's own options.\n",
+        command_name()
+    )
 }
 
 /// Creates the requested command. Progress output of the runtime's build and of downloads is shown only on a terminal,
@@ -339,7 +378,7 @@ fn show_pkg_config(words: &[OsString]) -> Result<u8, Stop> {
         let line = Line::read(&words, on.as_deref())?;
         if !line.words.is_empty() {
             return Err(Stop::usage(format!(
-                "{PKG_CONFIG}: only --on and --c++ stand in front of it"
+                "{PKG_CONFIG}: only --on and --c++ may precede it"
             )));
         }
         check(&line)?;
@@ -388,13 +427,13 @@ fn check(line: &Line) -> Result<(), Stop> {
     }
     if line.is_cpp {
         return Err(Stop::usage(format!(
-            "C++ is what the nodes do not have yet; with --on linux in front, or {ON}=linux, programs in C++ are compiled \
-             for processes of this machine"
+            "nodes do not support C++ yet; to compile C++ programs for Linux processes, use --on linux as the first \
+             argument, or {ON}=linux"
         )));
     }
     if line.words.iter().any(|word| word == "-shared") {
         return Err(Stop::usage(
-            "-shared: nodes have no shared libraries; make a static one (ar)",
+            "-shared: nodes do not support shared libraries; create a static one (ar)",
         ));
     }
     if line.step == Step::Link && line.show.is_none() && line.words.iter().any(|w| w == OPENMP) {
@@ -512,7 +551,7 @@ fn start_object() -> Result<PathBuf, Stop> {
         .arg("-o")
         .arg(&new);
     run_compiler(compile, &source)?;
-    fs::rename(&new, &object).doing("put an object in its place")?;
+    fs::rename(&new, &object).doing("rename an object file")?;
     Ok(object)
 }
 
@@ -649,6 +688,7 @@ mod tests {
             ("-v", Step::Ask),
             ("-o prog -I include -D X", Step::Ask),
             ("--version", Step::Ask),
+            ("--target-help", Step::Ask),
             ("-print-prog-name=ld a.c", Step::Ask),
             ("-Wl,--version a.o", Step::Link),
         ] {

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Creates the command that compiles a source for nodes; the caller appends the file names.
 pub(super) fn compile_c(tools: &Tools, flags: &Flags, source: &Path) -> Result<Command, Stop> {
     if Kind::is_cpp(source) {
-        return Err(Stop::usage(format!(
-            "{} is C++, which the nodes do not have yet; it runs with --on linux and --on cluster",
+        return Err(Stop::unusable(format!(
+            "{} is C++, which nodes do not support yet; use --on linux or --on cluster",
             source.display()
         )));
     }
@@ -103,8 +103,7 @@ pub(super) fn without_openmp(words: &[OsString]) -> impl Iterator<Item = &OsStr>
 
 pub(super) fn say_that_openmp_is_left_out() {
     complain(format_args!(
-        "midplane: {OPENMP}: a node has one thread; OpenMP's directives are not compiled, and its functions say that \
-         there is one thread"
+        "midplane: {OPENMP}: a node has one thread; OpenMP directives are ignored, and its functions report one thread"
     ));
 }
 
@@ -191,8 +190,8 @@ pub fn run_compiler(mut compile: Command, source: &Path) -> Result<bool, Stop> {
     match (said.success, said.unknown_to_the_compiler()) {
         (true, _) => Ok(!said.is_silent()),
         (false, missing) if missing.is_empty() => Err(refused(source, "compile")),
-        (false, missing) => Err(Stop::usage(format!(
-            "{} uses {}, which Midplane does not have yet; what the compiler says is above",
+        (false, missing) => Err(Stop::unusable(format!(
+            "{} uses {}, which Midplane does not have yet; see the compiler's messages above",
             source.display(),
             missing.join(", ")
         ))),
@@ -205,8 +204,8 @@ pub(super) fn absolute(path: &Path) -> Result<PathBuf, Stop> {
 }
 
 pub(super) fn refused(path: &Path, verb: &str) -> Stop {
-    Stop::usage(format!(
-        "{} does not {verb}; what the compiler says is above",
+    Stop::unusable(format!(
+        "{} does not {verb}; see the compiler's messages above",
         path.display()
     ))
 }
@@ -263,12 +262,12 @@ pub(super) fn run_linker(
     };
     Err(match (&mpi[..], &others[..]) {
         ([], []) => refused(program, "link"),
-        ([], others) => Stop::usage(format!(
-            "{} does not link: neither the files given nor the nodes' C library have {}",
+        ([], others) => Stop::unusable(format!(
+            "{} does not link: neither the specified files nor the nodes' C library define {}",
             program.display(),
             list(others)
         )),
-        (mpi, _) => Stop::usage(format!(
+        (mpi, _) => Stop::unusable(format!(
             "the program calls {}, which Midplane does not have yet",
             list(mpi)
         )),

@@ -173,7 +173,7 @@ impl Kind {
                 return Ok(Self::Package);
             }
             return Err(Stop::usage(format!(
-                "{shown} is a folder without a {MANIFEST}: give a program, or the folder of a package"
+                "{shown} is a directory without a {MANIFEST}: specify a program or the directory of a package"
             )));
         }
         if path.file_name().is_some_and(|name| name == MANIFEST) {
@@ -187,8 +187,8 @@ impl Kind {
             Some(extension) => {
                 if let Some(language) = other_language(extension) {
                     return Err(Stop::usage(format!(
-                        "{shown} is {language}, for which there is no library: programs are C (.c, .s, .S, .o, .a), \
-                         Rust (.rs) or, with --on linux, C++ (.cpp); rewrite what calls MPI in C"
+                        "{shown} is {language}, which is not supported: programs are C (.c, .s, .S, .o, .a), Rust \
+                         (.rs) or, with --on linux, C++ (.cpp); rewrite the code that calls MPI in C"
                     )));
                 }
             }
@@ -222,7 +222,7 @@ impl Program {
         match (binary, &program) {
             (None, _) | (_, Self::Package(_)) => Ok(program),
             (Some(name), _) => Err(Stop::usage(format!(
-                "--bin {name}: {} is no package; leave it out",
+                "--bin {name}: {} is no package; omit this option",
                 program.path().display()
             ))),
         }
@@ -297,7 +297,7 @@ impl Program {
                 _ => continue,
             };
             return Err(Stop::usage(format!(
-                "{option} does nothing here: {} {why}; leave it out",
+                "{option} does nothing here: {} {why}; omit it",
                 self.path().display()
             )));
         }

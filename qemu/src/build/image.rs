@@ -87,7 +87,7 @@ fn check_machine(path: &Path, machine: Machine) -> Result<(), Stop> {
         return Ok(());
     }
     let other = Board::default().other(machine);
-    Err(Stop::usage(format!("{}: {other}", path.display())))
+    Err(Stop::unusable(format!("{}: {other}", path.display())))
 }
 
 /// Returns the end of the loaded segments, relative to the RAM that begins at `base`.
@@ -104,7 +104,7 @@ fn loaded_bytes<Elf: FileHeader<Endian = Endianness>>(
             let end = start
                 .checked_sub(base)
                 .and_then(|start| start.checked_add(bytes))
-                .ok_or("a part of it lies outside the RAM of a node")?;
+                .ok_or("a section is outside the RAM of a node")?;
             loaded = loaded.max(end);
         }
     }
@@ -117,11 +117,12 @@ fn symbol_in_ram<'data>(elf: &impl Object<'data>, base: u64, name: &str) -> Resu
         .find(|s| s.name() == Ok(name))
         .and_then(|s| s.address().checked_sub(base))
         .ok_or_else(|| match elf.symbols().next() {
-            None => "it is stripped: it has no symbols, by which the tool finds what a node shows; link it by mpicc, whose \
-                     option -s leaves what is needed, or strip it with --strip-debug only"
+            None => "it is stripped: `midplane` requires its symbols to read a node's state; link it with mpicc, \
+                     whose option -s keeps the required symbols, or strip it with --strip-debug only"
                 .into(),
             Some(_) => format!(
-                "no symbol {name} in RAM: it was not linked with Midplane's runtime; link it by mpicc (`cargo midplane cc`)"
+                "no symbol {name} in RAM: it was not linked with Midplane's runtime; link it with mpicc (`midplane \
+                 cc`)"
             ),
         })
 }
@@ -142,7 +143,7 @@ impl Image {
     /// Reads an image from a file.
     pub fn read(path: &Path) -> Result<Self, Stop> {
         let bytes = std::fs::read(path).doing(format_args!("read {}", path.display()))?;
-        Self::parse(path, bytes).map_err(|why| Stop::usage(format!("{}: {why}", path.display())))
+        Self::parse(path, bytes).map_err(|why| Stop::unusable(format!("{}: {why}", path.display())))
     }
 
     /// Reads a native program. Its processes map the memory shared with the tool themselves.
@@ -178,7 +179,7 @@ impl Image {
         match FileKind::parse(&*bytes) {
             Ok(FileKind::Elf32) => Self::parse_elf::<FileHeader32<Endianness>>(path, bytes),
             Ok(FileKind::Elf64) => Self::parse_elf::<FileHeader64<Endianness>>(path, bytes),
-            _ => Err("not an ELF file, which an image for nodes is".into()),
+            _ => Err("not an ELF file; images for nodes are ELF files".into()),
         }
     }
 
@@ -267,8 +268,8 @@ impl Image {
         ];
         for (needed, symbol, what) in lacking {
             if needed && lacks(symbol) {
-                return Err(Stop::usage(format!(
-                    "{} was built {what}; give its source, or have it linked by `midplane cc`",
+                return Err(Stop::unusable(format!(
+                    "{} was built {what}; specify its source, or link it with `midplane cc`",
                     self.path.display()
                 )));
             }
@@ -292,9 +293,9 @@ impl Image {
                 more => advice = more,
             }
         }
-        Err(Stop::usage(format!(
-            "the program needs more RAM than a node has: {} of its own, {} in all with MPI memory and the \
-             kernel's, but --node-memory is {}; give at least --node-memory {}",
+        Err(Stop::unusable(format!(
+            "the program requires more RAM than a node has: {} for the program, {} in total with the MPI memory and \
+             the kernel, but --node-memory is {}; use at least --node-memory {}",
             size::about(self.footprint),
             size::about(least),
             size::exact(memory),
@@ -307,7 +308,7 @@ impl Image {
         let needs = stm32f405::Needs::of(&EngineKind::STANDARD, links, mpi, nodes);
         match stm32f405::heap(self.board.ram() + self.footprint, needs) {
             Ok(_) => Ok(()),
-            Err(why) => Err(Stop::usage(why.to_string())),
+            Err(why) => Err(Stop::unusable(why.to_string())),
         }
     }
 
@@ -405,7 +406,7 @@ impl Image {
         let place = self.describe(from.checked_sub(1)?);
         let place = place.first().map(|line| format!(" in {line}"));
         Some(format!(
-            "an allocation of {bytes} bytes had failed before{}: its result must be checked; --node-memory gives more",
+            "an allocation of {bytes} bytes had failed before{}: check its result, or increase --node-memory",
             place.unwrap_or_default()
         ))
     }
@@ -567,7 +568,7 @@ impl Image {
 
 /// Message for a fault in the progress thread while the program computes.
 const BESIDE_CALLS: &str =
-    "a nonblocking operation, which goes on while the program computes: the memory is its buffer's";
+    "a nonblocking operation, which continues while the program computes: the address belongs to its buffer";
 
 /// Checks whether the code at an address is Rust.
 fn is_rust(loader: &addr2line::Loader, address: u64) -> bool {

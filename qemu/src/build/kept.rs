@@ -64,8 +64,8 @@ pub(super) fn not_created(folder: &Path, error: &io::Error) -> Stop {
     match error.kind() {
         io::ErrorKind::ReadOnlyFilesystem
         | io::ErrorKind::PermissionDenied
-        | io::ErrorKind::NotADirectory => Stop::usage(format!(
-            "{what}; let XDG_CACHE_HOME name a folder that can be written"
+        | io::ErrorKind::NotADirectory => Stop::unusable(format!(
+            "{what}; set XDG_CACHE_HOME to a writable directory"
         )),
         _ => Stop::failure(what),
     }

@@ -187,9 +187,9 @@ fn check_libraries(program: &[u8]) -> Result<(), Stop> {
     };
     match needed(program).unwrap_or_default().iter().find(shared) {
         None => Ok(()),
-        Some(name) => Err(Stop::usage(format!(
-            "the program needs {name}, of whose variables all ranks of a cluster would have one copy; give it the static \
-             library (.a), or run it with --on linux"
+        Some(name) => Err(Stop::unusable(format!(
+            "the program needs {name}, a shared library: all ranks of the simulator would share its variables; link \
+             the static library (.a), or use --on linux"
         ))),
     }
 }
@@ -265,7 +265,8 @@ fn make(
     let is_static = |word: &OsString| linked_statically(word).len() > 1;
     if linked.is_err() && carries == Carries::Cluster && flags.link.iter().any(is_static) {
         complain(
-            "note: for a cluster -l takes a static library (.a), of whose variables each rank has its own copy",
+            "note: with --on cluster, -l requires a static library (.a), so that each rank has a separate copy of its \
+             variables",
         );
     }
     linked
@@ -275,7 +276,7 @@ fn make(
 fn check_for_cluster(program: &Program, flags: &Flags) -> Result<(), Stop> {
     let what = match program {
         Program::C(_) if flags.compile.iter().any(|word| word == OPENMP) => {
-            format!("{OPENMP} makes threads, which have state")
+            format!("{OPENMP} creates threads, which have state")
         }
         Program::C(_) => return Ok(()),
         Program::Rust(_) | Program::Package(_) => format!(
@@ -283,15 +284,15 @@ fn check_for_cluster(program: &Program, flags: &Flags) -> Result<(), Stop> {
             program.path().display()
         ),
         Program::Image(path) => {
-            return Err(Stop::usage(format!(
-                "{} is linked already, and not for a cluster: give what it was made from",
+            return Err(Stop::unusable(format!(
+                "{} is linked already, and not for --on cluster: specify its source",
                 path.display()
             )));
         }
     };
-    Err(Stop::usage(format!(
-        "{what} beside the data that a rank of a cluster has for itself; a cluster runs C and C++ (.c, .cpp, .o, .a), and \
-         `run --on linux` runs this"
+    Err(Stop::unusable(format!(
+        "{what} outside the separate data of each rank; --on cluster supports C and C++ (.c, .cpp, .o, .a); use --on \
+         linux for this program"
     )))
 }
 
@@ -369,11 +370,11 @@ fn apart(library: &Path, carries: Carries) -> Result<PathBuf, Stop> {
     let status = rename.args(words).arg(library).arg(&made).status();
     if !status.doing("run objcopy")?.success() {
         return Err(Stop::failure(
-            "objcopy does not take the runtime's library; what it says is above",
+            "objcopy cannot convert the runtime's library; see its messages above",
         ));
     }
     // Atomic: a reader finds the old library or the new one.
-    fs::rename(&made, &artifact.file).doing("put the runtime's library in its place")?;
+    fs::rename(&made, &artifact.file).doing("rename the runtime's library")?;
     let rule = format!("apart: {}\n", library.display());
     let list = fs::write(artifact.file.with_extension("d"), rule);
     // Without the stamp, the file is created again.

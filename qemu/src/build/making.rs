@@ -89,7 +89,7 @@ impl Making {
             self.begun = None;
         }
         if Kind::reads_headers(source) {
-            let rule = fs::read_to_string(&list).doing("read which headers were read")?;
+            let rule = fs::read_to_string(&list).doing("read the list of headers")?;
             let rule = rule.replace("\\\n", " ");
             let (_, files) = rule.split_once(": ").unwrap_or_default();
             self.read.push_str(&format!(" {}", files.trim_end()));
@@ -149,7 +149,7 @@ impl Making {
     fn put_in_place(self, linked: &Path) -> Result<(), Stop> {
         let file = &self.artifact.file;
         // Atomic: a reader finds the old image or the new one.
-        fs::rename(linked, file).doing("put the image in its place")?;
+        fs::rename(linked, file).doing("rename the image")?;
         if let Some(begun) = self.begun {
             let rule = format!("image:{}\n", self.read);
             let list = fs::write(file.with_extension("d"), rule);

@@ -111,14 +111,14 @@ impl Described {
             folders::root().join("mpi-adi/mpi").display()
         );
         match self.knows(MPI) {
-            Some((_, one)) if one.is_from_registry() => Err(Stop::usage(format!(
-                "the package {} depends on the mpi of a registry, which needs another MPI; its line in Cargo.toml for \
-                 this one is {line}",
+            Some((_, one)) if one.is_from_registry() => Err(Stop::unusable(format!(
+                "the package {} depends on the mpi of a registry, which requires another MPI; for Midplane, use this \
+                 line in Cargo.toml: {line}",
                 self.name
             ))),
             Some((name, _)) => Ok(name.into()),
-            None => Err(Stop::usage(format!(
-                "the package {} does not depend on mpi; the line in its Cargo.toml is {line}",
+            None => Err(Stop::unusable(format!(
+                "the package {} does not depend on mpi; add this line to its Cargo.toml: {line}",
                 self.name
             ))),
         }
@@ -151,7 +151,7 @@ fn metadata(manifest: &Path) -> Result<Metadata, Stop> {
     ask(manifest)?.map_err(|said| {
         said.lines().for_each(complain);
         let shown = manifest.display();
-        Stop::usage(format!("cargo cannot use {shown}; what it says is above"))
+        Stop::unusable(format!("cargo cannot use {shown}; see its messages above"))
     })
 }
 
@@ -206,24 +206,25 @@ impl Package {
         let (at, which) = match (&chosen[..], name) {
             ([one], _) => **one,
             _ if programs.is_empty() => {
-                return Err(Stop::usage(format!(
+                return Err(Stop::unusable(format!(
                     "{shown} has no binary: no src/main.rs, nothing in src/bin, and no [[bin]] in Cargo.toml"
                 )));
             }
             ([], Some(name)) => {
                 return Err(Stop::usage(format!(
-                    "--bin {name}: {shown} has no such binary, but {}",
+                    "--bin {name}: {shown} has no such binary; available: {}",
                     names()
                 )));
             }
             (_, Some(name)) => {
                 return Err(Stop::usage(format!(
-                    "--bin {name}: several packages of {shown} have such a binary; give the folder of one of them"
+                    "--bin {name}: several packages of {shown} have such a binary; specify the directory of one of \
+                     them"
                 )));
             }
             _ => {
                 return Err(Stop::usage(format!(
-                    "{shown} has several binaries; give --bin and one of {}",
+                    "{shown} has several binaries; use --bin with one of {}",
                     names()
                 )));
             }
@@ -291,9 +292,9 @@ impl Package {
         if self.kernel.is_some() {
             return Ok(());
         }
-        Err(Stop::usage(format!(
-            "the package {} does not depend on kernel-rt, by which a node boots it; the line in its Cargo.toml is \
-             kernel-rt = {{ path = \"{}\" }} (docs/rust.md has the head of its main file), or give --on linux",
+        Err(Stop::unusable(format!(
+            "the package {} does not depend on kernel-rt, which boots a node; add this line to its Cargo.toml: \
+             kernel-rt = {{ path = \"{}\" }} (docs/rust.md describes its main file), or use --on linux",
             self.name,
             folders::root().join("kernel-rt").display()
         )))
@@ -350,9 +351,9 @@ impl Package {
         add_link(&mut cargo, link);
         // Cargo uses the same output file for another package's binary of the same name.
         let lock = compiler.target.join("packages.lock");
-        fs::create_dir_all(&compiler.target).doing("create cargo's folder")?;
+        fs::create_dir_all(&compiler.target).doing("create cargo's directory")?;
         let lock = File::create(lock).doing("create a lock")?;
-        lock.lock().doing("lock cargo's folder")?;
+        lock.lock().doing("lock cargo's directory")?;
         if let Some(trouble) = run_cargo(cargo, None)? {
             return Err(refused(&self.given, trouble, is_for_nodes));
         }
@@ -365,16 +366,16 @@ impl Package {
 /// Returns the error for a failed build.
 pub(super) fn refused(given: &Path, trouble: Trouble, is_for_nodes: bool) -> Stop {
     let given = given.display();
-    Stop::usage(match trouble {
+    Stop::unusable(match trouble {
         Trouble::LacksStd if is_for_nodes => format!(
-            "{given} does not compile for nodes, which have no std: it and what it depends on must be no_std \
-             (docs/rust.md), or give --on linux; what the compiler says is above"
+            "{given} does not compile for nodes, which have no std: the package and its dependencies must be no_std \
+             (docs/rust.md); or use --on linux; see the compiler's messages above"
         ),
         Trouble::LacksPackage => format!(
-            "{given} does not compile, because cargo does not get what it depends on; what it says is above"
+            "{given} does not compile, because cargo cannot fetch its dependencies; see cargo's messages above"
         ),
         Trouble::LacksStd | Trouble::Compiler => {
-            format!("{given} does not compile; what the compiler says is above")
+            format!("{given} does not compile; see the compiler's messages above")
         }
     })
 }
@@ -419,5 +420,5 @@ pub(super) fn add_link(cargo: &mut Command, link: &[OsString]) {
 pub(super) fn put(built: &Path, file: &Path) -> Result<(), Stop> {
     let made = file.with_extension(std::process::id().to_string());
     let put = fs::copy(built, &made).and_then(|_| fs::rename(&made, file));
-    put.doing(format_args!("put the program in {}", file.display()))
+    put.doing(format_args!("write the program to {}", file.display()))
 }

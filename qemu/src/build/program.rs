@@ -171,7 +171,7 @@ pub(super) fn runtime_library(
     write_if_changed(&source, content)?;
     let built = build_around(compiler, (runtime, links), &source, &folder, &[])?;
     built
-        .map_err(|_| Stop::failure("the runtime does not compile; what the compiler says is above"))
+        .map_err(|_| Stop::failure("the runtime does not compile; see the compiler's messages above"))
 }
 
 /// Returns the linker driver and its arguments for a Rust program on nodes.

@@ -56,8 +56,8 @@ impl Said {
             .stderr(Stdio::piped())
             .output();
         if matches!(&output, Err(error) if error.kind() == ErrorKind::NotFound) {
-            return Err(Stop::usage(format!(
-                "there is no {} on this machine, which compiles the program: install it (Debian: apt-get install gcc g++)",
+            return Err(Stop::unusable(format!(
+                "the compiler {} is not installed; install it (Debian: apt-get install gcc g++)",
                 command.get_program().display()
             )));
         }

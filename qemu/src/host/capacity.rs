@@ -46,19 +46,19 @@ impl Machine {
             return Ok(());
         }
         let offer = format!(
-            "{} of memory are available, a node takes about {} before its program begins; {} open files are allowed",
+            "{} of memory are available, a node requires about {} before its program starts; {} open files are allowed",
             size::about(self.0.memory),
             size::about(touched.saturating_add(if instances.is_some() { 0 } else { QEMU_BYTES })),
             self.0.descriptors,
         );
         Err(Stop::usage(match instances {
             Some(instances) => format!(
-                "{nodes} nodes in {instances} instances are more than this machine can hold now: it can hold {capacity} \
-                 ({offer})"
+                "{nodes} nodes in {instances} instances exceed the current capacity of this machine: it can hold \
+                 {capacity} ({offer})"
             ),
             None => format!(
-                "{nodes} nodes with an instance each are more than this machine can hold now: it can hold {capacity} \
-                 ({offer}, a node takes {DESCRIPTORS_PER_NODE})"
+                "{nodes} nodes with one instance each exceed the current capacity of this machine: it can hold \
+                 {capacity} ({offer}, a node requires {DESCRIPTORS_PER_NODE})"
             ),
         }))
     }
@@ -90,8 +90,9 @@ impl Machine {
         }
         let processes = processes.map_or(String::new(), |most| format!(", and {most} processes"));
         Err(Stop::usage(format!(
-            "{ranks} processes are more than this machine can hold now: it can hold {capacity} ({descriptors} open files are \
-             allowed, a process takes {DESCRIPTORS_PER_PROCESS}{processes}); --on cluster has all ranks in one process"
+            "{ranks} processes exceed the current capacity of this machine: it can hold {capacity} ({descriptors} \
+             open files are allowed, a process requires {DESCRIPTORS_PER_PROCESS}{processes}); --on cluster runs all \
+             ranks in one process"
         )))
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod capacity;
 pub mod folders;
+pub mod invocation;
 pub mod setup;
 pub mod shared;
 pub mod signals;

@@ -4,7 +4,7 @@ const UNITS: [(char, u64); 3] = [('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)]
 
 /// Parses a size. `KiB` and `k` are equivalent to `K`, likewise for `M` and `G`.
 pub fn parse(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is not a size; write bytes or K, M, G, for example 64K");
+    let wrong = || format!("`{text}` is not a size; specify bytes or K, M, G, for example 64K");
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().map_err(|_| wrong())?;

@@ -14,14 +14,37 @@ pub struct Stop {
     pub status: u8,
     /// Message for the user; empty if it was printed already.
     pub message: String,
+    /// Help page that the message points to.
+    pub help: HelpPage,
+}
+
+/// Help page that lists the option of a usage error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HelpPage {
+    /// No page: the command line is not the reason.
+    None,
+    /// Page of the command that the user called.
+    Called,
+    /// Page of `run`, whose options `mpiexec` accepts.
+    Run,
 }
 
 impl Stop {
-    /// Creates a usage error: the request is not supported; the message contains a remedy.
+    /// Creates a usage error: the command line is not supported; the message contains a remedy.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             status: USAGE,
             message: message.into(),
+            help: HelpPage::Called,
+        }
+    }
+
+    /// Creates the error of a program or machine that does not meet the requirements; the message contains a remedy.
+    pub fn unusable(message: impl Into<String>) -> Self {
+        Self {
+            status: USAGE,
+            message: message.into(),
+            help: HelpPage::None,
         }
     }
 
@@ -30,6 +53,7 @@ impl Stop {
         Self {
             status: FAILURE,
             message: message.into(),
+            help: HelpPage::None,
         }
     }
 
@@ -38,6 +62,7 @@ impl Stop {
         Self {
             status,
             message: String::new(),
+            help: HelpPage::None,
         }
     }
 

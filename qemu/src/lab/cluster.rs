@@ -1,6 +1,7 @@
 //! `midplane cluster`: simulates N nodes in one process, in virtual time; command line, table, CSV and drawing. Runs a
 //! built-in program in this process, or a C program with `run --on cluster`.
 
+use crate::host::invocation::one_line;
 use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::Stop;
@@ -35,84 +36,85 @@ const WORD: Duration = Duration::from_secs(10);
 /// Options of `midplane cluster`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Every node has the MPI device, the router and the links of a real one; what links and processors do takes \
-                  the time that a cost model of Blue Gene/L says, and the same command gives the same numbers.\n\n\
-                  Examples: cargo midplane cluster killer --nodes 1024,4096 --mpi-memory 4K,ample --csv out.csv\n\
-                  \x20         cargo midplane cluster -n 512,4096 --csv out.csv program.c -- arguments"
+    after_help = "Every simulated node contains the MPI device, the router and the links of a real node. A cost model \
+                  of Blue Gene/L determines the time of links and processors. The same command always prints the same \
+                  result.\n\nExamples: cargo midplane cluster killer --nodes 1024,4096 --mpi-memory 4K,ample --csv \
+                  out.csv\n\x20         cargo midplane cluster -n 512,4096 --csv out.csv program.c -- arguments"
 )]
 pub struct ClusterArgs {
-    /// What runs: killer (all send to rank 0, which receives in the reverse order), barrier, allreduce (a sum),
-    /// all-to-all (each exchanges a message with each other, one after the other) or neighbour (each sends one to the
-    /// next along X); or C files (.c, .o, .a), whose ranks each have data of their own
+    /// Built-in program or C files (.c, .o, .a). Built-in programs: killer (all ranks send to rank 0, which receives in
+    /// reverse order), barrier, allreduce (a sum), all-to-all (pairwise exchange) and neighbour (each rank sends to the
+    /// next along X). Each rank of a C program has separate data
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<OsString>,
 
-    /// Numbers of nodes, each arranged as nearly as a cube as they can be; one after the other
+    /// Numbers of nodes, separated by commas; each machine is arranged as nearly as possible as a cube
     #[arg(short = 'n', long, value_name = "NODES", value_delimiter = ',', default_value = "64",
-          value_parser = parse_nodes, conflicts_with = "torus")]
+          value_parser = parse_nodes, conflicts_with = "torus", help_heading = "Machine")]
     nodes: Vec<Nodes>,
 
-    /// Extents of the machine along X, Y and Z instead
-    #[arg(long, value_name = "XxYxZ", value_parser = parse_torus)]
+    /// Extents of the machine along X, Y and Z. Replaces --nodes
+    #[arg(long, value_name = "XxYxZ", value_parser = parse_torus, help_heading = "Machine")]
     torus: Option<Nodes>,
 
-    /// MPI memory of rank 0, one after the other: a size, or `ample` for room for everything; the others have 4K. Of each
-    /// rank of a program in C, for which there is no `ample`
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "4K", value_parser = parse_memory)]
+    /// MPI memory of rank 0, separated by commas: sizes, or `ample` for unlimited memory. The other ranks use 4K. For C
+    /// programs: the MPI memory of each rank; `ample` is not supported
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "4K", value_parser = parse_memory,
+          help_heading = "Memory")]
     mpi_memory: Vec<Memory>,
 
-    /// Bytes of each message, or of each process's part [default: 1K, 8 of allreduce and
-    /// neighbour, 256 of all-to-all]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    /// Bytes of each message, or of each process's part [default: 1K; allreduce and neighbour: 8; all-to-all: 256]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Built-in programs")]
     bytes: Option<u64>,
 
-    /// Messages of each sender, exchanges, or calls of the collective [default: 1]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Number of messages of each sender, exchanges, or calls of the collective [default: 1]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Built-in programs")]
     repeats: Option<u32>,
 
-    /// Seed of the devices' tables [default: 1]
-    #[arg(long)]
+    /// Seed of the devices' hash tables [default: 1]
+    #[arg(long, help_heading = "Built-in programs")]
     seed: Option<u64>,
 
-    /// Processors of this machine to use, each for a part of the nodes; what happens is the same
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = limits::processors())]
+    /// Number of host processors. The result does not depend on it
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = limits::processors(),
+          help_heading = "Simulator")]
     processors: usize,
 
-    /// Another cost in virtual time than Blue Gene/L's: link_ns_per_byte, hop_ns, packet_ns, call_ns, search_ns,
-    /// copy_ns_per_byte or interrupt_ns; for programs in C compute_percent, how much of the processor time that one takes
-    /// here, its computing takes in virtual time [default: 0]
-    #[arg(long, value_name = "NAME=VALUE", value_parser = Change::parse)]
+    /// Change a value of the cost model, which describes Blue Gene/L: link_ns_per_byte, hop_ns, packet_ns, call_ns,
+    /// search_ns, copy_ns_per_byte or interrupt_ns. For C programs also compute_percent, which converts the program's
+    /// CPU time on this host to virtual time (default: 0)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = Change::parse, help_heading = "Simulator")]
     cost: Vec<Change>,
 
     #[command(flatten)]
     c: ForC,
 
-    /// Say nothing of how far it is, nor print the report of a program in C
-    #[arg(short, long)]
+    /// Print neither progress nor the report of a C program
+    #[arg(short, long, help_heading = "Output")]
     quiet: bool,
 
-    /// Write a line per run to this file
-    #[arg(long, value_name = "FILE")]
+    /// Write one line per run to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     csv: Option<PathBuf>,
 
-    /// Draw time against nodes to this file
-    #[arg(long, value_name = "FILE")]
+    /// Draw time as a function of the number of nodes to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     svg: Option<PathBuf>,
 
-    /// The program's arguments
-    #[arg(value_name = "ARGUMENTS", last = true)]
+    /// Arguments of the program
+    #[arg(value_name = "ARGUMENTS", last = true, help_heading = None)]
     arguments: Vec<OsString>,
 }
 
 /// Options of `run` that programs in C have here, too: they are passed on as they are.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Options for C programs, as `run` has them")]
+#[command(next_help_heading = "C programs (as for run)")]
 struct ForC {
     /// Variable of the program's environment
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<OsString>,
 
-    /// The same with the value that the variable has here
+    /// Export a variable with its current value
     #[arg(short = 'x', value_name = "NAME[=VALUE]")]
     export: Vec<OsString>,
 
@@ -120,43 +122,43 @@ struct ForC {
     #[arg(long, value_name = "SIZE")]
     stack: Option<OsString>,
 
-    /// Greatest message whose data is sent without waiting for the receiver's answer
+    /// Maximum size of an eager message; larger messages wait for the receiver's CTS
     #[arg(long, value_name = "SIZE")]
     eager: Option<OsString>,
 
-    /// How many percent of a node's processor interrupts take at most while its program sleeps
+    /// Maximum share of CPU time, in percent, that interrupt handling may use while the program sleeps
     #[arg(long, value_name = "PERCENT")]
     interrupts: Option<OsString>,
 
-    /// Matching engine of the nodes
+    /// Matching engine
     #[arg(long, value_name = "NAME")]
     matching: Option<OsString>,
 
-    /// Dimensions that do not wrap around
+    /// Dimensions without wrap-around links
     #[arg(long, value_name = "DIMENSIONS")]
     mesh: Option<OsString>,
 
-    /// End a job after this many seconds and say where each rank was
+    /// End a job after this time and print the call of each rank
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<OsString>,
 
-    /// Write the report as JSON to this file, that of the last job of several
+    /// Write the report of the last job to this file as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<OsString>,
 
-    /// Folder in which the C compiler looks for headers
-    #[arg(short = 'I', value_name = "FOLDER")]
+    /// Header directory for the C compiler
+    #[arg(short = 'I', value_name = "DIRECTORY")]
     include: Vec<OsString>,
 
     /// Macro for the C compiler
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     define: Vec<OsString>,
 
-    /// Library to link with
+    /// Library to link
     #[arg(short = 'l', value_name = "LIBRARY")]
     library: Vec<OsString>,
 
-    /// More options for the C compiler
+    /// Additional options for the C compiler
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     cflags: Vec<OsString>,
 }
@@ -269,7 +271,7 @@ fn parse_torus(text: &str) -> Result<Nodes, String> {
 fn machine(extents: [u16; 3]) -> Result<Nodes, String> {
     match extents.map(u64::from).iter().product() {
         2..=MOST_NODES => Ok(Nodes(extents)),
-        _ => Err(format!("a cluster has 2 to {MOST_NODES} nodes")),
+        _ => Err(format!("a simulated machine has 2 to {MOST_NODES} nodes")),
     }
 }
 
@@ -337,16 +339,19 @@ const TABLE: Table<Row> = Table {
         Column::right("MPI\nmemory", 9, |r| r.mpi_memory.to_string()),
         Column::right("time\n(us)", 11, |r| format!("{:.1}", r.time_us)),
         Column::right("messages", 9, |r| r.messages.to_string()),
-        Column::right("refused", 8, |r| r.refusals.to_string()),
+        Column::right("rejected", 8, |r| r.refusals.to_string()),
         Column::right("restarts", 8, |r| r.restarts.to_string()),
         Column::right("peak\n(bytes)", 8, |r| r.peak_bytes.to_string()),
         Column::right("host's\n(s)", 6, |r| format!("{:.2}", r.processor_seconds)),
-        Column::right("us a\nmessage", 7, |r| format!("{:.1}", r.us_a_message())),
+        Column::right("us per\nmessage", 7, |r| format!("{:.1}", r.us_a_message())),
         Column::right("memory\n(MiB)", 6, |r| (r.memory_bytes >> 20).to_string()),
     ],
     keys: 2,
     gap: 1,
 };
+
+/// Explains the columns of the table.
+const LEGEND: &str = "rejected: NCTS sent; restarts: resend requests; host's: CPU time of the host";
 
 /// Runs the requested jobs; returns the exit status.
 pub fn run(options: &ClusterArgs) -> Result<u8, Stop> {
@@ -373,6 +378,7 @@ pub fn run(options: &ClusterArgs) -> Result<u8, Stop> {
                 say(TABLE.row(&row))?;
                 rows.push(row);
             }
+            say(LEGEND)?;
             0
         }
         None => {
@@ -387,6 +393,7 @@ pub fn run(options: &ClusterArgs) -> Result<u8, Stop> {
             }
             if is_sweep {
                 say(TABLE.lines(&rows).join("\n"))?;
+                say(LEGEND)?;
             }
             status
         }
@@ -431,7 +438,7 @@ impl ClusterArgs {
         match given {
             None => Ok(named),
             Some(word) => Err(Stop::usage(format!(
-                "{} is for {whose}; leave it out",
+                "{} is for {whose}; omit it",
                 word.display()
             ))),
         }
@@ -446,7 +453,7 @@ fn run_c(
 ) -> Result<(Option<Row>, u8), Stop> {
     let Memory::Bytes(mpi_memory) = memory else {
         return Err(Stop::usage(
-            "--mpi-memory ample is for the programs that it is known of; give a size for one in C",
+            "--mpi-memory ample is for built-in programs; specify a size for C programs",
         ));
     };
     let [x, y, z] = extents;
@@ -469,8 +476,7 @@ fn run_c(
     words.extend(options.program.iter().cloned());
     words.push("--".into());
     words.extend(options.arguments.iter().cloned());
-    let run = Run::try_parse_from(words)
-        .map_err(|error| Stop::usage(error.to_string().trim_start_matches("error: ").trim_end()))?;
+    let run = Run::try_parse_from(words).map_err(|error| Stop::usage(one_line(&error)))?;
     let program = PathBuf::from(&options.program[0]);
     let program = program.file_stem().unwrap_or_default().to_string_lossy();
     let mut row = None;
@@ -581,7 +587,7 @@ fn how_far(nodes: u64, far: Far, took: Duration) -> String {
     let rest = if far.part > 0.01 {
         format!("about {:.0} s more", seconds * (1.0 / far.part - 1.0))
     } else {
-        "too early to tell the rest".into()
+        "too early for an estimate".into()
     };
     format!(
         "{nodes} nodes: {:.0} % after {seconds:.0} s, {:.3} ms of virtual time; {rest}",
@@ -599,7 +605,7 @@ fn words(failure: &Failure) -> String {
                 call.map(|call| format!("; rank {rank} is in {}", call.function))
             });
             format!(
-                "nothing moves any more, {waiting} processes wait{}",
+                "deadlock: {waiting} processes wait{}",
                 first.unwrap_or_default()
             )
         }
@@ -724,7 +730,7 @@ mod tests {
             "64 nodes: 25 % after 30 s, 2.000 ms of virtual time; about 90 s more"
         );
         assert!(
-            how_far(64, far(0.0), Duration::from_secs(1)).ends_with("too early to tell the rest")
+            how_far(64, far(0.0), Duration::from_secs(1)).ends_with("too early for an estimate")
         );
     }
 }

@@ -24,19 +24,19 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = "Example: cargo midplane size --board stm32f405 tests/programs/killer.c")]
 pub struct SizeArgs {
-    /// What the image is for
+    /// Board of the image
     #[arg(long, value_name = "BOARD", value_enum, default_value_t = Board::Virt)]
     board: Board,
 
-    /// Matching engine of the image [default: default, on stm32f405 list]
+    /// Matching engine of the image [default: default; on stm32f405: list]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
     matching: Option<Choice>,
 
-    /// Binary of a package, where it has several
+    /// Binary of a package that contains several
     #[arg(long, value_name = "NAME")]
     bin: Option<String>,
 
-    /// The program, as for `run`: C files, a Rust file, the folder of a package or a linked image
+    /// Program, as for `run`: C files, a Rust file, the directory of a package or a linked image
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<PathBuf>,
 }
@@ -167,7 +167,7 @@ fn stm32f405_lines(parts: &BTreeMap<Part, Bytes>) -> Vec<String> {
     vec![
         String::new(),
         format!(
-            "flash: {flash} of {} bytes (text, constants, first contents of data)",
+            "flash: {flash} of {} bytes (text, constants, initial values of data)",
             PERSONALITY.start - FLASH.start
         ),
         format!(
@@ -175,10 +175,11 @@ fn stm32f405_lines(parts: &BTreeMap<Part, Bytes>) -> Vec<String> {
             RAM.len()
         ),
         format!(
-            "heap, at most: {node} node, router and six links, {requests} first requests, {tables} tables for {NODES} nodes"
+            "heap, maximum: {node} node, router and six links, {requests} initial requests, {tables} tables for \
+             {NODES} nodes"
         ),
         format!(
-            "all besides the program's stack and data, and {MPI_MEMORY} bytes of MPI memory: {own} bytes at most"
+            "total without the program's stack and data, and {MPI_MEMORY} bytes of MPI memory: {own} bytes at most"
         ),
     ]
 }

@@ -19,27 +19,26 @@ use crate::show::say::{complain, say};
 /// Options of `midplane soak`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "A job that fails is named by its seed; `cargo midplane soak --seed SEED --jobs 1` replays it \
-                  and shows its program. Every eighth seed, and the only one, also draws a sequence of operations for \
-                  the matching engines; one that fails is shown, made short. A seed draws the same on any machine and in \
-                  any later version (by PCG32). Ctrl-C ends the soak with the sum so far.\n\n\
-                  Example: cargo midplane soak --minutes 60"
+    after_help = "A failed job is identified by its seed. `cargo midplane soak --seed SEED --jobs 1` replays it and \
+                  prints its program. Every eighth seed, and a single one, also generates a sequence of operations \
+                  for the matching engines; a sequence that fails is minimized and printed. A seed generates the same \
+                  job on any machine and in any later version (PCG32). Ctrl-C ends the command with the current \
+                  totals.\n\nExample: cargo midplane soak --minutes 60"
 )]
 pub struct SoakArgs {
-    /// Minutes to go on for; with --jobs, there is no limit unless it is given
+    /// Duration in minutes [default: 10; with --jobs: unlimited]
     #[arg(long, value_name = "MINUTES", value_parser = parse_minutes)]
     minutes: Option<f64>,
 
-    /// Seed of the first job; the others have the next ones. Without it, one is made from the clock
+    /// Seed of the first job; each further job uses the next seed [default: from the clock]
     #[arg(long)]
     seed: Option<u64>,
 
-    /// Run so many random jobs and no explorations
+    /// Run this number of random jobs, and no explorations
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     jobs: Option<u64>,
 
-    /// Matching engine of the jobs and the explorations [default: for the jobs each in turn, by the seed; for the
-    /// explorations `default`]
+    /// Matching engine [default: jobs use all engines in turn, selected by the seed; explorations use `default`]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
     matching: Option<Choice>,
 }
@@ -60,7 +59,7 @@ const MOST_FAILURES: u64 = 20;
 fn parse_minutes(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(minutes) if minutes > 0.0 && minutes <= 1e6 => Ok(minutes),
-        _ => Err("a time is a number of minutes above 0".into()),
+        _ => Err("a duration is a number of minutes above 0".into()),
     }
 }
 
@@ -100,8 +99,8 @@ impl fmt::Display for Sums {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} jobs, {} with windows, {} failures; {} ended for want of request slots; {} messages received, {} RTS, \
-             {} refused, {} recorded without a buffer, {} restarts; {:.1} million steps; {:.1} million \
+            "{} jobs, {} with windows, {} failures; {} ended without free request slots; {} messages received, {} \
+             RTS, {} rejected, {} recorded without a buffer, {} restarts; {:.1} million steps; {:.1} million \
              operations with each matching engine",
             self.jobs,
             self.with_windows,
@@ -140,7 +139,7 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     let mut failed = Vec::new();
     let mut news = start;
     let mut stop = None;
-    say(format_args!("random jobs from seed {first} on"))?;
+    say(format_args!("random jobs, starting with seed {first}"))?;
     // Panics of the device are caught and reported once, with their seed.
     std::panic::set_hook(Box::new(|_| {}));
     while options.jobs.is_none_or(|jobs| sums.jobs < jobs) && sums.failures < MOST_FAILURES {
@@ -245,14 +244,14 @@ impl Exploration {
         let available = capacity::memory_available();
         if available < EXPLORATION_BYTES {
             say(format_args!(
-                "no explorations: they take up to {} of memory, and {} are available",
+                "no explorations: they use up to {} of memory, and {} are available",
                 crate::host::size::about(EXPLORATION_BYTES),
                 crate::host::size::about(available)
             ))?;
             return Ok(None);
         }
         let background = Background::begin(cases::long(), matching).doing("start a thread")?;
-        say("explorations beside them, until they or the time end")?;
+        say("explorations in parallel, until they complete or the time expires")?;
         Ok(Some(Self {
             background,
             cases: 0,
@@ -296,12 +295,12 @@ impl Exploration {
         }
         let failed = self.failures > 0;
         say(format_args!(
-            "explorations: {} cases explored to their end{}{}",
+            "explorations: {} cases completed{}{}",
             self.cases,
             if is_over {
                 ""
             } else {
-                ", then the time was up"
+                ", then the time expired"
             },
             if failed { "; FAILED" } else { "" }
         ))?;

@@ -81,7 +81,7 @@ fn integration_tests() -> Result<Vec<String>, Stop> {
         .output()
         .map_err(setup::no_cargo)?;
     let metadata: Value =
-        serde_json::from_slice(&metadata.stdout).doing("read what cargo metadata says")?;
+        serde_json::from_slice(&metadata.stdout).doing("read the output of cargo metadata")?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let is_library = |package: &Value| {
         { package["name"].as_str() }.is_some_and(|name| parts::LIBRARIES.contains(&name))
@@ -169,7 +169,7 @@ impl Lane {
     /// Reads output and shows complete sections, so that those of two lanes do not mix. Returns false at the end.
     fn read(&mut self, counts: &mut Counts) -> Result<bool, Stop> {
         let mut buffer = [0; 8192];
-        let bytes = { self.output.read(&mut buffer) }.doing("read what the tests say")?;
+        let bytes = { self.output.read(&mut buffer) }.doing("read the output of the tests")?;
         for &byte in &buffer[..bytes] {
             self.section.push(byte);
             if byte == b'\n' {
@@ -283,7 +283,7 @@ fn free_bytes() -> Option<u64> {
 fn too_little(free: u64) -> Option<String> {
     (free < LEAST_ROOM).then(|| {
         format!(
-            "{} MiB are free on the disk of the workspace; on a fresh machine the tests take {} GiB there",
+            "{} MiB are free on the disk of the workspace; on a new machine the tests use {} GiB",
             free >> 20,
             ROOM >> 30
         )
@@ -293,7 +293,7 @@ fn too_little(free: u64) -> Option<String> {
 /// What is to be tested.
 #[derive(clap::Args)]
 pub struct TestArgs {
-    /// Run the tests that take minutes, too: the reason for which they are else left out begins with "takes"
+    /// Also run the tests that take minutes
     #[arg(long)]
     all: bool,
 }
@@ -358,13 +358,13 @@ pub fn run(options: &TestArgs) -> Result<u8, Stop> {
         succeeded &= ended.succeeded;
     }
     if !succeeded && counts.failed == 0 {
-        say::complain("midplane: tests did not compile, or a test program broke off; see above");
+        say::complain("midplane: tests did not compile, or a test program terminated early; see above");
         counts.failed = 1;
     }
     if counts.failed > 0
         && let Some(why) = free_bytes().and_then(too_little)
     {
-        say::complain(format!("midplane: {why}: some tests failed for that"));
+        say::complain(format!("midplane: {why}: some tests failed for this reason"));
     }
     say::say(counts)?;
     Ok(if counts.failed == 0 { 0 } else { stop::FAILURE })

@@ -8,9 +8,10 @@ use midplane_abi::failure::{Failure, LOGGED};
 
 /// Options of `midplane explain`.
 #[derive(Args, Debug)]
-#[command(after_help = "Where: a debug probe's terminal (docs/stm32f405.md), a console of QEMU's.")]
+#[command(after_help = "A node prints its failure record to a debug probe's terminal (docs/stm32f405.md) or to a \
+                        console of QEMU.")]
 pub struct ExplainArgs {
-    /// What the node has printed: hexadecimal digits, with or without `failed:` in front of them
+    /// Failure record as printed by the node: hexadecimal digits, with or without `failed:` in front
     #[arg(value_name = "RECORD", required = true)]
     record: Vec<String>,
 }
@@ -30,10 +31,10 @@ fn words(record: &str) -> Result<String, Stop> {
     };
     let bytes = digits.chunks(2).map(byte).collect::<Option<Vec<u8>>>();
     let bytes =
-        bytes.ok_or_else(|| Stop::usage("RECORD is not made of pairs of hexadecimal digits"))?;
+        bytes.ok_or_else(|| Stop::usage("RECORD must consist of pairs of hexadecimal digits"))?;
     let failure = Failure::read(&bytes).ok_or_else(|| {
         Stop::usage(
-            "RECORD is no failure of a node's, or of another version's; are all digits there?",
+            "RECORD is not a failure record of this version; check that it is complete",
         )
     })?;
     Ok(failure.in_words(write_text).to_string())

@@ -16,12 +16,12 @@ const PROBE_RS: &str = "probe-rs";
 /// Options of `midplane flash`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Needs probe-rs (https://probe.rs) and a debug probe.\n\n\
-                  Example: cargo midplane flash --torus 2x2x1 --node 1,0,0 tests/programs/killer.c -- 5 64"
+    after_help = "Requires probe-rs (https://probe.rs) and a debug probe.\n\nExample: cargo midplane flash --torus \
+                  2x2x1 --node 1,0,0 tests/programs/killer.c -- 5 64"
 )]
 pub struct FlashArgs {
-    /// Debug probe, as `probe-rs list` calls it (VID:PID or VID:PID:serial) [default: the only one]
-    #[arg(long, value_name = "PROBE")]
+    /// Debug probe in the notation of `probe-rs list` (VID:PID or VID:PID:serial) [default: the only one]
+    #[arg(long, value_name = "PROBE", help_heading = "Machine")]
     probe: Option<String>,
 
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub fn run(options: &FlashArgs) -> Result<u8, Stop> {
         let status = command.stdin(Stdio::null()).status().map_err(missing)?;
         if !status.success() {
             return Err(Stop::failure(format!(
-                "`probe-rs {step}` failed; what it says is above"
+                "`probe-rs {step}` failed; see its messages above"
             )));
         }
     }
@@ -76,8 +76,8 @@ fn check_probe() -> Result<(), Stop> {
     }
     if said.contains("No debug probes") {
         Err(Stop::failure(
-            "no debug probe was found; connect one (ST-Link, J-Link or CMSIS-DAP) to this machine and to the board, and \
-         look whether `probe-rs list` shows it",
+            "no debug probe was found; connect one (ST-Link, J-Link or CMSIS-DAP) to this machine and to the board, \
+             and check the output of `probe-rs list`",
         ))
     } else {
         Ok(())
@@ -87,9 +87,9 @@ fn check_probe() -> Result<(), Stop> {
 /// Returns the error of a program that does not start.
 fn missing(error: std::io::Error) -> Stop {
     match error.kind() {
-        ErrorKind::NotFound => Stop::usage(
-            "probe-rs is missing, which writes flash through a debug probe; install it with `cargo install \
-             probe-rs-tools`, or as https://probe.rs says",
+        ErrorKind::NotFound => Stop::unusable(
+            "probe-rs is missing; it writes flash through a debug probe; install it with `cargo install \
+             probe-rs-tools`, or see https://probe.rs",
         ),
         _ => match Err::<(), _>(error).doing("run probe-rs") {
             Err(stop) => stop,

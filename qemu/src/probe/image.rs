@@ -17,7 +17,8 @@ use crate::run::line::{check_console, parse_console};
 use crate::run::notation::parse_coord;
 use crate::run::{limits, topology};
 use crate::show::say::say;
-use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use kernel_rt::mem::MPI_SHARE;
 use midplane_abi::boot_parameters::{Auto, BootParameters, Console, Nodes, Output, ProgramSection};
 use midplane_abi::personality::Exit;
@@ -38,61 +39,64 @@ use std::process::Command;
 /// What is made, and for which node.
 #[derive(Args, Debug)]
 pub struct What {
-    /// The board
-    #[arg(long, value_name = "BOARD", value_enum, default_value_t = Board::Stm32f405)]
+    /// Board
+    #[arg(long, value_name = "BOARD", value_parser = board(), default_value = "stm32f405", help_heading = "Machine")]
     board: Board,
 
     /// Extents of the machine along X, Y and Z, each 1 to 256
-    #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents)]
+    #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents,
+          help_heading = "Machine")]
     torus: [u16; 3],
 
-    /// Dimensions that do not wrap around, for example z or xyz
-    #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
+    /// Dimensions without wrap-around links, for example z or xyz [default: none]
+    #[arg(long, value_name = "DIMENSIONS", default_value = "", hide_default_value = true,
+          value_parser = topology::parse_mesh,
+          help_heading = "Machine")]
     mesh: [bool; 3],
 
-    /// The node's place
-    #[arg(long, value_name = "X,Y,Z", default_value = "0,0,0", value_parser = parse_place)]
+    /// Coordinates of the node
+    #[arg(long, value_name = "X,Y,Z", default_value = "0,0,0", value_parser = parse_place, help_heading = "Machine")]
     node: Coord,
 
-    /// One image for all nodes, which find extents and places out from their wires
-    #[arg(long, conflicts_with_all = ["torus", "mesh", "node"])]
+    /// Create one image for all nodes, which detect extents and coordinates from the wiring
+    #[arg(long, conflicts_with_all = ["torus", "mesh", "node"], help_heading = "Machine")]
     auto: bool,
 
-    /// The machine has a serial console, by which `cargo midplane attach` collects what all boards say: the line in this
-    /// direction of the node at 0,0,0, or of another; that node has no link there. Its images are all made with this option.
-    /// With --auto it is `auto`: the boards wait until they hear on one of their lines that it is read
-    #[arg(long, value_name = "[X,Y,Z:]DIRECTION", value_parser = parse_where)]
+    /// Serial console for the output of all boards, read by `attach`. Specify an unused link direction of the node at
+    /// 0,0,0 or of another node; all images of a machine require the same value. With --auto, specify `auto`: the
+    /// boards wait until `attach` reads one of their lines
+    #[arg(long, value_name = "[X,Y,Z:]DIRECTION", value_parser = parse_where, help_heading = "Machine")]
     console: Option<Where>,
 
-    /// Region for everything that grows with incoming messages, for example 4K [default: 16K]
-    #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory)]
+    /// Memory for records and buffers of incoming messages, for example 4K [default: 16K]
+    #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory, help_heading = "Memory")]
     mpi_memory: Option<u64>,
 
-    /// Beyond that, borrow from the program's heap what it can spare
-    #[arg(long)]
+    /// Allocate additional MPI memory from the program's heap
+    #[arg(long, help_heading = "Memory")]
     mpi_borrow: bool,
 
-    /// The kernel logs, for a debug probe to show
-    #[arg(long)]
+    /// Enable the kernel's log, which a debug probe can show
+    #[arg(long, help_heading = "Debugging")]
     log: bool,
 
     /// Stack of the program, a multiple of 8 [default: 20K]
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, help_heading = "Memory")]
     stack: Option<u64>,
 
     /// Matching engine [default: list]
-    #[arg(long, value_name = "NAME", value_parser = limits::matching())]
+    #[arg(long, value_name = "NAME", value_parser = limits::matching(), help_heading = "Messages")]
     matching: Option<Choice>,
 
-    /// Binary of a package, where it has several
-    #[arg(long, value_name = "NAME")]
+    /// Binary of a package that contains several
+    #[arg(long, value_name = "NAME", help_heading = "Program")]
     bin: Option<String>,
 
-    /// The program: C files (.c, also .o and .a), a Rust file (.rs), or the folder of a package of cargo's
+    /// C files (.c, .o, .a), a Rust file (.rs), or the directory of a cargo package
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<PathBuf>,
 
-    /// The program's arguments
+    /// Arguments of the program
     #[arg(value_name = "ARGUMENTS", last = true)]
     arguments: Vec<OsString>,
 }
@@ -103,8 +107,9 @@ pub struct What {
     after_help = "Example: cargo midplane image --torus 2x2x1 --node 1,0,0 -o node1 tests/programs/killer.c -- 5 64"
 )]
 pub struct ImageArgs {
-    /// Path of the files, to which .elf, .bin and .hex are added [default: the program's name, and the node's place]
-    #[arg(short, long, value_name = "PATH")]
+    /// Path of the files without extension; .elf, .bin and .hex are added [default: name of the program and coordinates
+    /// of the node]
+    #[arg(short, long, value_name = "PATH", help_heading = "Output")]
     output: Option<PathBuf>,
 
     #[command(flatten)]
@@ -136,7 +141,7 @@ pub fn run(options: &ImageArgs) -> Result<u8, Stop> {
     fs::write(&elf, &made.image.bytes).doing(format_args!("write {}", elf.display()))?;
     let (bin, hex) = (file(".bin"), file(".hex"));
     let binary = binary(&made.image.bytes)
-        .ok_or_else(|| Stop::failure("the image has parts that are not in flash"))?;
+        .ok_or_else(|| Stop::failure("the image contains sections outside of flash"))?;
     fs::write(&bin, binary).doing(format_args!("write {}", bin.display()))?;
     let objcopy = objcopy(&made.tools)?;
     let mut command = Command::new(&objcopy);
@@ -165,11 +170,6 @@ impl What {
     /// Returns usage errors: a node outside the machine, insufficient memory with the sum, and compiler errors.
     pub fn make(&self) -> Result<Made, Stop> {
         midplane_setup::kit::choose(self.board.kit());
-        if self.board == Board::Virt {
-            return Err(Stop::usage(
-                "--board virt has no flash: it is only emulated; `cargo midplane cc` makes images for it",
-            ));
-        }
         let shape = Shape::new(self.torus, self.mesh.map(|mesh| !mesh))
             .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
         let Coord { x, y, z } = self.node;
@@ -183,7 +183,7 @@ impl What {
             (Some(Where::At(console)), false) => check_console(console, &shape)?,
             (Some(Where::At(_)), true) => {
                 return Err(Stop::usage(
-                    "--console: boards that find their places out find their console out, too; give --console auto",
+                    "--console: with --auto, boards also detect their console; use --console auto",
                 ));
             }
             (Some(Where::Found), false) => {
@@ -194,7 +194,7 @@ impl What {
         let program = Program::classify(&self.program, self.bin.as_deref())?;
         if let Program::Image(path) = &program {
             return Err(Stop::usage(format!(
-                "{} has been linked already, without a personality; give what it was linked from",
+                "{} has been linked already, without a boot configuration; specify its source",
                 path.display()
             )));
         }
@@ -275,9 +275,16 @@ impl What {
     }
 }
 
+/// Creates a parser for the boards that have a flash memory.
+fn board() -> impl TypedValueParser<Value = Board> {
+    let values = [Board::Stm32f405].iter().filter_map(Board::to_possible_value);
+    // The parser accepts these names only.
+    PossibleValuesParser::new(values).map(|_| Board::Stm32f405)
+}
+
 /// Parses coordinates.
 fn parse_place(text: &str) -> Result<Coord, String> {
-    parse_coord(text).ok_or_else(|| format!("`{text}` is not a place; write it as 1,0,0"))
+    parse_coord(text).ok_or_else(|| format!("`{text}` are not coordinates; use the form 1,0,0"))
 }
 
 /// Location of a machine's console.
@@ -354,10 +361,10 @@ fn binary(elf: &[u8]) -> Option<Vec<u8>> {
 fn objcopy(tools: &Tools) -> Result<PathBuf, Stop> {
     let mut command = tools.gcc.command();
     command.arg("-print-prog-name=objcopy");
-    let output = command.output().doing("ask the C compiler for objcopy")?;
+    let output = command.output().doing("query the C compiler for objcopy")?;
     let path = String::from_utf8_lossy(&output.stdout).trim().to_string();
     if path.is_empty() {
-        Err(Stop::failure("the C compiler names no objcopy"))
+        Err(Stop::failure("the C compiler has no objcopy"))
     } else {
         Ok(path.into())
     }

@@ -21,31 +21,33 @@ use std::path::PathBuf;
 /// Options of `midplane attach`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The boards' images are made with --console by `cargo midplane image` or `flash`. They wait with what \
-                  they print until this command reads it; start it before them, or soon after.\n\n\
-                  Example: cargo midplane attach --serial /dev/ttyUSB0 node0.elf"
+    after_help = "Create the boards' images with --console (`image` or `flash`). The boards buffer their output until \
+                  this command reads it; start it before the boards or soon after.\n\nExample: cargo midplane attach \
+                  --serial /dev/ttyUSB0 node0.elf"
 )]
 pub struct AttachArgs {
-    /// Serial port that the console is wired to
-    #[arg(long, value_name = "PATH")]
+    /// Serial port of the console
+    #[arg(long, value_name = "PATH", help_heading = "Machine")]
     serial: PathBuf,
 
-    /// Bits per second of the console, which are those of the boards' links
-    #[arg(long, value_name = "NUMBER", default_value_t = BAUD)]
+    /// Bit rate of the console in bits per second; it equals that of the boards' links
+    #[arg(long, value_name = "NUMBER", default_value_t = BAUD, help_heading = "Machine")]
     baud: u32,
 
-    /// Extents of the machine, where its boards find their places out (images made with --auto)
-    #[arg(long, value_name = "XxYxZ", value_parser = topology::parse_extents)]
+    /// Extents of the machine, required for images that were created with --auto
+    #[arg(long, value_name = "XxYxZ", value_parser = topology::parse_extents, help_heading = "Machine")]
     torus: Option<[u16; 3]>,
 
-    /// Dimensions of such a machine that do not wrap around, for example z or xyz
-    #[arg(long, value_name = "DIMENSIONS", requires = "torus", default_value = "", value_parser = topology::parse_mesh)]
+    /// Dimensions of such a machine without wrap-around links, for example z or xyz [default: none]
+    #[arg(long, value_name = "DIMENSIONS", requires = "torus", default_value = "", hide_default_value = true,
+          value_parser = topology::parse_mesh,
+          help_heading = "Machine")]
     mesh: [bool; 3],
 
     #[command(flatten)]
     watched: Watched,
 
-    /// The ELF file of one of the boards, whichever: what `cargo midplane image` has written
+    /// ELF file of any of the boards, as written by `image`
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
 }
@@ -57,7 +59,7 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
     let shown = options.image.display();
     let refused = |why: &str| Stop::usage(format!("{shown}: {why}"));
     let record = image.personality().ok_or_else(|| {
-        refused("it holds no node's personality; `cargo midplane image` makes one that does")
+        refused("it contains no boot configuration of a node; create one with `midplane image`")
     })?;
     let boot = BootParameters::read(record).map_err(|why| refused(&why.to_string()))?;
     if boot.console.is_none() && !boot.auto.is_some_and(|auto| auto.has_console) {
@@ -69,10 +71,10 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
         (None, None) => boot.shape,
         (Some(_), Some(extents)) => Shape::new(extents, options.mesh.map(|mesh| !mesh))
             .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?,
-        (None, Some(_)) => return Err(refused("it says the machine's extents; leave --torus out")),
+        (None, Some(_)) => return Err(refused("it specifies the machine's extents; omit --torus")),
         (Some(_), None) => {
             return Err(refused(
-                "its boards find their places out; say the machine's extents by --torus, and --mesh",
+                "its boards detect their coordinates; specify the machine's extents with --torus and --mesh",
             ));
         }
     };

@@ -26,7 +26,7 @@ impl Boxes {
         let nodes = self.division.node_box(instance).map_or(0, |b| b.nodes());
         Layout::new(image_bytes, nodes, self.node_memory).ok_or_else(|| {
             Stop::usage(format!(
-                "--node-memory {}: more than a node can have",
+                "--node-memory {}: more than the maximum of a node",
                 self.node_memory
             ))
         })
@@ -53,7 +53,7 @@ pub fn divide(
     }
     if instances > 1 && shared_bytes(&shape) > MAX_SHARED_BYTES {
         return Err(Stop::usage(format!(
-            "--instances {instances}: the links between them are more than instances can share; give {nodes}, one \
+            "--instances {instances}: there are more links between them than instances can share; use {nodes}, one \
              for each node"
         )));
     }
@@ -65,15 +65,15 @@ pub fn divide(
             .collect();
         let [x, y, z] = shape.extents();
         Stop::usage(format!(
-            "--instances {instances}: {x}x{y}x{z} nodes cannot be cut into so many equal boxes of at most {MAX_NODES}; \
-             give one of {}",
+            "--instances {instances}: {x}x{y}x{z} nodes cannot be divided into this number of equal boxes of at most \
+             {MAX_NODES}; use one of {}",
             good.join(", ")
         ))
     })?;
     match Division::new(shape, parts) {
         Some(division) if !is_by_image(&division, starts) => Err(Stop::usage(format!(
-            "--instances {instances}: the nodes of an instance have one image, and here one would have several; leave \
-             --instances out, or give {nodes}, one for each node"
+            "--instances {instances}: all nodes of an instance require the same image; omit --instances, or use \
+             {nodes}, one for each node"
         ))),
         division => Ok(division),
     }
@@ -164,14 +164,14 @@ mod tests {
         let shape = Shape::new([2, 2, 2], [true; 3]).unwrap();
         let refused = |instances| divide(shape, Some(instances), &[]).unwrap_err().message;
         assert!(
-            refused(3).ends_with("give one of 1, 2, 4, 8"),
+            refused(3).ends_with("use one of 1, 2, 4, 8"),
             "{}",
             refused(3)
         );
         assert!(refused(9).ends_with("there are only 8 nodes"));
         let great = Shape::new([16, 16, 16], [true; 3]).unwrap();
         let error = divide(great, Some(8), &[]).unwrap_err().message;
-        assert!(error.contains("more than instances can share"), "{error}");
+        assert!(error.contains("than instances can share"), "{error}");
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(instances(&[1]), None, "one for each node");
         let error = divide(shape, Some(4), &[1]).unwrap_err().message;
         assert!(
-            error.contains("one image") && error.contains("give 8"),
+            error.contains("the same image") && error.contains("use 8"),
             "{error}"
         );
         assert!(divide(shape, Some(8), &[1]).unwrap().is_none());

@@ -68,10 +68,10 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
 fn messages() -> Result<(UnixStream, OwnedFd), Stop> {
     let kind = SocketType::SEQPACKET;
     let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
-    let (ours, theirs) = pair.doing("create a socket for what is printed")?;
+    let (ours, theirs) = pair.doing("create a socket for output")?;
     let ours = UnixStream::from(ours);
     ours.set_nonblocking(true)
-        .doing("set up a socket for what is printed")?;
+        .doing("set up a socket for output")?;
     Ok((ours, theirs))
 }
 

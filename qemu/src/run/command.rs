@@ -44,20 +44,21 @@ use std::time::Duration;
 /// How long a job has, and what is shown of it.
 #[derive(Args, Debug)]
 pub struct Watched {
-    /// End after this many seconds and say where each rank was
-    #[arg(long, value_name = "SECONDS", value_parser = parse_timeout, allow_negative_numbers = true)]
+    /// End the job after this time and print the call of each rank
+    #[arg(long, value_name = "SECONDS", value_parser = parse_timeout, allow_negative_numbers = true,
+          help_heading = "Limits")]
     pub timeout: Option<Duration>,
 
-    /// Write the report as JSON to this file
-    #[arg(long, value_name = "FILE")]
+    /// Write the report to this file as JSON (format: docs/reference/report.md)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
 
-    /// Do not print the table of the report
-    #[arg(short, long)]
+    /// Do not print the report's table
+    #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
 
-    /// Print a table of the links, too: packets and frames by direction and virtual channel
-    #[arg(long, conflicts_with = "quiet")]
+    /// Print a second table with packets and frames by link, direction and virtual channel
+    #[arg(long, conflicts_with = "quiet", help_heading = "Output")]
     pub links: bool,
 }
 
@@ -66,185 +67,177 @@ pub struct Watched {
 #[command(after_help = "Standard input goes to rank 0.\n\n\
                   Example: cargo midplane run --torus 2x2x2 tests/programs/killer.c -- 5 1024")]
 pub struct Options {
-    /// Extents of the machine along X, Y and Z, each 1 to 256; one node, one MPI rank, at each place
-    #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents)]
+    /// Extents of the machine along X, Y and Z, each 1 to 256. Each node runs one MPI rank
+    #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents,
+          help_heading = "Machine")]
     torus: [u16; 3],
 
-    /// What the nodes are: emulated machines, or processes of this one, which need no emulator and which debuggers,
-    /// valgrind and sanitizers know
-    #[arg(long, value_name = "WHERE", value_enum, default_value_t = On::Qemu)]
+    /// Platform of the nodes. Use `linux` with debuggers, valgrind or sanitizers; it requires no emulator
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = On::Qemu, help_heading = "Machine")]
     on: On,
 
-    /// What the emulated machines are
-    #[arg(long, value_name = "BOARD", value_enum, default_value_t = Board::Virt)]
+    /// Emulated machine
+    #[arg(long, value_name = "BOARD", value_enum, default_value_t = Board::Virt, help_heading = "Machine")]
     board: Board,
 
-    /// With --on linux, start each rank's process by this command, for example --under="valgrind -q"
-    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, value_parser = parse_flags)]
+    /// With --on linux: start each rank with this command, for example --under="valgrind -q"
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, value_parser = parse_flags,
+          help_heading = "Debugging")]
     under: Vec<Vec<String>>,
 
-    /// Start gdb on this rank, at its program's first line, while the others run. gdb reads standard input, and rank 0
-    /// reads nothing; the job lasts until gdb ends. With --on qemu each node is an instance of its own
-    #[arg(long, value_name = "RANK", conflicts_with_all = ["under", "instances"])]
+    /// Start gdb on this rank, at the program's first line. The other ranks run. gdb reads the standard input, rank 0
+    /// receives none, and the job ends with gdb. With --on qemu, each node runs in a separate instance
+    #[arg(long, value_name = "RANK", conflicts_with_all = ["under", "instances"], help_heading = "Debugging")]
     debug: Option<u32>,
 
-    /// The debugger, told what to do as gdb is, for example --debugger="gdb -tui" [default: gdb; with --on qemu
-    /// gdb-multiarch or the C compiler's]
-    #[arg(long, value_name = "COMMAND", requires = "debug", allow_hyphen_values = true, value_parser = parse_flags)]
+    /// Debugger that accepts gdb's options, for example --debugger="gdb -tui" [default: gdb; with --on qemu,
+    /// gdb-multiarch or the C compiler's gdb]
+    #[arg(long, value_name = "COMMAND", requires = "debug", allow_hyphen_values = true, value_parser = parse_flags,
+          help_heading = "Debugging")]
     debugger: Vec<Vec<String>>,
 
-    /// Number of nodes instead, arranged as nearly as a cube as they can be; -np is the same
-    #[arg(short = 'n', long, value_name = "NODES", conflicts_with = "torus", value_parser = topology::parse_nodes)]
+    /// Number of nodes, arranged as nearly as possible as a cube. Replaces --torus; -np is an alias
+    #[arg(short = 'n', long, value_name = "NODES", conflicts_with = "torus", value_parser = topology::parse_nodes,
+          help_heading = "Machine")]
     nodes: Option<[u16; 3]>,
 
-    /// Number of QEMU processes among which the nodes are divided, in boxes of equal size: 1 to the number of
-    /// nodes; each takes at most 512 nodes [default: as few as can be]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Number of QEMU processes, 1 to the number of nodes. Each runs an equal box of at most 512 nodes [default: the
+    /// minimum]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
     instances: Option<u32>,
 
-    /// Dimensions that do not wrap around, for example z or xyz
-    #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
+    /// Dimensions without wrap-around links, for example z or xyz [default: none]
+    #[arg(long, value_name = "DIMENSIONS", default_value = "", hide_default_value = true,
+          value_parser = topology::parse_mesh,
+          help_heading = "Machine")]
     mesh: Mesh,
 
-    /// The boards find their places out from the wires, as they do with `flash --auto`; only --board stm32f405
-    #[arg(long)]
+    /// With --board stm32f405: boards detect their coordinates from the wiring, as with `flash --auto`
+    #[arg(long, help_heading = "Machine")]
     auto: bool,
 
-    /// What the boards print and report comes by one serial console, as with `flash --console` and `attach`: the line in
-    /// this direction of the node at 0,0,0, or of another, which has no link there; only --board stm32f405
-    #[arg(long, value_name = "[X,Y,Z:]DIRECTION", conflicts_with_all = ["files", "verbose"], value_parser = parse_console)]
+    /// With --board stm32f405: use one serial console for the output and the reports of all boards, as `flash
+    /// --console` and `attach` do. Specify an unused link direction of the node at 0,0,0 or of another node
+    #[arg(long, value_name = "[X,Y,Z:]DIRECTION", conflicts_with_all = ["files", "verbose"],
+          value_parser = parse_console,
+          help_heading = "Machine")]
     console: Option<Console>,
 
-    /// RAM of a node: image, stack, heap and MPI memory, for example 8M; what is not touched takes nothing of this
-    /// machine's [default: 64M, and --mpi-memory besides when that is more than 1M]
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    /// RAM of a node for image, stack, heap and MPI memory, for example 8M. The host allocates a page at its first use
+    /// [default: 64M; if --mpi-memory exceeds 1M, 64M plus --mpi-memory]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, help_heading = "Memory")]
     node_memory: Option<u64>,
 
-    /// Region in each node for everything that grows with incoming messages, for example 4K or 16M
-    /// [default: 1M, or an eighth of --node-memory where that is less]
-    #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory)]
+    /// Memory of each node for records and buffers of incoming messages, for example 4K or 16M [default: 1M, or an
+    /// eighth of --node-memory if that is less]
+    #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory, help_heading = "Memory")]
     mpi_memory: Option<u64>,
 
-    /// Beyond that, borrow from the program's heap what it can spare: up to three quarters of it, while
-    /// the program does not need it
-    #[arg(long)]
+    /// Allocate additional MPI memory from the program's heap, up to 3/4 of it, while the program does not use it
+    #[arg(long, help_heading = "Memory")]
     mpi_borrow: bool,
 
-    /// Greatest message whose data is sent without waiting for the receiver's answer, at most 64K
-    /// [default: 8K]
-    #[arg(long, value_name = "SIZE", value_parser = limits::parse_eager)]
+    /// Maximum size of an eager message, at most 64K. Larger messages wait for the receiver's CTS [default: 8K]
+    #[arg(long, value_name = "SIZE", value_parser = limits::parse_eager, help_heading = "Messages")]
     eager: Option<u64>,
 
-    /// How many percent of a node's processor interrupts take at most while its program computes; with 0 messages, also
-    /// those that pass through, go on in calls only [default: 100]. With --on linux there are none
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    /// Maximum share of CPU time, in percent, that interrupt handling may use while the program computes. At 0,
+    /// messages (including forwarded ones) make progress only inside MPI calls. No effect with --on linux [default:
+    /// 100]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100),
+          help_heading = "Messages")]
     interrupts: Option<u8>,
 
-    /// Seal what nodes write into the memory that they share with neighbours: a wild store there ends the job, and changes no
-    /// message. Without effect on boards and with --on cluster, whose nodes share none
-    #[arg(long)]
+    /// Check every frame in shared memory, so that a wild store ends the job and corrupts no message. No effect on
+    /// boards and with --on cluster, which use no shared memory
+    #[arg(long, help_heading = "Messages")]
     seal: bool,
 
-    /// Matching engine of the nodes, which are built for it and carry no other [default: default, on
-    /// stm32f405 list]
-    #[arg(long, value_name = "NAME", value_parser = limits::matching())]
+    /// Matching engine, selected when the program is linked [default: default; on stm32f405: list]
+    #[arg(long, value_name = "NAME", value_parser = limits::matching(), help_heading = "Messages")]
     matching: Option<Choice>,
 
     /// Stack of the program, a multiple of 4K [default: 512K]
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, help_heading = "Memory")]
     stack: Option<u64>,
 
-    /// With --on cluster: processors of this machine to use, each for a part of the ranks; what happens is the same
-    /// [default: 1]
-    #[arg(long, value_name = "NUMBER", value_parser = limits::processors())]
+    /// With --on cluster: number of host processors. The result does not depend on it [default: 1]
+    #[arg(long, value_name = "NUMBER", value_parser = limits::processors(), help_heading = "Simulator")]
     processors: Option<usize>,
 
-    /// With --on cluster: another cost in virtual time than Blue Gene/L's. The names are link_ns_per_byte, hop_ns, packet_ns,
-    /// call_ns, search_ns, copy_ns_per_byte, interrupt_ns, and compute_percent: how much of the processor time that a
-    /// program takes here, its computing takes in virtual time [default: 0]
-    #[arg(long, value_name = "NAME=VALUE", value_parser = Change::parse)]
+    /// With --on cluster: change a value of the cost model, which describes Blue Gene/L. Names: link_ns_per_byte,
+    /// hop_ns, packet_ns, call_ns, search_ns, copy_ns_per_byte, interrupt_ns, compute_percent. compute_percent converts
+    /// the program's CPU time on this host to virtual time (default: 0)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = Change::parse, help_heading = "Simulator")]
     cost: Vec<Change>,
 
     #[command(flatten)]
     faults: FaultOptions,
 
-    /// Variable of the program's environment on every node, at most 128; of several with one name the last counts.
-    /// With --on linux a process has this command's environment besides
-    #[arg(long, value_name = "NAME=VALUE")]
+    /// Variable of the program's environment on every node, at most 128. The last one of several with the same name is
+    /// used. With --on linux, the processes also inherit this command's environment
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Program")]
     env: Vec<OsString>,
 
-    /// The same with the value that the variable has here; with a value, as --env
-    #[arg(short = 'x', value_name = "NAME[=VALUE]")]
+    /// Export a variable with its current value; with a value, the same as --env
+    #[arg(short = 'x', value_name = "NAME[=VALUE]", help_heading = "Program")]
     export: Vec<OsString>,
 
-    /// Folder in which the nodes may read, write and make files, and nowhere else; to the program it is /. Without it no
-    /// file can be opened. With --on linux the program has this machine's files
-    #[arg(long, value_name = "FOLDER")]
+    /// Directory that the nodes may read and write; the program sees it as /. Without this option, nodes cannot open
+    /// files. With --on linux, programs use the host's files
+    #[arg(long, value_name = "DIRECTORY", help_heading = "Program")]
     files: Option<PathBuf>,
 
     #[command(flatten)]
     watched: Watched,
 
-    /// Show the kernels' logs on stderr
-    #[arg(short, long, visible_alias = "log")]
+    /// Print the log of the kernels to stderr
+    #[arg(short, long, visible_alias = "log", help_heading = "Debugging")]
     verbose: bool,
 
-    /// Have each node's counter of instructions (`instret`) count exactly, and its clock go by one nanosecond for each;
-    /// the job takes longer
-    #[arg(long)]
+    /// Count instructions exactly (counter `instret`), and advance a node's clock by 1 ns per instruction. The job
+    /// takes longer
+    #[arg(long, help_heading = "Debugging")]
     count_instructions: bool,
 
-    /// Folder in which the C compiler looks for headers
-    #[arg(
-        short = 'I',
-        value_name = "FOLDER",
-        help_heading = "Options for C programs"
-    )]
+    /// Header directory for the C compiler
+    #[arg(short = 'I', value_name = "DIRECTORY", help_heading = "C compiler")]
     include: Vec<OsString>,
 
     /// Macro for the C compiler
-    #[arg(
-        short = 'D',
-        value_name = "NAME[=VALUE]",
-        help_heading = "Options for C programs"
-    )]
+    #[arg(short = 'D', value_name = "NAME[=VALUE]", help_heading = "C compiler")]
     define: Vec<OsString>,
 
-    /// Library of the C compiler to link with; the mathematical one (m) always is
-    #[arg(
-        short = 'l',
-        value_name = "LIBRARY",
-        help_heading = "Options for C programs"
-    )]
+    /// Library to link; the mathematical library (m) is always linked
+    #[arg(short = 'l', value_name = "LIBRARY", help_heading = "C compiler")]
     library: Vec<OsString>,
 
-    /// More options for the C compiler, for example --cflags="-std=c99 -O3 -Wall" [default: -O2 -g]
+    /// Additional options for the C compiler, for example --cflags="-std=c99 -O3 -Wall" [default: -O2 -g]
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, value_parser = parse_flags,
-        help_heading = "Options for C programs")]
+          help_heading = "C compiler")]
     cflags: Vec<Vec<String>>,
 
-    /// Pass on what ranks write byte for byte, without the rank in front of each line; so it is for one rank
-    #[arg(long, overrides_with_all = ["prefix", "no_prefix"])]
+    /// Print the ranks' output unchanged, without the rank in front of each line [default for one rank]
+    #[arg(long, overrides_with_all = ["prefix", "no_prefix"], help_heading = "Output")]
     no_prefix: bool,
 
-    /// Put the rank in front of each line that it writes; so it is for several ranks
-    #[arg(long, overrides_with_all = ["prefix", "no_prefix"])]
+    /// Print the rank in front of each line of its output [default for several ranks]
+    #[arg(long, overrides_with_all = ["prefix", "no_prefix"], help_heading = "Output")]
     prefix: bool,
 
     /// Several programs of `mpiexec`; `program` is then the first and does not apply to all ranks.
     #[arg(skip)]
     pub apps: Vec<AppOptions>,
 
-    /// Binary of a package, where it has several
-    #[arg(long, value_name = "NAME")]
+    /// Binary of a package that contains several
+    #[arg(long, value_name = "NAME", help_heading = "Program")]
     bin: Option<String>,
 
-    /// The program: C files (.c, also .o and .a), a Rust file (.rs), the folder or Cargo.toml of a package of cargo's, or a
-    /// linked image
+    /// C files (.c, .o, .a), a Rust file (.rs), the directory or Cargo.toml of a cargo package, or a linked image
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<PathBuf>,
 
-    /// The program's arguments
+    /// Arguments of the program
     #[arg(value_name = "ARGUMENTS", last = true)]
     arguments: Vec<OsString>,
 }
@@ -293,11 +286,11 @@ impl App {
 /// What the nodes of a job are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum On {
-    /// Bare machines that QEMU emulates
+    /// Bare-metal nodes that QEMU emulates
     Qemu,
-    /// Processes of this machine
+    /// Native Linux processes, one for each rank
     Linux,
-    /// Coroutines in one process of this machine, in virtual time: C programs on up to 65,536 nodes
+    /// Simulator in one process, in virtual time: C programs on up to 65,536 nodes
     Cluster,
 }
 
@@ -361,7 +354,7 @@ impl Options {
             if let Some(directory) = app.directory.as_ref().filter(|path| !path.is_dir()) {
                 let directory = directory.display();
                 return Err(Stop::usage(format!(
-                    "-wdir {directory}: there is no such folder"
+                    "-wdir {directory}: there is no such directory"
                 )));
             }
             apps.push(App {
@@ -376,7 +369,7 @@ impl Options {
         }
         if first != nodes {
             return Err(Stop::usage(format!(
-                "-n: the programs have {first} ranks in all, and the machine has {nodes} nodes, one for each"
+                "-n: the programs have {first} ranks in total, but the machine has {nodes} nodes, one per rank"
             )));
         }
         self.check_apps(&apps)?;
@@ -387,7 +380,7 @@ impl Options {
     fn check_apps(&self, apps: &[App]) -> Result<(), Stop> {
         if self.on == On::Qemu && apps.iter().any(|app| app.directory.is_some()) {
             say::complain(
-                "midplane: -wdir does nothing for nodes; --files FOLDER gives them a folder to work in",
+                "midplane: -wdir does nothing for nodes; use --files DIRECTORY to provide a directory",
             );
         }
         let Some((first, others)) = apps.split_first().filter(|_| self.on == On::Cluster) else {
@@ -400,11 +393,11 @@ impl Options {
                 has_one(|a, b| a.environment == b.environment),
                 "environments",
             ),
-            (has_one(|a, b| a.directory == b.directory), "folders"),
+            (has_one(|a, b| a.directory == b.directory), "directories"),
         ];
         match several.iter().find(|(is_one, _)| !is_one) {
             Some((_, what)) => Err(Stop::usage(format!(
-                "the ranks of a cluster are in one process, which cannot have several {what}; give --on linux"
+                "with --on cluster, all ranks run in one process, which cannot have several {what}; use --on linux"
             ))),
             None => Ok(()),
         }
@@ -441,7 +434,7 @@ impl Options {
                 None => {
                     let value = std::env::var_os(word).ok_or_else(|| {
                         Stop::usage(format!(
-                            "-x {0}: there is no variable {0} here; give it a value with --env {0}=VALUE",
+                            "-x {0}: the variable {0} is not set; specify a value with --env {0}=VALUE",
                             word.display()
                         ))
                     })?;
@@ -453,7 +446,7 @@ impl Options {
         for word in env {
             let Some((name, value)) = divided(word) else {
                 return Err(Stop::usage(format!(
-                    "--env {0}: give it as NAME=VALUE; for a variable as it is here, -x {0}",
+                    "--env {0}: the form is NAME=VALUE; to export the current value, use -x {0}",
                     word.display()
                 )));
             };
@@ -534,7 +527,7 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
         .ok()
         .filter(|seconds| *seconds > 0.0)
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| format!("`{text}` is not a timeout; give seconds, more than 0"))
+        .ok_or_else(|| format!("`{text}` is not a timeout; specify seconds above 0"))
 }
 
 /// Runs the command; returns the exit status.
@@ -724,15 +717,15 @@ fn debugger(options: &Options, shape: &Shape) -> Result<Option<Debug>, Stop> {
         return Ok(None);
     };
     let why_not = match (options.on, options.board) {
-        (On::Cluster, _) => Some("all ranks are in one process, which gdb can be started on"),
+        (On::Cluster, _) => Some("all ranks run in one process, on which gdb can be started"),
         (_, Board::Stm32f405) => {
-            Some("the other boards take links for cut that say nothing for long")
+            Some("the other boards treat a silent link as cut")
         }
         _ => None,
     };
     if let Some(why) = why_not {
         return Err(Stop::usage(format!(
-            "--debug is not there: {why}; give --on linux, or leave --board out"
+            "--debug is not supported: {why}; use --on linux, or omit --board"
         )));
     }
     if rank >= shape.nodes() {
@@ -747,7 +740,7 @@ fn debugger(options: &Options, shape: &Shape) -> Result<Option<Debug>, Stop> {
 /// Describes the platform on which an option for QEMU has no effect.
 const fn without_qemu(on: On) -> &'static str {
     match on {
-        On::Cluster => "in a cluster",
+        On::Cluster => "in the simulator",
         On::Linux | On::Qemu => "for processes",
     }
 }
@@ -756,7 +749,7 @@ const fn without_qemu(on: On) -> &'static str {
 fn check_place(options: &Options) -> Result<(), Stop> {
     if !options.under.is_empty() && options.on == On::Qemu {
         return Err(Stop::usage(
-            "--under does nothing for nodes in QEMU; leave it out, or give --on linux",
+            "--under does nothing for nodes in QEMU; omit it, or use --on linux",
         ));
     }
     if options.on != On::Qemu {
@@ -767,19 +760,19 @@ fn check_place(options: &Options) -> Result<(), Stop> {
         ];
         if let Some((_, option)) = only_in_qemu.iter().find(|(given, _)| *given) {
             return Err(Stop::usage(format!(
-                "{option} does nothing {}; leave it out, or give --on qemu",
+                "{option} does nothing {}; omit it, or use --on qemu",
                 without_qemu(options.on)
             )));
         }
     }
     if options.processors.is_some() && options.on != On::Cluster {
         return Err(Stop::usage(
-            "--processors is for clusters; leave it out, or give --on cluster",
+            "--processors is for the simulator; omit it, or use --on cluster",
         ));
     }
     if !options.cost.is_empty() && options.on != On::Cluster {
         return Err(Stop::usage(
-            "--cost is for clusters, whose time is virtual; leave it out, or give --on cluster",
+            "--cost is for the simulator, which uses virtual time; omit it, or use --on cluster",
         ));
     }
     if options.on == On::Cluster {
@@ -792,7 +785,7 @@ fn check_place(options: &Options) -> Result<(), Stop> {
         ];
         if let Some((_, option)) = not_there.iter().find(|(given, _)| *given) {
             return Err(Stop::usage(format!(
-                "{option} does nothing in a cluster; leave it out, or give --on linux"
+                "{option} does nothing in the simulator; omit it, or use --on linux"
             )));
         }
     }
@@ -832,7 +825,7 @@ fn build_for_nodes(
     image.check_has(&flags)?;
     if image.has_personality {
         return Err(Stop::usage(format!(
-            "{} is for one node of another machine, whose personality it holds; give what it was made from",
+            "{} is for one node of a board machine and contains its boot configuration; specify its source",
             image.path.display()
         )));
     }
@@ -864,7 +857,7 @@ fn check_board(options: &Options) -> Result<(), Stop> {
     }
     if options.on != On::Qemu {
         return Err(Stop::usage(format!(
-            "--board does nothing {}; leave it out, or give --on qemu",
+            "--board does nothing {}; omit it, or use --on qemu",
             without_qemu(options.on)
         )));
     }
@@ -872,22 +865,22 @@ fn check_board(options: &Options) -> Result<(), Stop> {
         (
             options.instances.is_some(),
             "--instances",
-            "each node is a board of its own",
+            "because each node is a separate board",
         ),
         (
             options.node_memory.is_some(),
             "--node-memory",
-            "it has 128K",
+            "which has 128K",
         ),
         (
             options.count_instructions,
             "--count-instructions",
-            "its processor has no such counter",
+            "whose processor has no such counter",
         ),
     ];
     match only_virt.iter().find(|(given, ..)| *given) {
         Some((_, option, why)) => Err(Stop::usage(format!(
-            "{option} does nothing for the board stm32f405, {why}; leave it out"
+            "{option} does nothing for the board stm32f405, {why}; omit it"
         ))),
         None => Ok(()),
     }
@@ -918,7 +911,7 @@ fn tell(
     if !shown.quiet {
         for link in report::cut_links(&plan.shape, end) {
             err.lines.note(&format!(
-                "midplane: {link} is cut; what would go over it goes another way"
+                "midplane: {link} is cut; its packets are rerouted"
             ));
         }
     }
@@ -1008,7 +1001,7 @@ fn check_memory(node_memory: u64, mpi_memory: u64) -> Result<(), Stop> {
     }
     if mpi_memory >= node_memory {
         return Err(Stop::usage(format!(
-            "--mpi-memory {} does not fit into --node-memory {}; give a smaller one or more node memory",
+            "--mpi-memory {} does not fit into --node-memory {}; decrease --mpi-memory or increase --node-memory",
             size::exact(mpi_memory),
             size::exact(node_memory)
         )));

@@ -51,7 +51,8 @@ impl Debug {
         let command = match given {
             [] => vec![found().map(|name| (*name).into()).ok_or_else(|| {
                 Stop::usage(format!(
-                    "--debug: there is no {}; install it (apt-get install {}), or name one with --debugger COMMAND",
+                    "--debug: {} is not installed; install it (apt-get install {}), or specify another one with \
+                     --debugger COMMAND",
                     known.join(", no "),
                     known[0]
                 ))
@@ -72,7 +73,7 @@ impl Debug {
         [stack, data]: [Option<u64>; 2],
         [stdout, stderr]: [RawFd; 2],
     ) -> Result<Vec<String>, Stop> {
-        let us = std::env::current_exe().doing("find this command's own file")?;
+        let us = std::env::current_exe().doing("find this command's executable")?;
         let mut wrapper = format!(
             "set exec-wrapper {} {DEBUGGED} --stdout {stdout} --stderr {stderr}",
             shell_words::quote(&us.to_string_lossy())
@@ -135,8 +136,8 @@ pub struct Debugged {
 pub fn become_process(options: &Debugged) -> Result<u8, Stop> {
     let mut command = Command::new(&options.words[0]);
     command.args(&options.words[1..]).stdin(Stdio::null());
-    command.stdout(sys::inherited(options.stdout).doing("take over stdout")?);
-    command.stderr(sys::inherited(options.stderr).doing("take over stderr")?);
+    command.stdout(sys::inherited(options.stdout).doing("redirect stdout")?);
+    command.stderr(sys::inherited(options.stderr).doing("redirect stderr")?);
     for (resource, limit) in [
         (Resource::Stack, options.stack),
         (Resource::Data, options.data),

@@ -39,7 +39,7 @@ impl Doorbells {
         let vectors = vectors(division);
         let event = |_| {
             let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-            eventfd(0, flags).doing("create a bell between instances")
+            eventfd(0, flags).doing("create a doorbell between instances")
         };
         let events = (0..division.instances())
             .map(|_| (0..vectors).map(event).collect())

@@ -55,8 +55,8 @@ impl Folder {
         match folder.find(b".", flags, Mode::empty()) {
             Ok(_) => Ok(folder),
             Err(Errno::NOSYS) => Err(refused(
-                &"this machine's kernel lacks openat2 (it is there from Linux 5.6 on), without which nodes cannot be \
-                 kept inside",
+                &"this machine's kernel does not support openat2 (Linux 5.6 or later), which is required to confine \
+                  nodes to the directory",
             )),
             Err(error) => Err(refused(&std::io::Error::from(error))),
         }

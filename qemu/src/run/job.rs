@@ -133,7 +133,7 @@ pub fn run<'a>(
     for (at, decoder) in job.decoders.iter().enumerate() {
         if decoder.malformed() > 0 {
             job.err.lines.note(&format!(
-                "[{at}] log: {} frames made no sense and are not shown",
+                "[{at}] log: {} invalid frames are not shown",
                 decoder.malformed()
             ));
         }
@@ -250,7 +250,7 @@ impl Job<'_, '_, '_> {
                 return {
                     let nodes = self.look_where(plan);
                     let limit =
-                        format!("the job did not end within {limit} s (--timeout); where it was:");
+                        format!("the job did not end within {limit} s (--timeout); state of the ranks:");
                     self.late(&limit, nodes)
                 };
             }
@@ -263,7 +263,7 @@ impl Job<'_, '_, '_> {
                 return {
                     let nodes = self.look_where(plan);
                     self.late(
-                        &format!("not all nodes came up within {boot} s; where they were:"),
+                        &format!("not all nodes started within {boot} s; state of the nodes:"),
                         nodes,
                     )
                 };
@@ -278,7 +278,7 @@ impl Job<'_, '_, '_> {
         if let Some(what) = attached.silence(now) {
             self.err.lines.note(&format!("midplane: {what}"));
         }
-        let headline = format!("{}; where the job was:", attached.gone()?);
+        let headline = format!("{}; state of the ranks:", attached.gone()?);
         let nodes = self.look();
         let message = Some(with_whereabouts(&headline, &nodes));
         let end = self.end(stop::FAILURE, Outcome::Lost, message, nodes);
@@ -327,9 +327,10 @@ impl Job<'_, '_, '_> {
             }
             cause => {
                 let (end, _) = self.explain(plan, cause, self.look());
-                let what = end.message.unwrap_or_else(|| "the job cannot go on".into());
+                let what = end.message.unwrap_or_else(|| "the job cannot continue".into());
                 self.err.lines.note(&format!(
-                    "midplane: {what}\nmidplane: the debugger still has rank {}; the job ends with it",
+                    "midplane: {what}\nmidplane: the debugger is still attached to rank {}; the job ends with the \
+                     debugger",
                     debug.rank
                 ));
                 // An interactive user has unlimited time; commands from a file may never finish.
@@ -631,8 +632,8 @@ impl Job<'_, '_, '_> {
         }
         if is_refused {
             self.err.lines.note(&format!(
-                "midplane: the program opens or makes files, which fails with EROFS; --files FOLDER gives it a folder to \
-                 work in (rank {at} was the first)"
+                "midplane: the program opens or creates files, which fails with EROFS; use --files DIRECTORY to \
+                 provide a directory (rank {at} was the first)"
             ));
         }
     }
@@ -787,7 +788,7 @@ impl Job<'_, '_, '_> {
     /// here, too.
     fn interrupted(&self, status: u8, nodes: Vec<Seen>) -> Ending {
         let message = Some(with_whereabouts(
-            "interrupted by a signal; where the job was:",
+            "interrupted by a signal; state of the ranks:",
             &nodes,
         ));
         (self.end(status, Outcome::Interrupted, message, nodes), None)

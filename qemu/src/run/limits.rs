@@ -12,12 +12,12 @@ pub fn parse_mpi_memory(text: &str) -> Result<u64, String> {
     let (least, greatest) = (LEAST_MPI_MEMORY as u64, GREATEST_MPI_MEMORY as u64);
     if bytes < least {
         return Err(format!(
-            "too small to run at all; the least is {least} bytes"
+            "too small; the minimum is {least} bytes"
         ));
     }
     if bytes > greatest {
         return Err(format!(
-            "more than can be used; the greatest is {}",
+            "too large; the maximum is {}",
             size::exact(greatest)
         ));
     }
@@ -29,7 +29,7 @@ pub fn parse_eager(text: &str) -> Result<u64, String> {
     let greatest = GREATEST_EAGER_LIMIT as u64;
     size::parse(text).and_then(|bytes| {
         if bytes > greatest {
-            Err(format!("the greatest is {}", size::exact(greatest)))
+            Err(format!("too large; the maximum is {}", size::exact(greatest)))
         } else {
             Ok(bytes)
         }
@@ -65,9 +65,9 @@ mod tests {
     #[test]
     fn memory_has_a_least_and_a_greatest_size() {
         for (text, word) in [
-            ("0", "the least is 32"),
-            ("31", "the least is 32"),
-            ("1G", "the greatest is"),
+            ("0", "the minimum is 32"),
+            ("31", "the minimum is 32"),
+            ("1G", "the maximum is"),
         ] {
             let error = parse_mpi_memory(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");

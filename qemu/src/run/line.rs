@@ -44,10 +44,10 @@ impl Port {
         let refused = |why: &str| Stop::usage(format!("--serial {shown}: {why}"));
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
-            Errno::NOENT => refused("there is no such port; is the adapter plugged in?"),
-            Errno::ACCESS => refused("it may not be opened; ports are often for the group dialout"),
+            Errno::NOENT => refused("there is no such port; check that the adapter is connected"),
+            Errno::ACCESS => refused("permission denied; ports often require membership in the group dialout"),
             Errno::BUSY => refused("it is in use by another program"),
-            Errno::NXIO | Errno::NODEV | Errno::IO => refused("there is no device behind it"),
+            Errno::NXIO | Errno::NODEV | Errno::IO => refused("there is no device at this port"),
             error => refused(&std::io::Error::from(error).to_string()),
         })?;
         if !rustix::termios::isatty(&fd) {
@@ -55,14 +55,14 @@ impl Port {
         }
         rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| refused("it is in use by another program"))?;
-        let mut settings = rustix::termios::tcgetattr(&fd).doing("ask for the port's settings")?;
+        let mut settings = rustix::termios::tcgetattr(&fd).doing("read the port's settings")?;
         settings.make_raw();
         settings.special_codes[SpecialCodeIndex::VMIN] = 1;
         settings.special_codes[SpecialCodeIndex::VTIME] = 0;
         settings
             .set_speed(baud)
             .and_then(|()| rustix::termios::tcsetattr(&fd, OptionalActions::Now, &settings))
-            .map_err(|_| refused(&format!("it has no rate of {baud} bits per second")))?;
+            .map_err(|_| refused(&format!("it does not support {baud} bits per second")))?;
         Ok(Self {
             fd,
             name: shown.to_string(),
@@ -94,7 +94,7 @@ pub fn parse_console(text: &str) -> Result<Console, String> {
         direction(text).map(|direction| Console { at, direction })
     };
     let console = parse_console_at(text).or_else(of_first);
-    console.ok_or_else(|| format!("`{text}` is not a line of a node; write it as z+, or 0,0,0:z+"))
+    console.ok_or_else(|| format!("`{text}` is not a line of a node; use the form z+ or 0,0,0:z+"))
 }
 
 /// Checks that the console's line exists and is no link of the machine.
@@ -106,7 +106,7 @@ pub fn check_console(console: Console, shape: &Shape) -> Result<(), Stop> {
     let why = match shape.rank(console.at) {
         None => "there is no such node",
         Some(_) => {
-            "the machine has a link there; give a direction in which its extent is 1, or one that a mesh (--mesh) ends in"
+            "the machine has a link there; use a direction in which its extent is 1, or in which a mesh (--mesh) ends"
         }
     };
     Err(Stop::usage(format!("--console {x},{y},{z}:{name}: {why}")))
@@ -210,12 +210,13 @@ impl<'p> Attached<'p> {
         }
         let Port { name, baud, .. } = self.port;
         let came = match self.collector.damaged {
-            0 => "nothing has come yet",
-            _ => "what has come makes no sense",
+            0 => "no data received yet",
+            _ => "the received data is invalid",
         };
         Some(match baud {
             Some(baud) => format!(
-                "{name}: {came}; the boards must be on, made with --console, and send {baud} bits per second"
+                "{name}: {came}; check that the boards are on, use images made with --console, and send {baud} bits \
+                 per second"
             ),
             None => format!("{name}: {came}"),
         })
@@ -257,7 +258,7 @@ impl<'p> Attached<'p> {
             Ok(count @ 1..) => return self.bytes.came.extend(&chunk[..count]),
             Err(Errno::AGAIN | Errno::INTR) => return,
             // Error of a port after removal of its device.
-            Ok(_) | Err(Errno::IO) => "it has gone, as when an adapter is unplugged".into(),
+            Ok(_) | Err(Errno::IO) => "it has disappeared, for example because the adapter was unplugged".into(),
             Err(error) => std::io::Error::from(error).to_string(),
         };
         self.gone = Some(format!("{}: {why}", self.port.name));
@@ -272,14 +273,14 @@ impl fmt::Display for Attached<'_> {
         if damaged > 0 {
             writeln!(
                 f,
-                "{name}: {damaged} pieces were damaged; what they were part of has come again, if it was a record"
+                "{name}: {damaged} pieces were damaged; damaged records were retransmitted"
             )?;
         }
         match strange {
             0 => Ok(()),
             _ => writeln!(
                 f,
-                "{name}: {strange} frames were no records of this machine, and are left out"
+                "{name}: {strange} frames were no records of this machine and were ignored"
             ),
         }
     }

@@ -82,7 +82,7 @@ impl Fleet {
             if plan.debug.is_some_and(|debug| debug.rank == rank) {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
                     .doing("create a socket for the debugger (TCP on 127.0.0.1)")?;
-                waiting = Some(listener.local_addr().doing("name the debugger's socket")?);
+                waiting = Some(listener.local_addr().doing("query the debugger's socket")?);
                 debugger = Some(listener.as_raw_fd());
                 inherited.push(listener.into());
             }

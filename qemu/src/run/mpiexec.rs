@@ -2,6 +2,7 @@
 //! They are parsed here instead of by clap: options use one dash or two, some require two values, and a colon separates
 //! programs (MPI-3.1 section 8.8).
 
+use crate::host::invocation::command_name;
 use crate::host::stop::Stop;
 use crate::run::command::{AppOptions, Options};
 use crate::show::say::complain;
@@ -77,91 +78,91 @@ const WORDS: &[Word] = &[
         &["n", "np", "c"],
         1,
         Does::Ranks,
-        "NUMBER: ranks of the program that follows [default: 1]",
+        "NUMBER: ranks of the following program [default: 1]",
     ),
     word(
         &["x"],
         1,
         Does::Export,
-        "NAME[=VALUE]: a variable of this program's environment",
+        "NAME[=VALUE]: variable of this program's environment; without value, the current one",
     ),
     word(
         &["env"],
         2,
         Does::Set { all: false },
-        "NAME VALUE: the same",
+        "NAME VALUE: variable of this program's environment",
     ),
     word(
         &["envlist"],
         1,
         Does::ExportList { all: false },
-        "NAME,..: the same, with the values that they have here",
+        "NAME,..: export variables of this program's environment with their current values",
     ),
     word(
         &["genv"],
         2,
         Does::Set { all: true },
-        "NAME VALUE: a variable of all programs' environment",
+        "NAME VALUE: variable of all programs' environment",
     ),
     word(
         &["genvlist"],
         1,
         Does::ExportList { all: true },
-        "NAME,..: the same, with the values that they have here",
+        "NAME,..: export variables of all programs' environment with their current values",
     ),
     word(
         &["wdir", "wd", "chdir", "cd"],
         1,
         Does::Directory,
-        "FOLDER: where this program's processes start",
+        "DIRECTORY: working directory of this program's processes",
     ),
     word(
         &["l", "prepend-rank", "tag-output", "prefix"],
         0,
         Does::Prefix(true),
-        "put the rank in front of each line that it writes",
+        "print the rank in front of each line of its output",
     ),
     word(
         &["no-prefix"],
         0,
         Does::Prefix(false),
-        "pass on what ranks write byte for byte [default]",
+        "print the ranks' output unchanged [default]",
     ),
     word(
         &["timeout"],
         1,
         Does::Timeout,
-        "SECONDS: end the job then, and say where each rank was",
+        "SECONDS: end the job after this time and print the call of each rank",
     ),
     word(
         &["configfile"],
         1,
         Does::ConfigFile,
-        "FILE: programs, one a line, each with its options; alone",
+        "FILE: file of programs, one per line, each with its options; replaces programs on the command line",
     ),
     word(
         &["host", "hosts", "H"],
         1,
         Does::Hosts,
-        "NAMES: only localhost or this machine's name",
+        "NAMES: hosts; only localhost and this machine's name are supported",
     ),
     word(
         &["hostfile", "machinefile", "f"],
         1,
         Does::HostFile,
-        "FILE: such names, one a line",
+        "FILE: file of such names, one per line",
     ),
     word(
         &["v", "verbose"],
         0,
         Does::Verbose,
-        "print the table of the report, too",
+        "also print the report's table",
     ),
     word(
         &["q", "quiet"],
         0,
         Does::Already,
-        "nothing: it is so already",
+        "no effect: this is the default",
     ),
     word(
         &[
@@ -176,7 +177,7 @@ const WORDS: &[Word] = &[
         "",
     ),
     word(&["V", "version"], 0, Does::Version, "print the version"),
-    word(&["h", "help"], 0, Does::Help, "print this"),
+    word(&["h", "help"], 0, Does::Help, "print this help"),
     // Options of other launchers for hosts, processors, networks and remote start.
     word(
         &[
@@ -295,7 +296,7 @@ impl Request {
             };
             if request.apps.len() > 1 || request.apps.iter().any(is_said) {
                 return Err(usage(
-                    "-configfile stands in place of programs and what belongs to them",
+                    "-configfile is used in place of programs and their options",
                 ));
             }
             request.apps.clear();
@@ -304,7 +305,7 @@ impl Request {
         for app in &request.apps {
             if app.program.as_os_str().is_empty() {
                 return Err(usage(
-                    "give a program, one on each side of a `:` (`mpiexec --help` explains)",
+                    "give a program, one on each side of a `:`",
                 ));
             }
         }
@@ -329,7 +330,7 @@ impl Request {
             let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
             if words.iter().any(|word| word == ":") {
                 return Err(usage(format_args!(
-                    "-configfile {shown}, line {number}: one program a line, without `:`"
+                    "-configfile {shown}, line {number}: specify one program per line, without `:`"
                 )));
             }
             self.read_app(&words)?;
@@ -341,7 +342,7 @@ impl Request {
         }
         if self.apps.is_empty() {
             return Err(usage(format_args!(
-                "-configfile {shown}: there is no program in it"
+                "-configfile {shown}: the file contains no program"
             )));
         }
         Ok(())
@@ -382,8 +383,9 @@ impl Request {
             let mut values: Vec<OsString> = joined.into_iter().collect();
             let missing = option.values.saturating_sub(values.len());
             if values.len() > option.values || rest.len() < missing {
+                let plural = if option.values == 1 { "" } else { "s" };
                 return Err(usage(format_args!(
-                    "{}: it takes {} values",
+                    "{} requires {} value{plural}",
                     word.display(),
                     option.values
                 )));
@@ -411,7 +413,7 @@ impl Request {
                 let ranks = number.to_str().and_then(|text| text.parse().ok());
                 app.ranks = ranks.filter(|ranks| *ranks > 0).ok_or_else(|| {
                     usage(format_args!(
-                        "{shown} {}: give a number of ranks, 1 or more",
+                        "{shown} {}: specify a number of ranks, 1 or more",
                         number.display()
                     ))
                 })?;
@@ -472,7 +474,7 @@ impl Request {
             .find(|option| option.get_long() == Some(name));
         let Some(option) = option else {
             return Err(usage(format_args!(
-                "{} is not known; `mpiexec --help` has what is",
+                "unknown option {}",
                 word.display()
             )));
         };
@@ -488,7 +490,7 @@ impl Request {
                 self.run.push(value.clone());
                 Ok(rest)
             }
-            (true, None, []) => Err(usage(format_args!("--{name}: it takes a value"))),
+            (true, None, []) => Err(usage(format_args!("--{name} requires a value"))),
             (false, Some(_), _) => Err(usage(format_args!("--{name} takes no value"))),
         }
     }
@@ -499,7 +501,7 @@ impl Request {
             self.ignored.sort_unstable();
             self.ignored.dedup();
             complain(format_args!(
-                "mpiexec: {}: nothing here heeds it",
+                "mpiexec: ignored options: {}",
                 self.ignored.join(", ")
             ));
         }
@@ -563,7 +565,7 @@ fn check_host(option: &str, name: &str) -> Result<(), Stop> {
         "" | "localhost" | "127.0.0.1" | "::1" => Ok(()),
         name if name == own || name == short => Ok(()),
         name => Err(usage(format_args!(
-            "{option} {name}: ranks run on this machine only; leave {option} out, or give localhost"
+            "{option} {name}: ranks run on this machine only; omit {option}, or use localhost"
         ))),
     }
 }
@@ -597,7 +599,7 @@ fn located(program: &Path, directory: Option<&Path>) -> Result<PathBuf, Stop> {
     let found = { named.filter(is_executable) }.chain(near.filter(|file| file.is_file()));
     { found }.next().ok_or_else(|| {
         usage(format_args!(
-            "cannot find the program {}: neither in PATH nor here is there such a file",
+            "cannot find the program {}: it is neither in PATH nor in the -wdir directory nor in the current directory",
             program.display()
         ))
     })
@@ -606,9 +608,10 @@ fn located(program: &Path, directory: Option<&Path>) -> Result<PathBuf, Stop> {
 /// Returns the text of `--help`.
 pub fn help() -> String {
     let mut text = String::from(
-        "Start a program, or several (MPI-3.1 section 8.8), as other implementations' mpiexec does\n\n\
+        "Start one or several programs (MPI-3.1 section 8.8) with the options of other implementations' mpiexec\n\n\
          Usage: mpiexec [OPTIONS] PROGRAM [ARGUMENTS] [: [OPTIONS] PROGRAM [ARGUMENTS]]..\n\n\
-         MIDPLANE_ON says where: qemu, linux or cluster. A PROGRAM without a folder is looked for in PATH, then here.\n\n",
+         The environment variable MIDPLANE_ON selects the platform: qemu, linux or cluster. A PROGRAM without a directory\n\
+         is searched for in PATH, then in the -wdir directory, then in the current directory.\n\nOptions:\n",
     );
     for word in WORDS.iter().filter(|word| !word.help.is_empty()) {
         let names: Vec<String> = { word.names.iter() }
@@ -620,19 +623,38 @@ pub fn help() -> String {
             word.help
         ));
     }
-    text.push_str("\nAll long options of `cargo midplane run` are taken, too. These do nothing, with one dash or two");
-    for (does, what) in [
-        (Does::Already, "because it is so already"),
-        (Does::Ignored, "which is told"),
+    let name = command_name();
+    text.push_str(&format!(
+        "\nAll long options of `{name} run` are also accepted (see '{name} help run').\n"
+    ));
+    for (does, title) in [
+        (Does::Already, "Accepted without effect, because they specify the default"),
+        (Does::Ignored, "Ignored with a message"),
     ] {
         let words = WORDS
             .iter()
             .filter(|word| word.help.is_empty() && word.does == does);
         let names: Vec<&str> = words.flat_map(|word| word.names).copied().collect();
-        text.push_str(&format!(";\n{what}: {}", names.join(" ")));
+        text.push_str(&format!("\n{title}, with one dash or two:\n"));
+        text.push_str(&filled(&names));
     }
-    text.push_str(".\n");
     text
+}
+
+/// Returns words in lines of at most 80 characters.
+fn filled(words: &[&str]) -> String {
+    let mut text = String::new();
+    let mut line = String::from(" ");
+    for word in words {
+        if line.len() + 1 + word.len() > 80 {
+            text.push_str(&line);
+            text.push('\n');
+            line = String::from(" ");
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    text + &line + "\n"
 }
 
 /// Parses the options of `run` from a command line whose first word is the command's name.
@@ -739,11 +761,11 @@ mod tests {
             (": a", "give a program"),
             ("-n 0 a", "-n 0"),
             ("-n x a", "-n x"),
-            ("-n", "-n: it takes 1"),
-            ("-env A", "-env: it takes 2"),
+            ("-n", "-n requires 1 value"),
+            ("-env A", "-env requires 2 values"),
             ("--oversubscribe=3 a", "--oversubscribe"),
-            ("--nonsense a", "--nonsense is not known"),
-            ("-torus 2x2x2 a", "-torus is not known"),
+            ("--nonsense a", "unknown option --nonsense"),
+            ("-torus 2x2x2 a", "unknown option -torus"),
             ("-hosts localhost,far a", "far: ranks run on this machine"),
             ("-f /nonexistent/hosts a", "/nonexistent/hosts"),
             ("-configfile /nonexistent/file", "/nonexistent/file"),

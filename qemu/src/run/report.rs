@@ -1,5 +1,8 @@
 //! Report at the end of a job: a table by rank, and the same data as JSON.
 
+#[cfg(test)]
+mod reference;
+
 use crate::host::stop::{Doing, Stop};
 use crate::run::ended::JobEnd;
 use crate::run::node::{StackUse, StacksUse};
@@ -288,6 +291,12 @@ const RANKS: Table<RankRow> = Table {
     gap: 2,
 };
 
+/// Explains the columns of the table of the ranks, one line for each part of the folded table.
+const RANKS_LEGEND: [&str; 2] = [
+    "RTS: request to send; CTS: clear to send; NCTSD: data deferred; NCTS: rejected",
+    "restarts: resend requests; unexp.: unexpected messages; hops: entries compared",
+];
+
 impl RankRow {
     fn count(&self, counter: Counter) -> String {
         self.counters.get(counter).to_string()
@@ -314,10 +323,11 @@ pub fn table(end: &JobEnd) -> Vec<String> {
         counters: Counters::total(&all),
     });
     let mut lines = RANKS.lines(&rows);
+    lines.extend(RANKS_LEGEND.map(String::from));
     let again = Counters::total(&all).get(Counter::LinkRetries);
     if again > 0 {
         lines.push(format!(
-            "frames sent again, because a link had lost or spoiled them: {again}"
+            "retransmitted frames, which links had lost or corrupted: {again}"
         ));
     }
     lines.extend(stacks(&end.nodes));
@@ -347,7 +357,7 @@ fn stacks(nodes: &[Seen]) -> Option<String> {
         interrupts: peak(one.interrupts, other.interrupts),
     })?;
     Some(format!(
-        "most bytes of stack in use: {} of {}, of that of interrupts {} of {}",
+        "peak stack use in bytes: program {} of {}, interrupts {} of {}",
         program.peak_bytes, program.bytes, interrupts.peak_bytes, interrupts.bytes
     ))
 }
@@ -421,6 +431,10 @@ const LINKS: Table<LinkRow> = Table {
     gap: 1,
 };
 
+/// Explains the columns of the table of the links.
+const LINKS_LEGEND: &str =
+    "D0, D1: dynamic channels; BN, BP: bubble; chunk: 32 bytes; token: credit";
+
 impl LinkRow {
     fn sent(&self, channel: Vc) -> String {
         let counter = ChannelCounter::PacketsSent;
@@ -451,7 +465,9 @@ pub fn link_table(shape: &Shape, end: &JobEnd) -> Vec<String> {
         })
     };
     let rows: Vec<LinkRow> = shown(&all).into_iter().flat_map(ends).collect();
-    with_note(LINKS.lines(&rows), all.len())
+    let mut lines = LINKS.lines(&rows);
+    lines.push(LINKS_LEGEND.into());
+    with_note(lines, all.len())
 }
 
 /// Returns the names of cut links with rerouted frames, each once.
@@ -487,7 +503,7 @@ pub fn cut_links(shape: &Shape, end: &JobEnd) -> Vec<String> {
 fn with_note(mut lines: Vec<String>, ranks: usize) -> Vec<String> {
     if ranks > WHOLE_TABLE {
         lines.push(format!(
-            "(the {BUSIEST} busiest of {ranks} ranks; --report FILE has them all)"
+            "(the {BUSIEST} busiest of {ranks} ranks; --report FILE writes all)"
         ));
     }
     lines
@@ -574,7 +590,7 @@ mod tests {
     use crate::show::table::WIDTH;
     use std::time::Duration;
 
-    fn end(nodes: u32) -> JobEnd {
+    pub fn end(nodes: u32) -> JobEnd {
         JobEnd {
             status: 0,
             outcome: Outcome::Ended,
@@ -673,7 +689,7 @@ mod tests {
         }
         // A mesh of three: one link at each end, two in the middle.
         let lines = link_table(&shape, &end);
-        assert_eq!(lines.len(), 2 + 4, "{lines:#?}");
+        assert_eq!(lines.len(), 2 + 4 + 1, "{lines:#?}");
         let cells: Vec<&str> = lines[3].split_whitespace().collect();
         assert_eq!(cells.join(" "), "1 X+ 2 0 0 70 0 20 30 16 9 4 8");
         check(&lines, &["BN", "warded", "token"]);

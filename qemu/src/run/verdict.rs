@@ -203,7 +203,8 @@ pub fn job_status(nodes: &[Seen], gone: &[Option<ExitStatus>]) -> (u8, Option<St
         };
         let name = node.name();
         let message = format!(
-            "{name}: the program ended with status 0, but its process {how}: by what ran at its end, or what it ran under"
+            "{name}: the program ended with status 0, but its process {how}, because of an exit handler or the \
+             --under command"
         );
         Some((status, Some(message)))
     });
@@ -216,8 +217,7 @@ pub fn never_ended(nodes: &[Seen], left: &[u32], limit: Duration) -> String {
     let nodes = nodes.iter().filter(|node| left.contains(&node.rank));
     let nodes: Vec<_> = nodes.map(|node| (node.rank, node.coord)).collect();
     format!(
-        "{} process did not end within {} s after all programs had ended, and was killed: what it would have written at \
-         its end is lost",
+        "{} process did not end within {} s after all programs had ended, and was killed: its final output is lost",
         whose(&nodes),
         limit.as_secs()
     )
@@ -230,8 +230,7 @@ pub fn changed_status(nodes: &[Seen]) -> Option<String> {
         let changed = status != 0 && status as u8 == 0;
         changed.then(|| {
             format!(
-                "{}: the program ended with status {status}, which an exit status cannot hold; it is taken as \
-                 {FAILURE}",
+                "{}: the program ended with status {status}, which is no valid exit status; {FAILURE} is used",
                 node.name()
             )
         })
@@ -264,7 +263,7 @@ pub fn failure(
     if text.is_empty() {
         text = match account.end {
             End::MpiAbort => format!("called MPI_Abort with code {}", account.status),
-            other => format!("failed ({other:?}) and left no message"),
+            other => format!("failed ({other:?}) without a message"),
         };
     }
     if !text.contains(&format!("rank {}", node.rank)) {
@@ -288,7 +287,7 @@ pub fn failure(
         text.push_str(&format!("\n  {line}"));
     }
     if account.end == End::StackOverflow {
-        text.push_str("\n  or give it a bigger stack with --stack");
+        text.push_str("\n  or increase the stack with --stack");
     }
     let status = match account.end {
         // The program's choice; but an abort indicates an error even with code 0.
@@ -307,7 +306,7 @@ pub fn overwritten_message(node: &Seen) -> String {
         Err(error) => format!(" ({error})"),
     };
     format!(
-        "{}: the program wrote over the kernel's memory{why}",
+        "{}: the program has overwritten the kernel's memory{why}",
         node.name()
     )
 }
@@ -329,7 +328,7 @@ pub fn lost_message(
         (None, code) => format!("ended by itself with status {}", code.unwrap_or(-1)),
     };
     let whose = whose(nodes);
-    let mut text = format!("{whose} {process} {how}; the job cannot go on without it");
+    let mut text = format!("{whose} {process} {how}; the job cannot continue without it");
     for line in complaints.lines() {
         text.push_str("\n  qemu: ");
         text.push_str(line);
@@ -376,7 +375,7 @@ fn doing(node: &Seen) -> String {
     match node.stopped {
         None => place,
         Some(process) => {
-            format!("stopped by a signal, {place} (`kill -CONT {process}` lets its process go on)")
+            format!("stopped by a signal, {place} (`kill -CONT {process}` resumes its process)")
         }
     }
 }
@@ -715,8 +714,8 @@ pub mod tests {
                 "ranks 1, 2, 4: in MPI_Barrier",
                 "rank 3 at (3,0,0): ended with status 0",
                 "rank 5 at (5,0,0): computing, outside MPI",
-                "rank 6 at (6,0,0): stopped by a signal, outside MPI (`kill -CONT 77` lets its process go on)",
-                "rank 7 at (7,0,0): stopped by a signal, not started (`kill -CONT 78` lets its process go on)",
+                "rank 6 at (6,0,0): stopped by a signal, outside MPI (`kill -CONT 77` resumes its process)",
+                "rank 7 at (7,0,0): stopped by a signal, not started (`kill -CONT 78` resumes its process)",
             ]
         );
         assert_eq!(ranges([0, 2, 3, 4, 7, 8]), "0, 2-4, 7, 8");

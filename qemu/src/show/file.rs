@@ -29,7 +29,7 @@ impl ResultFile {
                 file,
             }),
             Err(error) => Err(Stop::usage(format!(
-                "cannot write to {}: {error}; give a file in a folder that exists and can be written",
+                "cannot write to {}: {error}; specify a file in an existing, writable directory",
                 path.display()
             ))),
         }
@@ -79,7 +79,7 @@ impl ResultFile {
 fn check_apart(one: Option<&PathBuf>, other: Option<&PathBuf>) -> Result<(), Stop> {
     match (one, other) {
         (Some(one), Some(other)) if one == other => Err(Stop::usage(format!(
-            "{} cannot hold two results; give two files",
+            "{} cannot hold two results; specify two files",
             one.display()
         ))),
         _ => Ok(()),

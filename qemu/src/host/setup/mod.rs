@@ -26,7 +26,7 @@ use std::process::Command;
 
 impl From<Refusal> for Stop {
     fn from(Refusal(message): Refusal) -> Self {
-        Self::usage(message)
+        Self::unusable(message)
     }
 }
 
@@ -49,7 +49,7 @@ pub fn llvm_linker() -> Option<PathBuf> {
 
 /// Returns the error for a failed start of [`own_cargo`].
 pub fn no_cargo(error: std::io::Error) -> Stop {
-    Stop::usage(rust::no_cargo(&error))
+    Stop::unusable(rust::no_cargo(&error))
 }
 
 /// Prints the detected tools and the actions that `run` would perform; returns true if nothing is missing.
@@ -83,7 +83,7 @@ pub fn ensure() -> Result<Tools, Stop> {
         let machine = ThisMachine::with(fetching.lists.clone());
         let plan = plan(&missing, choice, &fetching.tried, &machine)?;
         let Some(step) = plan.steps.first() else {
-            return Err(Stop::usage(format!("missing: {missing}")));
+            return Err(Stop::unusable(format!("missing: {missing}")));
         };
         if !said {
             say(&format!("missing: {missing}; fetching"));
@@ -93,7 +93,7 @@ pub fn ensure() -> Result<Tools, Stop> {
             if stop.message.is_empty() {
                 stop
             } else {
-                Stop::usage(format!("{stop}; still missing: {missing}"))
+                Stop::unusable(format!("{stop}; still missing: {missing}"))
             }
         })?;
     }
@@ -156,7 +156,7 @@ impl Fetching {
             Ok(()) => Ok(true),
             Err(stop) if stop.message.is_empty() => Err(stop),
             Err(_) => {
-                self.do_without_sources("cargo cannot fetch what Rust's library is built of")?;
+                self.do_without_sources("cargo cannot fetch the dependencies of Rust's library")?;
                 Ok(false)
             }
         }
@@ -168,7 +168,7 @@ impl Fetching {
         let version = rust::own_version(&self.places).unwrap_or_default();
         std::fs::write(&note, version).doing(format_args!("write {}", note.display()))?;
         say(&format!(
-            "{why}; doing without, as long as there is {}",
+            "{why}; doing without, while {} is available",
             note.display()
         ));
         Ok(())
@@ -184,7 +184,7 @@ impl Fetching {
     ) -> Result<(), Stop> {
         match done {
             Err(stop) if !stop.message.is_empty() && !self.tried.update => {
-                say(&format!("{stop}; trying again with new package lists"));
+                say(&format!("{stop}; retrying with new package lists"));
                 self.take(&update)
             }
             Err(stop) => Err(stop),
@@ -201,7 +201,7 @@ impl Fetching {
         for part in ["lists/partial", "cache/archives/partial"] {
             let part = folder.join(part);
             std::fs::create_dir_all(&part).map_err(|error| {
-                Stop::usage(format!("cannot create {}: {error}", part.display()))
+                Stop::unusable(format!("cannot create {}: {error}", part.display()))
             })?;
         }
         self.lists = Lists::Own(folder);
@@ -219,6 +219,6 @@ impl Fetching {
                 Err(error) => why = format!("cannot create {}: {error}", folder.display()),
             }
         }
-        Err(Stop::usage(why))
+        Err(Stop::unusable(why))
     }
 }

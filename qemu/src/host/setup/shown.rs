@@ -42,7 +42,7 @@ pub fn run_whole(mut command: Command) -> Result<(), Stop> {
             said = true;
             let program = command.get_program().display();
             say(&format!(
-                "ending when {program} is done: half an installation would be worse"
+                "ending after {program} completes, to avoid an incomplete installation"
             ));
         }
     });
@@ -69,7 +69,7 @@ fn start(command: &mut Command) -> Result<(Child, File), Stop> {
         .stdout(out)
         .stderr(err)
         .spawn()
-        .map_err(|error| Stop::usage(format!("cannot run `{line}`: {error}")))?;
+        .map_err(|error| Stop::unusable(format!("cannot run `{line}`: {error}")))?;
     Ok((child, output))
 }
 
@@ -96,7 +96,7 @@ fn judge(command: &Command, status: ExitStatus) -> Result<(), Stop> {
     if status.success() {
         Ok(())
     } else {
-        Err(Stop::usage(format!(
+        Err(Stop::unusable(format!(
             "`{}` failed ({status})",
             line(command)
         )))

@@ -19,14 +19,14 @@ const UNDER_WAY: &str = ".under-way-";
 /// The directory appears atomically. Waits for other processes that do the same.
 pub fn unpack(folder: &Path, need: Need, packages: &[String], lists: &Lists) -> Result<(), Stop> {
     if packages.is_empty() {
-        return Err(Stop::usage(
-            "apt-get says that the package is installed, but what it should hold is not found",
+        return Err(Stop::unusable(
+            "apt-get reports the package as installed, but its content was not found",
         ));
     }
     let lock = folder.join("lock");
     let lock = File::create(&lock).doing(format_args!("create {}", lock.display()))?;
     if lock.try_lock().is_err() {
-        say("waiting for another process that fetches packages");
+        say("waiting for another process that installs packages");
         lock.lock().doing("wait for a lock")?;
     }
     let place = folder.join(need.folder());
@@ -47,7 +47,7 @@ pub fn unpack(folder: &Path, need: Need, packages: &[String], lists: &Lists) -> 
         unpack_archive(&archive, &root, &scratch)?;
     }
     let names = packages.join("\n") + "\n";
-    fs::write(root.join(PACKAGES), names).doing("note which packages are unpacked")?;
+    fs::write(root.join(PACKAGES), names).doing("record the unpacked packages")?;
     if place.exists() {
         let old = folder.join(format!("{UNDER_WAY}old"));
         fs::rename(&place, &old).doing(format_args!("move {} away", place.display()))?;
@@ -131,7 +131,7 @@ fn tar(archive: &Path, arguments: &[&str]) -> Result<String, Stop> {
     let opened = opened.wait().doing("wait for dpkg-deb")?;
     if !output.status.success() || !opened.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(Stop::usage(format!(
+        return Err(Stop::unusable(format!(
             "cannot unpack {}: {}",
             archive.display(),
             said.lines().next().unwrap_or("dpkg-deb failed")

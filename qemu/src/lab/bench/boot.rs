@@ -99,7 +99,7 @@ pub fn said_and_used(
         let message = format!("{name} {} failed:\n{said}{errors}", words.join(" "));
         // A tool that the machine lacks is a usage error of the measurement, too.
         if output.status.code() == Some(USAGE.into()) {
-            return Err(Stop::usage(message));
+            return Err(Stop::unusable(message));
         }
         Err(Stop::failure(message))
     }
@@ -188,8 +188,8 @@ pub fn compile(compiler: &Path, name: &str, to: &Path, signals: &Signals) -> Res
 
 /// Returns the error of a command that requires QEMU.
 pub fn no_qemu(command: &str) -> Stop {
-    Stop::usage(format!(
-        "{command}: QEMU is not installed (`cargo midplane doctor` says what is missing)"
+    Stop::unusable(format!(
+        "{command}: QEMU is not installed (`midplane doctor` lists missing tools)"
     ))
 }
 

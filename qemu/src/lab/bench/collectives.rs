@@ -15,16 +15,16 @@ use std::path::PathBuf;
 /// Options of `midplane bench collectives`.
 #[derive(Args, Debug)]
 pub struct CollectivesArgs {
-    /// The machine, a torus
+    /// Extents of the torus along X, Y and Z
     #[arg(long, value_name = "XxYxZ", default_value = "8x8x8", value_parser = parse_extents)]
     torus: [u16; 3],
 
-    /// Bytes of the messages; of an alltoall, those that a process gives to all others together. Given more than once,
-    /// each in turn [default: 8, 1024, 16384, 131072]
+    /// Bytes of the messages; for an alltoall, the sum over all other processes. May be repeated [default: 8, 1024,
+    /// 16384, 131072]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(8..=1 << 24))]
     bytes: Vec<u32>,
 
-    /// Write a line per measurement to this file
+    /// Write one line per measurement to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
@@ -69,10 +69,9 @@ pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
     let signals = Signals::catch()?;
     let wires = Costs::WIRES;
     say(format_args!(
-        "links of {:.0} MB/s, {} ns a hop; wires: processors take 1 ns a packet and a call;\n\
-         allowed: what no algorithm can be faster than, on the same wires; without bytes\n\
-         worth mention, the way to the farthest node, in hops; Blue Gene/L: processors\n\
-         take {} ns a packet and {} ns a call",
+        "links of {:.0} MB/s, {} ns per hop; wires: processors use 1 ns per packet and per call;\nallowed: lower \
+         bound for any algorithm on the same wires; for very short messages\nthe route to the farthest node, in hops; \
+         Blue Gene/L: processors use {} ns per\npacket and {} ns per call",
         1e3 / wires.link_ns_per_byte,
         wires.hop_ns,
         Costs::BLUE_GENE.packet_ns,

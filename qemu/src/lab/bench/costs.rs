@@ -15,14 +15,14 @@ const COUNTED: [(&str, &str); 6] = [
     ("long", "half a round trip of 64 KiB"),
     ("barrier", "a barrier"),
     ("allreduce", "an allreduce of 8 bytes"),
-    ("self", "8 bytes to oneself, MPI_Irecv to MPI_Wait"),
+    ("self", "self-send of 8 bytes, MPI_Irecv to MPI_Wait"),
 ];
 
 /// Counts and prints the instructions; prints a note if QEMU is missing.
 pub fn run() -> Result<(), Stop> {
     if !setup::has_qemu() {
         return say(
-            "nothing counted on nodes: QEMU is not installed (`cargo midplane doctor` says what is missing)",
+            "no instruction counts on nodes: QEMU is not installed (`midplane doctor` lists missing tools)",
         );
     }
     let signals = Signals::catch()?;
@@ -35,7 +35,7 @@ pub fn run() -> Result<(), Stop> {
     for (name, words) in COUNTED {
         let of = |said: &str| {
             read(said, name).ok_or_else(|| {
-                Stop::failure(format!("costs.c did not say what `{name}` takes:\n{said}"))
+                Stop::failure(format!("costs.c did not print `{name}`:\n{said}"))
             })
         };
         say(format_args!(

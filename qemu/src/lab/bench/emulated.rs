@@ -71,7 +71,7 @@ pub fn run(
 ) -> Result<(), Stop> {
     if !setup::has_qemu() {
         return say(
-            "no part in QEMU: it is not installed (`cargo midplane doctor` says what is missing)",
+            "the part in QEMU is omitted: QEMU is not installed (`midplane doctor` lists missing tools)",
         );
     }
     let report = folders::target().join(format!("bench-report-{}.json", std::process::id()));
@@ -155,7 +155,7 @@ impl Boots<'_> {
         let (messages, bytes) = (MESSAGES.to_string(), bytes.to_string());
         let said = boot::run(&options, "killer.c", &[&messages, &bytes], self.signals)?;
         let seconds = boot::seconds(&said).ok_or_else(|| {
-            Stop::failure(format!("killer.c did not say how long it took:\n{said}"))
+            Stop::failure(format!("killer.c did not print its duration:\n{said}"))
         })?;
         let text = std::fs::read_to_string(self.report).doing("read the job's report")?;
         let report: Value = serde_json::from_str(&text).doing("read the job's report")?;

@@ -22,11 +22,11 @@ use std::path::PathBuf;
 /// Options of `midplane bench epochs`.
 #[derive(Args, Debug)]
 pub struct EpochsArgs {
-    /// Where: in QEMU it is the patterns alone, by the count of instructions
+    /// Platform. In QEMU, only the patterns are measured, by instruction count
     #[arg(long, value_name = "PLACE", value_enum, default_value_t = RunIn::Simulated)]
     on: RunIn,
 
-    /// By how many microseconds a process is late
+    /// Delay of the late process in microseconds
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     late: u32,
 
@@ -34,15 +34,15 @@ pub struct EpochsArgs {
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     transactions: u32,
 
-    /// How many of them it has under way at most that it has not waited for
+    /// Maximum number of transactions of a process in flight
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
     ahead: u32,
 
-    /// Rows of the matrix on 16 processes; on 32 and 64 as many more as keep each process's part
+    /// Rows of the matrix on 16 processes. The rows of 32 and 64 processes are scaled to equal parts per process
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(64..=4096))]
     rows: u32,
 
-    /// Write a line per measurement to this file
+    /// Write one line per measurement to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
@@ -109,12 +109,12 @@ fn about(what: Pattern) -> (&'static str, &'static str, [&'static str; 2]) {
         ),
         Pattern::EarlyTransfer => (
             "early transfer",
-            "until the origin is through with its operation",
+            "until the origin completes its operation",
             ["void since MPI-3.0", "void since MPI-3.0"],
         ),
         Pattern::EarlyWait => (
             "early wait",
-            "until the target has its data and has computed",
+            "until the target has received its data and has computed",
             ["-", "-"],
         ),
         Pattern::LateComplete => (
@@ -124,7 +124,7 @@ fn about(what: Pattern) -> (&'static str, &'static str, [&'static str; 2]) {
         ),
         Pattern::EarlyFence => (
             "early fence",
-            "until the origin's data is there and it has computed",
+            "until the origin has received its data and has computed",
             ["-", "sum; barely >1000"],
         ),
         Pattern::WaitAtFence => (
@@ -164,7 +164,7 @@ impl Bench {
 
     fn patterns(&mut self, late_us: u32, costs: Costs) -> Result<(), Stop> {
         say(format_args!(
-            "microseconds; one process is late by {late_us}"
+            "microseconds; one process is late by {late_us} us"
         ))?;
         say(TABLE.heading().join("\n"))?;
         for what in Pattern::ALL {
@@ -228,8 +228,8 @@ impl Bench {
 
     fn transactions(&mut self, (each, ahead): (u32, u32), costs: Costs) -> Result<(), Stop> {
         say(format_args!(
-            "\nthousands of random transactions in a second, of {TRANSACTION} bytes each,\n\
-             up to {ahead} of a process under way; of not blocking and reordered what is gained"
+            "\nthousands of random transactions per second, of {TRANSACTION} bytes each, at most\n{ahead} of a \
+             process in flight; for nonblocking and reordered epochs: the gain"
         ))?;
         for (extents, thesis) in MACHINES.into_iter().zip(THESIS_GAINS) {
             let what = Transactions {
@@ -272,8 +272,8 @@ impl Bench {
 
     fn lu(&mut self, rows: u32, costs: Costs) -> Result<(), Stop> {
         say(format_args!(
-            "\nmilliseconds of LU decomposition with a fence for each row,\n\
-             {UPDATE_NS} ns for a number less a product"
+            "\nmilliseconds of LU decomposition with a fence for each row,\n{UPDATE_NS} ns per update (a number minus \
+             a product)"
         ))?;
         for extents in MACHINES {
             let more = f64::from(processes(extents)) / f64::from(processes(MACHINES[0]));
@@ -299,7 +299,7 @@ impl Bench {
                     blocking,
                     nonblocking,
                     reordered: nonblocking,
-                    thesis: "not blocking is less".into(),
+                    thesis: "nonblocking is faster".into(),
                 })?;
             }
         }
@@ -344,9 +344,9 @@ pub fn run(options: &EpochsArgs) -> Result<u8, Stop> {
 fn simulate(options: &EpochsArgs, bench: &mut Bench) -> Result<(), Stop> {
     let costs = Costs::BLUE_GENE;
     say(format_args!(
-        "simulated machine: links of {:.0} MB/s, {} ns a hop, {} ns a packet at a processor,\n\
-         {} ns an MPI call and once more where it waits, {} ns an interrupt of a program that\n\
-         computes; what the engine of epochs looks through costs nothing",
+        "simulated machine: links of {:.0} MB/s, {} ns per hop, {} ns per packet at a processor,\n{} ns per MPI call \
+         and again if it waits, {} ns per interrupt of a program that\ncomputes; searches of the epoch engine take no \
+         time",
         1e3 / costs.link_ns_per_byte,
         costs.hop_ns,
         costs.packet_ns,
@@ -410,7 +410,7 @@ fn drawing(rows: &[Row]) -> Result<String, Stop> {
             joined: false,
         });
     plot::chart(&Chart {
-        heading: "Epochs: what waits when one process is late, with 8 bytes (left) and with 64 KiB",
+        heading: "Epochs: waiting time if one process is late, with 8 bytes (left) and with 64 KiB",
         x: Axis::categories("pattern", names.map(|row| row.what.into())),
         y: Axis::log10("microseconds", least..most + 0.1),
         series: series.collect(),

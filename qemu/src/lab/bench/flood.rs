@@ -12,7 +12,7 @@ use std::time::Instant;
 /// Options of `midplane bench flood`.
 #[derive(Args, Debug)]
 pub struct FloodArgs {
-    /// Senders
+    /// Number of senders
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4095))]
     senders: u32,
 
@@ -69,14 +69,14 @@ pub fn run(options: &FloodArgs) -> Result<u8, Stop> {
         sends,
     } = work.searched;
     say(format_args!(
-        "looked at for each message, by the matching engine `{}`:\n\
+        "entries compared per message, by the matching engine `{}`:\n\
          {:>10.3}  unexpected messages, when a receive starts\n\
          {:>10.3}  posted receives, when a message arrives\n\
          {:>10.3}  both\n\
          by the protocol:\n\
-         {:>10.3}  posted receives, to name them in a restart\n\
-         {:>10.3}  peers, to find one that waits\n\
-         {:>10.3}  sends, to find what is asked for\n\
+         {:>10.3}  posted receives, to list them in a restart\n\
+         {:>10.3}  peers, to find a waiting one\n\
+         {:>10.3}  sends, to find the requested ones\n\
          {:>10.3}  all five\n\
          at most {} bytes of MPI memory used; {:.1} s",
         flood.matching,

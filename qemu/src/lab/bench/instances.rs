@@ -15,11 +15,11 @@ use std::path::PathBuf;
 /// Options of `midplane bench instances`.
 #[derive(Args, Debug)]
 pub struct InstancesArgs {
-    /// Runs of each, by turns; the medians count
+    /// Runs of each setting, alternating; the result is the median
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
 
-    /// Write a line per measurement to this file
+    /// Write one line per measurement to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
@@ -78,7 +78,7 @@ pub fn run(options: &InstancesArgs) -> Result<u8, Stop> {
     let file = ResultFile::open_if_given(options.csv.as_ref())?;
     let signals = Signals::catch()?;
     say(
-        "two nodes in one instance, links in its memory, and in an instance each, links by virtio-net",
+        "two nodes in one instance (links in shared memory), and in one instance each (links by virtio-net)",
     )?;
     say(TABLE.heading().join("\n"))?;
     // Not counted: builds the image.
@@ -135,7 +135,7 @@ fn job(instances: &str, name: &str, messages: u32, signals: &Signals) -> Result<
     let arguments = [&*messages.to_string(), name];
     let (said, used) = boot::run_and_use(&options, "times.c", &arguments, signals)?;
     let wall = boot::number(&said, "times", name).ok_or_else(|| {
-        Stop::failure(format!("times.c did not say what `{name}` takes:\n{said}"))
+        Stop::failure(format!("times.c did not print `{name}`:\n{said}"))
     })?;
     Ok((wall, used.processor.as_secs_f64()))
 }

@@ -18,28 +18,28 @@ use std::path::PathBuf;
 /// Options of `midplane bench killer`.
 #[derive(Args, Debug)]
 pub struct KillerArgs {
-    /// Leave out the part in QEMU
+    /// Omit the part in QEMU
     #[arg(long, conflicts_with_all = ["wall", "runs"])]
     no_qemu: bool,
 
-    /// In QEMU, times by the host's clock: the emulator's translation of code and the wake-ups of its threads
-    /// included. Without, by the count of instructions of all nodes together, one a nanosecond
+    /// Measure the part in QEMU with the host's clock, including the emulator's code translation and thread wake-ups.
+    /// Without this option, the instructions of all nodes are counted, 1 ns each
     #[arg(long)]
     wall: bool,
 
-    /// Runs in QEMU of each setting; the medians count
+    /// Runs in QEMU of each setting; the result is the median
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
 
-    /// Matching engine of the nodes in QEMU; the simulated machine has plain lists, as the paper's [default: default]
+    /// Matching engine of the nodes in QEMU. The simulated machine uses plain lists, as in the paper [default: default]
     #[arg(long, value_name = "NAME", conflicts_with = "no_qemu", value_parser = limits::matching())]
     matching: Option<Choice>,
 
-    /// QEMU processes of each job by the host's clock [default: as few as can be]
+    /// With --wall: number of QEMU processes of each job [default: the minimum]
     #[arg(long, value_name = "NUMBER", requires = "wall", value_parser = ["1", "2", "4", "8"])]
     instances: Option<String>,
 
-    /// Write a line per setting to this file
+    /// Write one line per setting to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
@@ -60,9 +60,9 @@ pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
     let signals = Signals::catch()?;
     let costs = Costs::BLUE_GENE;
     say(format_args!(
-        "simulated machine: links of {:.0} MB/s, {} ns a hop, {} ns a packet at a\n\
-         processor, {} ns an MPI call, {} ns an entry of a queue looked at,\n\
-         {} ns a byte copied out of MPI memory",
+        "simulated machine: links of {:.0} MB/s, {} ns per hop, {} ns per packet at a\n\
+         processor, {} ns per MPI call, {} ns per compared queue entry,\n\
+         {} ns per byte copied from MPI memory",
         1e3 / costs.link_ns_per_byte,
         costs.hop_ns,
         costs.packet_ns,
@@ -71,8 +71,8 @@ pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
         costs.copy_ns_per_byte
     ))?;
     say(format_args!(
-        "least: {LEAST_MPI_MEMORY} bytes of MPI memory, one record, with which every job runs;\n\
-         250 and 300 KB: the paper's; overhead: time over that with room for everything"
+        "least: {LEAST_MPI_MEMORY} bytes of MPI memory, one record, sufficient for every job;\n\
+         250 and 300 KB: the paper's; overhead: time divided by that with unlimited memory"
     ))?;
     say(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();

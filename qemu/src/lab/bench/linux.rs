@@ -17,19 +17,19 @@ use std::process::Command;
 /// Options of `midplane bench linux`.
 #[derive(Args, Debug)]
 pub struct LinuxArgs {
-    /// Runs of each program, in turn with the other library's; the medians count
+    /// Runs of each program, alternating with the other library; the result is the median
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
 
-    /// Seconds after which a killer is given up
+    /// Time limit of a killer job in seconds
     #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=86400))]
     limit: u32,
 
-    /// Messages of each of the killer's senders
+    /// Messages of each sender of the killer benchmark
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     messages: u32,
 
-    /// Write a line per measurement to this file
+    /// Write one line per measurement to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
@@ -39,7 +39,7 @@ const TIMED: [(&str, &str); 4] = [
     ("half", "half a round trip of 8 bytes"),
     ("stream", "a message of a stream of 8 bytes"),
     ("long", "a message of a stream of 64 KiB"),
-    ("self", "8 bytes to oneself, MPI_Irecv to MPI_Wait"),
+    ("self", "self-send of 8 bytes, MPI_Irecv to MPI_Wait"),
 ];
 
 /// One measurement, in microseconds. `None`: not measured, or timed out.
@@ -110,7 +110,7 @@ pub fn run(options: &LinuxArgs) -> Result<u8, Stop> {
     let signals = Signals::catch()?;
     let other = Other::find();
     if other.is_none() {
-        say("no other MPI beside: there is no mpicc and mpiexec in the PATH")?;
+        say("no comparison with another MPI: mpicc and mpiexec are not in PATH")?;
     }
     let mut rows = messages(options, other.as_ref(), &signals)?;
     rows.push(killer(options, other.as_ref(), &signals)?);
@@ -210,7 +210,7 @@ fn killer(options: &LinuxArgs, other: Option<&Other>, signals: &Signals) -> Resu
     tell(what, of(&ours), their, &mut rows)?;
     if given_up {
         say(format_args!(
-            "theirs was given up after {} s",
+            "the other library's job was ended after {} s",
             options.limit
         ))?;
     }

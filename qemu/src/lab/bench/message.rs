@@ -10,19 +10,19 @@ use midplane_lab::oneself::{self, Asked};
 /// Options of `midplane bench message-loop`.
 #[derive(Args, Debug)]
 pub struct LoopArgs {
-    /// With the protocol left out
+    /// Omit the memory protocol
     #[arg(long)]
     bare: bool,
 
-    /// From a process to itself, through the C binding
+    /// Self-send through the C binding
     #[arg(long, conflicts_with_all = ["bare", "batch"])]
     oneself: bool,
 
-    /// Messages
+    /// Number of messages
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     messages: u32,
 
-    /// Messages under way at once
+    /// Messages in flight
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
 }
@@ -35,24 +35,24 @@ const BATCHES: [u32; 3] = [1, 4, 16];
 /// Measures the instructions; returns the exit status.
 pub fn run() -> Result<u8, Stop> {
     if crate::host::setup::in_path("valgrind").is_none() {
-        return Err(Stop::usage(
+        return Err(Stop::unusable(
             "bench message: valgrind is not installed; it counts the instructions",
         ));
     }
-    say("instructions for a message of 8 bytes, receive posted, sender and receiver together")?;
-    say("at once  with the protocol  without  ratio")?;
+    say("instructions per message of 8 bytes, receive posted, sender and receiver together")?;
+    say("in flight  with protocol  without  ratio")?;
     for batch in BATCHES {
         let batch_of = batch.to_string();
         let with = instructions(&["--batch", &batch_of])?;
         let without = instructions(&["--batch", &batch_of, "--bare"])?;
         say(format_args!(
-            "{batch:>7} {with:>18.1} {without:>8.1} {:>6.3}",
+            "{batch:>9} {with:>14.1} {without:>8.1} {:>6.3}",
             with / without
         ))?;
     }
     let oneself = instructions(&["--oneself"])?;
     say(format_args!(
-        "to oneself, from MPI_Irecv to MPI_Wait through the C binding: {oneself:.1}"
+        "self-send, from MPI_Irecv to MPI_Wait through the C binding: {oneself:.1}"
     ))?;
     costs::run()?;
     Ok(0)

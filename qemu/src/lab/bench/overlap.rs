@@ -21,20 +21,21 @@ use std::path::PathBuf;
 /// Options of `midplane bench overlap`.
 #[derive(Args, Debug)]
 pub struct OverlapArgs {
-    /// Where: in QEMU it is messages of 1M and more behind twice their time, by the count of instructions
+    /// Platform. In QEMU, only messages of 1M and more are measured, with computation of twice the transfer time, by
+    /// instruction count
     #[arg(long, value_name = "PLACE", value_enum, default_value_t = RunIn::Simulated)]
     on: RunIn,
 
-    /// Messages of so many bytes, one after the other
+    /// Sizes of the messages, separated by commas
     #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "1,1K,8K,64K,256K,1M,4M",
           value_parser = parse_bytes)]
     bytes: Vec<u64>,
 
-    /// Write a line per measurement to this file
+    /// Write one line per measurement to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Draw what is hidden by the time that is computed to this file
+    /// Draw the hidden share of the transfer as a function of the computation time to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -167,7 +168,7 @@ fn measure_on_nodes(
     let said = boot::run(&options, "beside_wait.c", &arguments, signals)?;
     for first in ORDERS {
         let row = on_nodes(&said, name_of(first), (bytes, percent)).ok_or_else(|| {
-            Stop::failure(format!("beside_wait.c did not say what it took:\n{said}"))
+            Stop::failure(format!("beside_wait.c did not print its times:\n{said}"))
         })?;
         tell(row)?;
     }
@@ -222,8 +223,8 @@ pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
         RunIn::Simulated => simulate(&options.bytes, &mut tell)?,
         RunIn::Qemu if setup::has_qemu() => {
             say(
-                "nodes in QEMU, which get its processor by turns: they compute and sleep by turns; times\n\
-                 in microseconds of 1,000 instructions",
+                "nodes in QEMU, scheduled round robin on one processor: they alternate between computing\nand \
+                 sleeping; times in microseconds of 1,000 instructions",
             )?;
             say(TABLE.heading().join("\n"))?;
             let long = options
@@ -249,10 +250,9 @@ pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
 fn simulate(sizes: &[u64], tell: &mut impl FnMut(Row) -> Result<(), Stop>) -> Result<(), Stop> {
     let costs = Costs::BLUE_GENE;
     say(format_args!(
-        "simulated machine: links of {:.0} MB/s, {} ns a packet at a processor, {} ns an MPI\n\
-         call and once more where it waits, {} ns an interrupt. Hidden is what of the\n\
-         transfer no call waits for; served, by how much computing took longer for it,\n\
-         at the busier side.",
+        "simulated machine: links of {:.0} MB/s, {} ns per packet at a processor, {} ns per MPI\ncall and again if it \
+         waits, {} ns per interrupt. hidden: share of the transfer for\nwhich no call waits; served: additional \
+         computation time due to the transfer,\nat the busier side.",
         1e3 / costs.link_ns_per_byte,
         costs.packet_ns,
         costs.call_ns,
@@ -323,9 +323,9 @@ fn drawing(rows: &[Row]) -> Result<String, Stop> {
         }
     });
     plot::chart(&Chart {
-        heading: "Transfer that is hidden at both sides, by computing",
+        heading: "Hidden share of the transfer at both sides",
         x: Axis::linear(
-            "computing over the transfer's time (3: that or more)",
+            "computation time divided by the transfer's time (3: 3 or more)",
             -0.1..3.1,
         ),
         y: Axis::linear("percent hidden", -2.0..102.0),

@@ -11,10 +11,10 @@ use serde::{Serialize, Serializer};
 /// Where a setting was run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ValueEnum)]
 pub enum RunIn {
-    /// In the simulated machine; its times are virtual
+    /// Simulated machine, in virtual time
     #[serde(rename = "simulated")]
     Simulated,
-    /// In QEMU; its times are the host's, or go by the count of instructions
+    /// QEMU; times are measured with the host's clock or by instruction count
     #[serde(rename = "QEMU")]
     Qemu,
 }

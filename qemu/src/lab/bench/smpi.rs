@@ -18,16 +18,16 @@ use std::process::Command;
 /// Options of `midplane bench smpi`.
 #[derive(Args, Debug)]
 pub struct SmpiArgs {
-    /// Numbers of ranks, each on a torus as nearly a cube as it can be; one after the other
+    /// Numbers of ranks, separated by commas; each torus is arranged as nearly as possible as a cube
     #[arg(short = 'n', long, value_name = "NODES", value_delimiter = ',', default_value = "64,512,4096",
           value_parser = parse_nodes)]
     nodes: Vec<Nodes>,
 
-    /// Seconds after which a job is given up, and the same with more ranks, too
+    /// Time limit of a job in seconds. After a timeout, jobs of the same program with more ranks are skipped
     #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=86400))]
     limit: u32,
 
-    /// Write a line per job to this file
+    /// Write one line per job to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
@@ -61,13 +61,12 @@ const JOBS: [Compared; 3] = [
 const MPI_MEMORY: &str = "4K";
 
 /// Differences of the two simulations, printed below the table.
-const LEFT_OUT: &str = "\
-host (s): processor time of the process that has all ranks; MiB: the most memory that it had
-virtual (ms): what the program says that it took
-ours computes each packet, buffer and token, and MPI's protocol, in 4 KiB of MPI memory a rank
-ours leaves out the processors' caches and what the program computes
-SMPI computes flows that share links, a model of an MPI library without a bound on its memory
-SMPI leaves out packets, buffers, the protocol; what the program computes (simulate-computation:no)";
+const LEFT_OUT: &str = "host (s): CPU time of the process that contains all ranks; MiB: its peak memory
+virtual (ms): time that the program prints
+Midplane simulates each packet, buffer and token and the MPI protocol, with 4 KiB of MPI memory per rank
+Midplane does not simulate processor caches and the program's computation
+SMPI simulates flows that share links, and models an MPI library with unlimited memory
+SMPI does not simulate packets, buffers, the protocol and the program's computation (simulate-computation:no)";
 
 /// Result of one simulator for a job.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -260,14 +259,14 @@ fn read_line(path: &Path) -> Result<Line, Stop> {
     let wrong = |error: csv::Error| Stop::failure(format!("read {}: {error}", path.display()));
     let mut lines = csv::Reader::from_path(path).map_err(wrong)?;
     let line = lines.deserialize().next();
-    line.ok_or_else(|| Stop::failure("the cluster has written no line"))?
+    line.ok_or_else(|| Stop::failure("the simulator has written no line"))?
         .map_err(wrong)
 }
 
 /// Parses the run time in seconds that a program prints.
 fn seconds(said: &str) -> Result<f64, Stop> {
     boot::seconds(said)
-        .ok_or_else(|| Stop::failure(format!("no time in what the program says:\n{said}")))
+        .ok_or_else(|| Stop::failure(format!("the program did not print its time:\n{said}")))
 }
 
 /// Measures the jobs; returns the exit status.
@@ -281,7 +280,7 @@ pub fn run(options: &SmpiArgs) -> Result<u8, Stop> {
             let compile = |job: &Compared| smpi.compile(job.program, &scratch, &signals);
             JOBS.iter().try_for_each(compile)?;
         }
-        None => say("no SMPI beside: there is no smpicc and smpirun in the PATH")?,
+        None => say("no comparison with SMPI: smpicc and smpirun are not in PATH")?,
     }
     let mut rows = Vec::new();
     say(TABLE.heading().join("\n"))?;
@@ -306,7 +305,7 @@ pub fn run(options: &SmpiArgs) -> Result<u8, Stop> {
         }
     }
     say(format_args!(
-        "-: not in {} s, or not tried\n{LEFT_OUT}",
+        "-: not completed in {} s, or skipped\n{LEFT_OUT}",
         options.limit
     ))?;
     if let Some(file) = file {

@@ -11,15 +11,16 @@ use std::time::Instant;
 /// Checks for deadlock instead of measuring.
 #[derive(Args, Debug)]
 pub struct Check {
-    /// Instead of measuring, drive every machine with extents out of 1, 2, 3, 4, 5 and 8, torus and mesh,
-    /// with the smallest buffers, under every pattern at 1.5 times the limit, until all has arrived
+    /// Check for deadlocks instead of measuring: simulate every machine with extents from 1, 2, 3, 4, 5 and 8, as torus
+    /// and as mesh, with the smallest buffers and every traffic pattern at 1.5 times the limit, until all packets are
+    /// delivered
     #[arg(long, conflicts_with_all = ["torus", "mesh", "traffic", "load", "routing", "chunks", "buffers",
-          "hot", "warmup", "ticks", "csv", "svg"])]
+          "hot", "warmup", "ticks", "csv", "svg"], help_heading = "Deadlock check")]
     pub check: bool,
 
-    /// Packets that each node sends in a --check
+    /// Packets that each node sends with --check
     #[arg(long, value_name = "PACKETS", default_value_t = 50, requires = "check",
-          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Deadlock check")]
     pub packets: u32,
 }
 
@@ -77,7 +78,7 @@ pub fn run(packets: u32, seed: u64) -> Result<u8, Stop> {
     ))?;
     if let Some(case) = slowest {
         say(format_args!(
-            "slowest: {:.0} % of the ticks allowed, {}",
+            "slowest: {:.0} % of the allowed ticks, {}",
             100.0 * part,
             describe(&case)
         ))?;

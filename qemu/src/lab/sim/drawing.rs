@@ -41,7 +41,7 @@ pub fn draw(
     let is_whole = maps.len() < usize::from(shape.extents()[2]);
     let maps = HeatMaps {
         heading: &format!(
-            "use of the links at load {load}{}: per node three stripes, the busier of its two outgoing X, Y and Z \
+            "link utilization at load {load}{}: three stripes per node, the busier of its two outgoing X, Y and Z \
              links{}",
             match curves.last() {
                 Some(curve) if !curve.name.is_empty() => format!(", {}", curve.name),

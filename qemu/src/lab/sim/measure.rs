@@ -29,74 +29,77 @@ const MAX_RUNS: usize = 10_000;
 /// Options of `midplane sim`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "A tick is the time in which a link carries one chunk of 32 bytes, 183 ns at Blue Gene/L's \
-                  175 MB/s. Loads are fractions of the limit, which is what the wires allow.\n\n\
-                  Each combination of the values given is simulated. Where there may be several, they are separated by \
-                  commas, and FIRST:LAST:STEP stands for a range of numbers; the step of whole numbers may be left out.\n\n\
-                  Examples: cargo midplane sim --torus 8x8x8 --traffic uniform --load 0.1:0.9:0.1,1.5 --svg out.svg\n          \
-                  cargo midplane sim --traffic uniform,tornado --routing adaptive,deterministic --seed 1:5 --csv out.csv"
+    after_help = "A tick is the time in which a link transmits one chunk of 32 bytes: 183 ns at Blue Gene/L's 175 \
+                  MB/s. A load is a fraction of the throughput limit of the wires.\n\nThe command simulates each \
+                  combination of the specified values. Several values are separated by commas. FIRST:LAST:STEP \
+                  specifies a range; the step of integers is optional.\n\nExamples: cargo midplane sim --torus 8x8x8 \
+                  --traffic uniform --load 0.1:0.9:0.1,1.5 --svg out.svg\n          cargo midplane sim --traffic \
+                  uniform,tornado --routing adaptive,deterministic --seed 1:5 --csv out.csv"
 )]
 pub struct SimArgs {
-    /// Extents of the machine along X, Y and Z, each 1 to 256; several, separated by commas
+    /// Extents of the machine along X, Y and Z, each 1 to 256; several values, separated by commas
     #[arg(long, value_name = "XxYxZ", value_delimiter = ',', default_value = "8x8x8",
-          value_parser = parse_extents)]
+          value_parser = parse_extents, help_heading = "Machine")]
     torus: Vec<Extents>,
 
-    /// Dimensions that do not wrap around, for example z or xyz
-    #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
+    /// Dimensions without wrap-around links, for example z or xyz [default: none]
+    #[arg(long, value_name = "DIMENSIONS", default_value = "", hide_default_value = true,
+          value_parser = topology::parse_mesh,
+          help_heading = "Machine")]
     mesh: Mesh,
 
-    /// Who sends to whom; several, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "uniform")]
+    /// Traffic pattern; several values, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "uniform", help_heading = "Traffic")]
     traffic: Vec<Pattern>,
 
-    /// Offered load as a fraction of the limit, above 0 and at most 100; several, and ranges
+    /// Offered load as a fraction of the limit, above 0 and at most 100; several values and ranges
     #[arg(long, value_name = "LOAD", value_delimiter = ',', default_value = "0.9",
-          value_parser = sweep::loads)]
+          value_parser = sweep::loads, help_heading = "Traffic")]
     load: Vec<Items<f64>>,
 
-    /// Seed of everything random; the same seed gives the same numbers. Several, and ranges
-    #[arg(long, value_delimiter = ',', default_value = "1", value_parser = sweep::seeds)]
+    /// Seed of all random choices; several values and ranges. The same seed gives the same result
+    #[arg(long, value_delimiter = ',', default_value = "1", value_parser = sweep::seeds, help_heading = "Traffic")]
     seed: Vec<Items<u64>>,
 
-    /// How packets find their way; several, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "adaptive")]
+    /// Routing algorithm; several values, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "adaptive", help_heading = "Machine")]
     routing: Vec<Way>,
 
-    /// Size of the packets in chunks of 32 bytes, 1 to 8, or a range such as 1-8
-    #[arg(long, value_name = "CHUNKS", default_value = "8", value_parser = parse_chunks)]
+    /// Packet size in chunks of 32 bytes, 1 to 8, or a range such as 1-8
+    #[arg(long, value_name = "CHUNKS", default_value = "8", value_parser = parse_chunks, help_heading = "Traffic")]
     chunks: (u8, u8),
 
-    /// Buffer of each virtual channel behind each link, in packets of 256 bytes, 2 to 2047; several, and ranges
+    /// Buffer of each virtual channel of each link, in packets of 256 bytes, 2 to 2047; several values and ranges
     #[arg(long, value_name = "PACKETS", value_delimiter = ',', default_value = "4",
-          value_parser = sweep::buffers)]
+          value_parser = sweep::buffers, help_heading = "Machine")]
     buffers: Vec<Items<u16>>,
 
-    /// Fraction of the packets that go to the hot node, with --traffic hot-spot [default: 0.1]
-    #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
+    /// With --traffic hot-spot: fraction of the packets that are sent to the hot node [default: 0.1]
+    #[arg(long, value_name = "FRACTION", value_parser = parse_fraction, help_heading = "Traffic")]
     hot: Option<f64>,
 
-    /// Ticks before measuring
+    /// Ticks before the measurement
     #[arg(long, value_name = "TICKS", default_value_t = 2000,
-          value_parser = clap::value_parser!(u64).range(0..=MOST_TICKS))]
+          value_parser = clap::value_parser!(u64).range(0..=MOST_TICKS), help_heading = "Limits")]
     warmup: u64,
 
-    /// Ticks to measure
+    /// Ticks of the measurement
     #[arg(long, value_name = "TICKS", default_value_t = 4000,
-          value_parser = clap::value_parser!(u64).range(1..=MOST_TICKS))]
+          value_parser = clap::value_parser!(u64).range(1..=MOST_TICKS), help_heading = "Limits")]
     ticks: u64,
 
-    /// Threads that simulate; the numbers are the same however many [default: one for each processor, of 128 routers
-    /// at least]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS))]
+    /// Number of threads. The result does not depend on it [default: one for each processor, each with at least 128
+    /// routers]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS),
+          help_heading = "Limits")]
     threads: Option<u32>,
 
-    /// Write a line per run to this file, with its parameters
-    #[arg(long, value_name = "FILE")]
+    /// Write one line per run, with its parameters, to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     csv: Option<PathBuf>,
 
-    /// Draw latency against load, and the use of the links in the last run, to this file
-    #[arg(long, value_name = "FILE")]
+    /// Draw latency as a function of load, and the link utilization of the last run, to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     svg: Option<PathBuf>,
 
     #[command(flatten)]
@@ -177,25 +180,25 @@ type Mesh = [bool; 3];
 enum Pattern {
     /// Each packet to a random other node
     Uniform,
-    /// Each packet to the next of the six neighbours in turn
+    /// Packets to the six neighbours, round robin
     Neighbour,
     /// From (x, y, z) to (X-1-x, Y-1-y, Z-1-z)
     Complement,
-    /// Just less than half way round in every dimension
+    /// Slightly less than half way around in every dimension
     Tornado,
     /// Coordinates in reverse order
     Transpose,
-    /// Each node to all others, one after the other in a random order of its own
+    /// Each node to all others, in a separate random order for each node
     AllToAll,
-    /// A part of all packets to one node, the others uniform
+    /// A fraction of all packets to one node, the others uniform
     HotSpot,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// Minimal adaptive on the dynamic channels; packets may overtake
+    /// Minimal adaptive routing on the dynamic channels; packets may be reordered
     Adaptive,
-    /// Dimension order on the bubble channel; in order
+    /// Dimension-order routing on the bubble channel; in order
     Deterministic,
 }
 
@@ -219,7 +222,7 @@ fn parse_chunks(text: &str) -> Result<(u8, u8), String> {
     let (least, most) = text.split_once('-').unwrap_or((text, text));
     match (least.parse(), most.parse()) {
         (Ok(least @ 1..=8), Ok(most @ 1..=8)) if least <= most => Ok((least, most)),
-        _ => Err("packets have 1 to 8 chunks; give one number or a range such as 1-8".into()),
+        _ => Err("packets have 1 to 8 chunks; specify a number or a range such as 1-8".into()),
     }
 }
 
@@ -239,12 +242,12 @@ impl<'a> Setting<'a> {
         let runs = options.runs();
         if runs > MAX_RUNS {
             return Err(Stop::usage(format!(
-                "{runs} runs are asked for, and one command makes {MAX_RUNS} at most; give fewer values"
+                "{runs} runs were requested; the maximum is {MAX_RUNS}; specify fewer values"
             )));
         }
         if options.hot.is_some() && !options.traffic.contains(&Pattern::HotSpot) {
             return Err(Stop::usage(
-                "--hot does nothing without --traffic hot-spot; give both or none",
+                "--hot does nothing without --traffic hot-spot; use both or none",
             ));
         }
         let points = options.points().into_iter();
@@ -258,8 +261,8 @@ impl<'a> Setting<'a> {
         let limit = traffic.limit(&shape);
         if limit.load == 0.0 {
             return Err(Stop::usage(format!(
-                "--traffic {}: no node of this machine sends anything to another; take a larger --torus or \
-                 another pattern",
+                "--traffic {}: no node of this machine sends packets to another node; use a larger --torus or another \
+                 pattern",
                 traffic.name()
             )));
         }
@@ -283,7 +286,7 @@ impl<'a> Setting<'a> {
             Ok(setting)
         } else {
             Err(Stop::usage(format!(
-                "{} routers need {}, and {} are available; take a smaller --torus or smaller --buffers",
+                "{} routers require {}, and {} are available; use a smaller --torus or smaller --buffers",
                 shape.nodes(),
                 size::about(bytes),
                 size::about(available)
@@ -413,7 +416,7 @@ struct Measured {
 pub fn run(options: &SimArgs) -> Result<u8, Stop> {
     if options.check.check {
         let [seed] = sweep::values(&options.seed)[..] else {
-            return Err(Stop::usage("--check takes one --seed"));
+            return Err(Stop::usage("--check supports only one --seed"));
         };
         return check::run(options.check.packets, seed);
     }
@@ -442,9 +445,10 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
         });
     }
     let rows = || curves.iter().flat_map(|curve| &curve.rows);
+    say("99 %: 99th percentile of the latency; escapes: hops on the escape channel per packet")?;
     if !rows().all(Row::is_steady) {
         say(
-            "* not steady: the machine filled up or emptied while measuring; take a longer\n  --warmup",
+            "* not in steady state: queues grew or shrank during the measurement; use a longer\n  --warmup",
         )?;
     }
     let seconds = start.elapsed().as_secs_f64().max(1e-9);
@@ -460,7 +464,7 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
     if let (Some(file), Some(last)) = (svg_file, settings.last()) {
         let heading = match settings.len() {
             1 => heading(last),
-            several => format!("{several} machines, side by side"),
+            several => format!("{several} machines in parallel"),
         };
         file.write(&drawing::draw(&heading, &last.shape, &curves, &by_link)?)?;
     }

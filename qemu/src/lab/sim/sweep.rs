@@ -16,7 +16,7 @@ pub fn values<T: Copy>(list: &[Items<T>]) -> Vec<T> {
 pub fn loads(text: &str) -> Result<Items<f64>, String> {
     let load = |text: &str| match text.parse::<f64>() {
         Ok(load) if load > 0.0 && load <= 100.0 => Ok(load),
-        _ => Err("a load is a number above 0, at most 100".to_string()),
+        _ => Err("a load is a number above 0 and at most 100".to_string()),
     };
     let parts: Vec<&str> = text.trim().split(':').collect();
     let (first, last, step) = match parts[..] {

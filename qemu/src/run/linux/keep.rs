@@ -45,10 +45,10 @@ pub fn under(
     };
     if in_path(command).is_none() {
         return Err(Stop::failure(format!(
-            "cannot start {command} for rank {rank}: it is not there, or cannot be executed"
+            "cannot start {command} for rank {rank}: it does not exist or is not executable"
         )));
     }
-    let us = std::env::current_exe().doing("find this command's own file")?;
+    let us = std::env::current_exe().doing("find this command's executable")?;
     let life = life.as_raw_fd().to_string();
     let mut under = vec![us.to_string_lossy().into_owned(), KEPT.into()];
     under.extend(["--life".into(), life, "--image".into()]);
@@ -91,8 +91,8 @@ pub struct Kept {
 pub fn keep(options: &Kept) -> Result<u8, Stop> {
     // The pipe requests the end; keyboard signals are for the command on the same terminal.
     let signals = Signals::catch_but_keys()?;
-    let life = sys::inherited(options.life).doing("take over the pipe")?;
-    set_child_subreaper(Some(getpid())).doing("keep what the command leaves behind")?;
+    let life = sys::inherited(options.life).doing("redirect the pipe")?;
+    set_child_subreaper(Some(getpid())).doing("preserve the state of the command")?;
     let mut command = Command::new(&options.words[0]);
     command.args(&options.words[1..]);
     super::limit(&mut command, [options.stack, options.data]);

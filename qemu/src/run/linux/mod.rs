@@ -201,7 +201,7 @@ pub fn process(
         .ok_or_else(|| Stop::failure("a program without a name"))?;
     // The process changes to its working directory before it starts.
     let path = app.directory.map(|_| std::path::absolute(&app.image.path));
-    let path = path.transpose().doing("find the program's folder")?;
+    let path = path.transpose().doing("find the program's directory")?;
     let image = path.as_ref().unwrap_or(&app.image.path);
     let mut command = match under.split_first() {
         None => {

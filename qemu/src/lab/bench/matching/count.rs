@@ -14,19 +14,19 @@ use serde::Serialize;
 /// Options of `midplane bench matching-loop`.
 #[derive(Args, Debug)]
 pub struct LoopArgs {
-    /// The engine; `none` for the rest of the loop alone
+    /// Engine; `none` for the loop without an engine
     #[arg(long)]
     engine: String,
 
-    /// The unexpected message queue, instead of that of posted receives
+    /// Use the unexpected message queue instead of the posted receive queue
     #[arg(long)]
     unexpected: bool,
 
-    /// From the end, instead of from the head
+    /// Search from the end instead of from the head
     #[arg(long)]
     reverse: bool,
 
-    /// Senders
+    /// Number of senders
     #[arg(long)]
     senders: u32,
 
@@ -34,7 +34,7 @@ pub struct LoopArgs {
     #[arg(long)]
     pending: u32,
 
-    /// How often the queue is filled and emptied
+    /// Number of times that the queue is filled and emptied
     #[arg(long)]
     rounds: u32,
 }
@@ -81,8 +81,8 @@ const TABLE: Table<Row> = Table {
 /// Counts the instructions; returns CSV.
 pub fn run(bench: &Bench) -> Result<String, Stop> {
     say(
-        "instructions for a message and its receive, on this host's processor; of the engine:\n\
-         without those of the loop around it; to list: these over those of the list",
+        "instructions per message and receive, on this host's processor; of the engine: without\nthose of the \
+         surrounding loop; to list: divided by those of the list",
     )?;
     say(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
@@ -158,7 +158,7 @@ pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
     };
     let mut engines = ENGINES.iter().chain([&none]);
     let engine = engines.find(|engine| engine.name == options.engine);
-    let engine = engine.ok_or_else(|| Stop::usage("--engine: there is no such engine"))?;
+    let engine = engine.ok_or_else(|| Stop::usage("--engine: unknown engine"))?;
     let search = Search {
         queue: if options.unexpected {
             Queue::Unexpected

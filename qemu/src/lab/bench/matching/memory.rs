@@ -44,10 +44,10 @@ const TABLE: Table<Row> = Table {
 /// Measures the memory; returns CSV.
 pub fn run(bench: &Bench) -> Result<String, Stop> {
     say(
-        "memory: bytes of the heap that an engine takes for one communicator, with MPI memory for\n\
-         just so many records (all in use, no receives), and with so many receives (posted, no MPI\n\
-         memory), from neighbouring ranks; links and buckets in slots and records, which are there for\n\
-         every engine, are not counted; paper: table 4.5 of 001",
+        "memory: bytes of heap that an engine uses for one communicator, with MPI memory for\nexactly this number of \
+         records (all in use, no receives), or with this number of posted\nreceives (no MPI memory), from \
+         neighbouring ranks; links and buckets in slots and records,\nwhich exist for every engine, are not counted; \
+         paper: table 4.5 of 001",
     )?;
     say(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();

@@ -20,16 +20,16 @@ pub use count::{LoopArgs, run_loop};
 /// What to measure of the engines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Part {
-    /// Bytes beside receives and records: table 4.5 of 001
+    /// Bytes in addition to receives and records: table 4.5 of 001
     Memory,
-    /// Long queues searched from their heads and from their ends: figure 3 of 000, section 4.6.2 of 001
+    /// Searches of long queues from the head and from the end: figure 3 of 000, section 4.6.2 of 001
     Search,
-    /// Collectives as in section 5.2 of 002, and queues as long as the papers' applications have them
+    /// Collectives as in section 5.2 of 002, and queues of the length of the papers' applications
     Traffic,
-    /// Instructions of searches, by valgrind's callgrind
+    /// Instructions of searches, counted by valgrind's callgrind
     Instructions,
-    /// Instructions of a message to oneself on a node in QEMU, with 10 and with 1,000,000 other receives posted or other
-    /// messages waiting
+    /// Instructions of a self-send on a node in QEMU, with 10 and with 1,000,000 other posted receives or unexpected
+    /// messages
     #[value(name = "self")]
     Oneself,
 }
@@ -37,27 +37,27 @@ enum Part {
 /// Options of `midplane bench matching`.
 #[derive(Args, Debug)]
 pub struct MatchingArgs {
-    /// What to measure; everything if it is not given
+    /// Experiment [default: all]
     #[arg(value_enum)]
     part: Option<Part>,
 
-    /// Engines, separated by commas; all of them if it is not given. `list` is always measured
+    /// Engines, separated by commas; `list` is always measured [default: all]
     #[arg(long, value_delimiter = ',', value_parser = parse_engine)]
     engines: Vec<Engine>,
 
-    /// Runs of each test by each engine in turn; the medians count
+    /// Runs of each test with each engine; the result is the median
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
 
-    /// Up to 1048576 senders, instead of 4096
+    /// Use up to 1,048,576 senders instead of 4,096
     #[arg(long)]
     all: bool,
 
-    /// Write a line per engine and test to this file; needs a part, since each has columns of its own
+    /// Write one line per engine and test to this file. Requires an experiment, because each has different columns
     #[arg(long, value_name = "FILE", requires = "part")]
     csv: Option<PathBuf>,
 
-    /// Draw the times of `search` to this file; where everything is measured, too
+    /// Draw the times of `search` to this file; also possible if all experiments are run
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -93,7 +93,7 @@ impl Bench {
 pub fn run(options: &MatchingArgs) -> Result<u8, Stop> {
     if options.svg.is_some() && options.part.is_some_and(|part| part != Part::Search) {
         return Err(Stop::usage(
-            "--svg: only `search` is drawn; ask for that part, or for none",
+            "--svg: only `search` is drawn; select `search` or no experiment",
         ));
     }
     // Before the long measurement.
@@ -130,10 +130,10 @@ pub fn run(options: &MatchingArgs) -> Result<u8, Stop> {
         match crate::host::setup::in_path("valgrind") {
             Some(_) => csv = count::run(&bench)?,
             None if options.part.is_none() => {
-                say("no instructions: valgrind is not installed, which counts them")?;
+                say("no instruction counts: valgrind is not installed")?;
             }
             None => {
-                return Err(Stop::usage(
+                return Err(Stop::unusable(
                     "bench matching: valgrind is not installed; it counts the instructions",
                 ));
             }
@@ -143,7 +143,7 @@ pub fn run(options: &MatchingArgs) -> Result<u8, Stop> {
         match oneself::check() {
             Ok(()) => csv = oneself::run(&bench)?,
             Err(stop) if options.part.is_some() => return Err(stop),
-            Err(stop) => say(format_args!("no part in QEMU: {stop}"))?,
+            Err(stop) => say(format_args!("the part in QEMU is omitted: {stop}"))?,
         }
     }
     if let Some(file) = csv_file {

@@ -65,8 +65,8 @@ pub fn check() -> Result<(), Stop> {
     if setup::has_qemu() {
         Ok(())
     } else {
-        Err(Stop::usage(
-            "bench matching self: QEMU is not installed (`cargo midplane doctor` says what is missing)",
+        Err(Stop::unusable(
+            "bench matching self: QEMU is not installed (`midplane doctor` lists missing tools)",
         ))
     }
 }
@@ -74,10 +74,9 @@ pub fn check() -> Result<(), Stop> {
 /// Counts the instructions; returns CSV.
 pub fn run(bench: &Bench) -> Result<String, Stop> {
     say(
-        "self: instructions on a node (riscv64, in QEMU) of a message of 4 bytes to oneself, all calls\n\
-         together, while other receives are posted or other messages wait; first message: it passes\n\
-         all others; receive first, message first: the medians of those that come after it;\n\
-         ratio: of these to those with the fewest entries, the greater one",
+        "self: instructions of a self-send of 4 bytes on a node (riscv64, in QEMU), all calls\ntogether, with other \
+         posted receives or other unexpected messages; first message: it\nprecedes all others; receive first, message \
+         first: medians of the following messages;\nratio: to the values with the fewest entries, the larger one",
     )?;
     say(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
@@ -111,7 +110,7 @@ fn count(
     let arguments = [queue, &entries.to_string()];
     let said = boot::run(&options, "oneself.c", &arguments, &bench.signals)?;
     read(engine, queue, entries, &said)
-        .ok_or_else(|| Stop::failure(format!("oneself.c did not say what it counted:\n{said}")))
+        .ok_or_else(|| Stop::failure(format!("oneself.c did not print its counts:\n{said}")))
 }
 
 /// Parses the program's output: `oneself: N QUEUE: A to queue all; receive first: B, then C; message first: D, then E`.

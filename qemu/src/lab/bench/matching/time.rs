@@ -92,9 +92,9 @@ fn cases(all: bool) -> Vec<Search> {
 /// Measures the search tests.
 pub fn searches(bench: &Bench) -> Result<Vec<Row>, Stop> {
     say(
-        "search: a queue filled (in) and emptied (out) by one entry a message; ns an entry, the medians;\n\
-         x list: time of the list over that of the engine; paper: the same in 000 and 001;\n\
-         ~: a sample of the searches, since all would take long",
+        "search: a queue is filled (in) and emptied (out), one entry per message; medians in ns\nper entry; x list: \
+         time of the list divided by that of the engine; paper: the same in\n000 and 001; ~: measured with a sample \
+         of the searches",
     )?;
     say(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
@@ -115,10 +115,9 @@ pub fn searches(bench: &Bench) -> Result<Vec<Row>, Stop> {
 /// Measures collectives and applications.
 pub fn traffics(bench: &Bench) -> Result<Vec<Row>, Stop> {
     say(
-        "traffic: collectives (half of the messages come early, in any order) and queues as\n\
-         long as the papers' applications have them; out: ns a receive or message;\n\
-         x list: time of the list over that of the engine; paper: of the collective's latency (002),\n\
-         or of queue operations (001)",
+        "traffic: collectives (half of the messages are unexpected, in random order) and queues\nof the length of the \
+         papers' applications; out: ns per receive or message;\nx list: time of the list divided by that of the \
+         engine; paper: for the collective's\nlatency (002) or queue operations (001)",
     )?;
     say(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
