@@ -29,15 +29,15 @@ use build::cc;
 use cap::Cap;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use host::folders::root;
+use host::directories::root;
 use host::invocation::{command_name, help_page, one_line, with_name};
 use host::setup;
-use host::stop::{self, HelpPage, Stop};
+use host::error::{self, HelpPage, CliError};
 use lab::{bench, cluster, memory, sim, size, soak, suite};
 use probe::{explain, flash, image};
-use run::linux::keep;
+use run::linux::supervisor;
 use run::{attach, command, debug, mpiexec};
-use show::say::{self, complain, unwritable};
+use show::console::{self, complain, unwritable};
 use std::alloc::System;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind as IoErrorKind;
@@ -61,13 +61,13 @@ static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 )]
 struct Cli {
     #[command(subcommand)]
-    command: Sub,
+    command: CliCommand,
 }
 
 #[derive(Subcommand)]
-enum Sub {
+enum CliCommand {
     /// Compile a program, boot a torus of nodes and run the program on it
-    Run(Box<command::Options>),
+    Run(Box<command::RunOptions>),
     /// Compile and link C programs as mpicc does, for make, CMake and configure
     ///
     /// Accepts the compiler's command-line arguments. `midplane help cc` lists the additional options.
@@ -94,7 +94,7 @@ enum Sub {
     Explain(explain::ExplainArgs),
     /// Measure the memory protocol, the matching engines and communication
     #[command(subcommand)]
-    Bench(bench::Bench),
+    Bench(bench::BenchCommand),
     /// Run random jobs and long explorations of the memory protocol for a specified time
     Soak(soak::SoakArgs),
     /// Run all tests of this repository: host, cluster and QEMU
@@ -113,10 +113,10 @@ enum Sub {
     Doctor,
     /// Start the process of a debugged rank (`run --debug`)
     #[command(hide = true)]
-    Debugged(debug::Debugged),
+    Debugged(debug::DebuggedArgs),
     /// Supervise the wrapper command of a rank (`run --under`)
     #[command(hide = true)]
-    Kept(keep::Kept),
+    Kept(supervisor::SupervisedArgs),
 }
 
 #[derive(Args)]
@@ -132,12 +132,12 @@ struct CcArgs {
 }
 
 /// A command that parses its own arguments; returns the exit status.
-type Command = fn(&[OsString]) -> Result<u8, Stop>;
+type CommandRunner = fn(&[OsString]) -> Result<u8, CliError>;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     // Bypasses clap: every argument is for the compiler or the launcher.
-    let run: Option<Command> = match arguments.first() {
+    let run: Option<CommandRunner> = match arguments.first() {
         Some(command) if command == "cc" => Some(cc::run),
         Some(command) if command == "mpiexec" => Some(|words| mpiexec::run(words, run_options)),
         _ => None,
@@ -149,7 +149,7 @@ fn main() -> ExitCode {
         && help == "help"
         && let Some(text) = own_help(command)
     {
-        return end(say::pass_on(text.as_bytes()).map(|()| 0), &arguments);
+        return end(console::pass_on(text.as_bytes()).map(|()| 0), &arguments);
     }
     let cli = match parse(as_mpirun(std::env::args_os())) {
         Ok(cli) => cli,
@@ -159,23 +159,23 @@ fn main() -> ExitCode {
         return end(Err(stop), &arguments);
     }
     let status = match cli.command {
-        Sub::Run(options) => command::run(&options),
-        Sub::Cc(options) => cc::run(&options.words),
-        Sub::Mpiexec(options) => mpiexec::run(&options.words, run_options),
-        Sub::Sim(options) => sim::run(&options),
-        Sub::Cluster(options) => cluster::run(&options),
-        Sub::Memory(options) => memory::run(&options),
-        Sub::Size(options) => size::run(&options),
-        Sub::Image(options) => image::run(&options),
-        Sub::Flash(options) => flash::run(&options),
-        Sub::Attach(options) => attach::run(&options),
-        Sub::Explain(options) => explain::run(&options),
-        Sub::Bench(bench) => bench::run(&bench),
-        Sub::Soak(options) => soak::run(&options),
-        Sub::Test(options) => suite::run(&options),
-        Sub::Debugged(options) => debug::become_process(&options),
-        Sub::Kept(options) => keep::keep(&options),
-        Sub::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),
+        CliCommand::Run(options) => command::run(&options),
+        CliCommand::Cc(options) => cc::run(&options.words),
+        CliCommand::Mpiexec(options) => mpiexec::run(&options.words, run_options),
+        CliCommand::Sim(options) => sim::run(&options),
+        CliCommand::Cluster(options) => cluster::run(&options),
+        CliCommand::Memory(options) => memory::run(&options),
+        CliCommand::Size(options) => size::run(&options),
+        CliCommand::Image(options) => image::run(&options),
+        CliCommand::Flash(options) => flash::run(&options),
+        CliCommand::Attach(options) => attach::run(&options),
+        CliCommand::Explain(options) => explain::run(&options),
+        CliCommand::Bench(bench) => bench::run(&bench),
+        CliCommand::Soak(options) => soak::run(&options),
+        CliCommand::Test(options) => suite::run(&options),
+        CliCommand::Debugged(options) => debug::become_process(&options),
+        CliCommand::Kept(options) => supervisor::keep(&options),
+        CliCommand::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),
     };
     end(status, &arguments)
 }
@@ -202,25 +202,25 @@ fn own_help(command: &OsStr) -> Option<String> {
 }
 
 /// Parses the options of `run` from a command line whose first word is the command's name.
-fn run_options(words: &[OsString]) -> Result<command::Options, Stop> {
-    let usage = |message: String| Stop {
+fn run_options(words: &[OsString]) -> Result<command::RunOptions, CliError> {
+    let usage = |message: String| CliError {
         help: HelpPage::Run,
-        ..Stop::usage(message)
+        ..CliError::usage(message)
     };
     match parse(words.iter().cloned()).map(|cli| cli.command) {
-        Ok(Sub::Run(options)) => Ok(*options),
+        Ok(CliCommand::Run(options)) => Ok(*options),
         Ok(_) => Err(usage("give a program".into())),
         Err(error) => Err(usage(one_line(&error))),
     }
 }
 
 /// Checks that there is a checkout to build from.
-fn checked() -> Result<(), Stop> {
-    midplane_setup::check_root(root()).map_err(Stop::from)
+fn checked() -> Result<(), CliError> {
+    midplane_setup::check_root(root()).map_err(CliError::from)
 }
 
 /// Converts the result to the exit status and prints the message. `arguments` are those of the command line.
-fn end(status: Result<u8, Stop>, arguments: &[OsString]) -> ExitCode {
+fn end(status: Result<u8, CliError>, arguments: &[OsString]) -> ExitCode {
     match status {
         Ok(status) => ExitCode::from(status),
         Err(stop) => {
@@ -233,7 +233,7 @@ fn end(status: Result<u8, Stop>, arguments: &[OsString]) -> ExitCode {
 }
 
 /// Returns the reference to the help page of an error.
-fn pointer(stop: &Stop, arguments: &[OsString]) -> String {
+fn pointer(stop: &CliError, arguments: &[OsString]) -> String {
     match stop.help {
         HelpPage::None => String::new(),
         HelpPage::Called => format!(" (see '{}')", help_page(&Cli::command(), arguments)),
@@ -260,7 +260,7 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
             match error.print() {
                 Err(error) if error.kind() != IoErrorKind::BrokenPipe => {
                     complain(format_args!("midplane: {}", unwritable(error)));
-                    ExitCode::from(stop::FAILURE)
+                    ExitCode::from(error::FAILURE)
                 }
                 // A closed pipe is no error: its reader needs no more output.
                 _ => ExitCode::SUCCESS,
@@ -268,9 +268,9 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
-            ExitCode::from(stop::USAGE)
+            ExitCode::from(error::USAGE)
         }
-        _ => end(Err(Stop::usage(one_line(error))), arguments),
+        _ => end(Err(CliError::usage(one_line(error))), arguments),
     }
 }
 
@@ -321,7 +321,7 @@ mod tests {
         let said = |arguments: &[&str]| {
             let all = ["midplane"].iter().chain(arguments);
             let error = parse(all.map(OsString::from)).err().expect("refused");
-            let stop = Stop::usage(one_line(&error));
+            let stop = CliError::usage(one_line(&error));
             let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
             format!("{stop}{}", pointer(&stop, &arguments))
         };

@@ -1,7 +1,7 @@
 //! Reference page of the command line, generated from clap's definitions: `MIDPLANE_WRITE=1 cargo test -p midplane`
 //! writes it.
 
-use crate::host::folders::root;
+use crate::host::directories::root;
 use crate::own_help;
 use clap::{Arg, Command};
 use std::{env, fs};

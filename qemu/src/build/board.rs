@@ -175,7 +175,7 @@ impl Board {
     /// Returns all linker scripts that an image may depend on.
     pub fn scripts(self) -> Vec<PathBuf> {
         let behind = self.scripts_behind().into_iter().flatten();
-        let root = crate::host::folders::root();
+        let root = crate::host::directories::root();
         { [self.script()].into_iter().chain(behind) }
             .map(|script| root.join(script))
             .collect()
@@ -220,7 +220,7 @@ mod tests {
     /// The constants of the linker script equal those of the kernel.
     #[test]
     fn the_linker_script_says_what_the_kernel_says() {
-        let script = crate::host::folders::root().join(Board::Stm32f405.script());
+        let script = crate::host::directories::root().join(Board::Stm32f405.script());
         let script = std::fs::read_to_string(script).unwrap();
         for (name, value) in [
             ("MIDPLANE_TRAP_STACK_BYTES", memory::TRAP_STACK_BYTES),

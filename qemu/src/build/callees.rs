@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::OnceLock;
 
 /// Symbols and code of a program's file.
-pub struct Callees<'a> {
+pub struct CalleeFinder<'a> {
     elf: ElfFile64<'a>,
     /// Functions by address, with size and name.
     functions: BTreeMap<u64, (u64, &'a str)>,
@@ -25,7 +25,7 @@ const RUNTIMES_ASSEMBLER: [&str; 3] = [
     "stack_call_trampoline",
 ];
 
-impl<'a> Callees<'a> {
+impl<'a> CalleeFinder<'a> {
     /// Reads a program's file; `None` if it is not a 64-bit ELF file.
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
         let elf = ElfFile64::<Endianness>::parse(bytes).ok()?;
@@ -53,11 +53,11 @@ impl<'a> Callees<'a> {
     /// Returns the function called just before this return address, if the call instruction names it.
     pub fn callee(&self, back: u64) -> Option<Callee> {
         let (address, name) = match self.instruction(back)? {
-            Target::Direct(target) => match self.slot_of_stub(target) {
+            CallTarget::Direct(target) => match self.slot_of_stub(target) {
                 Some(slot) => (0, self.name_in_slot(slot)),
                 None => (target, self.name_at(target)),
             },
-            Target::Slot(slot) => (0, self.name_in_slot(slot)),
+            CallTarget::Slot(slot) => (0, self.name_in_slot(slot)),
         };
         let name = plain(&name?);
         Some(Callee { address, name })
@@ -77,15 +77,15 @@ impl<'a> Callees<'a> {
             && !is_runtimes
     }
 
-    fn instruction(&self, back: u64) -> Option<Target> {
+    fn instruction(&self, back: u64) -> Option<CallTarget> {
         let word = |bytes: &[u8]| Some(i32::from_le_bytes(bytes.try_into().ok()?));
         match self.elf.architecture() {
             object::Architecture::X86_64 => {
                 let bytes = self.bytes(back.checked_sub(6)?, 6)?;
                 let relative = back.checked_add_signed(word(&bytes[2..])?.into())?;
                 match bytes {
-                    [0xff, 0x15, ..] => Some(Target::Slot(relative)),
-                    [_, 0xe8, ..] => Some(Target::Direct(relative)),
+                    [0xff, 0x15, ..] => Some(CallTarget::Slot(relative)),
+                    [_, 0xe8, ..] => Some(CallTarget::Direct(relative)),
                     _ => None,
                 }
             }
@@ -94,7 +94,7 @@ impl<'a> Callees<'a> {
                 let word = word(self.bytes(at, 4)?)?;
                 let is_call = word as u32 >> 26 == 0b10_0101;
                 let offset = i64::from(word << 6 >> 6) * 4;
-                is_call.then_some(Target::Direct(at.checked_add_signed(offset)?))
+                is_call.then_some(CallTarget::Direct(at.checked_add_signed(offset)?))
             }
             _ => None,
         }
@@ -154,7 +154,7 @@ pub struct Callee {
     pub name: String,
 }
 
-enum Target {
+enum CallTarget {
     Direct(u64),
     Slot(u64),
 }
@@ -220,9 +220,9 @@ mod tests {
 
     #[test]
     fn what_is_no_program_tells_nothing() {
-        assert!(Callees::read(b"\x7fELF").is_none());
+        assert!(CalleeFinder::read(b"\x7fELF").is_none());
         let own = std::fs::read("/proc/self/exe").unwrap();
-        let own = Callees::read(&own).unwrap();
+        let own = CalleeFinder::read(&own).unwrap();
         for address in [0, 1, 5, u64::MAX] {
             assert!(own.callee(address).is_none());
         }

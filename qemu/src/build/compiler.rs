@@ -1,13 +1,13 @@
 //! Command lines of compiler and linker, and handling of their diagnostics.
 
 use crate::build::board::Board;
-use crate::build::given::{Flags, Kind};
+use crate::build::inputs::{BuildFlags, FileKind};
 use crate::build::headers;
-use crate::build::said::Said;
+use crate::build::diagnostics::CompilerOutput;
 use crate::build::unsupported;
 use crate::host::setup::{self, Tools};
-use crate::host::stop::{Doing, Stop};
-use crate::show::say::complain;
+use crate::host::error::{ErrorContext, CliError};
+use crate::show::console::complain;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Creates the command that compiles a source for nodes; the caller appends the file names.
-pub(super) fn compile_c(tools: &Tools, flags: &Flags, source: &Path) -> Result<Command, Stop> {
-    if Kind::is_cpp(source) {
-        return Err(Stop::unusable(format!(
+pub(super) fn compile_c(tools: &Tools, flags: &BuildFlags, source: &Path) -> Result<Command, CliError> {
+    if FileKind::is_cpp(source) {
+        return Err(CliError::unusable(format!(
             "{} is C++, which nodes do not support yet; use --on linux or --on cluster",
             source.display()
         )));
@@ -121,11 +121,11 @@ pub fn begin_compile(compile: &mut Command) {
 }
 
 /// Appends the final compiler options: the header directories.
-pub(super) fn end_compile(compile: &mut Command) -> Result<(), Stop> {
+pub(super) fn end_compile(compile: &mut Command) -> Result<(), CliError> {
     compile.arg(headers::option()?);
     // Headers that picolibc lacks.
     let mut option = OsString::from("-I");
-    option.push(crate::host::folders::root().join("kernel-rt/include"));
+    option.push(crate::host::directories::root().join("kernel-rt/include"));
     compile.arg(option);
     Ok(())
 }
@@ -141,7 +141,7 @@ pub enum Linker {
 /// Appends the initial linker options.
 pub(super) fn begin_link(link: &mut Command, linker: &Linker) {
     let board = Board::chosen();
-    let root = crate::host::folders::root();
+    let root = crate::host::directories::root();
     link.args(board.machine_flags())
         .args(["-nostartfiles", "-static"]);
     let behind = board.scripts_behind().map(|[gnu, llvm]| match linker {
@@ -184,13 +184,13 @@ pub(super) fn link_c_library(link: &mut Command, linker: &Linker) {
 }
 
 /// Compiles one source. Returns whether the compiler printed a diagnostic.
-pub fn run_compiler(mut compile: Command, source: &Path) -> Result<bool, Stop> {
-    let said = Said::by(&mut compile)?;
+pub fn run_compiler(mut compile: Command, source: &Path) -> Result<bool, CliError> {
+    let said = CompilerOutput::by(&mut compile)?;
     said.pass_on();
     match (said.success, said.unknown_to_the_compiler()) {
         (true, _) => Ok(!said.is_silent()),
         (false, missing) if missing.is_empty() => Err(refused(source, "compile")),
-        (false, missing) => Err(Stop::unusable(format!(
+        (false, missing) => Err(CliError::unusable(format!(
             "{} uses {}, which Midplane does not have yet; see the compiler's messages above",
             source.display(),
             missing.join(", ")
@@ -198,13 +198,13 @@ pub fn run_compiler(mut compile: Command, source: &Path) -> Result<bool, Stop> {
     }
 }
 
-pub(super) fn absolute(path: &Path) -> Result<PathBuf, Stop> {
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, CliError> {
     path.canonicalize()
-        .doing(format_args!("find {}", path.display()))
+        .context(format_args!("find {}", path.display()))
 }
 
-pub(super) fn refused(path: &Path, verb: &str) -> Stop {
-    Stop::unusable(format!(
+pub(super) fn refused(path: &Path, verb: &str) -> CliError {
+    CliError::unusable(format!(
         "{} does not {verb}; see the compiler's messages above",
         path.display()
     ))
@@ -220,12 +220,12 @@ pub(super) fn llvm_linker() -> Option<Linker> {
 pub(super) fn link_quickly(
     command: impl FnOnce(&Linker) -> Command,
     linked: &Path,
-) -> Result<bool, Stop> {
+) -> Result<bool, CliError> {
     let Some(linker) = llvm_linker() else {
         return Ok(false);
     };
     let mut command = command(&linker);
-    let said = Said::by(command.arg("-o").arg(linked))?;
+    let said = CompilerOutput::by(command.arg("-o").arg(linked))?;
     Ok(said.success && said.is_silent() && !unsupported::is_any_in(linked))
 }
 
@@ -235,8 +235,8 @@ pub(super) fn run_linker(
     mut command: Command,
     linked: &Path,
     program: &Path,
-) -> Result<bool, Stop> {
-    let said = Said::by(&mut command)?;
+) -> Result<bool, CliError> {
+    let said = CompilerOutput::by(&mut command)?;
     if said.success {
         said.pass_on_the_rest();
         let tells = unsupported::tell(&said, linked);
@@ -244,7 +244,7 @@ pub(super) fn run_linker(
     }
     // The linker looks up lines for addresses after relaxation, in tables from before it. After a shortened call it
     // would report an earlier line.
-    let said = Said::by(command.arg("-Wl,--no-relax"))?;
+    let said = CompilerOutput::by(command.arg("-Wl,--no-relax"))?;
     let undefined = said.undefined();
     let (mpi, others): (Vec<_>, Vec<_>) = undefined
         .into_iter()
@@ -262,12 +262,12 @@ pub(super) fn run_linker(
     };
     Err(match (&mpi[..], &others[..]) {
         ([], []) => refused(program, "link"),
-        ([], others) => Stop::unusable(format!(
+        ([], others) => CliError::unusable(format!(
             "{} does not link: neither the specified files nor the nodes' C library define {}",
             program.display(),
             list(others)
         )),
-        (mpi, _) => Stop::unusable(format!(
+        (mpi, _) => CliError::unusable(format!(
             "the program calls {}, which Midplane does not have yet",
             list(mpi)
         )),
@@ -275,19 +275,19 @@ pub(super) fn run_linker(
 }
 
 /// A directory of this process, removed on drop.
-pub(super) struct Scratch(pub(super) PathBuf);
+pub(super) struct ScratchDirectory(pub(super) PathBuf);
 
-impl Scratch {
-    pub(super) fn new(parent: &Path) -> Result<Self, Stop> {
+impl ScratchDirectory {
+    pub(super) fn new(parent: &Path) -> Result<Self, CliError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = parent.join(format!("build-{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+        fs::create_dir_all(&folder).context(format_args!("create {}", folder.display()))?;
         Ok(Self(folder))
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         // A directory that cannot be removed stays in the build directory and is harmless.
         let _ = fs::remove_dir_all(&self.0);

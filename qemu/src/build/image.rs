@@ -1,11 +1,11 @@
 //! A linked image: validation, positions of its shared records, memory requirements, and source lines of addresses.
 
 use crate::build::board::{Board, machine_here};
-use crate::build::callees::Callees;
-use crate::build::given::Flags;
-use crate::build::unwind::{self, Call};
+use crate::build::callees::CalleeFinder;
+use crate::build::inputs::BuildFlags;
+use crate::build::unwind::{self, CallSite};
 use crate::host::size;
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{ErrorContext, CliError};
 use kernel_rt::board::stm32f405::memory as stm32f405;
 use kernel_rt::mem::{MIN_MEMORY, Needs, Plan};
 use midplane_abi::address::Bytes;
@@ -36,7 +36,7 @@ const DEVICE_TREE_BYTES: u64 = 1 << 20;
 const DEVICE_TREE_ALIGN: u64 = 2 << 20;
 
 /// Reads bytes of a node's RAM, starting at an offset.
-pub type Read<'a> = &'a dyn Fn(u64, &mut [u8]) -> Option<()>;
+pub type MemoryReader<'a> = &'a dyn Fn(u64, &mut [u8]) -> Option<()>;
 
 /// A bootable image for nodes.
 #[derive(Debug)]
@@ -69,12 +69,12 @@ pub struct Image {
     loaded: u64,
     /// Whether the image contains a personality (boot configuration) and so is for one node.
     pub has_personality: bool,
-    pub stacks: Stacks,
+    pub stacks: StackRanges,
 }
 
 /// A node's stacks as offsets in RAM. Each grows down from its end.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Stacks {
+pub struct StackRanges {
     /// Stack of the program.
     pub program: Bytes,
     /// Stack of interrupts and faults.
@@ -82,12 +82,12 @@ pub struct Stacks {
 }
 
 /// Checks that a program is built for this host.
-fn check_machine(path: &Path, machine: Machine) -> Result<(), Stop> {
+fn check_machine(path: &Path, machine: Machine) -> Result<(), CliError> {
     if machine_here().is_none_or(|here| here == machine) {
         return Ok(());
     }
     let other = Board::default().other(machine);
-    Err(Stop::unusable(format!("{}: {other}", path.display())))
+    Err(CliError::unusable(format!("{}: {other}", path.display())))
 }
 
 /// Returns the end of the loaded segments, relative to the RAM that begins at `base`.
@@ -141,14 +141,14 @@ fn between(
 
 impl Image {
     /// Reads an image from a file.
-    pub fn read(path: &Path) -> Result<Self, Stop> {
-        let bytes = std::fs::read(path).doing(format_args!("read {}", path.display()))?;
-        Self::parse(path, bytes).map_err(|why| Stop::unusable(format!("{}: {why}", path.display())))
+    pub fn read(path: &Path) -> Result<Self, CliError> {
+        let bytes = std::fs::read(path).context(format_args!("read {}", path.display()))?;
+        Self::parse(path, bytes).map_err(|why| CliError::unusable(format!("{}: {why}", path.display())))
     }
 
     /// Reads a native program. Its processes map the memory shared with the tool themselves.
-    pub fn of_process(path: &Path) -> Result<Self, Stop> {
-        let bytes = std::fs::read(path).doing(format_args!("read {}", path.display()))?;
+    pub fn of_process(path: &Path) -> Result<Self, CliError> {
+        let bytes = std::fs::read(path).context(format_args!("read {}", path.display()))?;
         // The system would pass a file that it cannot execute to the shell.
         if let Ok(elf) = ElfFile::<FileHeader64<Endianness>>::parse(&*bytes) {
             check_machine(path, elf.elf_header().e_machine(elf.endian()))?;
@@ -171,7 +171,7 @@ impl Image {
             footprint: 0,
             loaded: 0,
             has_personality: false,
-            stacks: Stacks::default(),
+            stacks: StackRanges::default(),
         })
     }
 
@@ -222,7 +222,7 @@ impl Image {
             // This board's outbox is not in the node's memory.
             Board::Stm32f405 => end,
         };
-        let stacks = Stacks {
+        let stacks = StackRanges {
             program: between(symbol, "__stack_bottom", "__stack_top")?,
             interrupts: between(symbol, "__trap_stack", "__trap_stack_top")?,
         };
@@ -256,7 +256,7 @@ impl Image {
 
     /// Checks that the image supports the job's features: several instances, log, loans from the heap. `run` builds
     /// images without unused features.
-    pub fn check_has(&self, flags: &Flags) -> Result<(), Stop> {
+    pub fn check_has(&self, flags: &BuildFlags) -> Result<(), CliError> {
         let lacks = |name: &str| {
             let elf = object::File::parse(&*self.bytes);
             !elf.is_ok_and(|elf| elf.symbols().any(|symbol| symbol.name() == Ok(name)))
@@ -268,7 +268,7 @@ impl Image {
         ];
         for (needed, symbol, what) in lacking {
             if needed && lacks(symbol) {
-                return Err(Stop::unusable(format!(
+                return Err(CliError::unusable(format!(
                     "{} was built {what}; specify its source, or link it with `midplane cc`",
                     self.path.display()
                 )));
@@ -279,7 +279,7 @@ impl Image {
 
     /// Checks that the image runs in nodes of `memory` bytes of RAM, with the kernel's own computation. `needs` returns
     /// a node's requirements in addition to the image, for a given RAM size.
-    pub fn check_fits(&self, memory: u64, needs: impl Fn(u64) -> Needs) -> Result<(), Stop> {
+    pub fn check_fits(&self, memory: u64, needs: impl Fn(u64) -> Needs) -> Result<(), CliError> {
         let least = self.least_memory(memory, needs(memory));
         if memory >= least {
             return Ok(());
@@ -293,7 +293,7 @@ impl Image {
                 more => advice = more,
             }
         }
-        Err(Stop::unusable(format!(
+        Err(CliError::unusable(format!(
             "the program requires more RAM than a node has: {} for the program, {} in total with the MPI memory and \
              the kernel, but --node-memory is {}; use at least --node-memory {}",
             size::about(self.footprint),
@@ -304,11 +304,11 @@ impl Image {
     }
 
     /// Checks that the image runs on an STM32F405 with this many links, bytes of MPI memory and nodes in the job.
-    pub fn check_fits_board(&self, links: usize, mpi: u64, nodes: u32) -> Result<(), Stop> {
+    pub fn check_fits_board(&self, links: usize, mpi: u64, nodes: u32) -> Result<(), CliError> {
         let needs = stm32f405::Needs::of(&EngineKind::STANDARD, links, mpi, nodes);
         match stm32f405::heap(self.board.ram() + self.footprint, needs) {
             Ok(_) => Ok(()),
-            Err(why) => Err(Stop::unusable(why.to_string())),
+            Err(why) => Err(CliError::unusable(why.to_string())),
         }
     }
 
@@ -334,7 +334,7 @@ impl Image {
 
     /// Describes the location of a fault at `pc`, in the format of [`Image::describe`]. For a fault in library code,
     /// adds the program's line that contains the call. `read` reads the node's RAM.
-    pub fn describe_fault(&self, pc: u64, read: Read<'_>) -> Vec<String> {
+    pub fn describe_fault(&self, pc: u64, read: MemoryReader<'_>) -> Vec<String> {
         let overflowed = self.overflowed(read).filter(|_| pc == 0);
         let pc = overflowed.map_or(pc, |registers| registers.pc);
         // A wild jump may reach any address; the nearest symbol could then be data.
@@ -398,7 +398,7 @@ impl Image {
     }
 
     /// Describes the last failed allocation of a node, if there is one. `read` reads the node's RAM.
-    pub fn describe_failed_malloc(&self, read: Read<'_>) -> Option<String> {
+    pub fn describe_failed_malloc(&self, read: MemoryReader<'_>) -> Option<String> {
         let mut note = [0; failed_malloc::BYTES];
         read(self.failed_malloc?, &mut note)?;
         let Failed { bytes, from } = Failed::read(note)?;
@@ -413,14 +413,14 @@ impl Image {
 
     /// Describes the program's call that ended the job, in the format of [`Image::describe`]. Empty without such a call
     /// or without debug information. `read` reads the node's RAM.
-    pub fn describe_call(&self, read: Read<'_>) -> Vec<String> {
+    pub fn describe_call(&self, read: MemoryReader<'_>) -> Vec<String> {
         let call = self.call(read, &is_program);
         call.map_or(Vec::new(), |call| self.describe(call.from))
     }
 
     /// Describes the location of a panic in the runtime under a C program, in the format of [`Image::describe`], and
     /// the program's line that contains the call. Empty without debug information. `read` reads the node's RAM.
-    pub fn describe_panic(&self, read: Read<'_>) -> Vec<String> {
+    pub fn describe_panic(&self, read: MemoryReader<'_>) -> Vec<String> {
         let place = self.call(read, &|loader, address| !is_of_rust(loader, address));
         let mut lines = place.map_or(Vec::new(), |call| {
             self.lines(call.from, &|file| !is_rusts_file(file))
@@ -434,9 +434,9 @@ impl Image {
     /// Returns the innermost active call whose caller matches `is_it`, for a node with recorded registers.
     fn call(
         &self,
-        read: Read<'_>,
+        read: MemoryReader<'_>,
         is_it: &dyn Fn(&addr2line::Loader, u64) -> bool,
-    ) -> Option<Call> {
+    ) -> Option<CallSite> {
         self.call_from(&self.noted(read)?, read, is_it)
     }
 
@@ -444,9 +444,9 @@ impl Image {
     fn call_from(
         &self,
         registers: &Registers,
-        read: Read<'_>,
+        read: MemoryReader<'_>,
         is_it: &dyn Fn(&addr2line::Loader, u64) -> bool,
-    ) -> Option<Call> {
+    ) -> Option<CallSite> {
         let loader = addr2line::Loader::new(&self.path).ok()?;
         let is_it = |address| is_it(&loader, address);
         let word = |address| self.word(read, address);
@@ -454,7 +454,7 @@ impl Image {
     }
 
     /// Returns the registers at a stack overflow, corrected to the function that caused it.
-    fn overflowed(&self, read: Read<'_>) -> Option<Registers> {
+    fn overflowed(&self, read: MemoryReader<'_>) -> Option<Registers> {
         let base = self.board.ram();
         let stack = Bytes {
             start: base + self.stacks.program.start,
@@ -465,14 +465,14 @@ impl Image {
     }
 
     /// Returns the registers that a node has recorded.
-    fn noted(&self, read: Read<'_>) -> Option<Registers> {
+    fn noted(&self, read: MemoryReader<'_>) -> Option<Registers> {
         let mut noted = [0; callers::BYTES];
         read(self.callers?, &mut noted)?;
         Registers::read(&noted)
     }
 
     /// Reads a word of a node's memory.
-    fn word(&self, read: Read<'_>, address: u64) -> Option<u64> {
+    fn word(&self, read: MemoryReader<'_>, address: u64) -> Option<u64> {
         let mut word = [0; 8];
         let bytes = &mut word[..self.board.word()];
         read(address.checked_sub(self.board.ram())?, bytes)?;
@@ -485,7 +485,7 @@ impl Image {
     pub fn describe_process(&self, pc: Option<u64>, calls: &[u64]) -> Vec<String> {
         let (Ok(loader), Some(code)) = (
             addr2line::Loader::new(&self.path),
-            Callees::read(&self.bytes),
+            CalleeFinder::read(&self.bytes),
         ) else {
             return Vec::new();
         };
@@ -639,7 +639,7 @@ mod tests {
             footprint,
             loaded,
             has_personality: false,
-            stacks: Stacks::default(),
+            stacks: StackRanges::default(),
         }
     }
 
@@ -679,7 +679,7 @@ mod tests {
         std::fs::write(&file, program).unwrap();
         let error = Image::of_process(&file).unwrap_err();
         std::fs::remove_file(&file).unwrap();
-        assert_eq!(error.status, crate::host::stop::USAGE);
+        assert_eq!(error.status, crate::host::error::USAGE);
         if !cfg!(target_arch = "riscv64") {
             assert!(
                 error.message.contains("an image for nodes in QEMU"),
@@ -699,7 +699,7 @@ mod tests {
     fn a_program_that_is_too_big_is_refused_with_what_would_do() {
         let big = image(9 << 20, 1 << 20);
         let error = big.check_fits(8 << 20, |_| NEEDS).unwrap_err();
-        assert_eq!(error.status, crate::host::stop::USAGE);
+        assert_eq!(error.status, crate::host::error::USAGE);
         assert!(error.message.contains("--node-memory is 8M"), "{error}");
         assert!(error.message.ends_with("--node-memory 11M"), "{error}");
         assert!(big.check_fits(11 << 20, |_| NEEDS).is_ok());

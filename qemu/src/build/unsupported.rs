@@ -1,7 +1,7 @@
 //! Link-time report of MPI functions that a program calls and that only return an error.
 
-use crate::build::said::Said;
-use crate::show::say::complain;
+use crate::build::diagnostics::CompilerOutput;
+use crate::show::console::complain;
 use midplane_api::refused;
 use midplane_c::WARNING;
 use object::{Object, ObjectSymbol};
@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Prints the unsupported functions in the image, each with its first call if the linker reported it. Returns whether
 /// there are any.
-pub fn tell(said: &Said, linked: &Path) -> bool {
+pub fn tell(said: &CompilerOutput, linked: &Path) -> bool {
     let (places, there) = (said.unsupported(), in_image(linked));
     let names = named(&places, there.as_ref());
     for &name in &names {

@@ -1,13 +1,13 @@
 //! Access to the host machine.
 
 pub mod capacity;
-pub mod folders;
+pub mod directories;
 pub mod invocation;
 pub mod setup;
 pub mod shared;
 pub mod signals;
 pub mod size;
-pub mod stop;
+pub mod error;
 #[allow(unsafe_code)]
 pub mod sys;
-pub mod used;
+pub mod resource_usage;

@@ -1,6 +1,6 @@
 //! The host tool's only unsafe Rust: code of a child between fork and exec, and resource accounting.
 
-use crate::host::used::Used;
+use crate::host::resource_usage::ResourceUsage;
 use rustix::io::FdFlags;
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, set_parent_process_death_signal,
@@ -112,7 +112,7 @@ pub fn pid_of(child: &std::process::Child) -> Pid {
 ///
 /// # Errors
 /// Returns an error if the child was already waited for.
-pub fn wait_and_account(child: &Child) -> io::Result<(ExitStatus, Used)> {
+pub fn wait_and_account(child: &Child) -> io::Result<(ExitStatus, ResourceUsage)> {
     let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::uninit());
     loop {
         // SAFETY: both locations are valid for writes. The child's process ID is not reused before this wait.
@@ -130,7 +130,7 @@ pub fn wait_and_account(child: &Child) -> io::Result<(ExitStatus, Used)> {
     let time = |time: libc::timeval| {
         Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
     };
-    let used = Used {
+    let used = ResourceUsage {
         processor: time(usage.ru_utime) + time(usage.ru_stime),
         peak_bytes: (usage.ru_maxrss as u64) << 10,
     };

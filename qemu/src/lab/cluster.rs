@@ -4,14 +4,14 @@
 use crate::host::invocation::one_line;
 use crate::host::signals::Signals;
 use crate::host::size;
-use crate::host::stop::Stop;
-use crate::host::used::Used;
-use crate::run::command::{self, Options};
-use crate::run::ended::JobEnd;
+use crate::host::error::CliError;
+use crate::host::resource_usage::ResourceUsage;
+use crate::run::command::{self, RunOptions};
+use crate::run::job_result::JobResult;
 use crate::run::{limits, report, topology};
 use crate::show::file::ResultFile;
-use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
-use crate::show::say::{complain, say};
+use crate::show::plot::{self, Axis, Chart, Mark, Series, MarkShape};
+use crate::show::console::{complain, say};
 use crate::show::table::{self, Column, Table, six_places};
 use clap::{Args, Parser, ValueEnum};
 use midplane_abi::counters::Counter;
@@ -51,17 +51,17 @@ pub struct ClusterArgs {
     /// Numbers of nodes, separated by commas; each machine is arranged as nearly as possible as a cube
     #[arg(short = 'n', long, value_name = "NODES", value_delimiter = ',', default_value = "64",
           value_parser = parse_nodes, conflicts_with = "torus", help_heading = "Machine")]
-    nodes: Vec<Nodes>,
+    nodes: Vec<MachineExtents>,
 
     /// Extents of the machine along X, Y and Z. Replaces --nodes
     #[arg(long, value_name = "XxYxZ", value_parser = parse_torus, help_heading = "Machine")]
-    torus: Option<Nodes>,
+    torus: Option<MachineExtents>,
 
     /// MPI memory of rank 0, separated by commas: sizes, or `ample` for unlimited memory. The other ranks use 4K. For C
     /// programs: the MPI memory of each rank; `ample` is not supported
     #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "4K", value_parser = parse_memory,
           help_heading = "Memory")]
-    mpi_memory: Vec<Memory>,
+    mpi_memory: Vec<MemoryOption>,
 
     /// Bytes of each message, or of each process's part [default: 1K; allreduce and neighbour: 8; all-to-all: 256]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Built-in programs")]
@@ -87,7 +87,7 @@ pub struct ClusterArgs {
     cost: Vec<Change>,
 
     #[command(flatten)]
-    c: ForC,
+    c: CProgramOptions,
 
     /// Print neither progress nor the report of a C program
     #[arg(short, long, help_heading = "Output")]
@@ -109,7 +109,7 @@ pub struct ClusterArgs {
 /// Options of `run` that programs in C have here, too: they are passed on as they are.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "C programs (as for run)")]
-struct ForC {
+struct CProgramOptions {
     /// Variable of the program's environment
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<OsString>,
@@ -163,7 +163,7 @@ struct ForC {
     cflags: Vec<OsString>,
 }
 
-impl ForC {
+impl CProgramOptions {
     /// Returns the specified options in the syntax of `run`.
     fn words(&self) -> Vec<OsString> {
         let given: [(&str, &[OsString]); 13] = [
@@ -200,13 +200,13 @@ impl ForC {
 /// `run`, as it is called for a program in C.
 #[derive(Parser)]
 #[command(name = "run", no_binary_name = true)]
-struct Run {
+struct RunArguments {
     #[command(flatten)]
-    options: Options,
+    options: RunOptions,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum Named {
+enum BuiltinProgram {
     /// All send to rank 0, which receives in the reverse order (killer benchmark)
     Killer,
     /// MPI_Barrier
@@ -219,72 +219,72 @@ enum Named {
     Neighbour,
 }
 
-impl Named {
+impl BuiltinProgram {
     fn program(self) -> Program {
         match self {
-            Named::Killer => Program::Killer,
-            Named::Barrier => Program::Barrier,
-            Named::Allreduce => Program::Allreduce,
-            Named::AllToAll => Program::AllToAll,
-            Named::Neighbour => Program::Neighbour,
+            BuiltinProgram::Killer => Program::Killer,
+            BuiltinProgram::Barrier => Program::Barrier,
+            BuiltinProgram::Allreduce => Program::Allreduce,
+            BuiltinProgram::AllToAll => Program::AllToAll,
+            BuiltinProgram::Neighbour => Program::Neighbour,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Named::Killer => "killer",
-            Named::Barrier => "barrier",
-            Named::Allreduce => "allreduce",
-            Named::AllToAll => "all-to-all",
-            Named::Neighbour => "neighbour",
+            BuiltinProgram::Killer => "killer",
+            BuiltinProgram::Barrier => "barrier",
+            BuiltinProgram::Allreduce => "allreduce",
+            BuiltinProgram::AllToAll => "all-to-all",
+            BuiltinProgram::Neighbour => "neighbour",
         }
     }
 
     /// Returns the default number of bytes.
     fn bytes(self) -> u64 {
         match self {
-            Named::Killer => 1024,
-            Named::Barrier => 0,
-            Named::Allreduce | Named::Neighbour => 8,
-            Named::AllToAll => 256,
+            BuiltinProgram::Killer => 1024,
+            BuiltinProgram::Barrier => 0,
+            BuiltinProgram::Allreduce | BuiltinProgram::Neighbour => 8,
+            BuiltinProgram::AllToAll => 256,
         }
     }
 }
 
 /// A machine with these extents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nodes(pub [u16; 3]);
+pub struct MachineExtents(pub [u16; 3]);
 
 /// Parses a number of nodes; returns the machine closest to a cube.
 ///
 /// # Errors
 /// Returns the reason if a cluster does not support the number.
-pub fn parse_nodes(text: &str) -> Result<Nodes, String> {
+pub fn parse_nodes(text: &str) -> Result<MachineExtents, String> {
     let extents = topology::parse_nodes(text)?;
     machine(extents)
 }
 
-fn parse_torus(text: &str) -> Result<Nodes, String> {
+fn parse_torus(text: &str) -> Result<MachineExtents, String> {
     machine(topology::parse_extents(text)?)
 }
 
-fn machine(extents: [u16; 3]) -> Result<Nodes, String> {
+fn machine(extents: [u16; 3]) -> Result<MachineExtents, String> {
     match extents.map(u64::from).iter().product() {
-        2..=MOST_NODES => Ok(Nodes(extents)),
+        2..=MOST_NODES => Ok(MachineExtents(extents)),
         _ => Err(format!("a simulated machine has 2 to {MOST_NODES} nodes")),
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Memory {
+enum MemoryOption {
     Ample,
     Bytes(u64),
 }
 
-fn parse_memory(text: &str) -> Result<Memory, String> {
+fn parse_memory(text: &str) -> Result<MemoryOption, String> {
     match text {
-        "ample" => Ok(Memory::Ample),
-        _ => limits::parse_mpi_memory(text).map(Memory::Bytes),
+        "ample" => Ok(MemoryOption::Ample),
+        _ => limits::parse_mpi_memory(text).map(MemoryOption::Bytes),
     }
 }
 
@@ -298,7 +298,7 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
 
 /// Result of one run.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct ClusterRow {
     program: String,
     nodes: u64,
     torus: String,
@@ -326,14 +326,14 @@ struct Row {
     costs: String,
 }
 
-impl Row {
+impl ClusterRow {
     /// Returns the host's CPU time per message in microseconds.
     fn us_a_message(&self) -> f64 {
         self.processor_seconds * 1e6 / self.messages.max(1) as f64
     }
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<ClusterRow> = Table {
     columns: &[
         Column::right("nodes", 6, |r| r.nodes.to_string()),
         Column::right("MPI\nmemory", 9, |r| r.mpi_memory.to_string()),
@@ -354,7 +354,7 @@ const TABLE: Table<Row> = Table {
 const LEGEND: &str = "rejected: NCTS sent; restarts: resend requests; host's: CPU time of the host";
 
 /// Runs the requested jobs; returns the exit status.
-pub fn run(options: &ClusterArgs) -> Result<u8, Stop> {
+pub fn run(options: &ClusterArgs) -> Result<u8, CliError> {
     let named = options.named()?;
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let machines = match &options.torus {
@@ -409,11 +409,11 @@ pub fn run(options: &ClusterArgs) -> Result<u8, Stop> {
 
 impl ClusterArgs {
     /// Returns the built-in program; `None` for a C program. Fails for options that the program does not use.
-    fn named(&self) -> Result<Option<Named>, Stop> {
+    fn named(&self) -> Result<Option<BuiltinProgram>, CliError> {
         let named = match &self.program[..] {
             [word] => word
                 .to_str()
-                .and_then(|word| Named::from_str(word, false).ok()),
+                .and_then(|word| BuiltinProgram::from_str(word, false).ok()),
             _ => None,
         };
         let ours = [
@@ -437,7 +437,7 @@ impl ClusterArgs {
         };
         match given {
             None => Ok(named),
-            Some(word) => Err(Stop::usage(format!(
+            Some(word) => Err(CliError::usage(format!(
                 "{} is for {whose}; omit it",
                 word.display()
             ))),
@@ -448,11 +448,11 @@ impl ClusterArgs {
 /// Runs a C program; returns the result unless it failed, and the exit status.
 fn run_c(
     options: &ClusterArgs,
-    (Nodes(extents), memory): (Nodes, Memory),
+    (MachineExtents(extents), memory): (MachineExtents, MemoryOption),
     is_sweep: bool,
-) -> Result<(Option<Row>, u8), Stop> {
-    let Memory::Bytes(mpi_memory) = memory else {
-        return Err(Stop::usage(
+) -> Result<(Option<ClusterRow>, u8), CliError> {
+    let MemoryOption::Bytes(mpi_memory) = memory else {
+        return Err(CliError::usage(
             "--mpi-memory ample is for built-in programs; specify a size for C programs",
         ));
     };
@@ -476,14 +476,14 @@ fn run_c(
     words.extend(options.program.iter().cloned());
     words.push("--".into());
     words.extend(options.arguments.iter().cloned());
-    let run = Run::try_parse_from(words).map_err(|error| Stop::usage(one_line(&error)))?;
+    let run = RunArguments::try_parse_from(words).map_err(|error| CliError::usage(one_line(&error)))?;
     let program = PathBuf::from(&options.program[0]);
     let program = program.file_stem().unwrap_or_default().to_string_lossy();
     let mut row = None;
-    let status = command::run_and_look(&run.options, &mut |end: &JobEnd| {
+    let status = command::run_and_look(&run.options, &mut |end: &JobResult| {
         let total = |counter| report::total(end, counter);
         let used = end.used.unwrap_or_default();
-        row = end.virtual_time.map(|time| Row {
+        row = end.virtual_time.map(|time| ClusterRow {
             program: program.clone().into_owned(),
             nodes: extents.map(u64::from).iter().product(),
             torus: torus.clone(),
@@ -513,18 +513,18 @@ fn changes(costs: &[Change]) -> String {
 
 fn measure(
     options: &ClusterArgs,
-    program: Named,
-    (Nodes(extents), memory): (Nodes, Memory),
+    program: BuiltinProgram,
+    (MachineExtents(extents), memory): (MachineExtents, MemoryOption),
     signals: &Signals,
-) -> Result<Row, Stop> {
+) -> Result<ClusterRow, CliError> {
     let nodes: u64 = extents.map(u64::from).iter().product();
     let bytes = options.bytes.unwrap_or(program.bytes());
     let repeats = options.repeats.unwrap_or(1);
     let others_memory = 4 << 10;
     let mpi_memory = match memory {
-        Memory::Bytes(bytes) => bytes as usize,
+        MemoryOption::Bytes(bytes) => bytes as usize,
         // A record and a buffer of complete blocks for each message.
-        Memory::Ample => {
+        MemoryOption::Ample => {
             let message = bytes as usize + 2 * BLOCK_BYTES;
             (nodes as usize * repeats as usize * message).max(others_memory)
         }
@@ -540,8 +540,8 @@ fn measure(
         seed: options.seed.unwrap_or(1),
         processors: options.processors,
     };
-    Used::forget_our_peak();
-    let before = Used::by_us();
+    ResourceUsage::forget_our_peak();
+    let before = ResourceUsage::by_us();
     let (start, mut said, mut stop) = (Instant::now(), Instant::now(), None);
     let scaled = scale.run(&mut |far: Far| {
         stop = signals.pending();
@@ -553,15 +553,15 @@ fn measure(
     });
     let scaled = scaled.map_err(|failure| match stop {
         Some(stop) => stop,
-        None => Stop::failure(format!(
+        None => CliError::failure(format!(
             "{} on {nodes} nodes: {}",
             program.name(),
             words(&failure)
         )),
     })?;
-    let used = Used::by_us();
+    let used = ResourceUsage::by_us();
     let [x, y, z] = extents;
-    Ok(Row {
+    Ok(ClusterRow {
         program: program.name().into(),
         nodes,
         torus: format!("{x}x{y}x{z}"),
@@ -623,20 +623,20 @@ const SCARCE: RGBColor = RGBColor(0xc0, 0x39, 0x2b);
 const ROOMY: RGBColor = RGBColor(0x1f, 0x5f, 0x8b);
 
 /// Draws time against nodes on logarithmic axes, with one line per amount of memory in the given order.
-fn draw(rows: &[Row]) -> Result<String, Stop> {
+fn draw(rows: &[ClusterRow]) -> Result<String, CliError> {
     let first = rows.first().map_or(2, |row| row.nodes);
     let per_size = rows.iter().take_while(|row| row.nodes == first).count();
     let per_size = per_size.max(1);
     let mark = |at: usize| Mark {
         shape: if at == 0 {
-            Shape::Circle
+            MarkShape::Circle
         } else {
-            Shape::Square
+            MarkShape::Square
         },
         colour: if at == 0 { SCARCE } else { ROOMY },
         filled: at < 2,
     };
-    let point = |row: &Row| ((row.nodes as f64).log2(), row.time_us.max(1e-3).log10());
+    let point = |row: &ClusterRow| ((row.nodes as f64).log2(), row.time_us.max(1e-3).log10());
     let series: Vec<Series> = (0..per_size)
         .map(|at| Series {
             points: rows.iter().skip(at).step_by(per_size).map(point).collect(),
@@ -666,13 +666,13 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         options: ClusterArgs,
     }
 
     fn options(words: &str) -> Result<ClusterArgs, clap::Error> {
-        Line::try_parse_from(words.split_whitespace()).map(|line| line.options)
+        CommandLine::try_parse_from(words.split_whitespace()).map(|line| line.options)
     }
 
     #[test]
@@ -683,7 +683,7 @@ mod tests {
         for &nodes in &options.nodes {
             for &memory in &options.mpi_memory {
                 let job = (nodes, memory);
-                rows.push(measure(&options, Named::Killer, job, &signals).expect("a run"));
+                rows.push(measure(&options, BuiltinProgram::Killer, job, &signals).expect("a run"));
             }
         }
         let by = |at: usize| (rows[at].nodes, rows[at].mpi_memory, rows[at].torus.as_str());

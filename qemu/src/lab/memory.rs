@@ -17,10 +17,10 @@ use net_torus::Router;
 use net_torus::chunk::{CHUNK_BYTES, PACKET_BYTES};
 
 use crate::host::size;
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use crate::run::limits;
-use crate::show::say::say;
-use crate::show::table::{Cells, Column, Table};
+use crate::show::console::say;
+use crate::show::table::{ColumnAlignment, Column, Table};
 
 /// Options of `midplane memory`.
 #[derive(Args, Debug)]
@@ -76,27 +76,27 @@ impl EngineBytes {
 }
 
 /// One term of the sum.
-struct Term {
+struct MemoryTerm {
     name: &'static str,
     bytes: u64,
     why: String,
 }
 
-const TABLE: Table<Term> = Table {
+const TABLE: Table<MemoryTerm> = Table {
     columns: &[
         Column {
             heading: "",
-            cells: Cells::Right(12),
+            cells: ColumnAlignment::Right(12),
             text: |term| term.bytes.to_string(),
         },
         Column {
             heading: "",
-            cells: Cells::Left(17),
+            cells: ColumnAlignment::Left(17),
             text: |term| term.name.into(),
         },
         Column {
             heading: "",
-            cells: Cells::Prose,
+            cells: ColumnAlignment::Prose,
             text: |term| term.why.clone(),
         },
     ],
@@ -105,14 +105,14 @@ const TABLE: Table<Term> = Table {
 };
 
 /// Returns the terms that are allocated at start and never grow.
-fn terms(options: &MemoryArgs) -> Vec<Term> {
+fn terms(options: &MemoryArgs) -> Vec<MemoryTerm> {
     let mut terms = terms_of_mpi(options);
     terms.extend(terms_of_the_node(options.links));
     terms
 }
 
-fn term(name: &'static str, bytes: usize, why: impl Into<String>) -> Term {
-    Term {
+fn term(name: &'static str, bytes: usize, why: impl Into<String>) -> MemoryTerm {
+    MemoryTerm {
         name,
         bytes: bytes as u64,
         why: why.into(),
@@ -120,7 +120,7 @@ fn term(name: &'static str, bytes: usize, why: impl Into<String>) -> Term {
 }
 
 /// Returns the terms of the device and the message layer.
-fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
+fn terms_of_mpi(options: &MemoryArgs) -> Vec<MemoryTerm> {
     let nodes = options.nodes;
     let EngineBytes { budget, device, .. } = EngineBytes::of(options);
     let blocks = budget.region / midplane_device::region::BLOCK_BYTES;
@@ -194,7 +194,7 @@ fn peers_why(nodes: u64, budget: &Budget) -> String {
 }
 
 /// Returns the terms of the router and the devices.
-fn terms_of_the_node(links: u64) -> Vec<Term> {
+fn terms_of_the_node(links: u64) -> Vec<MemoryTerm> {
     vec![
         term(
             "router's buffers",
@@ -202,7 +202,7 @@ fn terms_of_the_node(links: u64) -> Vec<Term> {
             "all virtual channels and FIFOs",
         ),
         term("router", size_of::<Router<'_>>(), "its state"),
-        Term {
+        MemoryTerm {
             name: "links",
             bytes: links * mem::LINK_BYTES,
             why: format!(
@@ -231,13 +231,13 @@ fn terms_of_the_node(links: u64) -> Vec<Term> {
 }
 
 /// Prints the sum; returns the exit status.
-pub fn run(options: &MemoryArgs) -> Result<u8, Stop> {
+pub fn run(options: &MemoryArgs) -> Result<u8, CliError> {
     say(table(options).join("\n"))?;
     Ok(0)
 }
 
 /// Returns the heap memory of RMA windows, for programs that create them.
-fn window_terms(nodes: usize) -> [Term; 4] {
+fn window_terms(nodes: usize) -> [MemoryTerm; 4] {
     [
         term(
             "windows",
@@ -271,7 +271,7 @@ fn window_terms(nodes: usize) -> [Term; 4] {
 }
 
 /// Returns the heap memory of the matching engine, if there is any.
-fn engine_terms(options: &MemoryArgs) -> Vec<Term> {
+fn engine_terms(options: &MemoryArgs) -> Vec<MemoryTerm> {
     let EngineBytes {
         context,
         receive,
@@ -300,20 +300,20 @@ fn engine_terms(options: &MemoryArgs) -> Vec<Term> {
 
 fn table(options: &MemoryArgs) -> Vec<String> {
     let mut terms = terms(options);
-    terms.push(Term {
+    terms.push(MemoryTerm {
         name: "in all",
         bytes: terms.iter().map(|term| term.bytes).sum(),
         why: "in addition to the image, the stack and the program's heap".into(),
     });
     let from_the_heap = [
-        Term {
+        MemoryTerm {
             name: "a request",
             bytes: RequestPool::SLOT_BYTES as u64,
             why: format!(
                 "in flight, with its share of the queues' links and tables, in chunks of {CHUNK_SLOTS}"
             ),
         },
-        Term {
+        MemoryTerm {
             name: "a destination",
             bytes: DESTINATION_BYTES as u64,
             why: format!("with messages pending, in chunks of {CHUNK_DESTINATIONS}"),
@@ -321,7 +321,7 @@ fn table(options: &MemoryArgs) -> Vec<String> {
     ];
     let from_the_heap = from_the_heap.into_iter().chain(engine_terms(options));
     let from_the_heap = from_the_heap.chain(window_terms(options.nodes as usize));
-    let from_the_heap: Vec<Term> = from_the_heap.collect();
+    let from_the_heap: Vec<MemoryTerm> = from_the_heap.collect();
     let mut lines = vec![format!(
         "One node of {} with {} of MPI memory and {} links, in bytes:",
         options.nodes,

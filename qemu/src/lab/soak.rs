@@ -12,9 +12,9 @@ use midplane_lab::sim::{POLLING, Report, Seeded};
 
 use crate::host::capacity;
 use crate::host::signals::Signals;
-use crate::host::stop::{self, Doing, Stop};
+use crate::host::error::{self, ErrorContext, CliError};
 use crate::run::limits;
-use crate::show::say::{complain, say};
+use crate::show::console::{complain, say};
 
 /// Options of `midplane soak`.
 #[derive(Args, Debug)]
@@ -65,7 +65,7 @@ fn parse_minutes(text: &str) -> Result<f64, String> {
 
 /// Totals of all jobs.
 #[derive(Default)]
-struct Sums {
+struct SoakTotals {
     jobs: u64,
     /// Jobs with RMA windows.
     with_windows: u64,
@@ -81,7 +81,7 @@ struct Sums {
     steps: u64,
 }
 
-impl Sums {
+impl SoakTotals {
     fn add(&mut self, report: &Report) {
         self.short += u64::from(report.short.is_some());
         self.steps += report.steps;
@@ -95,7 +95,7 @@ impl Sums {
     }
 }
 
-impl fmt::Display for Sums {
+impl fmt::Display for SoakTotals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -118,7 +118,7 @@ impl fmt::Display for Sums {
 }
 
 /// Runs until the time expires; returns the exit status.
-pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
+pub fn run(options: &SoakArgs) -> Result<u8, CliError> {
     let signals = Signals::catch()?;
     let start = Instant::now();
     let minutes = match (options.minutes, options.jobs) {
@@ -135,7 +135,7 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
         Some(_) => None,
         None => Exploration::begin(options.matching.unwrap_or_default())?,
     };
-    let mut sums = Sums::default();
+    let mut sums = SoakTotals::default();
     let mut failed = Vec::new();
     let mut news = start;
     let mut stop = None;
@@ -183,7 +183,7 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
         ));
     }
     let all_well = failed.is_empty() && explored;
-    Ok(if all_well { 0 } else { stop::FAILURE })
+    Ok(if all_well { 0 } else { error::FAILURE })
 }
 
 /// Returns the engine of a seed's job, round robin.
@@ -193,7 +193,7 @@ fn engine_of(seed: u64) -> Choice {
 
 /// Runs a seed's job and, for some seeds, a sequence for the matching engines, and reports failures; returns true if
 /// there are none. The `only` seed always draws a sequence, and its job is shown if it fails.
-fn run_seed(seed: u64, matching: Choice, only: bool, sums: &mut Sums) -> Result<bool, Stop> {
+fn run_seed(seed: u64, matching: Choice, only: bool, sums: &mut SoakTotals) -> Result<bool, CliError> {
     let before = sums.failures;
     let job = Seeded::draw(seed).with_matching(matching);
     sums.jobs += 1;
@@ -224,7 +224,7 @@ fn tell_failure(
     matching: Choice,
     failure: &impl fmt::Display,
     job: Option<&Seeded>,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     say(format_args!(
         "seed {seed}: {failure}\n  replay: cargo midplane soak --seed {seed} --jobs 1 --matching {matching}"
     ))?;
@@ -240,7 +240,7 @@ struct Exploration {
 
 impl Exploration {
     /// Starts the exploration; prints a note and returns `None` if the host's memory is too small.
-    fn begin(matching: Choice) -> Result<Option<Self>, Stop> {
+    fn begin(matching: Choice) -> Result<Option<Self>, CliError> {
         let available = capacity::memory_available();
         if available < EXPLORATION_BYTES {
             say(format_args!(
@@ -250,7 +250,7 @@ impl Exploration {
             ))?;
             return Ok(None);
         }
-        let background = Background::begin(cases::long(), matching).doing("start a thread")?;
+        let background = Background::begin(cases::long(), matching).context("start a thread")?;
         say("explorations in parallel, until they complete or the time expires")?;
         Ok(Some(Self {
             background,
@@ -260,7 +260,7 @@ impl Exploration {
     }
 
     /// Reports findings without blocking.
-    fn listen(&mut self) -> Result<(), Stop> {
+    fn listen(&mut self) -> Result<(), CliError> {
         for Finding { name, result } in self.background.findings() {
             match result {
                 Ok(explored) => {
@@ -277,7 +277,7 @@ impl Exploration {
     }
 
     /// Reports the progress of the current case.
-    fn tell_progress(&self) -> Result<(), Stop> {
+    fn tell_progress(&self) -> Result<(), CliError> {
         if let Some(Progress { name, explored }) = self.background.progress() {
             say(format_args!("exploring {name}: {explored} so far"))?;
         }
@@ -285,7 +285,7 @@ impl Exploration {
     }
 
     /// Stops the exploration; returns true if nothing failed.
-    fn end(mut self) -> Result<bool, Stop> {
+    fn end(mut self) -> Result<bool, CliError> {
         let is_over = self.background.is_over();
         let stopped = self.background.stop();
         self.listen()?;

@@ -1,7 +1,7 @@
 //! `midplane explain`: decodes the failure record that a standalone node has printed.
 
-use crate::host::stop::Stop;
-use crate::show::say::say;
+use crate::host::error::CliError;
+use crate::show::console::say;
 use clap::Args;
 use kernel_rt::mpi_failure::write_text;
 use midplane_abi::failure::{Failure, LOGGED};
@@ -17,12 +17,12 @@ pub struct ExplainArgs {
 }
 
 /// Prints the decoded record; returns the exit status.
-pub fn run(options: &ExplainArgs) -> Result<u8, Stop> {
+pub fn run(options: &ExplainArgs) -> Result<u8, CliError> {
     say(words(&options.record.concat())?)?;
     Ok(0)
 }
 
-fn words(record: &str) -> Result<String, Stop> {
+fn words(record: &str) -> Result<String, CliError> {
     let digits = record.strip_prefix(LOGGED.trim_end()).unwrap_or(record);
     let digits: Vec<char> = { digits.chars() }.filter(|c| !c.is_whitespace()).collect();
     let byte = |pair: &[char]| match pair {
@@ -31,9 +31,9 @@ fn words(record: &str) -> Result<String, Stop> {
     };
     let bytes = digits.chunks(2).map(byte).collect::<Option<Vec<u8>>>();
     let bytes =
-        bytes.ok_or_else(|| Stop::usage("RECORD must consist of pairs of hexadecimal digits"))?;
+        bytes.ok_or_else(|| CliError::usage("RECORD must consist of pairs of hexadecimal digits"))?;
     let failure = Failure::read(&bytes).ok_or_else(|| {
-        Stop::usage(
+        CliError::usage(
             "RECORD is not a failure record of this version; check that it is complete",
         )
     })?;

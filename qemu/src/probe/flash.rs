@@ -1,9 +1,9 @@
 //! `midplane flash`: builds an image for one node and writes it to the board's flash with probe-rs.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
-use crate::probe::image::What;
-use crate::show::say::say;
+use crate::probe::image::ImageOptions;
+use crate::show::console::say;
 use clap::Args;
 use rustix::process::Signal;
 use std::io::ErrorKind;
@@ -25,11 +25,11 @@ pub struct FlashArgs {
     probe: Option<String>,
 
     #[command(flatten)]
-    what: What,
+    what: ImageOptions,
 }
 
 /// Builds and flashes the image; returns the exit status.
-pub fn run(options: &FlashArgs) -> Result<u8, Stop> {
+pub fn run(options: &FlashArgs) -> Result<u8, CliError> {
     let made = options.what.make()?;
     let shown = made.image.path.display();
     say(format_args!("built {shown}"))?;
@@ -47,7 +47,7 @@ pub fn run(options: &FlashArgs) -> Result<u8, Stop> {
         sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
         let status = command.stdin(Stdio::null()).status().map_err(missing)?;
         if !status.success() {
-            return Err(Stop::failure(format!(
+            return Err(CliError::failure(format!(
                 "`probe-rs {step}` failed; see its messages above"
             )));
         }
@@ -57,7 +57,7 @@ pub fn run(options: &FlashArgs) -> Result<u8, Stop> {
 }
 
 /// Checks that probe-rs and a debug probe are available.
-fn check_probe() -> Result<(), Stop> {
+fn check_probe() -> Result<(), CliError> {
     let mut command = Command::new(PROBE_RS);
     command.arg("list").stdin(Stdio::null());
     sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
@@ -69,13 +69,13 @@ fn check_probe() -> Result<(), Stop> {
     let said = [stdout, stderr].concat();
     let said = String::from_utf8_lossy(&said);
     if !status.success() {
-        return Err(Stop::failure(format!(
+        return Err(CliError::failure(format!(
             "`probe-rs list` failed: {}",
             said.trim()
         )));
     }
     if said.contains("No debug probes") {
-        Err(Stop::failure(
+        Err(CliError::failure(
             "no debug probe was found; connect one (ST-Link, J-Link or CMSIS-DAP) to this machine and to the board, \
              and check the output of `probe-rs list`",
         ))
@@ -85,15 +85,15 @@ fn check_probe() -> Result<(), Stop> {
 }
 
 /// Returns the error of a program that does not start.
-fn missing(error: std::io::Error) -> Stop {
+fn missing(error: std::io::Error) -> CliError {
     match error.kind() {
-        ErrorKind::NotFound => Stop::unusable(
+        ErrorKind::NotFound => CliError::unusable(
             "probe-rs is missing; it writes flash through a debug probe; install it with `cargo install \
              probe-rs-tools`, or see https://probe.rs",
         ),
-        _ => match Err::<(), _>(error).doing("run probe-rs") {
+        _ => match Err::<(), _>(error).context("run probe-rs") {
             Err(stop) => stop,
-            Ok(()) => Stop::failure("probe-rs does not start"),
+            Ok(()) => CliError::failure("probe-rs does not start"),
         },
     }
 }

@@ -6,17 +6,17 @@
 
 use crate::build::board::Board;
 use crate::build::compiler;
-use crate::build::given::{self, Flags, Program};
+use crate::build::inputs::{self, BuildFlags, Program};
 use crate::build::image::Image;
-use crate::host::folders;
+use crate::host::directories;
 use crate::host::setup::{self, Tools};
 use crate::host::size;
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
-use crate::run::line::{check_console, parse_console};
+use crate::run::serial_port::{check_console, parse_console};
 use crate::run::notation::parse_coord;
 use crate::run::{limits, topology};
-use crate::show::say::say;
+use crate::show::console::say;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use kernel_rt::mem::MPI_SHARE;
@@ -38,7 +38,7 @@ use std::process::Command;
 
 /// What is made, and for which node.
 #[derive(Args, Debug)]
-pub struct What {
+pub struct ImageOptions {
     /// Board
     #[arg(long, value_name = "BOARD", value_parser = board(), default_value = "stm32f405", help_heading = "Machine")]
     board: Board,
@@ -66,7 +66,7 @@ pub struct What {
     /// 0,0,0 or of another node; all images of a machine require the same value. With --auto, specify `auto`: the
     /// boards wait until `attach` reads one of their lines
     #[arg(long, value_name = "[X,Y,Z:]DIRECTION", value_parser = parse_where, help_heading = "Machine")]
-    console: Option<Where>,
+    console: Option<ConsoleLocation>,
 
     /// Memory for records and buffers of incoming messages, for example 4K [default: 16K]
     #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory, help_heading = "Memory")]
@@ -113,11 +113,11 @@ pub struct ImageArgs {
     output: Option<PathBuf>,
 
     #[command(flatten)]
-    what: What,
+    what: ImageOptions,
 }
 
 /// An image for one node of one machine.
-pub struct Made {
+pub struct BoardImage {
     /// Image, including the personality.
     pub image: Image,
     /// Name: the program's, and the node's coordinates.
@@ -126,7 +126,7 @@ pub struct Made {
 }
 
 /// Creates the files and prints their names; returns the exit status.
-pub fn run(options: &ImageArgs) -> Result<u8, Stop> {
+pub fn run(options: &ImageArgs) -> Result<u8, CliError> {
     let made = options.what.make()?;
     let stem = match &options.output {
         Some(path) => path.clone(),
@@ -138,62 +138,62 @@ pub fn run(options: &ImageArgs) -> Result<u8, Stop> {
         PathBuf::from(name)
     };
     let elf = file(".elf");
-    fs::write(&elf, &made.image.bytes).doing(format_args!("write {}", elf.display()))?;
+    fs::write(&elf, &made.image.bytes).context(format_args!("write {}", elf.display()))?;
     let (bin, hex) = (file(".bin"), file(".hex"));
     let binary = binary(&made.image.bytes)
-        .ok_or_else(|| Stop::failure("the image contains sections outside of flash"))?;
-    fs::write(&bin, binary).doing(format_args!("write {}", bin.display()))?;
+        .ok_or_else(|| CliError::failure("the image contains sections outside of flash"))?;
+    fs::write(&bin, binary).context(format_args!("write {}", bin.display()))?;
     let objcopy = objcopy(&made.tools)?;
     let mut command = Command::new(&objcopy);
     command.args(["-O", "ihex"]).arg(&elf).arg(&hex);
     sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
     let status = command
         .status()
-        .doing(format_args!("run {}", objcopy.display()))?;
+        .context(format_args!("run {}", objcopy.display()))?;
     if !status.success() {
-        return Err(Stop::failure(format!("cannot make {}", hex.display())));
+        return Err(CliError::failure(format!("cannot make {}", hex.display())));
     }
     for extension in [".elf", ".bin", ".hex"] {
         let file = file(extension);
         let bytes = fs::metadata(&file)
-            .doing(format_args!("read {}", file.display()))?
+            .context(format_args!("read {}", file.display()))?
             .len();
         say(format_args!("{} {bytes} bytes", file.display()))?;
     }
     Ok(0)
 }
 
-impl What {
+impl ImageOptions {
     /// Builds the image.
     ///
     /// # Errors
     /// Returns usage errors: a node outside the machine, insufficient memory with the sum, and compiler errors.
-    pub fn make(&self) -> Result<Made, Stop> {
+    pub fn make(&self) -> Result<BoardImage, CliError> {
         midplane_setup::kit::choose(self.board.kit());
         let shape = Shape::new(self.torus, self.mesh.map(|mesh| !mesh))
-            .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
+            .ok_or_else(|| CliError::usage("--torus: extents are 1 to 256"))?;
         let Coord { x, y, z } = self.node;
         if shape.rank(self.node).is_none() {
-            return Err(Stop::usage(format!(
+            return Err(CliError::usage(format!(
                 "--node {x},{y},{z} is outside the torus"
             )));
         }
         match (self.console, self.auto) {
-            (None, _) | (Some(Where::Found), true) => {}
-            (Some(Where::At(console)), false) => check_console(console, &shape)?,
-            (Some(Where::At(_)), true) => {
-                return Err(Stop::usage(
+            (None, _) | (Some(ConsoleLocation::Found), true) => {}
+            (Some(ConsoleLocation::At(console)), false) => check_console(console, &shape)?,
+            (Some(ConsoleLocation::At(_)), true) => {
+                return Err(CliError::usage(
                     "--console: with --auto, boards also detect their console; use --console auto",
                 ));
             }
-            (Some(Where::Found), false) => {
-                return Err(Stop::usage("--console auto is for images with --auto"));
+            (Some(ConsoleLocation::Found), false) => {
+                return Err(CliError::usage("--console auto is for images with --auto"));
             }
         }
-        self.stack.map_or(Ok(()), given::check_stack)?;
+        self.stack.map_or(Ok(()), inputs::check_stack)?;
         let program = Program::classify(&self.program, self.bin.as_deref())?;
         if let Program::Image(path) = &program {
-            return Err(Stop::usage(format!(
+            return Err(CliError::usage(format!(
                 "{} has been linked already, without a boot configuration; specify its source",
                 path.display()
             )));
@@ -201,7 +201,7 @@ impl What {
         let tools = setup::ensure()?;
         let personality = self.personality(&program, shape)?;
         let object = assembled(&tools, &personality)?;
-        let flags = Flags {
+        let flags = BuildFlags {
             link: vec![object.into()],
             stack: self.stack,
             matching: self.matching(),
@@ -209,7 +209,7 @@ impl What {
             console: self.console.is_some(),
             log: self.log,
             borrow: self.mpi_borrow,
-            ..Flags::default()
+            ..BuildFlags::default()
         };
         let image = program.build(&tools, &flags)?;
         let (links, place) = if self.auto {
@@ -221,7 +221,7 @@ impl What {
             )
         };
         image.check_fits_board(links, self.mpi_bytes(), shape.nodes())?;
-        Ok(Made {
+        Ok(BoardImage {
             image,
             name: format!("{}-{place}", program.name()),
             tools,
@@ -237,7 +237,7 @@ impl What {
     }
 
     /// Returns the personality record.
-    fn personality(&self, program: &Program, shape: Shape) -> Result<Vec<u8>, Stop> {
+    fn personality(&self, program: &Program, shape: Shape) -> Result<Vec<u8>, CliError> {
         let parameters = BootParameters {
             shape,
             nodes: Nodes::One(self.node),
@@ -246,8 +246,8 @@ impl What {
                 ..Auto::default()
             }),
             console: match self.console {
-                Some(Where::At(console)) => Some(console),
-                Some(Where::Found) | None => None,
+                Some(ConsoleLocation::At(console)) => Some(console),
+                Some(ConsoleLocation::Found) | None => None,
             },
             mpi_memory: Some(self.mpi_bytes()),
             mpi_borrow: self.mpi_borrow,
@@ -270,7 +270,7 @@ impl What {
         parameters.write(&[program], &mut record);
         match BootParameters::read(&record) {
             Ok(_) => Ok(record),
-            Err(error) => Err(Stop::usage(format!("the program's arguments: {error}"))),
+            Err(error) => Err(CliError::usage(format!("the program's arguments: {error}"))),
         }
     }
 }
@@ -289,22 +289,22 @@ fn parse_place(text: &str) -> Result<Coord, String> {
 
 /// Location of a machine's console.
 #[derive(Clone, Copy, Debug)]
-enum Where {
+enum ConsoleLocation {
     /// At this line.
     At(Console),
     /// The boards detect it, as they do their coordinates.
     Found,
 }
 
-fn parse_where(text: &str) -> Result<Where, String> {
+fn parse_where(text: &str) -> Result<ConsoleLocation, String> {
     match text {
-        "auto" => Ok(Where::Found),
-        _ => parse_console(text).map(Where::At),
+        "auto" => Ok(ConsoleLocation::Found),
+        _ => parse_console(text).map(ConsoleLocation::At),
     }
 }
 
 /// Creates an object file with the personality as its only section.
-fn assembled(tools: &Tools, record: &[u8]) -> Result<PathBuf, Stop> {
+fn assembled(tools: &Tools, record: &[u8]) -> Result<PathBuf, CliError> {
     assert!(
         record.len() as u64 <= PERSONALITY.len(),
         "limited by the reader"
@@ -312,10 +312,10 @@ fn assembled(tools: &Tools, record: &[u8]) -> Result<PathBuf, Stop> {
     // Named by its content, so that concurrent commands do not interfere.
     let mut hasher = DefaultHasher::new();
     record.hash(&mut hasher);
-    let folder = folders::target()
+    let folder = directories::target()
         .join("midplane/personalities")
         .join(format!("{:016x}", hasher.finish()));
-    fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+    fs::create_dir_all(&folder).context(format_args!("create {}", folder.display()))?;
     let source = folder.join("personality.S");
     let bytes: Vec<String> = record.iter().map(u8::to_string).collect();
     let lines = bytes
@@ -325,7 +325,7 @@ fn assembled(tools: &Tools, record: &[u8]) -> Result<PathBuf, Stop> {
         .into_iter()
         .chain(lines)
         .collect();
-    fs::write(&source, code).doing(format_args!("write {}", source.display()))?;
+    fs::write(&source, code).context(format_args!("write {}", source.display()))?;
     let object = folder.join("personality.o");
     let mut compile = tools.gcc.command();
     compiler::begin_compile(&mut compile);
@@ -358,13 +358,13 @@ fn binary(elf: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Returns the path of the compiler's objcopy.
-fn objcopy(tools: &Tools) -> Result<PathBuf, Stop> {
+fn objcopy(tools: &Tools) -> Result<PathBuf, CliError> {
     let mut command = tools.gcc.command();
     command.arg("-print-prog-name=objcopy");
-    let output = command.output().doing("query the C compiler for objcopy")?;
+    let output = command.output().context("query the C compiler for objcopy")?;
     let path = String::from_utf8_lossy(&output.stdout).trim().to_string();
     if path.is_empty() {
-        Err(Stop::failure("the C compiler has no objcopy"))
+        Err(CliError::failure("the C compiler has no objcopy"))
     } else {
         Ok(path.into())
     }

@@ -3,11 +3,11 @@
 use crate::build::board::Board;
 use crate::build::image::Image;
 use crate::host::signals::Signals;
-use crate::host::stop::Stop;
-use crate::run::command::{self, Shown, Watched};
-use crate::run::line::Port;
-use crate::run::output::Style;
-use crate::run::plan::{Backend, Plan};
+use crate::host::error::CliError;
+use crate::run::command::{self, DisplayOptions, ReportOptions};
+use crate::run::serial_port::SerialPort;
+use crate::run::output::OutputStyle;
+use crate::run::plan::{Backend, JobPlan};
 use crate::run::topology;
 use crate::show::file::ResultFile;
 use clap::Args;
@@ -45,7 +45,7 @@ pub struct AttachArgs {
     mesh: [bool; 3],
 
     #[command(flatten)]
-    watched: Watched,
+    watched: ReportOptions,
 
     /// ELF file of any of the boards, as written by `image`
     #[arg(value_name = "IMAGE")]
@@ -53,11 +53,11 @@ pub struct AttachArgs {
 }
 
 /// Shows the boards' output until their job completes; returns its exit status.
-pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
+pub fn run(options: &AttachArgs) -> Result<u8, CliError> {
     midplane_setup::kit::choose(Board::Stm32f405.kit());
     let image = Image::read(&options.image)?;
     let shown = options.image.display();
-    let refused = |why: &str| Stop::usage(format!("{shown}: {why}"));
+    let refused = |why: &str| CliError::usage(format!("{shown}: {why}"));
     let record = image.personality().ok_or_else(|| {
         refused("it contains no boot configuration of a node; create one with `midplane image`")
     })?;
@@ -70,7 +70,7 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
     let shape = match (boot.auto, options.torus) {
         (None, None) => boot.shape,
         (Some(_), Some(extents)) => Shape::new(extents, options.mesh.map(|mesh| !mesh))
-            .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?,
+            .ok_or_else(|| CliError::usage("--torus: extents are 1 to 256"))?,
         (None, Some(_)) => return Err(refused("it specifies the machine's extents; omit --torus")),
         (Some(_), None) => {
             return Err(refused(
@@ -79,19 +79,19 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
         }
     };
     let report_file = ResultFile::open_if_given(options.watched.report.as_ref())?;
-    let port = Port::open(&options.serial, options.baud)?.greeting(boot.auto.is_some());
+    let port = SerialPort::open(&options.serial, options.baud)?.greeting(boot.auto.is_some());
     let mpi_memory = boot.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
-    let plan = Plan {
+    let plan = JobPlan {
         mpi_memory,
         mpi_borrow: boot.mpi_borrow,
-        ..Plan::of_machine(Backend::Attached(&port), &image, shape, RAM.len())
+        ..JobPlan::of_machine(Backend::Attached(&port), &image, shape, RAM.len())
     };
     let arguments = boot.programs.of_rank(0).arguments;
-    let shown = Shown {
+    let shown = DisplayOptions {
         quiet: options.watched.quiet,
         links: options.watched.links,
         program: shown.to_string(),
-        style: Style::Prefixed,
+        style: OutputStyle::Prefixed,
         programs: Vec::new(),
         // The first argument is the program's name.
         arguments: { arguments.iter().skip(1) }

@@ -1,18 +1,18 @@
 //! `--instances`: division of a torus into boxes of nodes, one per QEMU process. Free of side effects.
 
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use midplane_abi::layout::{Division, Layout, MAX_NODES, MAX_SHARED_BYTES, shared_bytes};
 use net_torus::coord::Shape;
 
 /// Assignment of nodes to shared instances.
 #[derive(Clone, Copy, Debug)]
-pub struct Boxes {
+pub struct InstanceBoxes {
     /// Division of the torus into boxes.
     pub division: Division,
     node_memory: u64,
 }
 
-impl Boxes {
+impl InstanceBoxes {
     /// Creates boxes of nodes with this much memory each, rounded up to a multiple of 2 MiB.
     pub fn new(division: Division, node_memory: u64) -> Self {
         Self {
@@ -22,10 +22,10 @@ impl Boxes {
     }
 
     /// Returns the memory layout of an instance whose image ends `image_bytes` after the start of RAM.
-    pub fn layout(&self, instance: u32, image_bytes: u64) -> Result<Layout, Stop> {
+    pub fn layout(&self, instance: u32, image_bytes: u64) -> Result<Layout, CliError> {
         let nodes = self.division.node_box(instance).map_or(0, |b| b.nodes());
         Layout::new(image_bytes, nodes, self.node_memory).ok_or_else(|| {
-            Stop::usage(format!(
+            CliError::usage(format!(
                 "--node-memory {}: more than the maximum of a node",
                 self.node_memory
             ))
@@ -39,7 +39,7 @@ pub fn divide(
     shape: Shape,
     instances: Option<u32>,
     starts: &[u32],
-) -> Result<Option<Division>, Stop> {
+) -> Result<Option<Division>, CliError> {
     let nodes = shape.nodes();
     let instances = match instances {
         None => return Ok(fewest(shape, starts)),
@@ -47,12 +47,12 @@ pub fn divide(
         Some(wanted) => wanted,
     };
     if instances > nodes {
-        return Err(Stop::usage(format!(
+        return Err(CliError::usage(format!(
             "--instances {instances}: there are only {nodes} nodes"
         )));
     }
     if instances > 1 && shared_bytes(&shape) > MAX_SHARED_BYTES {
-        return Err(Stop::usage(format!(
+        return Err(CliError::usage(format!(
             "--instances {instances}: there are more links between them than instances can share; use {nodes}, one \
              for each node"
         )));
@@ -64,14 +64,14 @@ pub fn divide(
             .map(|n| n.to_string())
             .collect();
         let [x, y, z] = shape.extents();
-        Stop::usage(format!(
+        CliError::usage(format!(
             "--instances {instances}: {x}x{y}x{z} nodes cannot be divided into this number of equal boxes of at most \
              {MAX_NODES}; use one of {}",
             good.join(", ")
         ))
     })?;
     match Division::new(shape, parts) {
-        Some(division) if !is_by_image(&division, starts) => Err(Stop::usage(format!(
+        Some(division) if !is_by_image(&division, starts) => Err(CliError::usage(format!(
             "--instances {instances}: all nodes of an instance require the same image; omit --instances, or use \
              {nodes}, one for each node"
         ))),

@@ -1,13 +1,13 @@
 //! A job whose nodes are coroutines of one native process, in virtual time (`kernel-rt/cluster/carrier`). Like native
 //! nodes, it shares the nodes' status records with the tool. Output arrives in messages that contain the rank.
 
-use crate::host::shared::Shared;
-use crate::host::stop::{Doing, Stop};
+use crate::host::shared::SharedMemory;
+use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
-use crate::run::instance::{Ears, Fleet, Instance};
-use crate::run::linux::{Inherited, bonds, end_signal, give_streams, process};
+use crate::run::instance::{OutputChannels, InstancePool, Instance};
+use crate::run::linux::{InheritedDescriptors, bonds, end_signal, give_streams, process};
 use crate::run::node::Node;
-use crate::run::plan::{Plan, coord};
+use crate::run::plan::{JobPlan, coord};
 use kernel_rt::board::linux::carried::{COSTS, PROCESSORS};
 use kernel_rt::board::linux::share::{Layout, NO_RANK, PRINT_MARK};
 use midplane_lab::timed::Change;
@@ -20,17 +20,17 @@ use std::rc::Rc;
 const STACK_BYTES: u64 = 512 << 10;
 
 /// Starts all nodes; see [`boot`](super::boot::boot).
-pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
+pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
     let nodes = plan.shape.nodes();
     // Of the shared layout only the first part, the status records, is required.
     let layout = Layout::new(nodes);
-    let shared = Rc::new(Shared::new("midplane-cluster", layout.words())?);
+    let shared = Rc::new(SharedMemory::new("midplane-cluster", layout.words())?);
     let (stdout, its_stdout) = messages()?;
     let (stderr, its_stderr) = messages()?;
     let (bonds, theirs) = bonds()?;
     let first = coord(&plan.shape, 0)?;
     let stack = plan.stack.unwrap_or(STACK_BYTES);
-    let inherited = Inherited::new(plan, first, (&shared, &theirs), stack)?;
+    let inherited = InheritedDescriptors::new(plan, first, (&shared, &theirs), stack)?;
     let under = inherited.under(plan, 0, [None; 2])?;
     let mut command = process(plan, first, &inherited, &under)?;
     give_streams(&mut command, [its_stdout, its_stderr], true);
@@ -45,15 +45,15 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     sys::bind_to_us(&mut command, end_signal(is_kept), inherited.descriptors());
     let child = command
         .spawn()
-        .doing(format_args!("start {}", plan.image(0).path.display()))?;
-    let ears = Ears {
+        .context(format_args!("start {}", plan.image(0).path.display()))?;
+    let ears = OutputChannels {
         prints: [Some(stdout), Some(stderr)],
         is_several: plan.processors > 1,
-        ..Ears::default()
+        ..OutputChannels::default()
     };
     let mut instance = Instance::new((0..nodes).collect(), ears, child)?;
     instance.is_kept = is_kept;
-    let mut fleet = Fleet::new(&plan.shape);
+    let mut fleet = InstancePool::new(&plan.shape);
     fleet.bonds = Some(bonds);
     fleet.instances.push(instance);
     for rank in 0..nodes {
@@ -65,13 +65,13 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
 }
 
 /// Creates a socket that preserves message boundaries: the tool's non-blocking end, and the other.
-fn messages() -> Result<(UnixStream, OwnedFd), Stop> {
+fn messages() -> Result<(UnixStream, OwnedFd), CliError> {
     let kind = SocketType::SEQPACKET;
     let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
-    let (ours, theirs) = pair.doing("create a socket for output")?;
+    let (ours, theirs) = pair.context("create a socket for output")?;
     let ours = UnixStream::from(ours);
     ours.set_nonblocking(true)
-        .doing("set up a socket for output")?;
+        .context("set up a socket for output")?;
     Ok((ours, theirs))
 }
 

@@ -1,28 +1,28 @@
 //! `midplane run`: from the command line to the exit status.
 
 use crate::build::board::Board;
-use crate::build::given::{self, Flags, Heeded, Program};
+use crate::build::inputs::{self, BuildFlags, OptionScope, Program};
 use crate::build::image::Image;
-use crate::build::linux::{self, Carries};
-use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, Machine, Memory};
+use crate::build::linux::{self, ProcessContent};
+use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, HostMachine, NodeMemory};
 use crate::host::setup::{self, Tool, Tools};
 use crate::host::signals::Signals;
 use crate::host::size;
-use crate::host::stop::{FAILURE, Stop};
-use crate::run::boxes::{self, Boxes};
-use crate::run::debug::Debug;
-use crate::run::ended::JobEnd;
+use crate::host::error::{FAILURE, CliError};
+use crate::run::boxes::{self, InstanceBoxes};
+use crate::run::debug::DebugSession;
+use crate::run::job_result::JobResult;
 use crate::run::faults::FaultOptions;
-use crate::run::files::Folder;
+use crate::run::files::ServedDirectory;
 use crate::run::job;
-use crate::run::line::{check_console, parse_console};
-use crate::run::output::{Sink, Style};
-use crate::run::plan::{self, Backend, Plan};
+use crate::run::serial_port::{check_console, parse_console};
+use crate::run::output::{OutputSink, OutputStyle};
+use crate::run::plan::{self, Backend, JobPlan};
 use crate::run::report::{self, JobFacts, ProgramFacts};
-use crate::run::verdict::Outcome;
+use crate::run::outcome::JobOutcome;
 use crate::run::{limits, topology, wiring};
 use crate::show::file::ResultFile;
-use crate::show::say;
+use crate::show::console;
 use clap::{Args, ValueEnum};
 use kernel_rt::mem::{MPI_SHARE, Needs};
 use midplane_abi::boot_parameters::Console;
@@ -43,7 +43,7 @@ use std::time::Duration;
 
 /// How long a job has, and what is shown of it.
 #[derive(Args, Debug)]
-pub struct Watched {
+pub struct ReportOptions {
     /// End the job after this time and print the call of each rank
     #[arg(long, value_name = "SECONDS", value_parser = parse_timeout, allow_negative_numbers = true,
           help_heading = "Limits")]
@@ -66,15 +66,15 @@ pub struct Watched {
 #[derive(Args, Debug)]
 #[command(after_help = "Standard input goes to rank 0.\n\n\
                   Example: cargo midplane run --torus 2x2x2 tests/programs/killer.c -- 5 1024")]
-pub struct Options {
+pub struct RunOptions {
     /// Extents of the machine along X, Y and Z, each 1 to 256. Each node runs one MPI rank
     #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents,
           help_heading = "Machine")]
     torus: [u16; 3],
 
     /// Platform of the nodes. Use `linux` with debuggers, valgrind or sanitizers; it requires no emulator
-    #[arg(long, value_name = "WHERE", value_enum, default_value_t = On::Qemu, help_heading = "Machine")]
-    on: On,
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = RunPlatform::Qemu, help_heading = "Machine")]
+    on: RunPlatform,
 
     /// Emulated machine
     #[arg(long, value_name = "BOARD", value_enum, default_value_t = Board::Virt, help_heading = "Machine")]
@@ -110,7 +110,7 @@ pub struct Options {
     #[arg(long, value_name = "DIMENSIONS", default_value = "", hide_default_value = true,
           value_parser = topology::parse_mesh,
           help_heading = "Machine")]
-    mesh: Mesh,
+    mesh: MeshDimensions,
 
     /// With --board stm32f405: boards detect their coordinates from the wiring, as with `flash --auto`
     #[arg(long, help_heading = "Machine")]
@@ -189,7 +189,7 @@ pub struct Options {
     files: Option<PathBuf>,
 
     #[command(flatten)]
-    watched: Watched,
+    watched: ReportOptions,
 
     /// Print the log of the kernels to stderr
     #[arg(short, long, visible_alias = "log", help_heading = "Debugging")]
@@ -260,7 +260,7 @@ pub struct AppOptions {
 }
 
 /// A program to build, with its arguments.
-struct App {
+struct AppRequest {
     program: Program,
     first: u32,
     ranks: u32,
@@ -269,7 +269,7 @@ struct App {
     directory: Option<PathBuf>,
 }
 
-impl App {
+impl AppRequest {
     fn facts(&self) -> ProgramFacts {
         let words = self.argv.iter().skip(1);
         ProgramFacts {
@@ -285,7 +285,7 @@ impl App {
 
 /// What the nodes of a job are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum On {
+enum RunPlatform {
     /// Bare-metal nodes that QEMU emulates
     Qemu,
     /// Native Linux processes, one for each rank
@@ -294,19 +294,19 @@ enum On {
     Cluster,
 }
 
-impl On {
+impl RunPlatform {
     /// Returns the content of a native program's process.
-    fn carries(self) -> Carries {
+    fn carries(self) -> ProcessContent {
         match self {
-            On::Cluster => Carries::Cluster,
-            On::Linux | On::Qemu => Carries::Node,
+            RunPlatform::Cluster => ProcessContent::Cluster,
+            RunPlatform::Linux | RunPlatform::Qemu => ProcessContent::Node,
         }
     }
 }
 
-impl Options {
+impl RunOptions {
     /// Returns the build options.
-    fn flags(&self) -> Flags {
+    fn flags(&self) -> BuildFlags {
         let with = |letter: &str, values: &[OsString]| {
             let flag = |value: &OsString| {
                 let mut flag = OsString::from(letter);
@@ -316,7 +316,7 @@ impl Options {
             values.iter().map(flag).collect::<Vec<_>>()
         };
         let given = self.cflags.iter().flatten().map(OsString::from);
-        Flags {
+        BuildFlags {
             compile: [with("-I", &self.include), with("-D", &self.define)]
                 .into_iter()
                 .flatten()
@@ -335,10 +335,10 @@ impl Options {
     }
 
     /// Returns the programs of a machine with this many nodes, after checking them.
-    fn apps(&self, nodes: u32) -> Result<Vec<App>, Stop> {
+    fn apps(&self, nodes: u32) -> Result<Vec<AppRequest>, CliError> {
         if self.apps.is_empty() {
             let program = Program::classify(&self.program, self.bin.as_deref())?;
-            return Ok(vec![App {
+            return Ok(vec![AppRequest {
                 argv: argv(&program, &self.arguments),
                 environment: self.environment(&[], &[])?,
                 program,
@@ -353,11 +353,11 @@ impl Options {
             let program = Program::classify(slice::from_ref(&app.program), None)?;
             if let Some(directory) = app.directory.as_ref().filter(|path| !path.is_dir()) {
                 let directory = directory.display();
-                return Err(Stop::usage(format!(
+                return Err(CliError::usage(format!(
                     "-wdir {directory}: there is no such directory"
                 )));
             }
-            apps.push(App {
+            apps.push(AppRequest {
                 argv: argv(&program, &app.arguments),
                 environment: self.environment(&app.export, &app.env)?,
                 program,
@@ -368,7 +368,7 @@ impl Options {
             first += app.ranks;
         }
         if first != nodes {
-            return Err(Stop::usage(format!(
+            return Err(CliError::usage(format!(
                 "-n: the programs have {first} ranks in total, but the machine has {nodes} nodes, one per rank"
             )));
         }
@@ -377,16 +377,16 @@ impl Options {
     }
 
     /// Checks that the programs' individual settings are supported by the platform.
-    fn check_apps(&self, apps: &[App]) -> Result<(), Stop> {
-        if self.on == On::Qemu && apps.iter().any(|app| app.directory.is_some()) {
-            say::complain(
+    fn check_apps(&self, apps: &[AppRequest]) -> Result<(), CliError> {
+        if self.on == RunPlatform::Qemu && apps.iter().any(|app| app.directory.is_some()) {
+            console::complain(
                 "midplane: -wdir does nothing for nodes; use --files DIRECTORY to provide a directory",
             );
         }
-        let Some((first, others)) = apps.split_first().filter(|_| self.on == On::Cluster) else {
+        let Some((first, others)) = apps.split_first().filter(|_| self.on == RunPlatform::Cluster) else {
             return Ok(());
         };
-        let has_one = |same: fn(&App, &App) -> bool| others.iter().all(|other| same(first, other));
+        let has_one = |same: fn(&AppRequest, &AppRequest) -> bool| others.iter().all(|other| same(first, other));
         let several = [
             (has_one(|a, b| a.program == b.program), "programs"),
             (
@@ -396,7 +396,7 @@ impl Options {
             (has_one(|a, b| a.directory == b.directory), "directories"),
         ];
         match several.iter().find(|(is_one, _)| !is_one) {
-            Some((_, what)) => Err(Stop::usage(format!(
+            Some((_, what)) => Err(CliError::usage(format!(
                 "with --on cluster, all ranks run in one process, which cannot have several {what}; use --on linux"
             ))),
             None => Ok(()),
@@ -410,12 +410,12 @@ impl Options {
     }
 
     /// Returns the output style for this many nodes.
-    fn style(&self, nodes: u32) -> Style {
-        Style::of(nodes, self.prefix || !self.no_prefix && nodes > 1)
+    fn style(&self, nodes: u32) -> OutputStyle {
+        OutputStyle::of(nodes, self.prefix || !self.no_prefix && nodes > 1)
     }
 
     /// Returns a program's environment, each entry as NAME=VALUE. The program's own variables override the others.
-    fn environment(&self, export: &[OsString], env: &[OsString]) -> Result<Vec<Vec<u8>>, Stop> {
+    fn environment(&self, export: &[OsString], env: &[OsString]) -> Result<Vec<Vec<u8>>, CliError> {
         let mut variables = BTreeMap::new();
         Self::add_variables((&self.export, &self.env), &mut variables)?;
         Self::add_variables((export, env), &mut variables)?;
@@ -427,13 +427,13 @@ impl Options {
     fn add_variables(
         (export, env): (&[OsString], &[OsString]),
         variables: &mut BTreeMap<Vec<u8>, Vec<u8>>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         for word in export {
             let (name, value) = match divided(word) {
                 Some((name, value)) => (name, value.to_vec()),
                 None => {
                     let value = std::env::var_os(word).ok_or_else(|| {
-                        Stop::usage(format!(
+                        CliError::usage(format!(
                             "-x {0}: the variable {0} is not set; specify a value with --env {0}=VALUE",
                             word.display()
                         ))
@@ -445,7 +445,7 @@ impl Options {
         }
         for word in env {
             let Some((name, value)) = divided(word) else {
-                return Err(Stop::usage(format!(
+                return Err(CliError::usage(format!(
                     "--env {0}: the form is NAME=VALUE; to export the current value, use -x {0}",
                     word.display()
                 )));
@@ -456,23 +456,23 @@ impl Options {
     }
 
     /// Returns the specified options that only some kinds of programs support.
-    fn given(&self) -> Vec<Heeded> {
+    fn given(&self) -> Vec<OptionScope> {
         [
-            (!self.include.is_empty(), Heeded::Compile("-I")),
-            (!self.define.is_empty(), Heeded::Compile("-D")),
-            (!self.cflags.is_empty(), Heeded::Compile("--cflags")),
-            (!self.library.is_empty(), Heeded::LinkC("-l")),
-            (self.stack.is_some(), Heeded::Link("--stack")),
+            (!self.include.is_empty(), OptionScope::Compile("-I")),
+            (!self.define.is_empty(), OptionScope::Compile("-D")),
+            (!self.cflags.is_empty(), OptionScope::Compile("--cflags")),
+            (!self.library.is_empty(), OptionScope::LinkC("-l")),
+            (self.stack.is_some(), OptionScope::Link("--stack")),
             (
-                self.matching.is_some() && self.on == On::Qemu,
-                Heeded::Link("--matching"),
+                self.matching.is_some() && self.on == RunPlatform::Qemu,
+                OptionScope::Link("--matching"),
             ),
-            (self.auto, Heeded::Link("--auto")),
-            (self.console.is_some(), Heeded::Link("--console")),
+            (self.auto, OptionScope::Link("--auto")),
+            (self.console.is_some(), OptionScope::Link("--console")),
         ]
         .into_iter()
         .filter_map(|(given, option)| given.then_some(option))
-        .chain(self.faults.given().map(Heeded::Link))
+        .chain(self.faults.given().map(OptionScope::Link))
         .collect()
     }
 
@@ -515,7 +515,7 @@ fn divided(variable: &OsStr) -> Option<(&[u8], &[u8])> {
 }
 
 /// Dimensions without wrap-around links.
-type Mesh = [bool; 3];
+type MeshDimensions = [bool; 3];
 
 fn parse_flags(text: &str) -> Result<Vec<String>, String> {
     shell_words::split(text).map_err(|_| format!("a quote in `{text}` is not closed"))
@@ -531,12 +531,12 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
 }
 
 /// Runs the command; returns the exit status.
-pub fn run(options: &Options) -> Result<u8, Stop> {
+pub fn run(options: &RunOptions) -> Result<u8, CliError> {
     run_and_look(options, &mut |_| ())
 }
 
 /// Runs the command and passes the job's result to `look`.
-pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<u8, Stop> {
+pub fn run_and_look(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -> Result<u8, CliError> {
     let shape = checked(options)?;
     let node_memory = options.node_memory();
     let faults = options.faults.order(&shape)?;
@@ -546,14 +546,14 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     }
     // The first entry with the same program: each program is built once.
     let image_of = |at: usize| {
-        let is_same = |app: &App| app.program == apps[at].program;
+        let is_same = |app: &AppRequest| app.program == apps[at].program;
         apps.iter().position(is_same).unwrap_or(at)
     };
     let starts: Vec<u32> = { 1..apps.len() }
         .filter(|at| image_of(*at) != image_of(at - 1))
         .map(|at| apps[at].first)
         .collect();
-    let folder = { options.files.as_deref() }.map(Folder::open).transpose()?;
+    let folder = { options.files.as_deref() }.map(ServedDirectory::open).transpose()?;
     let report_file = ResultFile::open_if_given(options.watched.report.as_ref())?;
     let division = match options.board {
         Board::Virt if options.debug.is_some() => None,
@@ -562,15 +562,15 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     };
     let flags = options.flags();
     let tools = match options.on {
-        On::Qemu => {
+        RunPlatform::Qemu => {
             let instances = division.map(|division| division.instances().into());
             Some(tools_for_nodes(options, &shape, instances)?)
         }
-        On::Linux => {
-            Machine::look().check_processes(shape.nodes().into())?;
+        RunPlatform::Linux => {
+            HostMachine::look().check_processes(shape.nodes().into())?;
             None
         }
-        On::Cluster => None,
+        RunPlatform::Cluster => None,
     };
     let mut images: Vec<Option<Image>> = Vec::new();
     for (at, app) in apps.iter().enumerate() {
@@ -590,7 +590,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     }
     let debug = debugger(options, &shape)?;
     let planned = apps.iter().enumerate().filter_map(|(at, app)| {
-        Some(plan::App {
+        Some(plan::PlannedApp {
             image: images[image_of(at)].as_ref()?,
             first: app.first,
             argv: &app.argv,
@@ -598,7 +598,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
             directory: app.directory.as_deref(),
         })
     });
-    let plan = Plan {
+    let plan = JobPlan {
         backend: backend(options, tools.as_ref()),
         limits_memory: options.node_memory.is_some(),
         stack: options.stack,
@@ -608,7 +608,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         debug: debug.as_ref(),
         apps: planned.collect(),
         shape,
-        boxes: division.map(|division| Boxes::new(division, node_memory)),
+        boxes: division.map(|division| InstanceBoxes::new(division, node_memory)),
         node_memory,
         mpi_memory: options.mpi_memory_of(node_memory),
         mpi_borrow: options.mpi_borrow,
@@ -616,11 +616,11 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         interrupts: options.interrupts,
         seal: options.seal,
         matching: match options.on {
-            On::Qemu => { apps.iter() }
+            RunPlatform::Qemu => { apps.iter() }
                 .map(|app| app.program.matching(&flags))
                 .reduce(Option::and)
                 .flatten(),
-            On::Linux | On::Cluster => Some(flags.matching),
+            RunPlatform::Linux | RunPlatform::Cluster => Some(flags.matching),
         },
         faults: faults.as_ref(),
         auto: options.auto,
@@ -634,8 +634,8 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         Some(_) if stdin().is_terminal() => Signals::catch_but_keys()?,
         _ => Signals::catch()?,
     };
-    let facts: Vec<ProgramFacts> = apps.iter().map(App::facts).collect();
-    let shown = Shown {
+    let facts: Vec<ProgramFacts> = apps.iter().map(AppRequest::facts).collect();
+    let shown = DisplayOptions {
         quiet: options.watched.quiet,
         links: options.watched.links,
         style: options.style(shape.nodes()),
@@ -648,13 +648,13 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
 }
 
 /// Display options of a job.
-pub struct Shown {
+pub struct DisplayOptions {
     /// Whether to omit the report's table.
     pub quiet: bool,
     /// Whether to add a table of the links.
     pub links: bool,
     /// Output style of the ranks.
-    pub style: Style,
+    pub style: OutputStyle,
     /// The program's file, for the report.
     pub program: String,
     /// Its arguments.
@@ -666,16 +666,16 @@ pub struct Shown {
 /// Runs a job, and shows its output and result; returns the exit status. The nodes may access the files in a directory;
 /// the timeout limits the job's duration.
 pub fn show(
-    plan: &Plan<'_>,
-    (folder, timeout): (Option<Folder>, Option<Duration>),
+    plan: &JobPlan<'_>,
+    (folder, timeout): (Option<ServedDirectory>, Option<Duration>),
     signals: &Signals,
-    (shown, report_file): (&Shown, Option<ResultFile>),
-    look: &mut dyn FnMut(&JobEnd),
-) -> Result<u8, Stop> {
+    (shown, report_file): (&DisplayOptions, Option<ResultFile>),
+    look: &mut dyn FnMut(&JobResult),
+) -> Result<u8, CliError> {
     let (stdout, stderr) = (stdout(), stderr());
     let (mut out, mut err) = (
-        Sink::new(&stdout, shown.style),
-        Sink::new(&stderr, shown.style),
+        OutputSink::new(&stdout, shown.style),
+        OutputSink::new(&stderr, shown.style),
     );
     let end = job::run(plan, folder, timeout, signals, &mut out, &mut err)?;
     look(&end);
@@ -685,10 +685,10 @@ pub fn show(
 }
 
 /// Checks all options that can be rejected before a build; returns the machine's shape.
-fn checked(options: &Options) -> Result<Shape, Stop> {
+fn checked(options: &RunOptions) -> Result<Shape, CliError> {
     let extents = options.nodes.unwrap_or(options.torus);
     let shape = Shape::new(extents, options.mesh.map(|mesh| !mesh))
-        .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
+        .ok_or_else(|| CliError::usage("--torus: extents are 1 to 256"))?;
     kit::choose(options.board.kit());
     check_board(options)?;
     if let Some(console) = options.console {
@@ -696,15 +696,15 @@ fn checked(options: &Options) -> Result<Shape, Stop> {
     }
     let node_memory = options.node_memory();
     check_memory(node_memory, options.mpi_memory_of(node_memory))?;
-    options.stack.map_or(Ok(()), given::check_stack)?;
+    options.stack.map_or(Ok(()), inputs::check_stack)?;
     check_place(options)?;
     Ok(shape)
 }
 
 /// Returns the back end, with the tools that it requires.
-fn backend<'a>(options: &Options, tools: Option<&'a Tools>) -> Backend<'a> {
+fn backend<'a>(options: &RunOptions, tools: Option<&'a Tools>) -> Backend<'a> {
     match (tools, options.board) {
-        (None, _) if options.on == On::Cluster => Backend::Cluster,
+        (None, _) if options.on == RunPlatform::Cluster => Backend::Cluster,
         (None, _) => Backend::Linux,
         (Some(tools), Board::Virt) => Backend::Qemu(&tools.qemu),
         (Some(tools), Board::Stm32f405) => Backend::Boards(&tools.qemu),
@@ -712,70 +712,70 @@ fn backend<'a>(options: &Options, tools: Option<&'a Tools>) -> Backend<'a> {
 }
 
 /// Returns the requested debugger.
-fn debugger(options: &Options, shape: &Shape) -> Result<Option<Debug>, Stop> {
+fn debugger(options: &RunOptions, shape: &Shape) -> Result<Option<DebugSession>, CliError> {
     let Some(rank) = options.debug else {
         return Ok(None);
     };
     let why_not = match (options.on, options.board) {
-        (On::Cluster, _) => Some("all ranks run in one process, on which gdb can be started"),
+        (RunPlatform::Cluster, _) => Some("all ranks run in one process, on which gdb can be started"),
         (_, Board::Stm32f405) => {
             Some("the other boards treat a silent link as cut")
         }
         _ => None,
     };
     if let Some(why) = why_not {
-        return Err(Stop::usage(format!(
+        return Err(CliError::usage(format!(
             "--debug is not supported: {why}; use --on linux, or omit --board"
         )));
     }
     if rank >= shape.nodes() {
-        return Err(Stop::usage(format!(
+        return Err(CliError::usage(format!(
             "--debug {rank}: the ranks are 0 to {}",
             shape.nodes() - 1
         )));
     }
-    Debug::find(rank, &options.debugger.concat(), options.on == On::Linux).map(Some)
+    DebugSession::find(rank, &options.debugger.concat(), options.on == RunPlatform::Linux).map(Some)
 }
 
 /// Describes the platform on which an option for QEMU has no effect.
-const fn without_qemu(on: On) -> &'static str {
+const fn without_qemu(on: RunPlatform) -> &'static str {
     match on {
-        On::Cluster => "in the simulator",
-        On::Linux | On::Qemu => "for processes",
+        RunPlatform::Cluster => "in the simulator",
+        RunPlatform::Linux | RunPlatform::Qemu => "for processes",
     }
 }
 
 /// Checks that all options have an effect on the job's platform.
-fn check_place(options: &Options) -> Result<(), Stop> {
-    if !options.under.is_empty() && options.on == On::Qemu {
-        return Err(Stop::usage(
+fn check_place(options: &RunOptions) -> Result<(), CliError> {
+    if !options.under.is_empty() && options.on == RunPlatform::Qemu {
+        return Err(CliError::usage(
             "--under does nothing for nodes in QEMU; omit it, or use --on linux",
         ));
     }
-    if options.on != On::Qemu {
+    if options.on != RunPlatform::Qemu {
         let only_in_qemu = [
             (options.instances.is_some(), "--instances"),
             (options.count_instructions, "--count-instructions"),
             (options.files.is_some(), "--files"),
         ];
         if let Some((_, option)) = only_in_qemu.iter().find(|(given, _)| *given) {
-            return Err(Stop::usage(format!(
+            return Err(CliError::usage(format!(
                 "{option} does nothing {}; omit it, or use --on qemu",
                 without_qemu(options.on)
             )));
         }
     }
-    if options.processors.is_some() && options.on != On::Cluster {
-        return Err(Stop::usage(
+    if options.processors.is_some() && options.on != RunPlatform::Cluster {
+        return Err(CliError::usage(
             "--processors is for the simulator; omit it, or use --on cluster",
         ));
     }
-    if !options.cost.is_empty() && options.on != On::Cluster {
-        return Err(Stop::usage(
+    if !options.cost.is_empty() && options.on != RunPlatform::Cluster {
+        return Err(CliError::usage(
             "--cost is for the simulator, which uses virtual time; omit it, or use --on cluster",
         ));
     }
-    if options.on == On::Cluster {
+    if options.on == RunPlatform::Cluster {
         let faults = options.faults.given();
         let not_there = [
             (!options.under.is_empty(), "--under"),
@@ -784,7 +784,7 @@ fn check_place(options: &Options) -> Result<(), Stop> {
             (faults.is_some(), faults.unwrap_or_default()),
         ];
         if let Some((_, option)) = not_there.iter().find(|(given, _)| *given) {
-            return Err(Stop::usage(format!(
+            return Err(CliError::usage(format!(
                 "{option} does nothing in the simulator; omit it, or use --on linux"
             )));
         }
@@ -794,29 +794,29 @@ fn check_place(options: &Options) -> Result<(), Stop> {
 
 /// Returns the tools that build and run images for nodes. Fails if the host's capacity is exceeded.
 fn tools_for_nodes(
-    options: &Options,
+    options: &RunOptions,
     shape: &Shape,
     instances: Option<u64>,
-) -> Result<Tools, Stop> {
+) -> Result<Tools, CliError> {
     let node_memory = options.node_memory();
-    let memory = Memory {
+    let memory = NodeMemory {
         node: node_memory,
         mpi: options.mpi_memory_of(node_memory),
     };
-    Machine::look().check(shape.nodes().into(), memory, instances)?;
+    HostMachine::look().check(shape.nodes().into(), memory, instances)?;
     setup::ensure()
 }
 
 /// Builds a program's image for the nodes. Fails if it does not fit in a node's memory.
 fn build_for_nodes(
-    options: &Options,
+    options: &RunOptions,
     (tools, program): (&Tools, &Program),
     shape: &Shape,
     is_several: bool,
-) -> Result<Image, Stop> {
+) -> Result<Image, CliError> {
     let node_memory = options.node_memory();
     let mpi_memory = options.mpi_memory_of(node_memory);
-    let flags = Flags {
+    let flags = BuildFlags {
         instances: options.board == Board::Virt && is_several,
         log: options.verbose,
         ..options.flags()
@@ -824,7 +824,7 @@ fn build_for_nodes(
     let image = program.build(tools, &flags)?;
     image.check_has(&flags)?;
     if image.has_personality {
-        return Err(Stop::usage(format!(
+        return Err(CliError::usage(format!(
             "{} is for one node of a board machine and contains its boot configuration; specify its source",
             image.path.display()
         )));
@@ -842,21 +842,21 @@ fn build_for_nodes(
 }
 
 /// Checks that the board supports all options.
-fn check_board(options: &Options) -> Result<(), Stop> {
+fn check_board(options: &RunOptions) -> Result<(), CliError> {
     if options.board == Board::Virt {
         let only_boards = [
             (options.auto, "--auto", "wires"),
             (options.console.is_some(), "--console", "serial lines"),
         ];
         return match only_boards.iter().find(|(given, ..)| *given) {
-            Some((_, option, what)) => Err(Stop::usage(format!(
+            Some((_, option, what)) => Err(CliError::usage(format!(
                 "{option} does nothing without --board stm32f405: other nodes have no {what}"
             ))),
             None => Ok(()),
         };
     }
-    if options.on != On::Qemu {
-        return Err(Stop::usage(format!(
+    if options.on != RunPlatform::Qemu {
+        return Err(CliError::usage(format!(
             "--board does nothing {}; omit it, or use --on qemu",
             without_qemu(options.on)
         )));
@@ -879,7 +879,7 @@ fn check_board(options: &Options) -> Result<(), Stop> {
         ),
     ];
     match only_virt.iter().find(|(given, ..)| *given) {
-        Some((_, option, why)) => Err(Stop::usage(format!(
+        Some((_, option, why)) => Err(CliError::usage(format!(
             "{option} does nothing for the board stm32f405, {why}; omit it"
         ))),
         None => Ok(()),
@@ -896,13 +896,13 @@ fn can_lock_in(qemu: &Tool) -> bool {
 
 /// Shows the job's result and writes its report; returns the preliminary exit status.
 fn tell(
-    shown: &Shown,
-    plan: &Plan<'_>,
-    end: &JobEnd,
+    shown: &DisplayOptions,
+    plan: &JobPlan<'_>,
+    end: &JobResult,
     report_file: Option<ResultFile>,
-    err: &mut Sink<'_>,
+    err: &mut OutputSink<'_>,
 ) -> u8 {
-    if !shown.quiet && end.outcome != Outcome::Interrupted {
+    if !shown.quiet && end.outcome != JobOutcome::Interrupted {
         let links = shown.links.then(|| report::link_table(&plan.shape, end));
         for line in report::table(end).iter().chain(links.iter().flatten()) {
             err.lines.note(line);
@@ -943,19 +943,19 @@ fn tell(
 /// Returns the exit status after output was written or has failed.
 fn written(
     status: u8,
-    outcome: Outcome,
-    out: &mut Sink<'_>,
-    err: &mut Sink<'_>,
+    outcome: JobOutcome,
+    out: &mut OutputSink<'_>,
+    err: &mut OutputSink<'_>,
     signals: &Signals,
 ) -> u8 {
     // Errors that ended the job were reported before.
-    let late = out.broken().filter(|_| outcome == Outcome::Ended);
+    let late = out.broken().filter(|_| outcome == JobOutcome::Ended);
     let status = match late {
         None => status,
-        Some(Errno::PIPE) if status == 0 => Stop::signal(SIGPIPE).status,
+        Some(Errno::PIPE) if status == 0 => CliError::signal(SIGPIPE).status,
         Some(Errno::PIPE) => status,
         Some(error) => {
-            let stop = say::unwritable(error.into());
+            let stop = console::unwritable(error.into());
             err.lines.note(&format!("midplane: {stop}"));
             job::flush(signals, out, err);
             or_failure(status)
@@ -991,16 +991,16 @@ fn busiest_node_links(shape: &Shape) -> usize {
         .sum()
 }
 
-fn check_memory(node_memory: u64, mpi_memory: u64) -> Result<(), Stop> {
+fn check_memory(node_memory: u64, mpi_memory: u64) -> Result<(), CliError> {
     const PAGE: u64 = 4096;
     if !node_memory.is_multiple_of(PAGE) || node_memory == 0 {
-        return Err(Stop::usage(format!(
+        return Err(CliError::usage(format!(
             "--node-memory {} must be a multiple of 4K",
             size::exact(node_memory)
         )));
     }
     if mpi_memory >= node_memory {
-        return Err(Stop::usage(format!(
+        return Err(CliError::usage(format!(
             "--mpi-memory {} does not fit into --node-memory {}; decrease --mpi-memory or increase --node-memory",
             size::exact(mpi_memory),
             size::exact(node_memory)

@@ -1,24 +1,24 @@
 //! The kernels' logs: decodes defmt frames with the image's table.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{ErrorContext, CliError};
 use defmt_decoder::{DecodeError, StreamDecoder, Table};
 use kernel_rt::mpi_failure::write_text;
 use midplane_abi::failure::{Failure, LOGGED};
 
 /// Log statements of an image.
-pub struct Dictionary(Option<Table>);
+pub struct LogDictionary(Option<Table>);
 
-impl Dictionary {
+impl LogDictionary {
     /// Reads an image's table; it exists only if the image supports the log.
-    pub fn read(image: &[u8]) -> Result<Self, Stop> {
+    pub fn read(image: &[u8]) -> Result<Self, CliError> {
         Table::parse(image)
-            .doing("read the image's log table")
+            .context("read the image's log table")
             .map(Self)
     }
 
     /// Creates a decoder for one node's stream.
-    pub fn decoder(&self) -> Decoder<'_> {
-        Decoder {
+    pub fn decoder(&self) -> LogDecoder<'_> {
+        LogDecoder {
             stream: self.0.as_ref().map(Table::new_stream_decoder),
             malformed: 0,
         }
@@ -26,12 +26,12 @@ impl Dictionary {
 }
 
 /// Decoder of one node's stream.
-pub struct Decoder<'a> {
+pub struct LogDecoder<'a> {
     stream: Option<Box<dyn StreamDecoder + Send + Sync + 'a>>,
     malformed: u64,
 }
 
-impl Decoder<'_> {
+impl LogDecoder<'_> {
     /// Adds bytes of the stream and passes each complete log line to `line`.
     pub fn take(&mut self, bytes: &[u8], mut line: impl FnMut(String)) {
         let Some(stream) = &mut self.stream else {

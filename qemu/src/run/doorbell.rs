@@ -5,7 +5,7 @@
 //! and last its own.
 
 use crate::host::shared::memory_file;
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{ErrorContext, CliError};
 use midplane_abi::layout::{Division, shared_bytes};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
@@ -31,15 +31,15 @@ pub struct Doorbells {
 
 impl Doorbells {
     /// Creates the doorbells for the instances of `division`.
-    pub fn new(division: &Division) -> Result<Self, Stop> {
+    pub fn new(division: &Division) -> Result<Self, CliError> {
         let memory = memory_file("midplane-links")?;
         memory
             .set_len(shared_bytes(&division.shape()))
-            .doing("size the memory that instances share")?;
+            .context("size the memory that instances share")?;
         let vectors = vectors(division);
         let event = |_| {
             let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-            eventfd(0, flags).doing("create a doorbell between instances")
+            eventfd(0, flags).context("create a doorbell between instances")
         };
         let events = (0..division.instances())
             .map(|_| (0..vectors).map(event).collect())
@@ -52,10 +52,10 @@ impl Doorbells {
     }
 
     /// Creates the socket of the next instance and returns its end.
-    pub fn connect(&mut self) -> Result<UnixStream, Stop> {
-        let (ours, theirs) = UnixStream::pair().doing("create a socket for an instance")?;
+    pub fn connect(&mut self) -> Result<UnixStream, CliError> {
+        let (ours, theirs) = UnixStream::pair().context("create a socket for an instance")?;
         ours.set_nonblocking(true)
-            .doing("set up a socket for an instance")?;
+            .context("set up a socket for an instance")?;
         self.peers.push((ours, 0));
         Ok(theirs)
     }

@@ -1,6 +1,6 @@
 //! Fault injection on links: validation of the user's options.
 
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use crate::run::notation::{direction, parse_coord};
 use clap::Args;
 use midplane_abi::faults::{Cut, Faults, MAX_CUTS, MILLION, MOST};
@@ -45,10 +45,10 @@ impl FaultOptions {
     ///
     /// # Errors
     /// Returns a usage error for a seed without effect, a cut on a missing link, or too many cuts.
-    pub fn order(&self, shape: &Shape) -> Result<Option<Faults>, Stop> {
+    pub fn order(&self, shape: &Shape) -> Result<Option<Faults>, CliError> {
         if self.given().is_none() {
             return match self.seed {
-                Some(_) => Err(Stop::usage(
+                Some(_) => Err(CliError::usage(
                     "--seed does nothing without --link-loss or --link-corrupt; omit it",
                 )),
                 None => Ok(None),
@@ -64,12 +64,12 @@ impl FaultOptions {
             if shape.neighbour(cut.at, cut.direction).is_none() {
                 let [x, y, z] = cut.at.axes();
                 let name = cut.direction.name().to_lowercase();
-                return Err(Stop::usage(format!(
+                return Err(CliError::usage(format!(
                     "--link-cut {x},{y},{z}:{name}: there is no such link in this machine"
                 )));
             }
             if faults.cuts.push(*cut).is_err() {
-                return Err(Stop::usage(format!(
+                return Err(CliError::usage(format!(
                     "--link-cut: at most {MAX_CUTS} links can be cut"
                 )));
             }

@@ -9,7 +9,7 @@
 //!
 //! Descriptors are local to a node, and open files are closed when the job ends.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{ErrorContext, CliError};
 use midplane_abi::files::{
     Asked, BYTES, Call, MAX_OPEN, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
     OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE, Status,
@@ -37,17 +37,17 @@ const FIRST: u64 = 3;
 
 /// A directory that nodes may access.
 #[derive(Debug)]
-pub struct Folder(OwnedFd);
+pub struct ServedDirectory(OwnedFd);
 
-impl Folder {
+impl ServedDirectory {
     /// Opens the directory.
     ///
     /// # Errors
     /// Returns a usage error if it cannot be opened, or if the kernel cannot confine nodes to it.
-    pub fn open(path: &Path) -> Result<Self, Stop> {
+    pub fn open(path: &Path) -> Result<Self, CliError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let refused = |error: &dyn std::fmt::Display| {
-            Stop::usage(format!("--files {}: {error}", path.display()))
+            CliError::usage(format!("--files {}: {error}", path.display()))
         };
         let fd = rustix::fs::open(path, flags, Mode::empty())
             .map_err(|error| refused(&std::io::Error::from(error)))?;
@@ -153,7 +153,7 @@ fn check_kind(fd: &OwnedFd, may_be_link: bool) -> Result<(), Errno> {
 }
 
 /// An open file of a node.
-struct Open {
+struct OpenFile {
     file: OwnedFd,
     /// Its directory entries, after the first request.
     entries: Option<Dir>,
@@ -161,11 +161,11 @@ struct Open {
 
 /// Descriptors of one node.
 #[derive(Default)]
-struct Descriptors(Vec<Option<Open>>);
+struct DescriptorTable(Vec<Option<OpenFile>>);
 
-impl Descriptors {
+impl DescriptorTable {
     fn put(&mut self, file: OwnedFd) -> Result<u64, Errno> {
-        let open = Open {
+        let open = OpenFile {
             file,
             entries: None,
         };
@@ -186,22 +186,22 @@ impl Descriptors {
         self.0.len() == MAX_OPEN && self.0.iter().all(Option::is_some)
     }
 
-    fn slot(&mut self, descriptor: u64) -> Result<&mut Option<Open>, Errno> {
+    fn slot(&mut self, descriptor: u64) -> Result<&mut Option<OpenFile>, Errno> {
         let at = descriptor.checked_sub(FIRST).ok_or(Errno::BADF)?;
         let at = usize::try_from(at).map_err(|_| Errno::BADF)?;
         self.0.get_mut(at).ok_or(Errno::BADF)
     }
 
-    fn get(&mut self, descriptor: u64) -> Result<&mut Open, Errno> {
+    fn get(&mut self, descriptor: u64) -> Result<&mut OpenFile, Errno> {
         self.slot(descriptor)?.as_mut().ok_or(Errno::BADF)
     }
 }
 
 /// Successful reply: two return values and the number of bytes in the buffer.
-type Done = Result<([u64; 2], usize), Errno>;
+type CompletedCall = Result<([u64; 2], usize), Errno>;
 
 /// Performs one call of a node.
-fn serve(folder: &Folder, node: &mut Descriptors, asked: &Asked, bytes: &mut [u8; BYTES]) -> Done {
+fn serve(folder: &ServedDirectory, node: &mut DescriptorTable, asked: &Asked, bytes: &mut [u8; BYTES]) -> CompletedCall {
     let [first, second, third] = asked.numbers;
     let call = asked.call.ok_or(Errno::NOSYS)?;
     let given = asked.length;
@@ -265,7 +265,7 @@ fn serve(folder: &Folder, node: &mut Descriptors, asked: &Asked, bytes: &mut [u8
 }
 
 /// Performs a call that changes directory entries; `given` contains one or two paths.
-fn rearrange(folder: &Folder, call: Call, number: u64, given: &[u8]) -> Result<(), Errno> {
+fn rearrange(folder: &ServedDirectory, call: Call, number: u64, given: &[u8]) -> Result<(), Errno> {
     match call {
         Call::Rename => {
             let first = usize::try_from(number).unwrap_or(usize::MAX);
@@ -299,7 +299,7 @@ fn path(bytes: &[u8]) -> Result<&[u8], Errno> {
     }
 }
 
-fn tell(file: &impl AsFd, bytes: &mut [u8; BYTES]) -> Done {
+fn tell(file: &impl AsFd, bytes: &mut [u8; BYTES]) -> CompletedCall {
     let status = status(&fstat(file)?).emit();
     bytes[..Status::BYTES].copy_from_slice(&status);
     Ok(([0; 2], Status::BYTES))
@@ -326,7 +326,7 @@ fn status(stat: &Stat) -> Status {
 }
 
 /// Reads the next directory entry.
-fn next(open: &mut Open, bytes: &mut [u8; BYTES]) -> Done {
+fn next(open: &mut OpenFile, bytes: &mut [u8; BYTES]) -> CompletedCall {
     if open.entries.is_none() {
         open.entries = Some(Dir::read_from(&open.file)?);
     }
@@ -350,13 +350,13 @@ struct FileCall {
     rank: usize,
     asked: Asked,
     bytes: Box<[u8; BYTES]>,
-    done: Done,
+    done: CompletedCall,
 }
 
 /// State shared between the server threads and the main thread.
-struct Queue {
-    folder: Folder,
-    nodes: Vec<Mutex<Descriptors>>,
+struct CallQueue {
+    folder: ServedDirectory,
+    nodes: Vec<Mutex<DescriptorTable>>,
     waiting: Mutex<VecDeque<FileCall>>,
     has_more: Condvar,
     done: Mutex<Vec<FileCall>>,
@@ -366,9 +366,9 @@ struct Queue {
 
 /// File calls of all nodes.
 #[derive(Default)]
-pub struct Files {
+pub struct FileServer {
     /// The server threads, if nodes may access a directory.
-    served: Option<(Arc<Queue>, UnixStream)>,
+    served: Option<(Arc<CallQueue>, UnixStream)>,
     /// Sequence number of the last call, by rank.
     seen: Vec<u32>,
     /// Whether a call is in progress, by rank.
@@ -378,7 +378,7 @@ pub struct Files {
 }
 
 /// Reply to a node.
-pub struct Answer<'a> {
+pub struct FileReply<'a> {
     pub rank: usize,
     /// Sequence number of the call.
     pub number: u32,
@@ -386,9 +386,9 @@ pub struct Answer<'a> {
     pub answer: Result<([u64; 2], &'a [u8]), u32>,
 }
 
-impl Files {
+impl FileServer {
     /// Creates a server for this many nodes. Without `folder` all calls fail.
-    pub fn new(nodes: usize, folder: Option<Folder>) -> Result<Self, Stop> {
+    pub fn new(nodes: usize, folder: Option<ServedDirectory>) -> Result<Self, CliError> {
         let served = folder.map(|folder| start(nodes, folder)).transpose()?;
         Ok(Self {
             served,
@@ -410,13 +410,13 @@ impl Files {
         rank: usize,
         asked: Asked,
         bytes: &[u8; BYTES],
-    ) -> (Option<Answer<'static>>, bool) {
+    ) -> (Option<FileReply<'static>>, bool) {
         self.seen[rank] = asked.number;
         let Some((queue, _)) = &self.served else {
             let error = refusal(asked.call);
             let is_first = error == Errno::ROFS && !self.was_refused;
             self.was_refused |= is_first;
-            let answer = Answer {
+            let answer = FileReply {
                 rank,
                 number: asked.number,
                 answer: Err(error.raw_os_error().unsigned_abs()),
@@ -441,7 +441,7 @@ impl Files {
     }
 
     /// Passes completed replies to `give`.
-    pub fn answers(&mut self, mut give: impl FnMut(Answer<'_>)) {
+    pub fn answers(&mut self, mut give: impl FnMut(FileReply<'_>)) {
         let Some((queue, bell)) = &mut self.served else {
             return;
         };
@@ -454,7 +454,7 @@ impl Files {
                 Ok((numbers, length)) => Ok((*numbers, &job.bytes[..*length])),
                 Err(error) => Err(error.raw_os_error().unsigned_abs()),
             };
-            give(Answer {
+            give(FileReply {
                 rank: job.rank,
                 number: job.asked.number,
                 answer,
@@ -485,13 +485,13 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Starts the threads. They end with the process, because a call may block for long.
-fn start(nodes: usize, folder: Folder) -> Result<(Arc<Queue>, UnixStream), Stop> {
-    let (ours, theirs) = UnixStream::pair().doing("create a socket for files")?;
+fn start(nodes: usize, folder: ServedDirectory) -> Result<(Arc<CallQueue>, UnixStream), CliError> {
+    let (ours, theirs) = UnixStream::pair().context("create a socket for files")?;
     for end in [&ours, &theirs] {
         end.set_nonblocking(true)
-            .doing("set up a socket for files")?;
+            .context("set up a socket for files")?;
     }
-    let queue = Arc::new(Queue {
+    let queue = Arc::new(CallQueue {
         folder,
         nodes: (0..nodes).map(|_| Mutex::default()).collect(),
         waiting: Mutex::default(),
@@ -504,12 +504,12 @@ fn start(nodes: usize, folder: Folder) -> Result<(Arc<Queue>, UnixStream), Stop>
         std::thread::Builder::new()
             .name(format!("files-{number}"))
             .spawn(move || queue.work())
-            .doing("start a thread for files")?;
+            .context("start a thread for files")?;
     }
     Ok((queue, ours))
 }
 
-impl Queue {
+impl CallQueue {
     fn work(&self) {
         loop {
             let waiting = locked(&self.waiting);
@@ -541,7 +541,7 @@ mod tests {
     struct TestFolder(PathBuf);
 
     impl TestFolder {
-        fn new() -> (Self, Folder) {
+        fn new() -> (Self, ServedDirectory) {
             static NUMBER: AtomicU32 = AtomicU32::new(0);
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let name = format!("midplane-files-{}-{number}", std::process::id());
@@ -549,7 +549,7 @@ mod tests {
             fs::create_dir_all(place.inside("sub")).unwrap();
             fs::write(place.0.join("secret"), "secret").unwrap();
             fs::write(place.inside("open"), "public").unwrap();
-            let folder = Folder::open(&place.inside("")).unwrap();
+            let folder = ServedDirectory::open(&place.inside("")).unwrap();
             (place, folder)
         }
 
@@ -566,8 +566,8 @@ mod tests {
 
     /// Performs a call; returns the values and bytes of its reply.
     fn call(
-        folder: &Folder,
-        node: &mut Descriptors,
+        folder: &ServedDirectory,
+        node: &mut DescriptorTable,
         call: Call,
         numbers: [u64; 3],
         given: &[u8],
@@ -585,8 +585,8 @@ mod tests {
     }
 
     /// Returns a file's content as a node reads it.
-    fn content(folder: &Folder, path: &str) -> Result<Vec<u8>, Errno> {
-        let mut node = Descriptors::default();
+    fn content(folder: &ServedDirectory, path: &str) -> Result<Vec<u8>, Errno> {
+        let mut node = DescriptorTable::default();
         let numbers = [OPEN_READ, 0, 0];
         let (numbers, _) = call(folder, &mut node, Call::Open, numbers, path.as_bytes())?;
         let read = call(folder, &mut node, Call::Read, [numbers[0], 100, 0], b"")?;
@@ -617,7 +617,7 @@ mod tests {
             secret.to_str().unwrap(),
         ] {
             assert_eq!(content(&folder, path), Err(Errno::NOENT), "{path}");
-            let mut node = Descriptors::default();
+            let mut node = DescriptorTable::default();
             for what in [Call::Stat, Call::Access, Call::Unlink, Call::RemoveFolder] {
                 let done = call(&folder, &mut node, what, [0; 3], path.as_bytes());
                 // A link itself is inside and may be removed.
@@ -636,7 +636,7 @@ mod tests {
     fn nothing_is_made_or_renamed_outside() {
         let (place, folder) = TestFolder::new();
         symlink(&place.0, place.inside("out")).unwrap();
-        let mut node = Descriptors::default();
+        let mut node = DescriptorTable::default();
         let mut does = |what, numbers, given: &[u8]| call(&folder, &mut node, what, numbers, given);
         let create = OPEN_WRITE | OPEN_CREATE;
         for path in ["out/new", "../new/new", "/tmp/midplane-new"] {
@@ -727,16 +727,16 @@ mod tests {
         )
         .unwrap();
         assert_eq!(content(&folder, "fifo"), Err(Errno::ACCESS));
-        let dev = Folder::open(Path::new("/dev")).unwrap();
+        let dev = ServedDirectory::open(Path::new("/dev")).unwrap();
         assert_eq!(content(&dev, "zero"), Err(Errno::ACCESS));
-        assert!(Folder::open(&place.inside("open")).is_err());
-        assert!(Folder::open(&place.inside("none")).is_err());
+        assert!(ServedDirectory::open(&place.inside("open")).is_err());
+        assert!(ServedDirectory::open(&place.inside("none")).is_err());
     }
 
     #[test]
     fn descriptors_are_a_nodes_own_and_few() {
         let (_place, folder) = TestFolder::new();
-        let (mut node, mut other) = (Descriptors::default(), Descriptors::default());
+        let (mut node, mut other) = (DescriptorTable::default(), DescriptorTable::default());
         let numbers = [OPEN_READ, 0, 0];
         let mut last = 0;
         for _ in 0..MAX_OPEN {
@@ -763,7 +763,7 @@ mod tests {
     #[test]
     fn entries_come_one_by_one_and_again() {
         let (_place, folder) = TestFolder::new();
-        let mut node = Descriptors::default();
+        let mut node = DescriptorTable::default();
         let numbers = [OPEN_READ | OPEN_FOLDER, 0, 0];
         let (numbers, _) = call(&folder, &mut node, Call::Open, numbers, b"/").unwrap();
         for _ in 0..2 {
@@ -784,7 +784,7 @@ mod tests {
 
     #[test]
     fn without_a_folder_the_first_refusal_is_told_and_no_other() {
-        let mut files = Files::new(2, None).unwrap();
+        let mut files = FileServer::new(2, None).unwrap();
         let mut take = |rank, what| {
             let asked = Asked {
                 number: 1,

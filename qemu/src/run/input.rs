@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 /// State of the input.
 #[derive(Default)]
-pub struct Input {
+pub struct StandardInput {
     /// Free space of the inbox at the last check.
     head: Option<Head>,
     closed: bool,
@@ -17,7 +17,7 @@ pub struct Input {
     is_none: bool,
 }
 
-impl Input {
+impl StandardInput {
     /// Creates an empty input, whose end rank 0 detects on its first read.
     pub fn none() -> Self {
         Self {

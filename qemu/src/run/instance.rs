@@ -1,8 +1,8 @@
 //! Processes that contain nodes: their state and end. All of them end with this process.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
-use crate::host::used::{self, Used};
+use crate::host::resource_usage::{self, ResourceUsage};
 use crate::run::doorbell::Doorbells;
 use crate::run::node::Node;
 use net_torus::coord::Shape;
@@ -17,20 +17,20 @@ pub struct Instance {
     /// Its ranks, in the order of the nodes' indices in it.
     pub ranks: Vec<u32>,
     /// Its output channels.
-    pub ears: Ears,
+    pub ears: OutputChannels,
     /// Process descriptor, readable after the process has ended.
     pub pidfd: OwnedFd,
     /// Exit status, set by [`Instance::reap`].
     pub gone: Option<ExitStatus>,
-    /// Whether it is a [supervisor](crate::run::linux::keep) that ends together with all its descendants when the
-    /// [bonds](Bonds) are closed.
+    /// Whether it is a [supervisor](crate::run::linux::supervisor) that ends together with all its descendants when the
+    /// [bonds](ControlPipes) are closed.
     pub is_kept: bool,
     child: Child,
 }
 
 /// Output channels of a process: non-blocking sockets. Each is used by one kind of process only.
 #[derive(Default)]
-pub struct Ears {
+pub struct OutputChannels {
     /// The nodes' doorbell: one byte per notification, the node's index modulo 256.
     pub bell: Option<UnixStream>,
     /// QEMU's stderr.
@@ -43,11 +43,11 @@ pub struct Ears {
 
 impl Instance {
     /// Creates the instance of a started process.
-    pub fn new(ranks: Vec<u32>, ears: Ears, child: Child) -> Result<Self, Stop> {
-        let mut child = Unclaimed(Some(child));
+    pub fn new(ranks: Vec<u32>, ears: OutputChannels, child: Child) -> Result<Self, CliError> {
+        let mut child = UnclaimedChild(Some(child));
         let first = ranks.first().copied().unwrap_or(0);
         let pidfd = pidfd_open(sys::pid_of(child.as_ref()), PidfdFlags::empty())
-            .doing(format_args!("watch the process of rank {first}"))?;
+            .context(format_args!("watch the process of rank {first}"))?;
         Ok(Self {
             ranks,
             ears,
@@ -66,8 +66,8 @@ impl Instance {
     }
 
     /// Returns its resource usage; `None` if it has ended.
-    pub fn used(&self) -> Option<Used> {
-        Used::by_family(self.child.id())
+    pub fn used(&self) -> Option<ResourceUsage> {
+        ResourceUsage::by_family(self.child.id())
     }
 
     /// Returns its process, or a child of it, that a signal has stopped.
@@ -76,10 +76,10 @@ impl Instance {
         let others = if self.ears.is_several {
             Vec::new()
         } else {
-            used::children(own)
+            resource_usage::children(own)
         };
         let mut all = [own].into_iter().chain(others);
-        all.find(|process| used::is_stopped(*process))
+        all.find(|process| resource_usage::is_stopped(*process))
     }
 
     fn signal(&self, signal: Signal) {
@@ -115,7 +115,7 @@ impl Instance {
     /// Returns descriptors of its child processes.
     fn children(&self) -> Vec<OwnedFd> {
         let open = |pid: u32| pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok();
-        let children = used::children(self.child.id());
+        let children = resource_usage::children(self.child.id());
         children.into_iter().filter_map(open).collect()
     }
 }
@@ -127,14 +127,14 @@ const KEPT_WITHIN: Timespec = Timespec {
 };
 
 /// The tool's ends of the native processes' pipes: see [`VARIABLE`](kernel_rt::board::linux::VARIABLE).
-pub struct Bonds {
+pub struct ControlPipes {
     /// The processes end when this is closed, explicitly or by the end of the tool.
     _life: OwnedFd,
     /// The processes publish their counters after a write to it.
     pub asks: OwnedFd,
 }
 
-impl Bonds {
+impl ControlPipes {
     /// Creates the bonds from the tool's ends of both pipes.
     pub fn new(life: OwnedFd, asks: OwnedFd) -> Self {
         Self { _life: life, asks }
@@ -142,7 +142,7 @@ impl Bonds {
 }
 
 /// All processes of a job. Dropping it kills them.
-pub struct Fleet {
+pub struct InstancePool {
     pub instances: Vec<Instance>,
     /// Nodes in rank order.
     pub nodes: Vec<Node>,
@@ -151,7 +151,7 @@ pub struct Fleet {
     /// Other end of the boards' serial console.
     pub console: Option<OwnedFd>,
     /// Pipes to native processes.
-    pub bonds: Option<Bonds>,
+    pub bonds: Option<ControlPipes>,
     /// Index of the process that is the debugger, or contains the debugged rank.
     pub debugger: Option<usize>,
     /// Children of the debugger when it was asked to end: its rank ends shortly after it.
@@ -164,7 +164,7 @@ const LEAVES_WITHIN: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-impl Fleet {
+impl InstancePool {
     /// Creates the pool for a machine of this shape, without processes.
     pub fn new(shape: &Shape) -> Self {
         Self {
@@ -213,16 +213,16 @@ impl Fleet {
     }
 }
 
-impl Drop for Fleet {
+impl Drop for InstancePool {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
 /// A child process that is killed unless it is claimed.
-struct Unclaimed(Option<Child>);
+struct UnclaimedChild(Option<Child>);
 
-impl Unclaimed {
+impl UnclaimedChild {
     fn as_ref(&self) -> &Child {
         self.0.as_ref().expect("claimed only once")
     }
@@ -231,7 +231,7 @@ impl Unclaimed {
     }
 }
 
-impl Drop for Unclaimed {
+impl Drop for UnclaimedChild {
     fn drop(&mut self) {
         if let Some(mut child) = self.0.take() {
             let _ = child.kill();
@@ -241,9 +241,9 @@ impl Drop for Unclaimed {
 }
 
 /// Creates a socket for an instance's output: the tool's non-blocking end, and the other.
-pub fn stream() -> Result<(UnixStream, UnixStream), Stop> {
-    let (ours, theirs) = UnixStream::pair().doing("create a socket for an instance")?;
+pub fn stream() -> Result<(UnixStream, UnixStream), CliError> {
+    let (ours, theirs) = UnixStream::pair().context("create a socket for an instance")?;
     ours.set_nonblocking(true)
-        .doing("set up a socket for an instance")?;
+        .context("set up a socket for an instance")?;
     Ok((ours, theirs))
 }

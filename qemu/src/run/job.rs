@@ -1,24 +1,24 @@
 //! Event loop of a job, from boot to end.
 
 use crate::host::signals::Signals;
-use crate::host::stop::{self, Stop};
-use crate::host::used::Used;
+use crate::host::error::{self, CliError};
+use crate::host::resource_usage::ResourceUsage;
 use crate::run::boot::boot;
 use crate::run::cluster;
-use crate::run::decode::{Decoder, Dictionary};
+use crate::run::decode::{LogDecoder, LogDictionary};
 use crate::run::doorbell::Doorbells;
-use crate::run::ended::JobEnd;
-use crate::run::files::{Answer, Files, Folder};
-use crate::run::input::Input;
-use crate::run::instance::{Fleet, Instance};
-use crate::run::line::{Attached, Port};
+use crate::run::job_result::JobResult;
+use crate::run::files::{FileReply, FileServer, ServedDirectory};
+use crate::run::input::StandardInput;
+use crate::run::instance::{InstancePool, Instance};
+use crate::run::serial_port::{AttachedBoards, SerialPort};
 use crate::run::linux;
 use crate::run::node::Node;
-use crate::run::output::Sink;
-use crate::run::plan::{Backend, Plan};
+use crate::run::output::OutputSink;
+use crate::run::plan::{Backend, JobPlan};
 use crate::run::report;
-use crate::run::verdict::{self, Cause, Glance, Outcome, Seen, Stands};
-use crate::show::say;
+use crate::run::outcome::{self, EndCause, NodeGlance, JobOutcome, ObservedNode, FailureLocation};
+use crate::show::console;
 use kernel_rt::dev::chain::Said;
 use midplane_abi::blackboard::State;
 use midplane_abi::files;
@@ -65,15 +65,15 @@ const BELLS: usize = 256;
 /// Boots the nodes, waits for the end, and ends all processes. Must be called from the main thread. The nodes may
 /// access the files in `folder`.
 pub fn run<'a>(
-    plan: &Plan<'_>,
-    folder: Option<Folder>,
+    plan: &JobPlan<'_>,
+    folder: Option<ServedDirectory>,
     timeout: Option<Duration>,
     signals: &Signals,
-    out: &mut Sink<'a>,
-    err: &mut Sink<'a>,
-) -> Result<JobEnd, Stop> {
-    let dictionaries: Vec<Dictionary> = { plan.apps.iter() }
-        .map(|app| Dictionary::read(&app.image.bytes))
+    out: &mut OutputSink<'a>,
+    err: &mut OutputSink<'a>,
+) -> Result<JobResult, CliError> {
+    let dictionaries: Vec<LogDictionary> = { plan.apps.iter() }
+        .map(|app| LogDictionary::read(&app.image.bytes))
         .collect::<Result<_, _>>()?;
     let begun = Instant::now();
     let nodes = plan.shape.nodes() as usize;
@@ -87,13 +87,13 @@ pub fn run<'a>(
     })?;
     // Emulated standalone boards, with a serial console.
     let emulated = fleet.console.take();
-    let emulated = emulated.map(|fd| Port::of_emulated(fd).greeting(plan.auto));
+    let emulated = emulated.map(|fd| SerialPort::of_emulated(fd).greeting(plan.auto));
     let mut job = Job {
         decoders: { fleet.nodes.iter() }
             .map(|node| dictionaries[plan.app(node.rank).0 as usize].decoder())
             .collect(),
         complaints: fleet.instances.iter().map(|_| VecDeque::new()).collect(),
-        glances: vec![Glance::default(); nodes],
+        glances: vec![NodeGlance::default(); nodes],
         fleet,
         out,
         err,
@@ -104,15 +104,15 @@ pub fn run<'a>(
         in_messages: matches!(plan.backend, Backend::Cluster),
         first: 0,
         input: match plan.debug {
-            None => Input::default(),
-            Some(_) => Input::none(),
+            None => StandardInput::default(),
+            Some(_) => StandardInput::none(),
         },
         ends: None,
         let_end: None,
-        files: Files::new(nodes, folder)?,
+        files: FileServer::new(nodes, folder)?,
         attached: match plan.backend {
-            Backend::Attached(port) => Some(Attached::new(port)),
-            _ => emulated.as_ref().map(Attached::new),
+            Backend::Attached(port) => Some(AttachedBoards::new(port)),
+            _ => emulated.as_ref().map(AttachedBoards::new),
         },
         failed: None,
         buffer: vec![0; CHUNK],
@@ -126,7 +126,7 @@ pub fn run<'a>(
     }
     job.out.lines.finish();
     job.err.lines.finish();
-    let wrong = job.attached.iter().map(Attached::to_string);
+    let wrong = job.attached.iter().map(AttachedBoards::to_string);
     for line in wrong.collect::<String>().lines() {
         job.err.lines.note(&format!("midplane: {line}"));
     }
@@ -142,7 +142,7 @@ pub fn run<'a>(
 }
 
 /// Writes all output, blocking on slow readers. Ends on a signal or a closed reader.
-pub fn flush(signals: &Signals, out: &mut Sink<'_>, err: &mut Sink<'_>) {
+pub fn flush(signals: &Signals, out: &mut OutputSink<'_>, err: &mut OutputSink<'_>) {
     loop {
         out.write();
         err.write();
@@ -161,17 +161,17 @@ pub fn flush(signals: &Signals, out: &mut Sink<'_>, err: &mut Sink<'_>) {
 }
 
 /// A result, and the node of a lost QEMU process, for details after all nodes have ended.
-type Ending = (JobEnd, Option<usize>);
+type JobEnding = (JobResult, Option<usize>);
 
 struct Job<'a, 'b, 'd> {
-    fleet: Fleet,
-    decoders: Vec<Decoder<'d>>,
+    fleet: InstancePool,
+    decoders: Vec<LogDecoder<'d>>,
     /// Last messages of each instance's QEMU.
     complaints: Vec<VecDeque<u8>>,
     /// State of the nodes at their last notification or poll.
-    glances: Vec<Glance>,
-    out: &'a mut Sink<'b>,
-    err: &'a mut Sink<'b>,
+    glances: Vec<NodeGlance>,
+    out: &'a mut OutputSink<'b>,
+    err: &'a mut OutputSink<'b>,
     begun: Instant,
     /// Number of running nodes in the last progress message.
     shown: usize,
@@ -183,26 +183,26 @@ struct Job<'a, 'b, 'd> {
     in_messages: bool,
     /// First node of the next poll: round robin, for fairness when output space is short.
     first: usize,
-    input: Input,
+    input: StandardInput,
     /// With a debugger: the reported reason of the job's end, and the deadline of the wait for the debugger.
-    ends: Option<(Cause, Option<Instant>)>,
+    ends: Option<(EndCause, Option<Instant>)>,
     /// Time at which all programs have ended and the processes were asked to end.
     let_end: Option<Instant>,
-    files: Files,
+    files: FileServer,
     /// Serial console of boards.
-    attached: Option<Attached<'d>>,
+    attached: Option<AttachedBoards<'d>>,
     /// First reported failure of boards, and its time.
-    failed: Option<(Cause, Instant)>,
+    failed: Option<(EndCause, Instant)>,
     buffer: Vec<u8>,
 }
 
 impl Job<'_, '_, '_> {
     fn until_end(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &JobPlan<'_>,
         timeout: Option<Duration>,
         signals: &Signals,
-    ) -> Ending {
+    ) -> JobEnding {
         let deadline = timeout.map(|timeout| self.begun + timeout);
         let boot = BOOT_SECONDS + BOOT_SECONDS_PER_NODE * self.fleet.nodes.len() as u64;
         let boot_deadline = self.begun + Duration::from_secs(boot);
@@ -233,12 +233,12 @@ impl Job<'_, '_, '_> {
             self.show_progress(up);
             let is_late = deadline.is_some_and(|deadline| now >= deadline);
             match self.cause(plan, now, is_late) {
-                Some(Cause::Ended) if self.lets_end(plan) => {
+                Some(EndCause::Ended) if self.lets_end(plan) => {
                     if let Some(end) = self.end_of_processes(plan, now) {
                         return end;
                     }
                 }
-                Some(Cause::Ended) => return self.explain(plan, Cause::Ended, self.look()),
+                Some(EndCause::Ended) => return self.explain(plan, EndCause::Ended, self.look()),
                 Some(cause) => {
                     let nodes = self.last_look(plan);
                     return self.explain(plan, cause, nodes);
@@ -272,7 +272,7 @@ impl Job<'_, '_, '_> {
     }
 
     /// Returns the job's end if the serial line to the boards is lost.
-    fn look_at_line(&mut self, now: Instant) -> Option<Ending> {
+    fn look_at_line(&mut self, now: Instant) -> Option<JobEnding> {
         let attached = self.attached.as_mut()?;
         attached.greet();
         if let Some(what) = attached.silence(now) {
@@ -281,20 +281,20 @@ impl Job<'_, '_, '_> {
         let headline = format!("{}; state of the ranks:", attached.gone()?);
         let nodes = self.look();
         let message = Some(with_whereabouts(&headline, &nodes));
-        let end = self.end(stop::FAILURE, Outcome::Lost, message, nodes);
+        let end = self.end(error::FAILURE, JobOutcome::Lost, message, nodes);
         Some((end, None))
     }
 
     /// Returns the reason why the job is over. With a debugger, the job ends after the debugger. After success the
     /// debugger is asked to end; a failure is reported first, and can be examined. When boards fail, earlier output of
     /// others may be in transit.
-    fn cause(&mut self, plan: &Plan<'_>, now: Instant, is_late: bool) -> Option<Cause> {
-        let cause = match (verdict::cause(&self.glances), self.let_end) {
+    fn cause(&mut self, plan: &JobPlan<'_>, now: Instant, is_late: bool) -> Option<EndCause> {
+        let cause = match (outcome::cause(&self.glances), self.let_end) {
             // Expected: the processes were asked to end.
-            (Some(Cause::Lost(_)), Some(_)) => Some(Cause::Ended),
+            (Some(EndCause::Lost(_)), Some(_)) => Some(EndCause::Ended),
             (cause, _) => cause,
         };
-        if let (Some(attached), Some(Cause::Failed(_))) = (&self.attached, cause) {
+        if let (Some(attached), Some(EndCause::Failed(_))) = (&self.attached, cause) {
             let (first, since) = *self.failed.get_or_insert((cause?, now));
             let printed = attached.printed().map_or(since, |at| at.max(since));
             let is_last = is_late || now >= since + LAST_WORDS;
@@ -302,7 +302,7 @@ impl Job<'_, '_, '_> {
                 return None;
             }
             // The failure that caused the loss of a neighbour may still arrive.
-            let root = verdict::root(&self.look()).map(Cause::Failed);
+            let root = outcome::root(&self.look()).map(EndCause::Failed);
             return root.or(is_last.then_some(first));
         }
         let Some(debug) = plan.debug else {
@@ -313,17 +313,17 @@ impl Job<'_, '_, '_> {
             // The debugger's end kills its rank, so that the earlier state counts.
             let seen = self.ends.map(|(cause, _)| cause).or(cause);
             return Some(match seen {
-                None | Some(Cause::Lost(_)) => Cause::GivenUp,
+                None | Some(EndCause::Lost(_)) => EndCause::GivenUp,
                 Some(cause) => cause,
             });
         }
         match cause? {
             _ if self.ends.is_some() => {}
             // Caused by the debugger itself.
-            Cause::Lost(at) if at == debug.rank as usize => {}
-            Cause::Ended => {
+            EndCause::Lost(at) if at == debug.rank as usize => {}
+            EndCause::Ended => {
                 self.fleet.end_debugger();
-                self.ends = Some((Cause::Ended, Some(now + DEBUGGER_ENDS_WITHIN)));
+                self.ends = Some((EndCause::Ended, Some(now + DEBUGGER_ENDS_WITHIN)));
             }
             cause => {
                 let (end, _) = self.explain(plan, cause, self.look());
@@ -343,24 +343,24 @@ impl Job<'_, '_, '_> {
 
     /// Checks whether processes end by themselves after all programs. Excludes a debugged rank, since it ends with the
     /// debugger, and a cluster, since one process runs all nodes round robin.
-    fn lets_end(&self, plan: &Plan<'_>) -> bool {
+    fn lets_end(&self, plan: &JobPlan<'_>) -> bool {
         matches!(plan.backend, Backend::Linux) && plan.debug.is_none()
     }
 
     /// Handles the end of all programs: notifies the processes. Returns the job's end after all have exited or the time
     /// limit has expired.
-    fn end_of_processes(&mut self, plan: &Plan<'_>, now: Instant) -> Option<Ending> {
+    fn end_of_processes(&mut self, plan: &JobPlan<'_>, now: Instant) -> Option<JobEnding> {
         let since = *self.let_end.get_or_insert(now);
         let instances = &self.fleet.instances;
         let left = instances.iter().filter(|instance| instance.gone.is_none());
         let left: Vec<u32> = left.flat_map(|instance| instance.ranks.clone()).collect();
         if left.is_empty() {
-            return Some(self.explain(plan, Cause::Ended, self.look()));
+            return Some(self.explain(plan, EndCause::Ended, self.look()));
         }
         if now >= since + ENDS_WITHIN {
             let nodes = self.look();
-            let message = verdict::never_ended(&nodes, &left, ENDS_WITHIN);
-            let end = self.end(stop::FAILURE, Outcome::Timeout, Some(message), nodes);
+            let message = outcome::never_ended(&nodes, &left, ENDS_WITHIN);
+            let end = self.end(error::FAILURE, JobOutcome::Timeout, Some(message), nodes);
             return Some((end, None));
         }
         for rank in left {
@@ -371,7 +371,7 @@ impl Job<'_, '_, '_> {
 
     /// Returns the nodes' state just before the job is ended. Requests the counters that processes publish on demand
     /// only.
-    fn last_look(&mut self, plan: &Plan<'_>) -> Vec<Seen> {
+    fn last_look(&mut self, plan: &JobPlan<'_>) -> Vec<ObservedNode> {
         if matches!(plan.backend, Backend::Linux | Backend::Cluster) {
             let until = Instant::now() + COUNTERS_WITHIN;
             let owes =
@@ -387,7 +387,7 @@ impl Job<'_, '_, '_> {
 
     /// Returns the nodes' state for a location report. Observes whether a computing node polls: it then enters some
     /// calls, and a process detects the request in a call.
-    fn look_where(&mut self, plan: &Plan<'_>) -> Vec<Seen> {
+    fn look_where(&mut self, plan: &JobPlan<'_>) -> Vec<ObservedNode> {
         let mut nodes = self.last_look(plan);
         let shown: Vec<Option<u64>> = nodes
             .iter()
@@ -400,7 +400,7 @@ impl Job<'_, '_, '_> {
             .collect();
         let until = Instant::now() + POLLS_WITHIN;
         let mut times = 1;
-        while nodes.iter().any(Seen::may_poll) && Instant::now() < until {
+        while nodes.iter().any(ObservedNode::may_poll) && Instant::now() < until {
             if matches!(plan.backend, Backend::Linux | Backend::Cluster) {
                 times += 1;
                 linux::ask_for_counters(&self.fleet, times);
@@ -463,7 +463,7 @@ impl Job<'_, '_, '_> {
             fds.push(PollFd::new(bell, PollFlags::IN));
         }
         let attached_at = fds.len();
-        if let Some(line) = self.attached.as_ref().and_then(Attached::fd) {
+        if let Some(line) = self.attached.as_ref().and_then(AttachedBoards::fd) {
             fds.push(PollFd::from_borrowed_fd(line, PollFlags::IN));
         }
         let stdin_at = fds.len();
@@ -503,7 +503,7 @@ impl Job<'_, '_, '_> {
         }
         if has_answers {
             let nodes = &self.fleet.nodes;
-            let give = |answer: Answer<'_>| nodes[answer.rank].answer(answer.number, answer.answer);
+            let give = |answer: FileReply<'_>| nodes[answer.rank].answer(answer.number, answer.answer);
             self.files.answers(give);
         }
         if has_records {
@@ -723,89 +723,89 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    fn look(&self) -> Vec<Seen> {
+    fn look(&self) -> Vec<ObservedNode> {
         let stopped: Vec<_> = self.fleet.instances.iter().map(Instance::stopped).collect();
-        let seen = |node: &Node| Seen {
+        let seen = |node: &Node| ObservedNode {
             stopped: stopped.get(node.instance).copied().flatten(),
-            ..Seen::at(node)
+            ..ObservedNode::at(node)
         };
         self.fleet.nodes.iter().map(seen).collect()
     }
 
-    fn explain(&self, plan: &Plan<'_>, cause: Cause, nodes: Vec<Seen>) -> Ending {
+    fn explain(&self, plan: &JobPlan<'_>, cause: EndCause, nodes: Vec<ObservedNode>) -> JobEnding {
         let (status, outcome, message, lost) = match cause {
-            Cause::Ended => {
+            EndCause::Ended => {
                 let gone: Vec<_> = match self.let_end {
                     Some(_) => { self.fleet.instances.iter() }
                         .map(|instance| instance.gone)
                         .collect(),
                     None => Vec::new(),
                 };
-                let (status, message) = verdict::job_status(&nodes, &gone);
-                let message = message.or_else(|| verdict::changed_status(&nodes));
-                (status, Outcome::Ended, message, None)
+                let (status, message) = outcome::job_status(&nodes, &gone);
+                let message = message.or_else(|| outcome::changed_status(&nodes));
+                (status, JobOutcome::Ended, message, None)
             }
-            Cause::Failed(at) => {
+            EndCause::Failed(at) => {
                 let node = &self.fleet.nodes[at];
                 let image = plan.image(node.rank);
                 let read = |offset, out: &mut [u8]| node.read_ram(offset, out);
                 let places = |stands| match (plan.backend, stands) {
                     // The panic message contains the location.
-                    (Backend::Linux | Backend::Cluster, Stands::InPanic) => Vec::new(),
+                    (Backend::Linux | Backend::Cluster, FailureLocation::InPanic) => Vec::new(),
                     (Backend::Linux | Backend::Cluster, stands) => {
                         linux::describe(plan, node, stands)
                     }
-                    (_, Stands::At(pc)) => image.describe_fault(pc, &read),
-                    (_, Stands::InCall) => image.describe_call(&read),
-                    (_, Stands::InPanic) => image.describe_panic(&read),
+                    (_, FailureLocation::At(pc)) => image.describe_fault(pc, &read),
+                    (_, FailureLocation::InCall) => image.describe_call(&read),
+                    (_, FailureLocation::InPanic) => image.describe_panic(&read),
                 };
                 let failed_malloc = || image.describe_failed_malloc(&read);
-                let (message, status) = verdict::failure(&nodes[at], places, failed_malloc);
-                (status, Outcome::Failed, Some(message), None)
+                let (message, status) = outcome::failure(&nodes[at], places, failed_malloc);
+                (status, JobOutcome::Failed, Some(message), None)
             }
-            Cause::Lost(at) => (stop::FAILURE, Outcome::Lost, None, Some(at)),
-            Cause::Overwritten(at) => {
-                let message = verdict::overwritten_message(&nodes[at]);
-                (stop::FAILURE, Outcome::Failed, Some(message), None)
+            EndCause::Lost(at) => (error::FAILURE, JobOutcome::Lost, None, Some(at)),
+            EndCause::Overwritten(at) => {
+                let message = outcome::overwritten_message(&nodes[at]);
+                (error::FAILURE, JobOutcome::Failed, Some(message), None)
             }
-            Cause::GivenUp => {
+            EndCause::GivenUp => {
                 let message = "the debugger has ended, and the job with it".into();
-                (stop::FAILURE, Outcome::Interrupted, Some(message), None)
+                (error::FAILURE, JobOutcome::Interrupted, Some(message), None)
             }
         };
         (self.end(status, outcome, message, nodes), lost)
     }
 
-    fn late(&self, headline: &str, nodes: Vec<Seen>) -> Ending {
+    fn late(&self, headline: &str, nodes: Vec<ObservedNode>) -> JobEnding {
         let message = Some(with_whereabouts(headline, &nodes));
         (
-            self.end(stop::FAILURE, Outcome::Timeout, message, nodes),
+            self.end(error::FAILURE, JobOutcome::Timeout, message, nodes),
             None,
         )
     }
 
     /// Handles a signal. A hanging job is ended by Ctrl-C as often as by `--timeout`, so the location report is printed
     /// here, too.
-    fn interrupted(&self, status: u8, nodes: Vec<Seen>) -> Ending {
+    fn interrupted(&self, status: u8, nodes: Vec<ObservedNode>) -> JobEnding {
         let message = Some(with_whereabouts(
             "interrupted by a signal; state of the ranks:",
             &nodes,
         ));
-        (self.end(status, Outcome::Interrupted, message, nodes), None)
+        (self.end(status, JobOutcome::Interrupted, message, nodes), None)
     }
 
     /// Handles a failure to write the nodes' output.
-    fn unwritable(&self, error: Errno) -> Ending {
+    fn unwritable(&self, error: Errno) -> JobEnding {
         let nodes = self.look();
         let end = match error {
             // Equivalent to a termination by SIGPIPE.
             Errno::PIPE => {
-                let status = Stop::signal(SIGPIPE).status;
-                self.end(status, Outcome::Interrupted, None, nodes)
+                let status = CliError::signal(SIGPIPE).status;
+                self.end(status, JobOutcome::Interrupted, None, nodes)
             }
             error => {
-                let message = say::unwritable(error.into()).message;
-                self.end(stop::FAILURE, Outcome::Failed, Some(message), nodes)
+                let message = console::unwritable(error.into()).message;
+                self.end(error::FAILURE, JobOutcome::Failed, Some(message), nodes)
             }
         };
         (end, None)
@@ -814,11 +814,11 @@ impl Job<'_, '_, '_> {
     fn end(
         &self,
         status: u8,
-        outcome: Outcome,
+        outcome: JobOutcome,
         message: Option<String>,
-        nodes: Vec<Seen>,
-    ) -> JobEnd {
-        JobEnd {
+        nodes: Vec<ObservedNode>,
+    ) -> JobResult {
+        JobResult {
             status,
             outcome,
             message,
@@ -829,14 +829,14 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    fn used(&self) -> Option<Used> {
+    fn used(&self) -> Option<ResourceUsage> {
         match &self.fleet.instances[..] {
             [process] if self.in_messages => process.used(),
             _ => None,
         }
     }
 
-    fn lost_message(&mut self, plan: &Plan<'_>, at: usize) -> Option<String> {
+    fn lost_message(&mut self, plan: &JobPlan<'_>, at: usize) -> Option<String> {
         let lost = self.fleet.nodes[at].instance;
         let complaints = self.complaints[lost].make_contiguous();
         let complaints = String::from_utf8_lossy(complaints);
@@ -847,13 +847,13 @@ impl Job<'_, '_, '_> {
             .collect();
         let gone = self.fleet.instances[lost].gone?;
         let process = plan.backend.process();
-        Some(verdict::lost_message(&nodes, process, gone, &complaints))
+        Some(outcome::lost_message(&nodes, process, gone, &complaints))
     }
 }
 
-fn with_whereabouts(headline: &str, nodes: &[Seen]) -> String {
+fn with_whereabouts(headline: &str, nodes: &[ObservedNode]) -> String {
     let mut message = headline.to_string();
-    for line in verdict::whereabouts(nodes) {
+    for line in outcome::whereabouts(nodes) {
         message.push_str("\n  ");
         message.push_str(&line);
     }
@@ -861,7 +861,7 @@ fn with_whereabouts(headline: &str, nodes: &[Seen]) -> String {
 }
 
 /// Prints lines that belong to no rank.
-fn note(sink: &mut Sink<'_>, bytes: &[u8]) {
+fn note(sink: &mut OutputSink<'_>, bytes: &[u8]) {
     for line in String::from_utf8_lossy(bytes).lines() {
         sink.lines.note(&format!("midplane: {line}"));
     }

@@ -3,9 +3,9 @@
 //! programs (MPI-3.1 section 8.8).
 
 use crate::host::invocation::command_name;
-use crate::host::stop::Stop;
-use crate::run::command::{AppOptions, Options};
-use crate::show::say::complain;
+use crate::host::error::CliError;
+use crate::run::command::{AppOptions, RunOptions};
+use crate::show::console::complain;
 use clap::Args;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Action of an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Does {
+enum OptionAction {
     /// Sets the number of ranks.
     Ranks,
     /// Sets a variable, given as name and value in two words: for one program, or for all.
@@ -51,20 +51,20 @@ enum Does {
 }
 
 /// An option: its names without dashes, number of values, action, and help text.
-struct Word {
+struct LauncherOption {
     names: &'static [&'static str],
     values: usize,
-    does: Does,
+    does: OptionAction,
     help: &'static str,
 }
 
 const fn word(
     names: &'static [&'static str],
     values: usize,
-    does: Does,
+    does: OptionAction,
     help: &'static str,
-) -> Word {
-    Word {
+) -> LauncherOption {
+    LauncherOption {
         names,
         values,
         does,
@@ -73,95 +73,95 @@ const fn word(
 }
 
 /// All options except those of `run`.
-const WORDS: &[Word] = &[
+const WORDS: &[LauncherOption] = &[
     word(
         &["n", "np", "c"],
         1,
-        Does::Ranks,
+        OptionAction::Ranks,
         "NUMBER: ranks of the following program [default: 1]",
     ),
     word(
         &["x"],
         1,
-        Does::Export,
+        OptionAction::Export,
         "NAME[=VALUE]: variable of this program's environment; without value, the current one",
     ),
     word(
         &["env"],
         2,
-        Does::Set { all: false },
+        OptionAction::Set { all: false },
         "NAME VALUE: variable of this program's environment",
     ),
     word(
         &["envlist"],
         1,
-        Does::ExportList { all: false },
+        OptionAction::ExportList { all: false },
         "NAME,..: export variables of this program's environment with their current values",
     ),
     word(
         &["genv"],
         2,
-        Does::Set { all: true },
+        OptionAction::Set { all: true },
         "NAME VALUE: variable of all programs' environment",
     ),
     word(
         &["genvlist"],
         1,
-        Does::ExportList { all: true },
+        OptionAction::ExportList { all: true },
         "NAME,..: export variables of all programs' environment with their current values",
     ),
     word(
         &["wdir", "wd", "chdir", "cd"],
         1,
-        Does::Directory,
+        OptionAction::Directory,
         "DIRECTORY: working directory of this program's processes",
     ),
     word(
         &["l", "prepend-rank", "tag-output", "prefix"],
         0,
-        Does::Prefix(true),
+        OptionAction::Prefix(true),
         "print the rank in front of each line of its output",
     ),
     word(
         &["no-prefix"],
         0,
-        Does::Prefix(false),
+        OptionAction::Prefix(false),
         "print the ranks' output unchanged [default]",
     ),
     word(
         &["timeout"],
         1,
-        Does::Timeout,
+        OptionAction::Timeout,
         "SECONDS: end the job after this time and print the call of each rank",
     ),
     word(
         &["configfile"],
         1,
-        Does::ConfigFile,
+        OptionAction::ConfigFile,
         "FILE: file of programs, one per line, each with its options; replaces programs on the command line",
     ),
     word(
         &["host", "hosts", "H"],
         1,
-        Does::Hosts,
+        OptionAction::Hosts,
         "NAMES: hosts; only localhost and this machine's name are supported",
     ),
     word(
         &["hostfile", "machinefile", "f"],
         1,
-        Does::HostFile,
+        OptionAction::HostFile,
         "FILE: file of such names, one per line",
     ),
     word(
         &["v", "verbose"],
         0,
-        Does::Verbose,
+        OptionAction::Verbose,
         "also print the report's table",
     ),
     word(
         &["q", "quiet"],
         0,
-        Does::Already,
+        OptionAction::Already,
         "no effect: this is the default",
     ),
     word(
@@ -173,11 +173,11 @@ const WORDS: &[Word] = &[
             "envall",
         ],
         0,
-        Does::Already,
+        OptionAction::Already,
         "",
     ),
-    word(&["V", "version"], 0, Does::Version, "print the version"),
-    word(&["h", "help"], 0, Does::Help, "print this help"),
+    word(&["V", "version"], 0, OptionAction::Version, "print the version"),
+    word(&["h", "help"], 0, OptionAction::Help, "print this help"),
     // Options of other launchers for hosts, processors, networks and remote start.
     word(
         &[
@@ -205,7 +205,7 @@ const WORDS: &[Word] = &[
             "do-not-launch",
         ],
         0,
-        Does::Ignored,
+        OptionAction::Ignored,
         "",
     ),
     word(
@@ -250,20 +250,20 @@ const WORDS: &[Word] = &[
             "runtime-options",
         ],
         1,
-        Does::Ignored,
+        OptionAction::Ignored,
         "",
     ),
-    word(&["mca", "gmca", "pmca", "prtemca"], 2, Does::Ignored, ""),
+    word(&["mca", "gmca", "pmca", "prtemca"], 2, OptionAction::Ignored, ""),
 ];
 
 /// Finds the option of this name, given without dashes.
-fn find(name: &str) -> Option<&'static Word> {
+fn find(name: &str) -> Option<&'static LauncherOption> {
     WORDS.iter().find(|word| word.names.contains(&name))
 }
 
 /// A parsed command line.
 #[derive(Default, Debug)]
-struct Request {
+struct LaunchRequest {
     /// Arguments of `run`.
     run: Vec<OsString>,
     /// Whether `run` receives the machine's extents.
@@ -275,13 +275,13 @@ struct Request {
     /// A file of programs that replaces them.
     config_file: Option<PathBuf>,
     /// Whether the version or help was requested.
-    asked: Option<Does>,
+    asked: Option<OptionAction>,
 }
 
-impl Request {
+impl LaunchRequest {
     /// Parses all programs and their options.
-    fn read(words: &[OsString]) -> Result<Self, Stop> {
-        let mut request = Request::default();
+    fn read(words: &[OsString]) -> Result<Self, CliError> {
+        let mut request = LaunchRequest::default();
         for segment in words.split(|word| word == ":") {
             request.read_app(segment)?;
             if request.asked.is_some() {
@@ -313,7 +313,7 @@ impl Request {
     }
 
     /// Form B: each line is a program with its options.
-    fn read_config(&mut self, file: &Path) -> Result<(), Stop> {
+    fn read_config(&mut self, file: &Path) -> Result<(), CliError> {
         let shown = file.display();
         let text = fs::read_to_string(file)
             .map_err(|error| usage(format_args!("-configfile {shown}: {error}")))?;
@@ -348,7 +348,7 @@ impl Request {
         Ok(())
     }
 
-    fn read_app(&mut self, words: &[OsString]) -> Result<(), Stop> {
+    fn read_app(&mut self, words: &[OsString]) -> Result<(), CliError> {
         let mut app = AppOptions {
             ranks: 0,
             program: PathBuf::new(),
@@ -403,13 +403,13 @@ impl Request {
 
     fn heed(
         &mut self,
-        (does, word): (Does, &OsStr),
+        (does, word): (OptionAction, &OsStr),
         values: &[OsString],
         app: &mut AppOptions,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         let shown = word.display();
         match (does, values) {
-            (Does::Ranks, [number]) => {
+            (OptionAction::Ranks, [number]) => {
                 let ranks = number.to_str().and_then(|text| text.parse().ok());
                 app.ranks = ranks.filter(|ranks| *ranks > 0).ok_or_else(|| {
                     usage(format_args!(
@@ -418,7 +418,7 @@ impl Request {
                     ))
                 })?;
             }
-            (Does::Set { all }, [name, value]) => {
+            (OptionAction::Set { all }, [name, value]) => {
                 let mut variable = name.clone();
                 variable.push("=");
                 variable.push(value);
@@ -428,8 +428,8 @@ impl Request {
                     app.env.push(variable)
                 }
             }
-            (Does::Export, [variable]) => app.export.push(variable.clone()),
-            (Does::ExportList { all }, [names]) => {
+            (OptionAction::Export, [variable]) => app.export.push(variable.clone()),
+            (OptionAction::ExportList { all }, [names]) => {
                 let names = names.as_bytes().split(|byte| *byte == b',');
                 for name in names.filter(|name| !name.is_empty()).map(OsStr::from_bytes) {
                     if all {
@@ -439,23 +439,23 @@ impl Request {
                     }
                 }
             }
-            (Does::Directory, [directory]) => app.directory = Some(directory.into()),
-            (Does::Timeout, [seconds]) => self.run.extend(["--timeout".into(), seconds.clone()]),
-            (Does::Hosts, [names]) => {
+            (OptionAction::Directory, [directory]) => app.directory = Some(directory.into()),
+            (OptionAction::Timeout, [seconds]) => self.run.extend(["--timeout".into(), seconds.clone()]),
+            (OptionAction::Hosts, [names]) => {
                 let names = names.to_string_lossy();
                 names
                     .split(',')
                     .try_for_each(|name| check_host(&shown.to_string(), name))?;
             }
-            (Does::HostFile, [file]) => check_hosts(&shown.to_string(), Path::new(file))?,
-            (Does::ConfigFile, [file]) => self.config_file = Some(file.into()),
-            (Does::Prefix(wanted), _) => {
+            (OptionAction::HostFile, [file]) => check_hosts(&shown.to_string(), Path::new(file))?,
+            (OptionAction::ConfigFile, [file]) => self.config_file = Some(file.into()),
+            (OptionAction::Prefix(wanted), _) => {
                 self.run
                     .push(if wanted { "--prefix" } else { "--no-prefix" }.into());
             }
-            (Does::Verbose, _) => self.run.push("--no-quiet".into()),
-            (Does::Ignored, _) => self.ignored.push(shown.to_string()),
-            (Does::Version | Does::Help, _) => self.asked = Some(does),
+            (OptionAction::Verbose, _) => self.run.push("--no-quiet".into()),
+            (OptionAction::Ignored, _) => self.ignored.push(shown.to_string()),
+            (OptionAction::Version | OptionAction::Help, _) => self.asked = Some(does),
             _ => {}
         }
         Ok(())
@@ -467,8 +467,8 @@ impl Request {
         word: &OsStr,
         (name, joined): (&str, Option<OsString>),
         rest: &'a [OsString],
-    ) -> Result<&'a [OsString], Stop> {
-        let run = Options::augment_args(clap::Command::new("run"));
+    ) -> Result<&'a [OsString], CliError> {
+        let run = RunOptions::augment_args(clap::Command::new("run"));
         let option = { run.get_arguments() }
             .filter(|_| word.as_bytes().starts_with(b"--"))
             .find(|option| option.get_long() == Some(name));
@@ -496,7 +496,7 @@ impl Request {
     }
 
     /// Returns the job's options; `place` is the default platform.
-    fn options(mut self, place: Option<OsString>, read: ReadOptions) -> Result<Options, Stop> {
+    fn options(mut self, place: Option<OsString>, read: ReadOptions) -> Result<RunOptions, CliError> {
         if !self.ignored.is_empty() {
             self.ignored.sort_unstable();
             self.ignored.dedup();
@@ -541,10 +541,10 @@ impl Request {
     }
 }
 
-fn usage(what: impl std::fmt::Display) -> Stop {
-    Stop {
+fn usage(what: impl std::fmt::Display) -> CliError {
+    CliError {
         message: format!("mpiexec: {what}"),
-        ..Stop::usage("")
+        ..CliError::usage("")
     }
 }
 
@@ -556,7 +556,7 @@ fn option_name(word: &OsStr) -> Option<&str> {
 }
 
 /// Checks that a host is this one; a number of ranks may follow the name.
-fn check_host(option: &str, name: &str) -> Result<(), Stop> {
+fn check_host(option: &str, name: &str) -> Result<(), CliError> {
     let name = name.split([':', ' ', '\t']).next().unwrap_or_default();
     let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let own = own.trim();
@@ -570,7 +570,7 @@ fn check_host(option: &str, name: &str) -> Result<(), Stop> {
     }
 }
 
-fn check_hosts(option: &str, file: &Path) -> Result<(), Stop> {
+fn check_hosts(option: &str, file: &Path) -> Result<(), CliError> {
     let text = fs::read_to_string(file)
         .map_err(|error| usage(format_args!("{option} {}: {error}", file.display())))?;
     let lines = text
@@ -581,7 +581,7 @@ fn check_hosts(option: &str, file: &Path) -> Result<(), Stop> {
 
 /// Finds a program's file. A name without a directory is searched for in PATH first, as in MPICH. All names are then
 /// resolved in the processes' working directory, and last in the current directory.
-fn located(program: &Path, directory: Option<&Path>) -> Result<PathBuf, Stop> {
+fn located(program: &Path, directory: Option<&Path>) -> Result<PathBuf, CliError> {
     let there = directory.map(|directory| directory.join(program));
     let near = there.into_iter().chain([program.to_path_buf()]);
     if program.as_os_str().as_bytes().contains(&b'/') {
@@ -628,8 +628,8 @@ pub fn help() -> String {
         "\nAll long options of `{name} run` are also accepted (see '{name} help run').\n"
     ));
     for (does, title) in [
-        (Does::Already, "Accepted without effect, because they specify the default"),
-        (Does::Ignored, "Ignored with a message"),
+        (OptionAction::Already, "Accepted without effect, because they specify the default"),
+        (OptionAction::Ignored, "Ignored with a message"),
     ] {
         let words = WORDS
             .iter()
@@ -658,21 +658,21 @@ fn filled(words: &[&str]) -> String {
 }
 
 /// Parses the options of `run` from a command line whose first word is the command's name.
-pub type ReadOptions = fn(&[OsString]) -> Result<Options, Stop>;
+pub type ReadOptions = fn(&[OsString]) -> Result<RunOptions, CliError>;
 
 /// Runs the programs on the command line, with the options of `run` as `read` parses them; returns the exit status.
 ///
 /// # Errors
 /// Returns an error for unknown options, other hosts, missing programs, and a failed job.
-pub fn run(words: &[OsString], read: ReadOptions) -> Result<u8, Stop> {
-    let request = Request::read(words)?;
+pub fn run(words: &[OsString], read: ReadOptions) -> Result<u8, CliError> {
+    let request = LaunchRequest::read(words)?;
     match request.asked {
-        Some(Does::Help) => {
-            crate::show::say::pass_on(help().as_bytes())?;
+        Some(OptionAction::Help) => {
+            crate::show::console::pass_on(help().as_bytes())?;
             return Ok(0);
         }
         Some(_) => {
-            crate::show::say::say(format_args!(
+            crate::show::console::say(format_args!(
                 "mpiexec (Midplane) {}",
                 env!("CARGO_PKG_VERSION")
             ))?;
@@ -688,9 +688,9 @@ pub fn run(words: &[OsString], read: ReadOptions) -> Result<u8, Stop> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Request, Stop> {
+    fn read(line: &str) -> Result<LaunchRequest, CliError> {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        Request::read(&words)
+        LaunchRequest::read(&words)
     }
 
     fn shown(apps: &[AppOptions]) -> Vec<String> {
@@ -748,8 +748,8 @@ mod tests {
             ignored,
             "-ppn --bind-to --map-by --rank-by --mca -print-rank-map -iface -launcher --report-bindings"
         );
-        assert_eq!(read("-n 4 --version a").unwrap().asked, Some(Does::Version));
-        assert_eq!(read("-h").unwrap().asked, Some(Does::Help));
+        assert_eq!(read("-n 4 --version a").unwrap().asked, Some(OptionAction::Version));
+        assert_eq!(read("-h").unwrap().asked, Some(OptionAction::Help));
     }
 
     #[test]
@@ -774,7 +774,7 @@ mod tests {
         ] {
             let error = read(line).expect_err(line);
             assert!(error.message.contains(word), "{line}: {error}");
-            assert_eq!(error.status, crate::host::stop::USAGE, "{line}");
+            assert_eq!(error.status, crate::host::error::USAGE, "{line}");
         }
     }
 

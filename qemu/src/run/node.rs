@@ -1,7 +1,7 @@
 //! A node: a part of an instance's memory.
 
-use crate::build::image::{Image, Stacks};
-use crate::host::shared::Shared;
+use crate::build::image::{Image, StackRanges};
+use crate::host::shared::SharedMemory;
 use kernel_rt::dev::ring::Asleep;
 use midplane_abi::address::Bytes;
 use midplane_abi::blackboard::{self, ReadError, Snapshot, State};
@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 /// Location of a node's memory in its instance's memory.
 #[derive(Clone, Copy, Debug)]
-pub enum OwnMemory {
+pub enum MemoryLocation {
     /// The node uses all of it.
     Whole,
     /// The node is in a box.
@@ -32,17 +32,17 @@ pub enum OwnMemory {
 }
 
 /// A node's memory within its instance's.
-struct Memory {
-    instance: Rc<Shared>,
-    place: OwnMemory,
+struct MemoryView {
+    instance: Rc<SharedMemory>,
+    place: MemoryLocation,
 }
 
-impl Memory {
+impl MemoryView {
     /// Translates an offset in the node's memory to one in the instance's.
     fn offset(&self, at: u64) -> Option<u64> {
         match self.place {
-            OwnMemory::Whole => Some(at),
-            OwnMemory::InBox {
+            MemoryLocation::Whole => Some(at),
+            MemoryLocation::InBox {
                 layout,
                 index,
                 code,
@@ -64,7 +64,7 @@ impl Memory {
     }
 }
 
-impl Window for Memory {
+impl Window for MemoryView {
     fn load(&self, at: u64) -> Option<u32> {
         self.instance.load(self.range(at, 4)?)
     }
@@ -86,14 +86,14 @@ impl Window for Memory {
 
 /// Reason why a node's records cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unreadable {
+pub enum RecordError {
     /// Invalid blackboard (status record).
     Blackboard(ReadError),
     /// Overwritten outbox (output ring buffer).
     Outbox(Overwritten),
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Blackboard(error) => error.fmt(f),
@@ -131,12 +131,12 @@ pub struct Node {
     pub coord: Coord,
     /// Index of its instance.
     pub instance: usize,
-    memory: Memory,
+    memory: MemoryView,
     blackboard: u64,
     inbox: Option<u64>,
     files: Option<u64>,
     /// `None` for a native process: its stack is in its own memory.
-    stacks: Option<Stacks>,
+    stacks: Option<StackRanges>,
     /// Reader of its output; `None` for a native process: it uses its standard streams.
     outbox: Option<Reader>,
     /// Error in the outbox; it is not read any more.
@@ -150,14 +150,14 @@ impl Node {
         (rank, coord): (u32, Coord),
         image: &Image,
         instance: usize,
-        memory: &Rc<Shared>,
-        place: OwnMemory,
+        memory: &Rc<SharedMemory>,
+        place: MemoryLocation,
     ) -> Self {
         Self {
             rank,
             coord,
             instance,
-            memory: Memory {
+            memory: MemoryView {
                 instance: Rc::clone(memory),
                 place,
             },
@@ -175,16 +175,16 @@ impl Node {
     pub fn of_process(
         (rank, coord): (u32, Coord),
         instance: usize,
-        memory: &Rc<Shared>,
+        memory: &Rc<SharedMemory>,
         blackboard: u64,
     ) -> Self {
         Self {
             rank,
             coord,
             instance,
-            memory: Memory {
+            memory: MemoryView {
                 instance: Rc::clone(memory),
-                place: OwnMemory::Whole,
+                place: MemoryLocation::Whole,
             },
             blackboard,
             inbox: None,
@@ -196,13 +196,13 @@ impl Node {
     }
 
     /// Returns the node's state from its blackboard. Inexpensive.
-    pub fn state(&self) -> Result<State, Unreadable> {
+    pub fn state(&self) -> Result<State, RecordError> {
         self.sound()?;
-        blackboard::glance(&self.memory, self.blackboard).map_err(Unreadable::Blackboard)
+        blackboard::glance(&self.memory, self.blackboard).map_err(RecordError::Blackboard)
     }
 
     /// Returns the complete blackboard of the node.
-    pub fn snapshot(&self) -> Result<Snapshot, Unreadable> {
+    pub fn snapshot(&self) -> Result<Snapshot, RecordError> {
         self.sound()?;
         let mut bytes = [0; blackboard::BYTES];
         let read = self.memory.read(self.blackboard, &mut bytes);
@@ -210,12 +210,12 @@ impl Node {
             Some(()) => Snapshot::read(&bytes),
             None => Err(ReadError::TooShort(0)),
         }
-        .map_err(Unreadable::Blackboard)
+        .map_err(RecordError::Blackboard)
     }
 
-    fn sound(&self) -> Result<(), Unreadable> {
+    fn sound(&self) -> Result<(), RecordError> {
         self.overwritten
-            .map_or(Ok(()), |error| Err(Unreadable::Outbox(error)))
+            .map_or(Ok(()), |error| Err(RecordError::Outbox(error)))
     }
 
     /// Reads the node's RAM at an offset; `None` outside of it.

@@ -3,12 +3,12 @@
 #[cfg(test)]
 mod reference;
 
-use crate::host::stop::{Doing, Stop};
-use crate::run::ended::JobEnd;
+use crate::host::error::{ErrorContext, CliError};
+use crate::run::job_result::JobResult;
 use crate::run::node::{StackUse, StacksUse};
-use crate::run::verdict::{Outcome, Seen};
+use crate::run::outcome::{JobOutcome, ObservedNode};
 use crate::show::file::ResultFile;
-use crate::show::table::{Cells, Column, Table};
+use crate::show::table::{ColumnAlignment, Column, Table};
 use midplane_abi::blackboard::State;
 use midplane_abi::counters::{About, ChannelCounter, Counter, LinkCounter, LinkCounters};
 use net_torus::{Direction, Shape, Vc};
@@ -83,7 +83,7 @@ impl JobFacts {
 struct Report<'a> {
     #[serde(flatten)]
     job: &'a JobFacts,
-    outcome: Outcome,
+    outcome: JobOutcome,
     status: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
@@ -94,9 +94,9 @@ struct Report<'a> {
     /// Cut links whose frames were rerouted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cut_links: Vec<String>,
-    totals: Counters,
+    totals: NodeCounters,
     ranks: Vec<RankReport>,
-    counters: Legends,
+    counters: CounterLegends,
 }
 
 #[derive(Serialize)]
@@ -106,7 +106,7 @@ struct RankReport {
     state: &'static str,
     status: Option<i32>,
     #[serde(flatten)]
-    counters: Counters,
+    counters: NodeCounters,
     #[serde(flatten)]
     stacks: Option<StacksUse>,
     links: Vec<LinkReport>,
@@ -119,12 +119,12 @@ struct LinkReport {
     /// Rank at the other end.
     to: u32,
     #[serde(flatten)]
-    frames: Values,
-    channels: BTreeMap<&'static str, Values>,
+    frames: CounterValues,
+    channels: BTreeMap<&'static str, CounterValues>,
 }
 
 /// Values by counter name.
-type Values = BTreeMap<&'static str, u64>;
+type CounterValues = BTreeMap<&'static str, u64>;
 
 impl LinkReport {
     fn new(d: Direction, to: u32, counters: &LinkCounters) -> Self {
@@ -144,7 +144,7 @@ impl LinkReport {
 
 /// Description of a counter in the report.
 #[derive(Serialize)]
-struct Legend {
+struct CounterLegend {
     name: &'static str,
     unit: &'static str,
     /// Operation that combines the ranks' values.
@@ -152,7 +152,7 @@ struct Legend {
     meaning: &'static str,
 }
 
-impl Legend {
+impl CounterLegend {
     fn of(about: About) -> Self {
         Self {
             name: about.name,
@@ -165,24 +165,24 @@ impl Legend {
 
 /// Descriptions of the counters of ranks, links and channels.
 #[derive(Serialize)]
-struct Legends {
-    ranks: Vec<Legend>,
-    links: Vec<Legend>,
-    channels: Vec<Legend>,
+struct CounterLegends {
+    ranks: Vec<CounterLegend>,
+    links: Vec<CounterLegend>,
+    channels: Vec<CounterLegend>,
 }
 
-impl Legends {
+impl CounterLegends {
     fn all() -> Self {
         Self {
-            ranks: Counter::ALL.map(|c| Legend::of(c.about())).into(),
-            links: LinkCounter::ALL.map(|c| Legend::of(c.about())).into(),
-            channels: ChannelCounter::ALL.map(|c| Legend::of(c.about())).into(),
+            ranks: Counter::ALL.map(|c| CounterLegend::of(c.about())).into(),
+            links: LinkCounter::ALL.map(|c| CounterLegend::of(c.about())).into(),
+            channels: ChannelCounter::ALL.map(|c| CounterLegend::of(c.about())).into(),
         }
     }
 }
 
 /// Returns a node's links: direction, rank at the other end, counters.
-fn links_of<'a>(shape: &Shape, node: &'a Seen) -> Vec<(Direction, u32, &'a LinkCounters)> {
+fn links_of<'a>(shape: &Shape, node: &'a ObservedNode) -> Vec<(Direction, u32, &'a LinkCounters)> {
     let Ok(account) = &node.account else {
         return Vec::new();
     };
@@ -198,12 +198,12 @@ fn links_of<'a>(shape: &Shape, node: &'a Seen) -> Vec<(Direction, u32, &'a LinkC
 
 /// Counters of one node or of all, by [`Counter`].
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Counters([u64; Counter::COUNT]);
+struct NodeCounters([u64; Counter::COUNT]);
 
-impl Counters {
+impl NodeCounters {
     const NONE: Self = Self([0; Counter::COUNT]);
 
-    fn of(node: &Seen) -> Self {
+    fn of(node: &ObservedNode) -> Self {
         node.account
             .as_ref()
             .map_or(Self::NONE, |account| Self(account.counters))
@@ -229,7 +229,7 @@ impl Counters {
     }
 }
 
-impl Serialize for Counters {
+impl Serialize for NodeCounters {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(Counter::COUNT + 1))?;
         for counter in Counter::ALL {
@@ -244,13 +244,13 @@ impl Serialize for Counters {
 struct RankRow {
     name: String,
     place: String,
-    counters: Counters,
+    counters: NodeCounters,
 }
 
 const fn rank(heading: &'static str, text: fn(&RankRow) -> String) -> Column<RankRow> {
     Column {
         heading,
-        cells: Cells::Right(0),
+        cells: ColumnAlignment::Right(0),
         text,
     }
 }
@@ -304,8 +304,8 @@ impl RankRow {
 }
 
 /// Returns the table's lines.
-pub fn table(end: &JobEnd) -> Vec<String> {
-    let all: Vec<Counters> = end.nodes.iter().map(Counters::of).collect();
+pub fn table(end: &JobResult) -> Vec<String> {
+    let all: Vec<NodeCounters> = end.nodes.iter().map(NodeCounters::of).collect();
     let mut rows: Vec<RankRow> = shown(&all)
         .into_iter()
         .map(|at| {
@@ -320,11 +320,11 @@ pub fn table(end: &JobEnd) -> Vec<String> {
     rows.push(RankRow {
         name: "all".into(),
         place: String::new(),
-        counters: Counters::total(&all),
+        counters: NodeCounters::total(&all),
     });
     let mut lines = RANKS.lines(&rows);
     lines.extend(RANKS_LEGEND.map(String::from));
-    let again = Counters::total(&all).get(Counter::LinkRetries);
+    let again = NodeCounters::total(&all).get(Counter::LinkRetries);
     if again > 0 {
         lines.push(format!(
             "retransmitted frames, which links had lost or corrupted: {again}"
@@ -340,7 +340,7 @@ pub fn table(end: &JobEnd) -> Vec<String> {
 }
 
 /// Returns the peak stack usage of all nodes.
-fn stacks(nodes: &[Seen]) -> Option<String> {
+fn stacks(nodes: &[ObservedNode]) -> Option<String> {
     let seen = nodes.iter().filter_map(|node| node.stacks);
     let peak = |one: StackUse, other: StackUse| {
         if other.peak_bytes > one.peak_bytes {
@@ -363,21 +363,21 @@ fn stacks(nodes: &[Seen]) -> Option<String> {
 }
 
 /// Returns the longest run time of a node, for clocks in nanoseconds.
-pub fn longest_run(nodes: &[Seen]) -> Duration {
+pub fn longest_run(nodes: &[ObservedNode]) -> Duration {
     let runs = nodes
         .iter()
-        .map(|node| Counters::of(node).get(Counter::RunTicks));
+        .map(|node| NodeCounters::of(node).get(Counter::RunTicks));
     Duration::from_nanos(runs.max().unwrap_or(0))
 }
 
 /// Returns a counter's sum or maximum over all nodes, as the counter defines.
-pub fn total(end: &JobEnd, counter: Counter) -> u64 {
-    let values = end.nodes.iter().map(|node| Counters::of(node).get(counter));
+pub fn total(end: &JobResult, counter: Counter) -> u64 {
+    let values = end.nodes.iter().map(|node| NodeCounters::of(node).get(counter));
     values.fold(0, |one, other| counter.about().total.of(one, other))
 }
 
 /// Returns the matching engine that the nodes report; all run the same image.
-pub fn matching(end: &JobEnd) -> Option<&str> {
+pub fn matching(end: &JobResult) -> Option<&str> {
     let accounts = end
         .nodes
         .iter()
@@ -397,7 +397,7 @@ struct LinkRow {
 const fn link(heading: &'static str, text: fn(&LinkRow) -> String) -> Column<LinkRow> {
     Column {
         heading,
-        cells: Cells::Right(0),
+        cells: ColumnAlignment::Right(0),
         text,
     }
 }
@@ -452,8 +452,8 @@ impl LinkRow {
 
 /// Returns the lines of the link table: packets sent by channel, forwarded and received, and the peak buffer usage of
 /// each end.
-pub fn link_table(shape: &Shape, end: &JobEnd) -> Vec<String> {
-    let all: Vec<Counters> = end.nodes.iter().map(Counters::of).collect();
+pub fn link_table(shape: &Shape, end: &JobResult) -> Vec<String> {
+    let all: Vec<NodeCounters> = end.nodes.iter().map(NodeCounters::of).collect();
     let ends = |at: usize| {
         let node = &end.nodes[at];
         let links = links_of(shape, node).into_iter();
@@ -471,7 +471,7 @@ pub fn link_table(shape: &Shape, end: &JobEnd) -> Vec<String> {
 }
 
 /// Returns the names of cut links with rerouted frames, each once.
-pub fn cut_links(shape: &Shape, end: &JobEnd) -> Vec<String> {
+pub fn cut_links(shape: &Shape, end: &JobResult) -> Vec<String> {
     let mut names = Vec::new();
     for node in &end.nodes {
         for (d, _, counters) in links_of(shape, node) {
@@ -510,7 +510,7 @@ fn with_note(mut lines: Vec<String>, ranks: usize) -> Vec<String> {
 }
 
 /// Returns the nodes of the table in rank order: all, or the busiest by packets.
-fn shown(all: &[Counters]) -> Vec<usize> {
+fn shown(all: &[NodeCounters]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..all.len()).collect();
     if all.len() > WHOLE_TABLE {
         let packets = |at: &usize| {
@@ -532,13 +532,13 @@ fn shown(all: &[Counters]) -> Vec<usize> {
 }
 
 /// Writes the report as JSON.
-pub fn write(file: ResultFile, job: &JobFacts, end: &JobEnd) -> Result<(), Stop> {
-    let json = serde_json::to_string_pretty(&report(job, end)).doing("write the report")?;
+pub fn write(file: ResultFile, job: &JobFacts, end: &JobResult) -> Result<(), CliError> {
+    let json = serde_json::to_string_pretty(&report(job, end)).context("write the report")?;
     file.write(&(json + "\n"))
 }
 
-fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
-    let all: Vec<Counters> = end.nodes.iter().map(Counters::of).collect();
+fn report<'a>(job: &'a JobFacts, end: &'a JobResult) -> Report<'a> {
+    let all: Vec<NodeCounters> = end.nodes.iter().map(NodeCounters::of).collect();
     let shape = Shape::new(job.torus, job.wraps);
     Report {
         job,
@@ -548,7 +548,7 @@ fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
         seconds: end.elapsed.as_secs_f64(),
         virtual_seconds: end.virtual_time.map(|time| time.as_secs_f64()),
         cut_links: shape.map_or(Vec::new(), |shape| cut_links(&shape, end)),
-        totals: Counters::total(&all),
+        totals: NodeCounters::total(&all),
         ranks: end
             .nodes
             .iter()
@@ -579,21 +579,21 @@ fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
                     .collect(),
             })
             .collect(),
-        counters: Legends::all(),
+        counters: CounterLegends::all(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::verdict::tests::seen;
+    use crate::run::outcome::tests::seen;
     use crate::show::table::WIDTH;
     use std::time::Duration;
 
-    pub fn end(nodes: u32) -> JobEnd {
-        JobEnd {
+    pub fn end(nodes: u32) -> JobResult {
+        JobResult {
             status: 0,
-            outcome: Outcome::Ended,
+            outcome: JobOutcome::Ended,
             message: None,
             nodes: (0..nodes)
                 .map(|rank| {

@@ -69,7 +69,7 @@ pub fn parse_mesh(text: &str) -> Result<[bool; 3], String> {
 
 /// One end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct End {
+pub struct LinkEnd {
     pub rank: u32,
     /// Side of the node.
     pub side: Direction,
@@ -77,7 +77,7 @@ pub struct End {
 
 /// Returns all links, each once: from a node's plus side to its neighbour's minus side. A dimension of extent 1
 /// contains none; a torus of extent 2 contains two between the same nodes; a mesh does not wrap around.
-pub fn links(shape: &Shape) -> Vec<[End; 2]> {
+pub fn links(shape: &Shape) -> Vec<[LinkEnd; 2]> {
     let mut links = Vec::new();
     for rank in 0..shape.nodes() {
         let place = shape.coord(rank).expect("below the number of nodes");
@@ -89,8 +89,8 @@ pub fn links(shape: &Shape) -> Vec<[End; 2]> {
             if let Some(neighbour) = successor(shape, place, dimension) {
                 let neighbour = shape.rank(neighbour).expect("inside the shape");
                 links.push([
-                    End { rank, side: plus },
-                    End {
+                    LinkEnd { rank, side: plus },
+                    LinkEnd {
                         rank: neighbour,
                         side: minus,
                     },

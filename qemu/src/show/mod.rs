@@ -2,5 +2,5 @@
 
 pub mod file;
 pub mod plot;
-pub mod say;
+pub mod console;
 pub mod table;

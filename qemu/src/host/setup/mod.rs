@@ -1,13 +1,13 @@
 //! Provision of the required tools: detects them, and fetches the missing ones.
 //!
 //! The package `midplane-setup` detects the tools and plans the steps. This module executes the plan step by step, and
-//! prints each command first ([`shown`]). Detection runs again after each step.
+//! prints each command first ([`commands`]). Detection runs again after each step.
 
-mod shown;
+mod commands;
 mod unpack;
 
-use crate::host::stop::{Doing, Stop};
-use crate::show::say::pass_on;
+use crate::host::error::{ErrorContext, CliError};
+use crate::show::console::pass_on;
 use midplane_setup::apt::{self, Lists};
 pub use midplane_setup::ask::{Tool, in_path};
 pub use midplane_setup::found::Tools;
@@ -20,11 +20,11 @@ use midplane_setup::plan::{Step, ThisMachine, Tried, plan};
 pub use midplane_setup::rust::own_cargo;
 use midplane_setup::rust::{self, Choice, Rust};
 use midplane_setup::{Places, Refusal, doctor as examination, folder};
-use shown::{run_shown, run_whole, say};
+use commands::{run_shown, run_whole, say};
 use std::path::PathBuf;
 use std::process::Command;
 
-impl From<Refusal> for Stop {
+impl From<Refusal> for CliError {
     fn from(Refusal(message): Refusal) -> Self {
         Self::unusable(message)
     }
@@ -32,8 +32,8 @@ impl From<Refusal> for Stop {
 
 fn places() -> Places {
     Places {
-        root: crate::host::folders::root().into(),
-        target: crate::host::folders::built(),
+        root: crate::host::directories::root().into(),
+        target: crate::host::directories::built(),
     }
 }
 
@@ -48,12 +48,12 @@ pub fn llvm_linker() -> Option<PathBuf> {
 }
 
 /// Returns the error for a failed start of [`own_cargo`].
-pub fn no_cargo(error: std::io::Error) -> Stop {
-    Stop::unusable(rust::no_cargo(&error))
+pub fn no_cargo(error: std::io::Error) -> CliError {
+    CliError::unusable(rust::no_cargo(&error))
 }
 
 /// Prints the detected tools and the actions that `run` would perform; returns true if nothing is missing.
-pub fn doctor() -> Result<bool, Stop> {
+pub fn doctor() -> Result<bool, CliError> {
     let report = examination::examine(&places())?;
     pass_on(report.text.as_bytes())?;
     Ok(report.all_there)
@@ -63,9 +63,9 @@ pub fn doctor() -> Result<bool, Stop> {
 ///
 /// Blocks for commands that can run for minutes. A signal ends the process, but not during an installation: then the
 /// signal's error is returned after the installation completes.
-pub fn ensure() -> Result<Tools, Stop> {
+pub fn ensure() -> Result<Tools, CliError> {
     let choice = Choice::read()?;
-    let mut fetching = Fetching {
+    let mut fetching = ToolInstaller {
         places: places(),
         tried: Tried::default(),
         lists: Lists::System,
@@ -83,7 +83,7 @@ pub fn ensure() -> Result<Tools, Stop> {
         let machine = ThisMachine::with(fetching.lists.clone());
         let plan = plan(&missing, choice, &fetching.tried, &machine)?;
         let Some(step) = plan.steps.first() else {
-            return Err(Stop::unusable(format!("missing: {missing}")));
+            return Err(CliError::unusable(format!("missing: {missing}")));
         };
         if !said {
             say(&format!("missing: {missing}; fetching"));
@@ -93,21 +93,21 @@ pub fn ensure() -> Result<Tools, Stop> {
             if stop.message.is_empty() {
                 stop
             } else {
-                Stop::unusable(format!("{stop}; still missing: {missing}"))
+                CliError::unusable(format!("{stop}; still missing: {missing}"))
             }
         })?;
     }
 }
 
 /// State of a fetch operation.
-struct Fetching {
+struct ToolInstaller {
     places: Places,
     tried: Tried,
     lists: Lists,
 }
 
-impl Fetching {
-    fn take(&mut self, step: &Step) -> Result<(), Stop> {
+impl ToolInstaller {
+    fn take(&mut self, step: &Step) -> Result<(), CliError> {
         match step {
             Step::Rustup => {
                 self.tried.rustup = true;
@@ -144,7 +144,7 @@ impl Fetching {
 
     /// Checks whether the crates for a build of the compiler's library are available. Cargo fetches all of them before
     /// the first build. If that fails, for example without a network, the library is not built from source.
-    fn has_crates_of(&self, rust: &Rust) -> Result<bool, Stop> {
+    fn has_crates_of(&self, rust: &Rust) -> Result<bool, CliError> {
         let built = self.places.target.join("midplane").join(rust.folder());
         if *rust != Rust::Sources || built.exists() {
             return Ok(true);
@@ -163,10 +163,10 @@ impl Fetching {
     }
 
     /// Falls back to an installed target or to Debian's compiler.
-    fn do_without_sources(&self, why: &str) -> Result<(), Stop> {
+    fn do_without_sources(&self, why: &str) -> Result<(), CliError> {
         let note = self.folder()?.join(folder::NO_SOURCES);
         let version = rust::own_version(&self.places).unwrap_or_default();
-        std::fs::write(&note, version).doing(format_args!("write {}", note.display()))?;
+        std::fs::write(&note, version).context(format_args!("write {}", note.display()))?;
         say(&format!(
             "{why}; doing without, while {} is available",
             note.display()
@@ -178,10 +178,10 @@ impl Fetching {
     /// starts again.
     fn or_update(
         &mut self,
-        done: Result<(), Stop>,
+        done: Result<(), CliError>,
         needs: &[Need],
         update: Step,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         match done {
             Err(stop) if !stop.message.is_empty() && !self.tried.update => {
                 say(&format!("{stop}; retrying with new package lists"));
@@ -195,13 +195,13 @@ impl Fetching {
         }
     }
 
-    fn update_own(&mut self) -> Result<(), Stop> {
+    fn update_own(&mut self) -> Result<(), CliError> {
         self.tried.update = true;
         let folder = self.folder()?.join("apt");
         for part in ["lists/partial", "cache/archives/partial"] {
             let part = folder.join(part);
             std::fs::create_dir_all(&part).map_err(|error| {
-                Stop::unusable(format!("cannot create {}: {error}", part.display()))
+                CliError::unusable(format!("cannot create {}: {error}", part.display()))
             })?;
         }
         self.lists = Lists::Own(folder);
@@ -211,7 +211,7 @@ impl Fetching {
     }
 
     /// Creates and returns Midplane's own directory.
-    fn folder(&self) -> Result<PathBuf, Stop> {
+    fn folder(&self) -> Result<PathBuf, CliError> {
         let mut why = String::new();
         for folder in folder::candidates(&self.places) {
             match std::fs::create_dir_all(&folder) {
@@ -219,6 +219,6 @@ impl Fetching {
                 Err(error) => why = format!("cannot create {}: {error}", folder.display()),
             }
         }
-        Err(Stop::unusable(why))
+        Err(CliError::unusable(why))
     }
 }

@@ -1,10 +1,10 @@
 //! Jobs that benchmarks run as a user would.
 
-use crate::host::folders;
+use crate::host::directories;
 use crate::host::signals::Signals;
-use crate::host::stop::{Doing, Stop, USAGE};
+use crate::host::error::{ErrorContext, CliError, USAGE};
 use crate::host::sys;
-use crate::host::used::Used;
+use crate::host::resource_usage::ResourceUsage;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, kill_process_group};
 use std::io::{self, Read};
@@ -16,7 +16,7 @@ use std::str::FromStr;
 
 /// Returns the path of a program in `tests/programs`.
 pub fn program(name: &str) -> PathBuf {
-    folders::root().join("tests/programs").join(name)
+    directories::root().join("tests/programs").join(name)
 }
 
 /// Runs a program of `tests/programs` with `midplane run` and returns its output.
@@ -28,7 +28,7 @@ pub fn run(
     name: &str,
     arguments: &[&str],
     signals: &Signals,
-) -> Result<String, Stop> {
+) -> Result<String, CliError> {
     run_and_use(options, name, arguments, signals).map(|(said, _)| said)
 }
 
@@ -41,8 +41,8 @@ pub fn run_and_use(
     name: &str,
     arguments: &[&str],
     signals: &Signals,
-) -> Result<(String, Used), Stop> {
-    let exe = std::env::current_exe().doing("find this command")?;
+) -> Result<(String, ResourceUsage), CliError> {
+    let exe = std::env::current_exe().context("find this command")?;
     let mut command = Command::new(exe);
     command
         .args(["run", "--quiet"])
@@ -64,7 +64,7 @@ pub fn said(
     command: Command,
     limit_s: Option<u32>,
     signals: &Signals,
-) -> Result<Option<String>, Stop> {
+) -> Result<Option<String>, CliError> {
     let ended = said_and_used(command, limit_s, signals)?;
     Ok(ended.map(|(said, _)| said))
 }
@@ -77,7 +77,7 @@ pub fn said_and_used(
     mut command: Command,
     limit_s: Option<u32>,
     signals: &Signals,
-) -> Result<Option<(String, Used)>, Stop> {
+) -> Result<Option<(String, ResourceUsage)>, CliError> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -85,7 +85,7 @@ pub fn said_and_used(
         .process_group(0);
     sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
     let name = command.get_program().display().to_string();
-    let child = command.spawn().doing(format_args!("start {name}"))?;
+    let child = command.spawn().context(format_args!("start {name}"))?;
     let Some((output, used)) = wait(child, limit_s, signals)? else {
         return Ok(None);
     };
@@ -99,9 +99,9 @@ pub fn said_and_used(
         let message = format!("{name} {} failed:\n{said}{errors}", words.join(" "));
         // A tool that the machine lacks is a usage error of the measurement, too.
         if output.status.code() == Some(USAGE.into()) {
-            return Err(Stop::unusable(message));
+            return Err(CliError::unusable(message));
         }
-        Err(Stop::failure(message))
+        Err(CliError::failure(message))
     }
 }
 
@@ -110,9 +110,9 @@ fn wait(
     child: Child,
     limit_s: Option<u32>,
     signals: &Signals,
-) -> Result<Option<(Output, Used)>, Stop> {
+) -> Result<Option<(Output, ResourceUsage)>, CliError> {
     let group = sys::pid_of(&child);
-    let (ended, ends) = UnixStream::pair().doing("wait for a job")?;
+    let (ended, ends) = UnixStream::pair().context("wait for a job")?;
     std::thread::scope(|scope| {
         let waiter = scope.spawn(move || {
             let output = output_of(child);
@@ -137,7 +137,7 @@ fn wait(
             let _ = kill_process_group(group, Signal::TERM);
         }
         let output = match waiter.join() {
-            Ok(output) => output.doing("wait for a job"),
+            Ok(output) => output.context("wait for a job"),
             Err(panic) => std::panic::resume_unwind(panic),
         };
         match stop {
@@ -149,7 +149,7 @@ fn wait(
 }
 
 /// Returns a process's output and resource usage after its end.
-fn output_of(mut child: Child) -> io::Result<(Output, Used)> {
+fn output_of(mut child: Child) -> io::Result<(Output, ResourceUsage)> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let errors = std::thread::spawn(|| all_of(stderr));
     let stdout = all_of(stdout);
@@ -178,7 +178,7 @@ fn all_of(stream: Option<impl Read>) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// Returns the errors of [`said`].
-pub fn compile(compiler: &Path, name: &str, to: &Path, signals: &Signals) -> Result<(), Stop> {
+pub fn compile(compiler: &Path, name: &str, to: &Path, signals: &Signals) -> Result<(), CliError> {
     let mut command = Command::new(compiler);
     command.args(["-O2", "-w"]);
     command.arg(program(&format!("{name}.c")));
@@ -187,8 +187,8 @@ pub fn compile(compiler: &Path, name: &str, to: &Path, signals: &Signals) -> Res
 }
 
 /// Returns the error of a command that requires QEMU.
-pub fn no_qemu(command: &str) -> Stop {
-    Stop::unusable(format!(
+pub fn no_qemu(command: &str) -> CliError {
+    CliError::unusable(format!(
         "{command}: QEMU is not installed (`midplane doctor` lists missing tools)"
     ))
 }
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn a_missing_tool_of_a_job_is_no_failure_of_the_measurement() {
         let signals = Signals::catch().expect("signals");
-        for (status, expected) in [(2, USAGE), (1, crate::host::stop::FAILURE), (3, 1)] {
+        for (status, expected) in [(2, USAGE), (1, crate::host::error::FAILURE), (3, 1)] {
             let mut job = Command::new("sh");
             job.args(["-c", &format!("echo missing >&2; exit {status}")]);
             let stop = said(job, None, &signals).expect_err("a failed job");

@@ -1,10 +1,10 @@
 //! Collectives on the simulated machine, compared with the lower bound of its wires.
 
 use crate::host::signals::Signals;
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use crate::run::topology::parse_extents;
 use crate::show::file::ResultFile;
-use crate::show::say::say;
+use crate::show::console::say;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::collectives::{Collective, Kind};
@@ -33,7 +33,7 @@ const BYTES: [u32; 4] = [8, 1 << 10, 16 << 10, 128 << 10];
 
 /// One measurement.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct CollectiveRow {
     collective: &'static str,
     nodes: u32,
     bytes: usize,
@@ -47,7 +47,7 @@ struct Row {
     blue_gene_us: f64,
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<CollectiveRow> = Table {
     columns: &[
         Column::left("collective", 10, |r| r.collective.into()),
         Column::right("nodes", 5, |r| r.nodes.to_string()),
@@ -64,7 +64,7 @@ const TABLE: Table<Row> = Table {
 };
 
 /// Measures the collectives; returns the exit status.
-pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
+pub fn run(options: &CollectivesArgs) -> Result<u8, CliError> {
     let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
     let signals = Signals::catch()?;
     let wires = Costs::WIRES;
@@ -121,8 +121,8 @@ fn message(kind: Kind, bytes: usize, extents: [u16; 3]) -> Option<usize> {
     (whole > 0).then_some(whole)
 }
 
-fn measure(kind: Kind, bytes: usize, extents: [u16; 3]) -> Result<Row, Stop> {
-    let us = |costs: Costs| -> Result<f64, Stop> {
+fn measure(kind: Kind, bytes: usize, extents: [u16; 3]) -> Result<CollectiveRow, CliError> {
+    let us = |costs: Costs| -> Result<f64, CliError> {
         let collective = Collective {
             extents,
             kind,
@@ -131,7 +131,7 @@ fn measure(kind: Kind, bytes: usize, extents: [u16; 3]) -> Result<Row, Stop> {
         };
         let measured = collective.run();
         let measured = measured
-            .map_err(|error| Stop::failure(format!("{} of {bytes} bytes: {error}", kind.name())))?;
+            .map_err(|error| CliError::failure(format!("{} of {bytes} bytes: {error}", kind.name())))?;
         Ok(measured.ns as f64 / 1e3)
     };
     let collective = Collective {
@@ -143,7 +143,7 @@ fn measure(kind: Kind, bytes: usize, extents: [u16; 3]) -> Result<Row, Stop> {
     let hops = collective.depth() * Costs::WIRES.hop_ns;
     let allowed_us = collective.bound().unwrap_or(hops).max(hops) as f64 / 1e3;
     let wires_us = us(Costs::WIRES)?;
-    Ok(Row {
+    Ok(CollectiveRow {
         collective: kind.name(),
         nodes: extents.iter().map(|&extent| u32::from(extent)).product(),
         bytes,
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_widest_row_fits_a_terminal() {
-        let row = Row {
+        let row = CollectiveRow {
             collective: Kind::Allreduce.name(),
             nodes: 4096,
             bytes: 16_777_216,

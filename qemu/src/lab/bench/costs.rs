@@ -3,8 +3,8 @@
 use super::boot;
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::stop::Stop;
-use crate::show::say::say;
+use crate::host::error::CliError;
+use crate::show::console::say;
 
 /// Machines, each in one instance.
 const MACHINES: [&str; 2] = ["2x1x1", "2x2x2"];
@@ -19,7 +19,7 @@ const COUNTED: [(&str, &str); 6] = [
 ];
 
 /// Counts and prints the instructions; prints a note if QEMU is missing.
-pub fn run() -> Result<(), Stop> {
+pub fn run() -> Result<(), CliError> {
     if !setup::has_qemu() {
         return say(
             "no instruction counts on nodes: QEMU is not installed (`midplane doctor` lists missing tools)",
@@ -35,7 +35,7 @@ pub fn run() -> Result<(), Stop> {
     for (name, words) in COUNTED {
         let of = |said: &str| {
             read(said, name).ok_or_else(|| {
-                Stop::failure(format!("costs.c did not print `{name}`:\n{said}"))
+                CliError::failure(format!("costs.c did not print `{name}`:\n{said}"))
             })
         };
         say(format_args!(
@@ -48,7 +48,7 @@ pub fn run() -> Result<(), Stop> {
 }
 
 /// Returns the output of costs.c on nodes of this torus.
-fn count(torus: &str, signals: &Signals) -> Result<String, Stop> {
+fn count(torus: &str, signals: &Signals) -> Result<String, CliError> {
     let options = [
         "--torus",
         torus,

@@ -4,10 +4,10 @@ use super::boot;
 use super::row::RunIn;
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use crate::show::file::ResultFile;
-use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
-use crate::show::say::say;
+use crate::show::plot::{self, Axis, Chart, Mark, Series, MarkShape};
+use crate::show::console::say;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::Failure;
@@ -66,7 +66,7 @@ const UPDATE_NS: f64 = 40.0;
 
 /// One measurement.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct EpochRow {
     place: RunIn,
     what: &'static str,
     measured: &'static str,
@@ -84,7 +84,7 @@ struct Row {
     thesis: String,
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<EpochRow> = Table {
     columns: &[
         Column::left("", 14, |r| r.what.into()),
         Column::right("pro-\ncesses", 6, |r| r.processes.to_string()),
@@ -145,24 +145,24 @@ fn about(what: Pattern) -> (&'static str, &'static str, [&'static str; 2]) {
     }
 }
 
-fn failed(error: Failure) -> Stop {
-    Stop::failure(format!("epochs on the simulated machine: {error:?}"))
+fn failed(error: Failure) -> CliError {
+    CliError::failure(format!("epochs on the simulated machine: {error:?}"))
 }
 
 /// Results so far, and the signals to end early.
-struct Bench {
+struct EpochBench {
     signals: Signals,
-    rows: Vec<Row>,
+    rows: Vec<EpochRow>,
 }
 
-impl Bench {
-    fn tell(&mut self, row: Row) -> Result<(), Stop> {
+impl EpochBench {
+    fn tell(&mut self, row: EpochRow) -> Result<(), CliError> {
         say(TABLE.row(&row))?;
         self.rows.push(row);
         self.signals.pending().map_or(Ok(()), Err)
     }
 
-    fn patterns(&mut self, late_us: u32, costs: Costs) -> Result<(), Stop> {
+    fn patterns(&mut self, late_us: u32, costs: Costs) -> Result<(), CliError> {
         say(format_args!(
             "microseconds; one process is late by {late_us} us"
         ))?;
@@ -172,10 +172,10 @@ impl Bench {
                 let late = u64::from(late_us) * 1000;
                 let us = |calls| {
                     let ns = pattern(what, calls, (bytes, late), costs).map_err(failed)?;
-                    Ok::<_, Stop>(ns as f64 / 1e3)
+                    Ok::<_, CliError>(ns as f64 / 1e3)
                 };
                 let (name, measured, thesis) = about(what);
-                self.tell(Row {
+                self.tell(EpochRow {
                     place: RunIn::Simulated,
                     what: name,
                     measured,
@@ -193,7 +193,7 @@ impl Bench {
     }
 
     /// Measures the patterns of `tests/programs/late_epochs.c` on nodes, with the instruction count as the clock.
-    fn patterns_on_nodes(&mut self, late_us: u32) -> Result<(), Stop> {
+    fn patterns_on_nodes(&mut self, late_us: u32) -> Result<(), CliError> {
         let options = ["--torus", "3x1x1", "--instances", "1", "--timeout", "300"];
         let options = [&options[..], &["--count-instructions"]].concat();
         let late = late_us.to_string();
@@ -209,7 +209,7 @@ impl Bench {
                 let Some([blocking, nonblocking]) = on_nodes(&said, name, bytes) else {
                     continue;
                 };
-                self.tell(Row {
+                self.tell(EpochRow {
                     place: RunIn::Qemu,
                     what: name,
                     measured,
@@ -226,7 +226,7 @@ impl Bench {
         Ok(())
     }
 
-    fn transactions(&mut self, (each, ahead): (u32, u32), costs: Costs) -> Result<(), Stop> {
+    fn transactions(&mut self, (each, ahead): (u32, u32), costs: Costs) -> Result<(), CliError> {
         say(format_args!(
             "\nthousands of random transactions per second, of {TRANSACTION} bytes each, at most\n{ahead} of a \
              process in flight; for nonblocking and reordered epochs: the gain"
@@ -240,7 +240,7 @@ impl Bench {
             };
             let thousands = |calls| {
                 let each_second = throughput(what, calls, costs).map_err(failed)?;
-                Ok::<_, Stop>(each_second / 1e3)
+                Ok::<_, CliError>(each_second / 1e3)
             };
             let (blocking, nonblocking, reordered) = (
                 thousands(Calls::Blocking)?,
@@ -248,7 +248,7 @@ impl Bench {
                 thousands(Calls::Reordered)?,
             );
             let gain = |calls: f64| 100.0 * (calls / blocking - 1.0);
-            self.tell(Row {
+            self.tell(EpochRow {
                 place: RunIn::Simulated,
                 what: "transactions",
                 measured: "of all processes together",
@@ -270,7 +270,7 @@ impl Bench {
         Ok(())
     }
 
-    fn lu(&mut self, rows: u32, costs: Costs) -> Result<(), Stop> {
+    fn lu(&mut self, rows: u32, costs: Costs) -> Result<(), CliError> {
         say(format_args!(
             "\nmilliseconds of LU decomposition with a fence for each row,\n{UPDATE_NS} ns per update (a number minus \
              a product)"
@@ -289,7 +289,7 @@ impl Bench {
                 ("communication", |s| s.communication_ns),
             ] {
                 let [blocking, nonblocking] = [waits, goes_on].map(|s| of(s) as f64 / 1e6);
-                self.tell(Row {
+                self.tell(EpochRow {
                     place: RunIn::Simulated,
                     what,
                     measured: "until the last process ends",
@@ -321,9 +321,9 @@ fn on_nodes(said: &str, name: &str, bytes: usize) -> Option<[f64; 2]> {
 }
 
 /// Measures the epochs; returns the exit status.
-pub fn run(options: &EpochsArgs) -> Result<u8, Stop> {
+pub fn run(options: &EpochsArgs) -> Result<u8, CliError> {
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
-    let mut bench = Bench {
+    let mut bench = EpochBench {
         signals: Signals::catch()?,
         rows: Vec::new(),
     };
@@ -341,7 +341,7 @@ pub fn run(options: &EpochsArgs) -> Result<u8, Stop> {
     Ok(0)
 }
 
-fn simulate(options: &EpochsArgs, bench: &mut Bench) -> Result<(), Stop> {
+fn simulate(options: &EpochsArgs, bench: &mut EpochBench) -> Result<(), CliError> {
     let costs = Costs::BLUE_GENE;
     say(format_args!(
         "simulated machine: links of {:.0} MB/s, {} ns per hop, {} ns per packet at a processor,\n{} ns per MPI call \
@@ -363,29 +363,29 @@ const NONBLOCKING: RGBColor = RGBColor(0x1f, 0x5f, 0xa8);
 const REORDERED: RGBColor = RGBColor(0x2c, 0x8f, 0x4e);
 
 /// A kind of calls: name, mark, and value in a row.
-type Drawn = (&'static str, Mark, fn(&Row) -> f64);
+type CallKind = (&'static str, Mark, fn(&EpochRow) -> f64);
 
 /// Returns the marks of the three kinds of calls.
-fn marks() -> [Drawn; 3] {
+fn marks() -> [CallKind; 3] {
     let mark = |shape, colour| Mark {
         shape,
         colour,
         filled: true,
     };
     [
-        ("blocking", mark(Shape::Square, BLOCKING), |r| r.blocking),
-        ("not blocking", mark(Shape::Circle, NONBLOCKING), |r| {
+        ("blocking", mark(MarkShape::Square, BLOCKING), |r| r.blocking),
+        ("not blocking", mark(MarkShape::Circle, NONBLOCKING), |r| {
             r.nonblocking
         }),
-        ("and reordered", mark(Shape::Triangle, REORDERED), |r| {
+        ("and reordered", mark(MarkShape::Triangle, REORDERED), |r| {
             r.reordered
         }),
     ]
 }
 
 /// Draws the patterns side by side, few bytes before many.
-fn drawing(rows: &[Row]) -> Result<String, Stop> {
-    let patterns: Vec<&Row> = rows.iter().filter(|row| row.unit == "us").collect();
+fn drawing(rows: &[EpochRow]) -> Result<String, CliError> {
+    let patterns: Vec<&EpochRow> = rows.iter().filter(|row| row.unit == "us").collect();
     let values = patterns
         .iter()
         .flat_map(|r| [r.blocking, r.nonblocking, r.reordered]);
@@ -423,9 +423,9 @@ mod tests {
     use super::*;
     use crate::show::table::WIDTH;
 
-    fn row(what: Pattern, size: usize) -> Row {
+    fn row(what: Pattern, size: usize) -> EpochRow {
         let (name, measured, thesis) = about(what);
-        Row {
+        EpochRow {
             place: RunIn::Simulated,
             what: name,
             measured,
@@ -456,7 +456,7 @@ mod tests {
 
     #[test]
     fn every_pattern_has_its_name_in_the_drawing() {
-        let rows: Vec<Row> = Pattern::ALL
+        let rows: Vec<EpochRow> = Pattern::ALL
             .into_iter()
             .flat_map(|what| BYTES.map(|size| row(what, size)))
             .collect();

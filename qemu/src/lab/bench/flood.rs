@@ -1,9 +1,9 @@
 //! Device work per message under many short messages.
 
 use crate::host::size;
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use crate::run::limits;
-use crate::show::say::say;
+use crate::show::console::say;
 use clap::Args;
 use midplane_device::matching::Choice;
 use midplane_lab::flood::{Flood, Searched};
@@ -34,19 +34,19 @@ pub struct FloodArgs {
 }
 
 /// Measures the work; returns the exit status.
-pub fn run(options: &FloodArgs) -> Result<u8, Stop> {
+pub fn run(options: &FloodArgs) -> Result<u8, CliError> {
     limits::parse_nodes(&(options.senders + 1).to_string())
-        .map_err(|why| Stop::usage(format!("--senders: with the receiver, {why}")))?;
+        .map_err(|why| CliError::usage(format!("--senders: with the receiver, {why}")))?;
     let start = Instant::now();
     let flood = Flood {
         senders: options.senders,
         messages: options.messages,
         bytes: options.bytes as usize,
         mpi_memory: usize::try_from(options.mpi_memory)
-            .map_err(|_| Stop::usage("--mpi-memory: more than this host can address"))?,
+            .map_err(|_| CliError::usage("--mpi-memory: more than this host can address"))?,
         matching: options.matching.unwrap_or_default(),
     };
-    let work = flood.run().map_err(|e| Stop::failure(e.to_string()))?;
+    let work = flood.run().map_err(|e| CliError::failure(e.to_string()))?;
     let each = |count: u64| count as f64 / work.messages as f64;
     say(format_args!(
         "{} messages of {} bytes from {} senders, received in the reverse\n\

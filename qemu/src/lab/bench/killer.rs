@@ -1,13 +1,13 @@
 //! The killer benchmark: command line, table, CSV and drawing.
 
 use crate::host::signals::Signals;
-use crate::host::stop::Stop;
-use crate::lab::bench::emulated::Clock;
-use crate::lab::bench::row::{Memory, Row, RunIn, TABLE, median, tell};
+use crate::host::error::CliError;
+use crate::lab::bench::emulated::JobClock;
+use crate::lab::bench::row::{MemorySetting, KillerRow, RunIn, TABLE, median, tell};
 use crate::lab::bench::{drawing, emulated};
 use crate::run::limits;
 use crate::show::file::ResultFile;
-use crate::show::say::say;
+use crate::show::console::say;
 use crate::show::table;
 use clap::Args;
 use midplane_device::LEAST_MPI_MEMORY;
@@ -54,7 +54,7 @@ const COUNTS: [u32; 2] = [3, 5];
 const MACHINES: [[u16; 3]; 4] = [[4, 2, 2], [4, 4, 2], [4, 4, 4], [8, 4, 4]];
 
 /// Measures the overhead; returns the exit status.
-pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
+pub fn run(options: &KillerArgs) -> Result<u8, CliError> {
     // Before the long measurement.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let signals = Signals::catch()?;
@@ -91,9 +91,9 @@ pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
         let simulated = rows.len();
         let matching = options.matching.unwrap_or_default();
         let clock = if options.wall {
-            Clock::Host(options.instances.as_deref())
+            JobClock::Host(options.instances.as_deref())
         } else {
-            Clock::Instructions
+            JobClock::Instructions
         };
         emulated::run(options.runs, clock, matching, &signals, &mut rows)?;
         sum_up("QEMU", &rows[simulated..])?;
@@ -112,10 +112,10 @@ fn simulate(
     messages: u32,
     bytes: usize,
     costs: Costs,
-    rows: &mut Vec<Row>,
-) -> Result<(), Stop> {
+    rows: &mut Vec<KillerRow>,
+) -> Result<(), CliError> {
     let nodes = extents.iter().map(|&e| u32::from(e)).product::<u32>();
-    let measure = |memory: Memory| -> Result<Measured, Stop> {
+    let measure = |memory: MemorySetting| -> Result<Measured, CliError> {
         let killer = Killer {
             extents,
             messages,
@@ -125,16 +125,16 @@ fn simulate(
         };
         killer
             .run()
-            .map_err(|e| Stop::failure(format!("killer on {nodes} simulated nodes: {e}")))
+            .map_err(|e| CliError::failure(format!("killer on {nodes} simulated nodes: {e}")))
     };
-    let base = measure(Memory::Ample)?;
-    for memory in std::iter::once(Memory::Ample).chain(Memory::SCARCE) {
+    let base = measure(MemorySetting::Ample)?;
+    for memory in std::iter::once(MemorySetting::Ample).chain(MemorySetting::SCARCE) {
         let measured = match memory {
-            Memory::Ample => base,
+            MemorySetting::Ample => base,
             scarce => measure(scarce)?,
         };
         let received = f64::from((nodes - 1) * messages);
-        let row = Row {
+        let row = KillerRow {
             place: RunIn::Simulated,
             nodes,
             messages,
@@ -152,8 +152,8 @@ fn simulate(
 }
 
 /// Prints the median and the maximum overhead of the rows with low memory.
-fn sum_up(place: &str, rows: &[Row]) -> Result<(), Stop> {
-    let scarce = rows.iter().filter(|row| row.memory != Memory::Ample);
+fn sum_up(place: &str, rows: &[KillerRow]) -> Result<(), CliError> {
+    let scarce = rows.iter().filter(|row| row.memory != MemorySetting::Ample);
     let mut overheads: Vec<f64> = scarce.map(|row| row.overhead).collect();
     overheads.sort_by(f64::total_cmp);
     let Some(worst) = overheads.last() else {
@@ -176,9 +176,9 @@ mod tests {
         let mut rows = Vec::new();
         let costs = Costs::BLUE_GENE;
         simulate([4, 2, 2], 3, 1 << 10, costs, &mut rows).expect("a run");
-        assert_eq!(rows.len(), 1 + Memory::SCARCE.len());
+        assert_eq!(rows.len(), 1 + MemorySetting::SCARCE.len());
         assert_eq!(rows[0].overhead, 1.0);
-        let counted = |row: &Row| (row.ncts_per_message, row.restarts_per_message);
+        let counted = |row: &KillerRow| (row.ncts_per_message, row.restarts_per_message);
         assert_eq!(counted(&rows[0]), (0.0, 0.0));
         for row in &rows[1..=2] {
             assert!(row.overhead < 1.6 && row.restarts_per_message > 0.0);
@@ -190,7 +190,7 @@ mod tests {
         assert!(csv.starts_with(begin), "{csv}");
         let drawing = drawing::draw(&rows, &SIZES).unwrap();
         // A mark for each low amount, plus those of the legend.
-        let legend = SIZES.len() + Memory::SCARCE.len() + 2;
+        let legend = SIZES.len() + MemorySetting::SCARCE.len() + 2;
         assert_eq!(drawing.matches("<polygon").count(), 4 + legend);
     }
 }

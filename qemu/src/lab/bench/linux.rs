@@ -2,12 +2,12 @@
 
 use super::boot;
 use super::row;
-use crate::host::folders;
+use crate::host::directories;
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use crate::show::file::ResultFile;
-use crate::show::say::say;
+use crate::show::console::say;
 use crate::show::table::{self, Column, Table, six_places_if_any};
 use clap::Args;
 use serde::Serialize;
@@ -44,7 +44,7 @@ const TIMED: [(&str, &str); 4] = [
 
 /// One measurement, in microseconds. `None`: not measured, or timed out.
 #[derive(Debug, Serialize)]
-struct Row {
+struct LinuxRow {
     what: String,
     #[serde(serialize_with = "six_places_if_any")]
     ours_us: Option<f64>,
@@ -55,7 +55,7 @@ struct Row {
     ratio: Option<f64>,
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<LinuxRow> = Table {
     columns: &[
         Column::left("microseconds", 43, |r| r.what.clone()),
         Column::right("ours", 12, |r| shown(r.ours_us, 3)),
@@ -71,12 +71,12 @@ fn shown(number: Option<f64>, places: usize) -> String {
 }
 
 /// Compiler and launcher of another MPI.
-struct Other {
+struct OtherMpi {
     mpicc: PathBuf,
     mpiexec: PathBuf,
 }
 
-impl Other {
+impl OtherMpi {
     fn find() -> Option<Self> {
         Some(Self {
             mpicc: setup::in_path("mpicc")?,
@@ -85,8 +85,8 @@ impl Other {
     }
 
     /// Compiles a program of `tests/programs`; returns the executable.
-    fn compile(&self, name: &str, signals: &Signals) -> Result<PathBuf, Stop> {
-        let to = folders::target().join(format!("bench-{name}-{}", std::process::id()));
+    fn compile(&self, name: &str, signals: &Signals) -> Result<PathBuf, CliError> {
+        let to = directories::target().join(format!("bench-{name}-{}", std::process::id()));
         boot::compile(&self.mpicc, name, &to, signals)?;
         Ok(to)
     }
@@ -97,7 +97,7 @@ impl Other {
         (processes, arguments): (&str, &[&str]),
         limit_s: Option<u32>,
         signals: &Signals,
-    ) -> Result<Option<String>, Stop> {
+    ) -> Result<Option<String>, CliError> {
         let mut command = Command::new(&self.mpiexec);
         command.args(["-n", processes]).arg(program).args(arguments);
         boot::said(command, limit_s, signals)
@@ -105,10 +105,10 @@ impl Other {
 }
 
 /// Measures the messages; returns the exit status.
-pub fn run(options: &LinuxArgs) -> Result<u8, Stop> {
+pub fn run(options: &LinuxArgs) -> Result<u8, CliError> {
     let file = ResultFile::open_if_given(options.csv.as_ref())?;
     let signals = Signals::catch()?;
-    let other = Other::find();
+    let other = OtherMpi::find();
     if other.is_none() {
         say("no comparison with another MPI: mpicc and mpiexec are not in PATH")?;
     }
@@ -123,11 +123,11 @@ pub fn run(options: &LinuxArgs) -> Result<u8, Stop> {
 /// Returns a program's outputs under Midplane and the other MPI, run alternately.
 fn in_turn(
     options: &LinuxArgs,
-    other: Option<&Other>,
+    other: Option<&OtherMpi>,
     signals: &Signals,
-    ours: impl Fn() -> Result<String, Stop>,
+    ours: impl Fn() -> Result<String, CliError>,
     (name, processes, arguments): (&str, &str, &[&str]),
-) -> Result<[Vec<Option<String>>; 2], Stop> {
+) -> Result<[Vec<Option<String>>; 2], CliError> {
     let theirs = match other {
         Some(other) => Some((other, other.compile(name, signals)?)),
         None => None,
@@ -159,9 +159,9 @@ fn in_turn(
 
 fn messages(
     options: &LinuxArgs,
-    other: Option<&Other>,
+    other: Option<&OtherMpi>,
     signals: &Signals,
-) -> Result<Vec<Row>, Stop> {
+) -> Result<Vec<LinuxRow>, CliError> {
     let ours = || boot::run(&["--on", "linux", "-n", "2"], "times.c", &[], signals);
     let [ours, theirs] = in_turn(options, other, signals, ours, ("times", "2", &[]))?;
     let library = |said: &[Option<String>]| {
@@ -188,7 +188,7 @@ fn messages(
 }
 
 /// Measures the killer and its unexpected messages: with bounded memory, and without a bound.
-fn killer(options: &LinuxArgs, other: Option<&Other>, signals: &Signals) -> Result<Row, Stop> {
+fn killer(options: &LinuxArgs, other: Option<&OtherMpi>, signals: &Signals) -> Result<LinuxRow, CliError> {
     const PROCESSES: &str = "8";
     let messages = options.messages.to_string();
     let arguments = [messages.as_str(), "16"];
@@ -215,16 +215,16 @@ fn killer(options: &LinuxArgs, other: Option<&Other>, signals: &Signals) -> Resu
         ))?;
     }
     rows.pop()
-        .ok_or_else(|| Stop::failure("no row for the killer"))
+        .ok_or_else(|| CliError::failure("no row for the killer"))
 }
 
 fn tell(
     what: String,
     ours: Option<f64>,
     theirs: Option<f64>,
-    rows: &mut Vec<Row>,
-) -> Result<(), Stop> {
-    let row = Row {
+    rows: &mut Vec<LinuxRow>,
+) -> Result<(), CliError> {
+    let row = LinuxRow {
         what,
         ours_us: ours,
         theirs_us: theirs,
@@ -272,13 +272,13 @@ mod tests {
 
     #[test]
     fn the_widest_row_fits_a_terminal() {
-        let row = Row {
+        let row = LinuxRow {
             what: "killer, 8 x 1000000 x 16 bytes, 64 KiB".into(),
             ours_us: Some(86_400_000.0),
             theirs_us: Some(86_400_000.0),
             ratio: Some(1234.56),
         };
-        let none = Row {
+        let none = LinuxRow {
             what: TIMED[3].1.into(),
             ours_us: Some(1.0),
             theirs_us: None,

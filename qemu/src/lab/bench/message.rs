@@ -1,8 +1,8 @@
 //! Instruction counts of a short message.
 
 use super::{callgrind, costs};
-use crate::host::stop::Stop;
-use crate::show::say::say;
+use crate::host::error::CliError;
+use crate::show::console::say;
 use clap::Args;
 use midplane_lab::exchange::{self, Kind};
 use midplane_lab::oneself::{self, Asked};
@@ -33,9 +33,9 @@ const MESSAGES: [u32; 2] = [1600, 4800];
 const BATCHES: [u32; 3] = [1, 4, 16];
 
 /// Measures the instructions; returns the exit status.
-pub fn run() -> Result<u8, Stop> {
+pub fn run() -> Result<u8, CliError> {
     if crate::host::setup::in_path("valgrind").is_none() {
-        return Err(Stop::unusable(
+        return Err(CliError::unusable(
             "bench message: valgrind is not installed; it counts the instructions",
         ));
     }
@@ -59,7 +59,7 @@ pub fn run() -> Result<u8, Stop> {
 }
 
 /// Returns the instructions per message in a loop with these options: the difference of a longer and a shorter run.
-fn instructions(options: &[&str]) -> Result<f64, Stop> {
+fn instructions(options: &[&str]) -> Result<f64, CliError> {
     let [few, many] = MESSAGES.map(|messages| {
         let messages = messages.to_string();
         let loop_of = ["message-loop", "--messages", &messages];
@@ -70,11 +70,11 @@ fn instructions(options: &[&str]) -> Result<f64, Stop> {
 }
 
 /// Runs the loop that callgrind counts; returns the exit status.
-pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
+pub fn run_loop(options: &LoopArgs) -> Result<u8, CliError> {
     if options.oneself {
         return match oneself::run(options.messages) {
             Some(Asked { packets: 0, .. }) => Ok(0),
-            asked => Err(Stop::failure(format!("not as it should be: {asked:?}"))),
+            asked => Err(CliError::failure(format!("not as it should be: {asked:?}"))),
         };
     }
     let kind = if options.bare {
@@ -85,6 +85,6 @@ pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
     if exchange::run(kind, options.messages, options.batch) {
         Ok(0)
     } else {
-        Err(Stop::failure("a message did not arrive"))
+        Err(CliError::failure("a message did not arrive"))
     }
 }

@@ -17,12 +17,12 @@ mod overlap;
 mod row;
 mod smpi;
 
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use clap::Subcommand;
 
 /// What to measure.
 #[derive(Subcommand, Debug)]
-pub enum Bench {
+pub enum BenchCommand {
     /// Measure the cost of scarce MPI memory with the killer benchmark
     ///
     /// The benchmark is that of "Scaling MPI to short-memory MPPs such as BG/L", section 5.1. Every rank except rank 0
@@ -89,19 +89,19 @@ pub enum Bench {
 }
 
 /// Runs a measurement; returns the exit status.
-pub fn run(bench: &Bench) -> Result<u8, Stop> {
+pub fn run(bench: &BenchCommand) -> Result<u8, CliError> {
     match bench {
-        Bench::Killer(options) => killer::run(options),
-        Bench::Flood(options) => flood::run(options),
-        Bench::Collectives(options) => collectives::run(options),
-        Bench::Epochs(options) => epochs::run(options),
-        Bench::Instances(options) => instances::run(options),
-        Bench::Linux(options) => linux::run(options),
-        Bench::Smpi(options) => smpi::run(options),
-        Bench::Overlap(options) => overlap::run(options),
-        Bench::Message => message::run(),
-        Bench::MessageLoop(options) => message::run_loop(options),
-        Bench::Matching(options) => matching::run(options),
-        Bench::MatchingLoop(options) => matching::run_loop(options),
+        BenchCommand::Killer(options) => killer::run(options),
+        BenchCommand::Flood(options) => flood::run(options),
+        BenchCommand::Collectives(options) => collectives::run(options),
+        BenchCommand::Epochs(options) => epochs::run(options),
+        BenchCommand::Instances(options) => instances::run(options),
+        BenchCommand::Linux(options) => linux::run(options),
+        BenchCommand::Smpi(options) => smpi::run(options),
+        BenchCommand::Overlap(options) => overlap::run(options),
+        BenchCommand::Message => message::run(),
+        BenchCommand::MessageLoop(options) => message::run_loop(options),
+        BenchCommand::Matching(options) => matching::run(options),
+        BenchCommand::MatchingLoop(options) => matching::run_loop(options),
     }
 }

@@ -5,10 +5,10 @@ use super::row::RunIn;
 use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::size;
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use crate::show::file::ResultFile;
-use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
-use crate::show::say::say;
+use crate::show::plot::{self, Axis, Chart, Mark, Series, MarkShape};
+use crate::show::console::say;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::Failure;
@@ -68,7 +68,7 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
 
 /// One measurement. Times are in microseconds; hidden and interrupt times are shares of the transfer's time.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct OverlapRow {
     place: RunIn,
     bytes: usize,
     first: &'static str,
@@ -92,7 +92,7 @@ struct Row {
     receiver_served: f64,
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<OverlapRow> = Table {
     columns: &[
         Column::right("bytes", 7, |r| r.bytes.to_string()),
         Column::left("first", 8, |r| r.first.into()),
@@ -116,12 +116,12 @@ fn part(share: f64) -> String {
     format!("{:.1}%", 100.0 * share)
 }
 
-fn failed(error: Failure) -> Stop {
-    Stop::failure(format!("overlap on the simulated machine: {error:?}"))
+fn failed(error: Failure) -> CliError {
+    CliError::failure(format!("overlap on the simulated machine: {error:?}"))
 }
 
 /// Measures one message with each amount of computation, in one order and with one interrupt limit.
-fn measure(overlap: Overlap, mut tell: impl FnMut(Row) -> Result<(), Stop>) -> Result<(), Stop> {
+fn measure(overlap: Overlap, mut tell: impl FnMut(OverlapRow) -> Result<(), CliError>) -> Result<(), CliError> {
     let transfer = overlap.transfer_ns().map_err(failed)?;
     let computed = COMPUTE_US.map(|us| us * 1000).into_iter();
     for compute_ns in computed.chain([TURNS * transfer]) {
@@ -132,7 +132,7 @@ fn measure(overlap: Overlap, mut tell: impl FnMut(Row) -> Result<(), Stop>) -> R
         let measured = measured.run().map_err(failed)?;
         let us = |ns: u64| ns as f64 / 1e3;
         let (sender, receiver) = (measured.sender, measured.receiver);
-        tell(Row {
+        tell(OverlapRow {
             place: RunIn::Simulated,
             bytes: overlap.bytes,
             first: name_of(overlap.first),
@@ -158,8 +158,8 @@ fn measure(overlap: Overlap, mut tell: impl FnMut(Row) -> Result<(), Stop>) -> R
 fn measure_on_nodes(
     (bytes, percent): (usize, u64),
     signals: &Signals,
-    mut tell: impl FnMut(Row) -> Result<(), Stop>,
-) -> Result<(), Stop> {
+    mut tell: impl FnMut(OverlapRow) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     let (interrupts, size) = (percent.to_string(), bytes.to_string());
     let options = ["--torus", "2x1x1", "--instances", "1", "--timeout", "600"];
     let options = [&options[..], &["--count-instructions"]].concat();
@@ -168,7 +168,7 @@ fn measure_on_nodes(
     let said = boot::run(&options, "beside_wait.c", &arguments, signals)?;
     for first in ORDERS {
         let row = on_nodes(&said, name_of(first), (bytes, percent)).ok_or_else(|| {
-            Stop::failure(format!("beside_wait.c did not print its times:\n{said}"))
+            CliError::failure(format!("beside_wait.c did not print its times:\n{said}"))
         })?;
         tell(row)?;
     }
@@ -176,7 +176,7 @@ fn measure_on_nodes(
 }
 
 /// Parses the output of `beside_wait.c` for one order.
-fn on_nodes(said: &str, first: &'static str, (bytes, percent): (usize, u64)) -> Option<Row> {
+fn on_nodes(said: &str, first: &'static str, (bytes, percent): (usize, u64)) -> Option<OverlapRow> {
     let side = |name: &str| {
         let (_, rest) = said.split_once(&format!("overlap: {first} first, {name}: "))?;
         let mut words = rest.lines().next()?.split_whitespace();
@@ -192,7 +192,7 @@ fn on_nodes(said: &str, first: &'static str, (bytes, percent): (usize, u64)) -> 
     };
     let (sender, receiver) = (side("sender")?, side("receiver")?);
     let (transfer, ..) = sender;
-    Some(Row {
+    Some(OverlapRow {
         place: RunIn::Qemu,
         bytes,
         first,
@@ -210,7 +210,7 @@ fn on_nodes(said: &str, first: &'static str, (bytes, percent): (usize, u64)) -> 
 }
 
 /// Measures the overlap; returns the exit status.
-pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
+pub fn run(options: &OverlapArgs) -> Result<u8, CliError> {
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let signals = Signals::catch()?;
     let mut rows = Vec::new();
@@ -247,7 +247,7 @@ pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
     Ok(0)
 }
 
-fn simulate(sizes: &[u64], tell: &mut impl FnMut(Row) -> Result<(), Stop>) -> Result<(), Stop> {
+fn simulate(sizes: &[u64], tell: &mut impl FnMut(OverlapRow) -> Result<(), CliError>) -> Result<(), CliError> {
     let costs = Costs::BLUE_GENE;
     say(format_args!(
         "simulated machine: links of {:.0} MB/s, {} ns per packet at a processor, {} ns per MPI\ncall and again if it \
@@ -290,12 +290,12 @@ const COLOURS: [RGBColor; 3] = [
 
 /// Draws the hidden share of a nonblocking receive, at the side that hides less, by the ratio of computation to
 /// transfer time.
-fn drawing(rows: &[Row]) -> Result<String, Stop> {
+fn drawing(rows: &[OverlapRow]) -> Result<String, CliError> {
     let marks = PERCENTS
         .into_iter()
         .zip(COLOURS)
         .flat_map(|(percent, colour)| {
-            let shapes = [("sender", Shape::Circle), ("receiver", Shape::Square)];
+            let shapes = [("sender", MarkShape::Circle), ("receiver", MarkShape::Square)];
             shapes.map(|(first, shape)| {
                 let mark = Mark {
                     shape,
@@ -307,12 +307,12 @@ fn drawing(rows: &[Row]) -> Result<String, Stop> {
         });
     let marks: Vec<(u64, &str, Mark)> = marks.collect();
     let series = marks.iter().map(|(percent, first, mark)| {
-        let is_of = |row: &&Row| {
+        let is_of = |row: &&OverlapRow| {
             row.receive == "nonblocking"
                 && row.interrupts_percent == *percent
                 && row.first == *first
         };
-        let point = |row: &Row| {
+        let point = |row: &OverlapRow| {
             let computed = (row.compute_us / row.transfer_us).min(3.0);
             (computed, 100.0 * row.sender_hidden.min(row.receiver_hidden))
         };
@@ -346,7 +346,7 @@ mod tests {
     use super::*;
     use crate::show::table::WIDTH;
 
-    fn rows(first: First, interrupt_percent: u64) -> Vec<Row> {
+    fn rows(first: First, interrupt_percent: u64) -> Vec<OverlapRow> {
         let overlap = Overlap {
             bytes: 16 << 10,
             compute_ns: 0,

@@ -1,7 +1,7 @@
 //! One setting of the killer benchmark, for the table and for CSV.
 
-use crate::host::stop::Stop;
-use crate::show::say::say;
+use crate::host::error::CliError;
+use crate::show::console::say;
 use crate::show::table::{Column, Table, six_places};
 use clap::ValueEnum;
 use midplane_device::LEAST_MPI_MEMORY;
@@ -30,7 +30,7 @@ impl RunIn {
 
 /// MPI memory of the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Memory {
+pub enum MemorySetting {
     /// Capacity for all messages.
     Ample,
     /// Minimum amount that supports a job.
@@ -43,7 +43,7 @@ pub enum Memory {
     Paper300,
 }
 
-impl Memory {
+impl MemorySetting {
     /// The low amounts.
     pub const SCARCE: [Self; 4] = [
         Self::Least,
@@ -74,7 +74,7 @@ impl Memory {
     }
 }
 
-impl Serialize for Memory {
+impl Serialize for MemorySetting {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
@@ -82,7 +82,7 @@ impl Serialize for Memory {
 
 /// Result of one setting.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct KillerRow {
     #[serde(rename = "where")]
     pub place: RunIn,
     pub nodes: u32,
@@ -90,7 +90,7 @@ pub struct Row {
     pub messages: u32,
     /// Bytes of each message.
     pub bytes: usize,
-    pub memory: Memory,
+    pub memory: MemorySetting,
     pub memory_bytes: usize,
     #[serde(serialize_with = "six_places")]
     pub time_us: f64,
@@ -104,7 +104,7 @@ pub struct Row {
 }
 
 /// Table of the rows.
-pub const TABLE: Table<Row> = Table {
+pub const TABLE: Table<KillerRow> = Table {
     columns: &[
         Column::left("where", 9, |r| r.place.name().into()),
         Column::right("nodes", 5, |r| r.nodes.to_string()),
@@ -128,7 +128,7 @@ pub const TABLE: Table<Row> = Table {
 ///
 /// # Errors
 /// Returns an error if it cannot be printed.
-pub fn tell(row: Row, rows: &mut Vec<Row>) -> Result<(), Stop> {
+pub fn tell(row: KillerRow, rows: &mut Vec<KillerRow>) -> Result<(), CliError> {
     say(TABLE.row(&row))?;
     rows.push(row);
     Ok(())
@@ -164,20 +164,20 @@ mod tests {
 
     #[test]
     fn scarce_amounts_are_whole_records() {
-        let bytes = |memory: Memory| memory.bytes(5, 128, 1 << 10);
-        assert_eq!(bytes(Memory::Least), BLOCK_BYTES);
-        assert_eq!(bytes(Memory::LeastAndAFifth), 2 * BLOCK_BYTES);
-        assert!(bytes(Memory::Ample) > (5 * 128) << 10);
+        let bytes = |memory: MemorySetting| memory.bytes(5, 128, 1 << 10);
+        assert_eq!(bytes(MemorySetting::Least), BLOCK_BYTES);
+        assert_eq!(bytes(MemorySetting::LeastAndAFifth), 2 * BLOCK_BYTES);
+        assert!(bytes(MemorySetting::Ample) > (5 * 128) << 10);
     }
 
     #[test]
     fn the_widest_row_fits_a_terminal() {
-        let row = Row {
+        let row = KillerRow {
             place: RunIn::Simulated,
             nodes: 128,
             messages: 5,
             bytes: 102_400,
-            memory: Memory::LeastAndAFifth,
+            memory: MemorySetting::LeastAndAFifth,
             memory_bytes: 64,
             time_us: 12_345_678.9,
             overhead: 12.345,

@@ -1,7 +1,7 @@
 //! Check for deadlock: every small machine, with the smallest buffers, above its load limit.
 
-use crate::host::stop::Stop;
-use crate::show::say::say;
+use crate::host::error::CliError;
+use crate::show::console::say;
 use clap::Args;
 use net_torus::sim::Traffic;
 use net_torus::sim::matrix::{self, Case, Channels};
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// Checks for deadlock instead of measuring.
 #[derive(Args, Debug)]
-pub struct Check {
+pub struct DeadlockCheck {
     /// Check for deadlocks instead of measuring: simulate every machine with extents from 1, 2, 3, 4, 5 and 8, as torus
     /// and as mesh, with the smallest buffers and every traffic pattern at 1.5 times the limit, until all packets are
     /// delivered
@@ -25,7 +25,7 @@ pub struct Check {
 }
 
 /// Runs the deadlock check on all processors; prints a summary or the failed case.
-pub fn run(packets: u32, seed: u64) -> Result<u8, Stop> {
+pub fn run(packets: u32, seed: u64) -> Result<u8, CliError> {
     let cases: Vec<Case> = matrix::cases().collect();
     say(format_args!(
         "{} runs: {} machines, extents {:?}, torus and mesh, smallest buffers; {} kinds of channels, {} \
@@ -42,13 +42,13 @@ pub fn run(packets: u32, seed: u64) -> Result<u8, Stop> {
     let work = Mutex::new(cases.iter());
     // Totals, and the slowest run so far relative to its bound.
     let total = Mutex::new((matrix::Outcome::default(), 0.0, None));
-    let run = || -> Result<(), Stop> {
+    let run = || -> Result<(), CliError> {
         loop {
             let case = lock(&work).next();
             let Some(case) = case else { return Ok(()) };
             let outcome = case.run(packets, seed).map_err(|error| {
                 lock(&work).by_ref().for_each(drop);
-                Stop::failure(format!("{}: {error}", describe(case)))
+                CliError::failure(format!("{}: {error}", describe(case)))
             })?;
             let mut total = lock(&total);
             total.0.packets += outcome.packets;

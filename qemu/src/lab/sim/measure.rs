@@ -2,14 +2,14 @@
 
 use crate::host::capacity;
 use crate::host::size;
-use crate::host::stop::Stop;
-use crate::lab::sim::check::{self, Check};
-use crate::lab::sim::drawing::{self, Curve};
-use crate::lab::sim::row::{Row, TABLE};
-use crate::lab::sim::sweep::{self, Items};
+use crate::host::error::CliError;
+use crate::lab::sim::check::{self, DeadlockCheck};
+use crate::lab::sim::drawing::{self, LatencyCurve};
+use crate::lab::sim::row::{SimRow, TABLE};
+use crate::lab::sim::sweep::{self, SweepValues};
 use crate::run::topology;
 use crate::show::file::ResultFile;
-use crate::show::say::say;
+use crate::show::console::say;
 use crate::show::table;
 use clap::{Args, ValueEnum};
 use net_torus::sim::{Config, HOT_FRACTION, Limit, Network, Traffic};
@@ -40,30 +40,30 @@ pub struct SimArgs {
     /// Extents of the machine along X, Y and Z, each 1 to 256; several values, separated by commas
     #[arg(long, value_name = "XxYxZ", value_delimiter = ',', default_value = "8x8x8",
           value_parser = parse_extents, help_heading = "Machine")]
-    torus: Vec<Extents>,
+    torus: Vec<TorusExtents>,
 
     /// Dimensions without wrap-around links, for example z or xyz [default: none]
     #[arg(long, value_name = "DIMENSIONS", default_value = "", hide_default_value = true,
           value_parser = topology::parse_mesh,
           help_heading = "Machine")]
-    mesh: Mesh,
+    mesh: MeshDimensions,
 
     /// Traffic pattern; several values, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "uniform", help_heading = "Traffic")]
-    traffic: Vec<Pattern>,
+    traffic: Vec<TrafficPattern>,
 
     /// Offered load as a fraction of the limit, above 0 and at most 100; several values and ranges
     #[arg(long, value_name = "LOAD", value_delimiter = ',', default_value = "0.9",
           value_parser = sweep::loads, help_heading = "Traffic")]
-    load: Vec<Items<f64>>,
+    load: Vec<SweepValues<f64>>,
 
     /// Seed of all random choices; several values and ranges. The same seed gives the same result
     #[arg(long, value_delimiter = ',', default_value = "1", value_parser = sweep::seeds, help_heading = "Traffic")]
-    seed: Vec<Items<u64>>,
+    seed: Vec<SweepValues<u64>>,
 
     /// Routing algorithm; several values, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "adaptive", help_heading = "Machine")]
-    routing: Vec<Way>,
+    routing: Vec<RoutingMode>,
 
     /// Packet size in chunks of 32 bytes, 1 to 8, or a range such as 1-8
     #[arg(long, value_name = "CHUNKS", default_value = "8", value_parser = parse_chunks, help_heading = "Traffic")]
@@ -72,7 +72,7 @@ pub struct SimArgs {
     /// Buffer of each virtual channel of each link, in packets of 256 bytes, 2 to 2047; several values and ranges
     #[arg(long, value_name = "PACKETS", value_delimiter = ',', default_value = "4",
           value_parser = sweep::buffers, help_heading = "Machine")]
-    buffers: Vec<Items<u16>>,
+    buffers: Vec<SweepValues<u16>>,
 
     /// With --traffic hot-spot: fraction of the packets that are sent to the hot node [default: 0.1]
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction, help_heading = "Traffic")]
@@ -103,25 +103,25 @@ pub struct SimArgs {
     svg: Option<PathBuf>,
 
     #[command(flatten)]
-    check: Check,
+    check: DeadlockCheck,
 }
 
 impl SimArgs {
     /// Returns the traffic pattern.
-    fn pattern(&self, pattern: Pattern) -> Traffic {
+    fn pattern(&self, pattern: TrafficPattern) -> Traffic {
         match pattern {
-            Pattern::Uniform => Traffic::Uniform,
-            Pattern::Neighbour => Traffic::Neighbour,
-            Pattern::Complement => Traffic::Complement,
-            Pattern::Tornado => Traffic::Tornado,
-            Pattern::Transpose => Traffic::Transpose,
-            Pattern::AllToAll => Traffic::AllToAll,
-            Pattern::HotSpot => Traffic::HotSpot(self.hot.unwrap_or(HOT_FRACTION)),
+            TrafficPattern::Uniform => Traffic::Uniform,
+            TrafficPattern::Neighbour => Traffic::Neighbour,
+            TrafficPattern::Complement => Traffic::Complement,
+            TrafficPattern::Tornado => Traffic::Tornado,
+            TrafficPattern::Transpose => Traffic::Transpose,
+            TrafficPattern::AllToAll => Traffic::AllToAll,
+            TrafficPattern::HotSpot => Traffic::HotSpot(self.hot.unwrap_or(HOT_FRACTION)),
         }
     }
 
     /// Returns each combination of the parameters except loads.
-    fn points(&self) -> Vec<Point> {
+    fn points(&self) -> Vec<SweepPoint> {
         let buffers = sweep::values(&self.buffers);
         let seeds = sweep::values(&self.seed);
         let mut points = Vec::new();
@@ -130,7 +130,7 @@ impl SimArgs {
                 for &routing in &self.routing {
                     let driven = { buffers.iter() }
                         .flat_map(|buffers| seeds.iter().map(move |seed| (*buffers, *seed)));
-                    points.extend(driven.map(|(buffers, seed)| Point {
+                    points.extend(driven.map(|(buffers, seed)| SweepPoint {
                         torus: torus.0,
                         traffic,
                         routing,
@@ -157,27 +157,27 @@ impl SimArgs {
 
 /// A machine and its parameters, one value of each.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Point {
+struct SweepPoint {
     torus: [u16; 3],
-    traffic: Pattern,
-    routing: Way,
+    traffic: TrafficPattern,
+    routing: RoutingMode,
     buffers: u16,
     seed: u64,
 }
 
 /// Prevents clap from parsing the array as several values.
 #[derive(Clone, Copy, Debug)]
-struct Extents([u16; 3]);
+struct TorusExtents([u16; 3]);
 
-fn parse_extents(text: &str) -> Result<Extents, String> {
-    topology::parse_extents(text).map(Extents)
+fn parse_extents(text: &str) -> Result<TorusExtents, String> {
+    topology::parse_extents(text).map(TorusExtents)
 }
 
 /// Prevents clap from parsing the array as several values.
-type Mesh = [bool; 3];
+type MeshDimensions = [bool; 3];
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum Pattern {
+enum TrafficPattern {
     /// Each packet to a random other node
     Uniform,
     /// Packets to the six neighbours, round robin
@@ -195,18 +195,18 @@ enum Pattern {
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum RoutingMode {
     /// Minimal adaptive routing on the dynamic channels; packets may be reordered
     Adaptive,
     /// Dimension-order routing on the bubble channel; in order
     Deterministic,
 }
 
-impl Way {
+impl RoutingMode {
     fn name(self) -> &'static str {
         match self {
-            Way::Adaptive => "adaptive",
-            Way::Deterministic => "deterministic",
+            RoutingMode::Adaptive => "adaptive",
+            RoutingMode::Deterministic => "deterministic",
         }
     }
 }
@@ -227,26 +227,26 @@ fn parse_chunks(text: &str) -> Result<(u8, u8), String> {
 }
 
 /// A machine and its parameters, validated.
-struct Setting<'a> {
+struct SimSetting<'a> {
     options: &'a SimArgs,
-    point: Point,
+    point: SweepPoint,
     shape: Shape,
     traffic: Traffic,
     limit: Limit,
     sizes: Sizes,
 }
 
-impl<'a> Setting<'a> {
+impl<'a> SimSetting<'a> {
     /// Validates all requested settings.
-    fn all(options: &'a SimArgs) -> Result<Vec<Self>, Stop> {
+    fn all(options: &'a SimArgs) -> Result<Vec<Self>, CliError> {
         let runs = options.runs();
         if runs > MAX_RUNS {
-            return Err(Stop::usage(format!(
+            return Err(CliError::usage(format!(
                 "{runs} runs were requested; the maximum is {MAX_RUNS}; specify fewer values"
             )));
         }
-        if options.hot.is_some() && !options.traffic.contains(&Pattern::HotSpot) {
-            return Err(Stop::usage(
+        if options.hot.is_some() && !options.traffic.contains(&TrafficPattern::HotSpot) {
+            return Err(CliError::usage(
                 "--hot does nothing without --traffic hot-spot; use both or none",
             ));
         }
@@ -254,13 +254,13 @@ impl<'a> Setting<'a> {
         points.map(|point| Self::of(options, point)).collect()
     }
 
-    fn of(options: &'a SimArgs, point: Point) -> Result<Self, Stop> {
+    fn of(options: &'a SimArgs, point: SweepPoint) -> Result<Self, CliError> {
         let shape = Shape::new(point.torus, options.mesh.map(|mesh| !mesh))
-            .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
+            .ok_or_else(|| CliError::usage("--torus: extents are 1 to 256"))?;
         let traffic = options.pattern(point.traffic);
         let limit = traffic.limit(&shape);
         if limit.load == 0.0 {
-            return Err(Stop::usage(format!(
+            return Err(CliError::usage(format!(
                 "--traffic {}: no node of this machine sends packets to another node; use a larger --torus or another \
                  pattern",
                 traffic.name()
@@ -285,7 +285,7 @@ impl<'a> Setting<'a> {
         if bytes <= available {
             Ok(setting)
         } else {
-            Err(Stop::usage(format!(
+            Err(CliError::usage(format!(
                 "{} routers require {}, and {} are available; use a smaller --torus or smaller --buffers",
                 shape.nodes(),
                 size::about(bytes),
@@ -296,7 +296,7 @@ impl<'a> Setting<'a> {
 
     /// Returns the parameters that have several values.
     fn name(&self) -> String {
-        let Point {
+        let SweepPoint {
             torus,
             traffic: _,
             routing,
@@ -342,8 +342,8 @@ impl<'a> Setting<'a> {
             shape: self.shape,
             sizes: self.sizes,
             routing: match self.point.routing {
-                Way::Adaptive => Routing::Adaptive,
-                Way::Deterministic => Routing::Deterministic,
+                RoutingMode::Adaptive => Routing::Adaptive,
+                RoutingMode::Deterministic => Routing::Deterministic,
             },
             traffic: self.traffic,
             load,
@@ -354,9 +354,9 @@ impl<'a> Setting<'a> {
         }
     }
 
-    fn measure(&self, load: f64, memory: &mut [[u8; 32]]) -> Result<Measured, Stop> {
+    fn measure(&self, load: f64, memory: &mut [[u8; 32]]) -> Result<SimResult, CliError> {
         let config = self.config(load);
-        let failed = |error| Stop::failure(format!("simulation at load {load}: {error}"));
+        let failed = |error| CliError::failure(format!("simulation at load {load}: {error}"));
         let mut network = Network::with_threads(config, memory, self.threads()).map_err(failed)?;
         network.run(self.options.warmup).map_err(failed)?;
         let before = network.totals().hops;
@@ -365,10 +365,10 @@ impl<'a> Setting<'a> {
         let totals = network.totals();
         let delivered = totals.delivered.max(1) as f64;
         let [use_x, use_y, use_z] = network.dimension_use();
-        Ok(Measured {
+        Ok(SimResult {
             hops: before + totals.hops,
             by_link: network.link_use(),
-            row: Row {
+            row: SimRow {
                 torus: extents(self.point.torus),
                 mesh: { "xyz".chars().zip(self.options.mesh) }
                     .filter_map(|(letter, is_mesh)| is_mesh.then_some(letter))
@@ -404,8 +404,8 @@ impl<'a> Setting<'a> {
 }
 
 /// Result of one load.
-struct Measured {
-    row: Row,
+struct SimResult {
+    row: SimRow,
     /// Simulated packet-hops, including the warm-up.
     hops: u64,
     /// Utilization of each node's outgoing links, by direction, 0 to 1.
@@ -413,14 +413,14 @@ struct Measured {
 }
 
 /// Simulates, prints a table and writes the requested files; returns the exit status.
-pub fn run(options: &SimArgs) -> Result<u8, Stop> {
+pub fn run(options: &SimArgs) -> Result<u8, CliError> {
     if options.check.check {
         let [seed] = sweep::values(&options.seed)[..] else {
-            return Err(Stop::usage("--check supports only one --seed"));
+            return Err(CliError::usage("--check supports only one --seed"));
         };
         return check::run(options.check.packets, seed);
     }
-    let settings = Setting::all(options)?;
+    let settings = SimSetting::all(options)?;
     // Before a possibly long simulation.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let loads = sweep::values(&options.load);
@@ -439,14 +439,14 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
             by_link = measured.by_link;
             rows.push(measured.row);
         }
-        curves.push(Curve {
+        curves.push(LatencyCurve {
             name: setting.name(),
             rows,
         });
     }
     let rows = || curves.iter().flat_map(|curve| &curve.rows);
     say("99 %: 99th percentile of the latency; escapes: hops on the escape channel per packet")?;
-    if !rows().all(Row::is_steady) {
+    if !rows().all(SimRow::is_steady) {
         say(
             "* not in steady state: queues grew or shrank during the measurement; use a longer\n  --warmup",
         )?;
@@ -458,7 +458,7 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
         hops as f64 / 1e6 / seconds
     ))?;
     if let Some(file) = csv_file {
-        let rows: Vec<Row> = rows().cloned().collect();
+        let rows: Vec<SimRow> = rows().cloned().collect();
         file.write(&table::csv(&rows)?)?;
     }
     if let (Some(file), Some(last)) = (svg_file, settings.last()) {
@@ -477,8 +477,8 @@ fn extents([x, y, z]: [u16; 3]) -> String {
 }
 
 /// Describes the simulation in three lines.
-fn heading(setting: &Setting<'_>) -> String {
-    let Setting {
+fn heading(setting: &SimSetting<'_>) -> String {
+    let SimSetting {
         options,
         point,
         shape,
@@ -516,14 +516,14 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct Command {
+    struct CommandLine {
         #[command(flatten)]
         options: SimArgs,
     }
 
     fn options(arguments: &str) -> Result<SimArgs, clap::Error> {
         let all = std::iter::once("sim").chain(arguments.split_whitespace());
-        Command::try_parse_from(all).map(|command| command.options)
+        CommandLine::try_parse_from(all).map(|command| command.options)
     }
 
     #[test]
@@ -554,7 +554,7 @@ mod tests {
     #[test]
     fn a_machine_without_traffic_is_refused_with_advice() {
         let stop = run(&options("--torus 1x1x1").unwrap()).unwrap_err();
-        assert_eq!(stop.status, crate::host::stop::USAGE);
+        assert_eq!(stop.status, crate::host::error::USAGE);
         let stop = run(&options("--torus 8x1x1 --traffic transpose").unwrap()).unwrap_err();
         assert!(stop.message.contains("transpose"), "{stop}");
     }
@@ -600,10 +600,10 @@ mod tests {
         let options = options(arguments).unwrap();
         assert_eq!(options.runs(), 2 * 2 * 2 * 2 * 4 * 4);
         assert_eq!(sweep::values(&options.load), [0.1, 0.2, 0.3, 0.9]);
-        let settings = Setting::all(&options).unwrap();
+        let settings = SimSetting::all(&options).unwrap();
         assert_eq!(settings.len(), 64);
         let names: std::collections::BTreeSet<String> =
-            settings.iter().map(Setting::name).collect();
+            settings.iter().map(SimSetting::name).collect();
         assert_eq!(names.len(), 64);
         assert!(
             names.contains("2x2x1, neighbour, deterministic, buffers 4, seed 7"),
@@ -623,7 +623,7 @@ mod tests {
     #[test]
     fn too_many_runs_are_refused() {
         let stop = run(&options("--seed 1:10001").unwrap()).unwrap_err();
-        assert_eq!(stop.status, crate::host::stop::USAGE);
+        assert_eq!(stop.status, crate::host::error::USAGE);
         assert!(stop.message.starts_with("10001 runs"), "{stop}");
         assert!(options("--seed 1:18446744073709551615").is_err());
     }
@@ -632,7 +632,7 @@ mod tests {
     fn an_unwritable_file_is_refused_before_the_simulation() {
         let arguments = "--torus 2x1x1 --ticks 10 --warmup 0 --csv /nonexistent/out.csv";
         let stop = run(&options(arguments).unwrap()).unwrap_err();
-        assert_eq!(stop.status, crate::host::stop::USAGE);
+        assert_eq!(stop.status, crate::host::error::USAGE);
         assert!(stop.message.contains("/nonexistent/out.csv"), "{stop}");
     }
 
@@ -645,7 +645,7 @@ mod tests {
         ] {
             let arguments = format!("--torus 2x1x1 --ticks 10 {wrong}");
             let stop = run(&options(&arguments).unwrap()).unwrap_err();
-            assert_eq!(stop.status, crate::host::stop::USAGE, "{wrong}");
+            assert_eq!(stop.status, crate::host::error::USAGE, "{wrong}");
             assert!(stop.message.contains(word), "{stop}");
         }
         let hot = "--torus 2x1x1 --ticks 10 --traffic hot-spot --hot 0.2";

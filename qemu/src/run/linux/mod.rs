@@ -1,16 +1,16 @@
 //! A job with native processes as nodes. They share a memory file with each other and with the tool; see
 //! [`kernel_rt::board::linux::share`].
 
-pub mod keep;
+pub mod supervisor;
 
-use crate::host::shared::Shared;
-use crate::host::stop::{Doing, Stop};
+use crate::host::shared::SharedMemory;
+use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
 use crate::run::debug;
-use crate::run::instance::{Bonds, Ears, Fleet, Instance, stream};
+use crate::run::instance::{ControlPipes, OutputChannels, InstancePool, Instance, stream};
 use crate::run::node::Node;
-use crate::run::plan::{App, Plan, coord, record_file};
-use crate::run::verdict::Stands;
+use crate::run::plan::{PlannedApp, JobPlan, coord, record_file};
+use crate::run::outcome::FailureLocation;
 use kernel_rt::board::linux::VARIABLE;
 use kernel_rt::board::linux::share::{
     AT_ANSWERED, AT_ASKED, AT_ENDS, AT_TRACE, FRAMES, Layout, Trace,
@@ -28,13 +28,13 @@ use std::rc::Rc;
 
 /// Starts all nodes; see [`boot`](super::boot::boot).
 pub fn boot(
-    plan: &Plan<'_>,
-    mut going_on: impl FnMut() -> Result<(), Stop>,
-) -> Result<Fleet, Stop> {
+    plan: &JobPlan<'_>,
+    mut going_on: impl FnMut() -> Result<(), CliError>,
+) -> Result<InstancePool, CliError> {
     let nodes = plan.shape.nodes();
     let layout = Layout::new(nodes);
-    let shared = Rc::new(Shared::new("midplane-job", layout.total())?);
-    let mut fleet = Fleet::new(&plan.shape);
+    let shared = Rc::new(SharedMemory::new("midplane-job", layout.total())?);
+    let mut fleet = InstancePool::new(&plan.shape);
     let (bonds, theirs) = bonds()?;
     fleet.bonds = Some(bonds);
     fleet.debugger = plan.debug.map(|debug| debug.rank as usize);
@@ -52,25 +52,25 @@ pub fn boot(
     Ok(fleet)
 }
 
-/// The processes' ends of the [`Bonds`].
-pub struct Theirs {
+/// The processes' ends of the [`ControlPipes`].
+pub struct ProcessPipes {
     life: OwnedFd,
     asks: OwnedFd,
 }
 
 /// Creates the pipes between the tool and the processes; returns both ends.
-pub fn bonds() -> Result<(Bonds, Theirs), Stop> {
-    let pipe = || pipe_with(PipeFlags::CLOEXEC).doing("create a pipe for the processes");
+pub fn bonds() -> Result<(ControlPipes, ProcessPipes), CliError> {
+    let pipe = || pipe_with(PipeFlags::CLOEXEC).context("create a pipe for the processes");
     let ((their_life, life), (their_asks, asks)) = (pipe()?, pipe()?);
-    let theirs = Theirs {
+    let theirs = ProcessPipes {
         life: their_life,
         asks: their_asks,
     };
-    Ok((Bonds::new(life, asks), theirs))
+    Ok((ControlPipes::new(life, asks), theirs))
 }
 
 /// Descriptors and parameters that a process inherits.
-pub struct Inherited {
+pub struct InheritedDescriptors {
     file: OwnedFd,
     life: OwnedFd,
     asks: OwnedFd,
@@ -78,22 +78,22 @@ pub struct Inherited {
     bytes: u64,
 }
 
-impl Inherited {
+impl InheritedDescriptors {
     /// Collects the job's memory and pipes, the boot parameters of a process with its first node at `coord`, and a
     /// number of bytes.
     pub fn new(
-        plan: &Plan<'_>,
+        plan: &JobPlan<'_>,
         coord: Coord,
-        (shared, theirs): (&Shared, &Theirs),
+        (shared, theirs): (&SharedMemory, &ProcessPipes),
         bytes: u64,
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, CliError> {
         let record = record_file(plan, Nodes::One(coord))?;
-        let file = shared.file().try_clone().doing("share the job's memory")?;
+        let file = shared.file().try_clone().context("share the job's memory")?;
         let [life, asks] = [&theirs.life, &theirs.asks].map(OwnedFd::try_clone);
         Ok(Self {
             file: file.into(),
-            life: life.doing("share a pipe")?,
-            asks: asks.doing("share a pipe")?,
+            life: life.context("share a pipe")?,
+            asks: asks.context("share a pipe")?,
             record: record.into(),
             bytes,
         })
@@ -105,14 +105,14 @@ impl Inherited {
         format!("{file} {life} {asks} {record} {}", self.bytes)
     }
 
-    /// Returns the command line to run the process of `rank`, or of all, under; see [`keep`].
+    /// Returns the command line to run the process of `rank`, or of all, under; see [`supervisor`].
     pub fn under(
         &self,
-        plan: &Plan<'_>,
+        plan: &JobPlan<'_>,
         rank: u32,
         limits: [Option<u64>; 2],
-    ) -> Result<Vec<String>, Stop> {
-        keep::under(
+    ) -> Result<Vec<String>, CliError> {
+        supervisor::under(
             (plan.under, &plan.image(rank).path),
             (&self.life, rank),
             limits,
@@ -126,13 +126,13 @@ impl Inherited {
 }
 
 fn start(
-    plan: &Plan<'_>,
+    plan: &JobPlan<'_>,
     (rank, coord): (u32, Coord),
-    (shared, theirs): (&Shared, &Theirs),
-) -> Result<Instance, Stop> {
+    (shared, theirs): (&SharedMemory, &ProcessPipes),
+) -> Result<Instance, CliError> {
     let (stdout, node_stdout) = stream()?;
     let (stderr, node_stderr) = stream()?;
-    let inherited = Inherited::new(plan, coord, (shared, theirs), plan.node_memory)?;
+    let inherited = InheritedDescriptors::new(plan, coord, (shared, theirs), plan.node_memory)?;
     let prints: [OwnedFd; 2] = [node_stdout.into(), node_stderr.into()];
     let limits = [plan.stack, plan.limits_memory.then_some(plan.node_memory)];
     let debug = plan.debug.filter(|debug| debug.rank == rank);
@@ -158,14 +158,14 @@ fn start(
     let mut command = command;
     let is_kept = debug.is_none() && !plan.under.is_empty();
     sys::bind_to_us(&mut command, end_signal(is_kept), descriptors);
-    let child = command.spawn().doing(format_args!(
+    let child = command.spawn().context(format_args!(
         "start {} for rank {rank}",
         command.get_program().display()
     ))?;
     // All output of a native process is its program's.
-    let ears = Ears {
+    let ears = OutputChannels {
         prints: [Some(stdout), Some(stderr)],
-        ..Ears::default()
+        ..OutputChannels::default()
     };
     let mut instance = Instance::new(vec![rank], ears, child)?;
     instance.is_kept = is_kept;
@@ -189,19 +189,19 @@ fn limit(command: &mut Command, limits: [Option<u64>; 2]) {
 /// Creates the command for a process of the program, run by the command `under` if it is not empty. Its first node is
 /// at `coord`.
 pub fn process(
-    plan: &Plan<'_>,
+    plan: &JobPlan<'_>,
     coord: Coord,
-    inherited: &Inherited,
+    inherited: &InheritedDescriptors,
     under: &[String],
-) -> Result<Command, Stop> {
+) -> Result<Command, CliError> {
     let (_, app) = plan.app(plan.shape.rank(coord).unwrap_or(0));
     let (program, arguments) = app
         .argv
         .split_first()
-        .ok_or_else(|| Stop::failure("a program without a name"))?;
+        .ok_or_else(|| CliError::failure("a program without a name"))?;
     // The process changes to its working directory before it starts.
     let path = app.directory.map(|_| std::path::absolute(&app.image.path));
-    let path = path.transpose().doing("find the program's directory")?;
+    let path = path.transpose().context("find the program's directory")?;
     let image = path.as_ref().unwrap_or(&app.image.path);
     let mut command = match under.split_first() {
         None => {
@@ -227,14 +227,14 @@ pub fn process(
 
 /// Notifies a rank whose program has ended that the job is over. Must be repeated until its process has ended, because
 /// the process may just fall asleep.
-pub fn let_end(plan: &Plan<'_>, node: &Node) {
+pub fn let_end(plan: &JobPlan<'_>, node: &Node) {
     node.give_order(AT_ENDS, 1);
     node.ring(Layout::new(plan.shape.nodes()).word(node.rank));
 }
 
 /// Requests the processes' counters, with the sequence number `time` starting at 1. Must be repeated until they [have
 /// answered](has_answered), because a process may just fall asleep.
-pub fn ask_for_counters(fleet: &Fleet, time: u32) {
+pub fn ask_for_counters(fleet: &InstancePool, time: u32) {
     for node in &fleet.nodes {
         node.give_order(AT_ASKED, time);
     }
@@ -261,7 +261,7 @@ pub fn give_streams(command: &mut Command, [stdout, stderr]: [OwnedFd; 2], reads
 }
 
 /// Returns the program's environment variables as name and value.
-fn variables<'a>(app: &App<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
+fn variables<'a>(app: &PlannedApp<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
     app.environment.iter().filter_map(|variable| {
         let at = variable.iter().position(|byte| *byte == b'=')?;
         let (name, value) = (&variable[..at], &variable[at + 1..]);
@@ -270,7 +270,7 @@ fn variables<'a>(app: &App<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> 
 }
 
 /// Returns the functions and lines of a failed node's location, innermost first.
-pub fn describe(plan: &Plan<'_>, node: &Node, stands: Stands) -> Vec<String> {
+pub fn describe(plan: &JobPlan<'_>, node: &Node, stands: FailureLocation) -> Vec<String> {
     let mut bytes = [0; 8 * FRAMES];
     let trace = Layout::new(plan.shape.nodes()).account(node.rank) + AT_TRACE;
     let calls = match node.read_ram(trace, &mut bytes) {
@@ -278,7 +278,7 @@ pub fn describe(plan: &Plan<'_>, node: &Node, stands: Stands) -> Vec<String> {
         None => Vec::new(),
     };
     let pc = match stands {
-        Stands::At(pc) => Some(pc),
+        FailureLocation::At(pc) => Some(pc),
         _ => None,
     };
     plan.image(node.rank).describe_process(pc, &calls)

@@ -188,11 +188,11 @@ fn program() -> Vec<Field> {
 /// Returns the fields of a report.
 fn fields() -> Vec<Field> {
     let outcomes = [
-        Outcome::Ended,
-        Outcome::Failed,
-        Outcome::Lost,
-        Outcome::Timeout,
-        Outcome::Interrupted,
+        JobOutcome::Ended,
+        JobOutcome::Failed,
+        JobOutcome::Lost,
+        JobOutcome::Timeout,
+        JobOutcome::Interrupted,
     ];
     let outcomes = outcomes.map(|outcome| {
         let value = serde_json::to_value(outcome).expect("a string");
@@ -448,7 +448,7 @@ fn check(value: &Value, schema: &Value, path: &str) -> Result<(), String> {
 /// Returns a report that contains all optional fields.
 fn sample() -> Value {
     let shape = Shape::new([2, 1, 1], [true; 3]).expect("a shape");
-    let mut end = JobEnd {
+    let mut end = JobResult {
         message: Some("a message".into()),
         virtual_time: Some(Duration::from_millis(1)),
         ..end(2)

@@ -1,9 +1,9 @@
 //! Instruction counts of searches.
 
-use super::Bench;
-use crate::host::stop::Stop;
+use super::MatchingBench;
+use crate::host::error::CliError;
 use crate::lab::bench::callgrind;
-use crate::show::say::say;
+use crate::show::console::say;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::matching::{ENGINES, Engine};
@@ -48,7 +48,7 @@ const ENTRIES: u32 = 2000;
 
 /// Result of one engine.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct InstructionRow {
     test: String,
     senders: u32,
     pending: u32,
@@ -64,7 +64,7 @@ struct Row {
     ratio: f64,
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<InstructionRow> = Table {
     columns: &[
         Column::left("test", 11, |r| r.test.clone()),
         Column::right("senders", 7, |r| r.senders.to_string()),
@@ -79,7 +79,7 @@ const TABLE: Table<Row> = Table {
 };
 
 /// Counts the instructions; returns CSV.
-pub fn run(bench: &Bench) -> Result<String, Stop> {
+pub fn run(bench: &MatchingBench) -> Result<String, CliError> {
     say(
         "instructions per message and receive, on this host's processor; of the engine: without\nthose of the \
          surrounding loop; to list: divided by those of the list",
@@ -105,7 +105,7 @@ pub fn run(bench: &Bench) -> Result<String, Stop> {
     table::csv(&rows)
 }
 
-fn count(bench: &Bench, search: &Search, rows: &mut Vec<Row>) -> Result<(), Stop> {
+fn count(bench: &MatchingBench, search: &Search, rows: &mut Vec<InstructionRow>) -> Result<(), CliError> {
     let rest = each("none", search)?;
     let mut reference = f64::NAN;
     for engine in &bench.engines {
@@ -114,7 +114,7 @@ fn count(bench: &Bench, search: &Search, rows: &mut Vec<Row>) -> Result<(), Stop
         if reference.is_nan() {
             reference = of_the_engine;
         }
-        let row = Row {
+        let row = InstructionRow {
             test: format!("{} {}", search.queue.name(), search.order.name()),
             senders: search.senders,
             pending: search.pending,
@@ -131,7 +131,7 @@ fn count(bench: &Bench, search: &Search, rows: &mut Vec<Row>) -> Result<(), Stop
 }
 
 /// Returns the instructions per entry.
-fn each(engine: &str, search: &Search) -> Result<f64, Stop> {
+fn each(engine: &str, search: &Search) -> Result<f64, CliError> {
     let entries = search.entries() as u32;
     let more = ENTRIES.div_ceil(entries);
     let [few, many] = [1, 1 + more].map(|rounds| instructions(engine, search, rounds));
@@ -139,7 +139,7 @@ fn each(engine: &str, search: &Search) -> Result<f64, Stop> {
 }
 
 /// Returns the instructions of a complete run.
-fn instructions(engine: &str, search: &Search, rounds: u32) -> Result<u64, Stop> {
+fn instructions(engine: &str, search: &Search, rounds: u32) -> Result<u64, CliError> {
     let numbers = [search.senders, search.pending, rounds].map(|number| number.to_string());
     let [senders, pending, rounds] = numbers.each_ref().map(String::as_str);
     let mut arguments = vec!["matching-loop", "--engine", engine, "--senders", senders];
@@ -150,7 +150,7 @@ fn instructions(engine: &str, search: &Search, rounds: u32) -> Result<u64, Stop>
 }
 
 /// Runs the loop that callgrind counts; returns the exit status.
-pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
+pub fn run_loop(options: &LoopArgs) -> Result<u8, CliError> {
     let none = if options.reverse {
         Engine::of::<Blank<false>>()
     } else {
@@ -158,7 +158,7 @@ pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
     };
     let mut engines = ENGINES.iter().chain([&none]);
     let engine = engines.find(|engine| engine.name == options.engine);
-    let engine = engine.ok_or_else(|| Stop::usage("--engine: unknown engine"))?;
+    let engine = engine.ok_or_else(|| CliError::usage("--engine: unknown engine"))?;
     let search = Search {
         queue: if options.unexpected {
             Queue::Unexpected
@@ -176,7 +176,7 @@ pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
         any_source: 0.0,
     };
     if !search.is_possible() {
-        return Err(Stop::usage("--senders, --pending: too many"));
+        return Err(CliError::usage("--senders, --pending: too many"));
     }
     engine.work(&search.traffic(), options.rounds);
     Ok(0)

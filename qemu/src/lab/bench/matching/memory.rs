@@ -1,15 +1,15 @@
 //! Memory of the engines in addition to receives and records, compared with table 4.5 of 001.
 
-use super::Bench;
-use crate::host::stop::Stop;
-use crate::show::say::say;
+use super::MatchingBench;
+use crate::host::error::CliError;
+use crate::show::console::say;
 use crate::show::table::{self, Column, Table};
 use midplane_lab::measure::matching::overhead::published;
 use serde::Serialize;
 
 /// Result of one engine for one row of the table.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct MemoryRow {
     ranks: u32,
     entries: u32,
     engine: &'static str,
@@ -21,7 +21,7 @@ struct Row {
     published_bytes: Option<u32>,
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<MemoryRow> = Table {
     columns: &[
         Column::right("ranks", 7, |r| r.ranks.to_string()),
         Column::right("entries", 7, |r| r.entries.to_string()),
@@ -42,7 +42,7 @@ const TABLE: Table<Row> = Table {
 };
 
 /// Measures the memory; returns CSV.
-pub fn run(bench: &Bench) -> Result<String, Stop> {
+pub fn run(bench: &MatchingBench) -> Result<String, CliError> {
     say(
         "memory: bytes of heap that an engine uses for one communicator, with MPI memory for\nexactly this number of \
          records (all in use, no receives), or with this number of posted\nreceives (no MPI memory), from \
@@ -55,7 +55,7 @@ pub fn run(bench: &Bench) -> Result<String, Stop> {
         for engine in &bench.engines {
             let allocated = || crate::HEAP.allocated();
             let overhead = engine.overhead(published.ranks, published.entries, &allocated);
-            let row = Row {
+            let row = MemoryRow {
                 ranks: published.ranks,
                 entries: published.entries,
                 engine: engine.name,

@@ -3,14 +3,14 @@
 mod count;
 mod drawing;
 mod memory;
-mod oneself;
+mod self_send;
 mod row;
 mod time;
 
 use crate::host::signals::Signals;
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use crate::show::file::ResultFile;
-use crate::show::say::say;
+use crate::show::console::say;
 use clap::{Args, ValueEnum};
 use midplane_lab::matching::{ENGINES, Engine};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub use count::{LoopArgs, run_loop};
 
 /// What to measure of the engines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Part {
+enum MatchingPart {
     /// Bytes in addition to receives and records: table 4.5 of 001
     Memory,
     /// Searches of long queues from the head and from the end: figure 3 of 000, section 4.6.2 of 001
@@ -39,7 +39,7 @@ enum Part {
 pub struct MatchingArgs {
     /// Experiment [default: all]
     #[arg(value_enum)]
-    part: Option<Part>,
+    part: Option<MatchingPart>,
 
     /// Engines, separated by commas; `list` is always measured [default: all]
     #[arg(long, value_delimiter = ',', value_parser = parse_engine)]
@@ -74,7 +74,7 @@ fn parse_engine(name: &str) -> Result<Engine, String> {
 }
 
 /// State that the parts share.
-struct Bench {
+struct MatchingBench {
     /// Engines; the first one is the reference.
     engines: Vec<Engine>,
     runs: u32,
@@ -82,17 +82,17 @@ struct Bench {
     signals: Signals,
 }
 
-impl Bench {
+impl MatchingBench {
     /// Returns an error after a signal.
-    fn go_on(&self) -> Result<(), Stop> {
+    fn go_on(&self) -> Result<(), CliError> {
         self.signals.pending().map_or(Ok(()), Err)
     }
 }
 
 /// Measures the engines; returns the exit status.
-pub fn run(options: &MatchingArgs) -> Result<u8, Stop> {
-    if options.svg.is_some() && options.part.is_some_and(|part| part != Part::Search) {
-        return Err(Stop::usage(
+pub fn run(options: &MatchingArgs) -> Result<u8, CliError> {
+    if options.svg.is_some() && options.part.is_some_and(|part| part != MatchingPart::Search) {
+        return Err(CliError::usage(
             "--svg: only `search` is drawn; select `search` or no experiment",
         ));
     }
@@ -105,7 +105,7 @@ pub fn run(options: &MatchingArgs) -> Result<u8, Stop> {
             .any(|other| other.name == engine.name);
         engine.name == REFERENCE || wanted || options.engines.is_empty()
     };
-    let bench = Bench {
+    let bench = MatchingBench {
         engines: ENGINES.iter().filter(is_wanted).copied().collect(),
         runs: options.runs,
         all: options.all,
@@ -113,35 +113,35 @@ pub fn run(options: &MatchingArgs) -> Result<u8, Stop> {
     };
     let is_asked = |part| options.part.is_none_or(|asked| asked == part);
     let mut csv = String::new();
-    if is_asked(Part::Memory) {
+    if is_asked(MatchingPart::Memory) {
         csv = memory::run(&bench)?;
     }
-    if is_asked(Part::Search) {
+    if is_asked(MatchingPart::Search) {
         let rows = time::searches(&bench)?;
         csv = crate::show::table::csv(&rows)?;
         if let Some(file) = svg_file {
             file.write(&drawing::draw(&rows)?)?;
         }
     }
-    if is_asked(Part::Traffic) {
+    if is_asked(MatchingPart::Traffic) {
         csv = crate::show::table::csv(&time::traffics(&bench)?)?;
     }
-    if is_asked(Part::Instructions) {
+    if is_asked(MatchingPart::Instructions) {
         match crate::host::setup::in_path("valgrind") {
             Some(_) => csv = count::run(&bench)?,
             None if options.part.is_none() => {
                 say("no instruction counts: valgrind is not installed")?;
             }
             None => {
-                return Err(Stop::unusable(
+                return Err(CliError::unusable(
                     "bench matching: valgrind is not installed; it counts the instructions",
                 ));
             }
         }
     }
-    if is_asked(Part::Oneself) {
-        match oneself::check() {
-            Ok(()) => csv = oneself::run(&bench)?,
+    if is_asked(MatchingPart::Oneself) {
+        match self_send::check() {
+            Ok(()) => csv = self_send::run(&bench)?,
             Err(stop) if options.part.is_some() => return Err(stop),
             Err(stop) => say(format_args!("the part in QEMU is omitted: {stop}"))?,
         }

@@ -1,9 +1,9 @@
 //! Times of searches and traffic, with the engines measured round robin.
 
-use super::Bench;
-use super::row::{Row, TABLE};
-use crate::host::stop::Stop;
-use crate::show::say::say;
+use super::MatchingBench;
+use super::row::{SearchRow, TABLE};
+use crate::host::error::CliError;
+use crate::show::console::say;
 use midplane_lab::measure::matching::application::APPLICATIONS;
 use midplane_lab::measure::matching::{
     Collective, Effort, Measured, Order, Queue, Search, Traffic,
@@ -21,7 +21,7 @@ const ANY_SOURCE: [f64; 3] = [0.1, 0.5, 1.0];
 const PROCESSES: [u32; 3] = [1024, 2048, 4096];
 
 /// Parameters of a test.
-struct Test {
+struct SearchTest {
     name: String,
     senders: u32,
     pending: u32,
@@ -90,7 +90,7 @@ fn cases(all: bool) -> Vec<Search> {
 }
 
 /// Measures the search tests.
-pub fn searches(bench: &Bench) -> Result<Vec<Row>, Stop> {
+pub fn searches(bench: &MatchingBench) -> Result<Vec<SearchRow>, CliError> {
     say(
         "search: a queue is filled (in) and emptied (out), one entry per message; medians in ns\nper entry; x list: \
          time of the list divided by that of the engine; paper: the same in\n000 and 001; ~: measured with a sample \
@@ -99,7 +99,7 @@ pub fn searches(bench: &Bench) -> Result<Vec<Row>, Stop> {
     say(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     for search in cases(bench.all) {
-        let test = Test {
+        let test = SearchTest {
             name: format!("{} {}", search.queue.name(), search.order.name()),
             senders: search.senders,
             pending: search.pending,
@@ -113,7 +113,7 @@ pub fn searches(bench: &Bench) -> Result<Vec<Row>, Stop> {
 }
 
 /// Measures collectives and applications.
-pub fn traffics(bench: &Bench) -> Result<Vec<Row>, Stop> {
+pub fn traffics(bench: &MatchingBench) -> Result<Vec<SearchRow>, CliError> {
     say(
         "traffic: collectives (half of the messages are unexpected, in random order) and queues\nof the length of the \
          papers' applications; out: ns per receive or message;\nx list: time of the list divided by that of the \
@@ -121,7 +121,7 @@ pub fn traffics(bench: &Bench) -> Result<Vec<Row>, Stop> {
     )?;
     say(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
-    let test = |name: &str, senders| Test {
+    let test = |name: &str, senders| SearchTest {
         name: name.into(),
         senders,
         pending: 0,
@@ -161,12 +161,12 @@ fn application_speedup(name: &str, engine: &str) -> Option<f64> {
 
 /// Runs one test with all engines round robin, so that other load on the host affects all alike.
 fn compare(
-    bench: &Bench,
-    test: &Test,
+    bench: &MatchingBench,
+    test: &SearchTest,
     traffic: &Traffic,
     published: &dyn Fn(&str) -> Option<f64>,
-    rows: &mut Vec<Row>,
-) -> Result<(), Stop> {
+    rows: &mut Vec<SearchRow>,
+) -> Result<(), CliError> {
     let mut taken = vec![Vec::new(); bench.engines.len()];
     for _ in 0..bench.runs {
         for (engine, taken) in bench.engines.iter().zip(&mut taken) {
@@ -177,7 +177,7 @@ fn compare(
     let medians: Vec<_> = taken.iter().map(|runs| Measured::medians(runs)).collect();
     let reference = medians[0].ns();
     for (engine, measured) in bench.engines.iter().zip(medians) {
-        let row = Row {
+        let row = SearchRow {
             test: test.name.clone(),
             senders: test.senders,
             pending: test.pending,
@@ -200,7 +200,7 @@ fn compare(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Bench, drawing};
+    use super::super::{MatchingBench, drawing};
     use super::*;
     use crate::host::signals::Signals;
     use crate::show::table;
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_test_is_measured_told_and_drawn() {
-        let bench = Bench {
+        let bench = MatchingBench {
             engines: ENGINES.to_vec(),
             runs: 1,
             all: false,
@@ -222,7 +222,7 @@ mod tests {
             communicators: 1,
             any_source: 0.0,
         };
-        let test = Test {
+        let test = SearchTest {
             name: "PRQ reverse".into(),
             senders: 8,
             pending: 5,

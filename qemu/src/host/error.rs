@@ -9,7 +9,7 @@ pub const FAILURE: u8 = 1;
 
 /// Early end of the command.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Stop {
+pub struct CliError {
     /// Exit status of the command.
     pub status: u8,
     /// Message for the user; empty if it was printed already.
@@ -29,7 +29,7 @@ pub enum HelpPage {
     Run,
 }
 
-impl Stop {
+impl CliError {
     /// Creates a usage error: the command line is not supported; the message contains a remedy.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
@@ -72,20 +72,20 @@ impl Stop {
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
 /// Adds the attempted action to an operating system error.
-pub trait Doing<T> {
+pub trait ErrorContext<T> {
     /// `what` completes "cannot ...", for example "create a socket".
-    fn doing(self, what: impl fmt::Display) -> Result<T, Stop>;
+    fn context(self, what: impl fmt::Display) -> Result<T, CliError>;
 }
 
-impl<T, E: fmt::Display> Doing<T> for Result<T, E> {
-    fn doing(self, what: impl fmt::Display) -> Result<T, Stop> {
-        self.map_err(|error| Stop::failure(format!("cannot {what}: {error}")))
+impl<T, E: fmt::Display> ErrorContext<T> for Result<T, E> {
+    fn context(self, what: impl fmt::Display) -> Result<T, CliError> {
+        self.map_err(|error| CliError::failure(format!("cannot {what}: {error}")))
     }
 }

@@ -1,7 +1,7 @@
 //! Outcome of a job, as messages and as an exit status. Free of side effects.
 
-use crate::host::stop::FAILURE;
-use crate::run::node::{Node, StacksUse, Unreadable};
+use crate::host::error::FAILURE;
+use crate::run::node::{Node, StacksUse, RecordError};
 use kernel_rt::mpi_failure::write_text;
 use midplane_abi::blackboard::{End, SeenCall, Snapshot, State};
 use midplane_abi::failure::text_of;
@@ -14,11 +14,11 @@ use std::time::Duration;
 
 /// Observed state of one node.
 #[derive(Debug)]
-pub struct Seen {
+pub struct ObservedNode {
     pub rank: u32,
     pub coord: Coord,
     /// Status record (blackboard) of the node.
-    pub account: Result<Snapshot, Unreadable>,
+    pub account: Result<Snapshot, RecordError>,
     /// Stack usage, where it is observable.
     pub stacks: Option<StacksUse>,
     /// The node's process, if a signal has stopped it.
@@ -27,7 +27,7 @@ pub struct Seen {
     pub shown_before: Option<u64>,
 }
 
-impl Seen {
+impl ObservedNode {
     /// Reads the state of a node.
     pub fn at(node: &Node) -> Self {
         Self {
@@ -103,7 +103,7 @@ pub fn whose(nodes: &[(u32, Coord)]) -> String {
 /// Outcome of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum JobOutcome {
     /// All programs ended.
     Ended,
     /// A node failed, or its output could not be written.
@@ -118,7 +118,7 @@ pub enum Outcome {
 
 /// Reason why a job is over, from the nodes' states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum EndCause {
     /// All programs ended.
     Ended,
     /// A node failed; contains its index.
@@ -133,14 +133,14 @@ pub enum Cause {
 
 /// Frequently polled state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Glance {
+pub struct NodeGlance {
     /// State that the node reports; `None`: its record is invalid.
     pub state: Option<State>,
     /// Whether its process has ended.
     pub is_gone: bool,
 }
 
-impl Default for Glance {
+impl Default for NodeGlance {
     /// State of a node before boot.
     fn default() -> Self {
         Self {
@@ -150,7 +150,7 @@ impl Default for Glance {
     }
 }
 
-impl Glance {
+impl NodeGlance {
     /// Checks whether its program was started.
     pub fn is_up(&self) -> bool {
         !matches!(self.state, Some(State::Off | State::Booting))
@@ -158,28 +158,28 @@ impl Glance {
 }
 
 /// Returns the reason if the job is over.
-pub fn cause(nodes: &[Glance]) -> Option<Cause> {
-    let find = |what: &dyn Fn(&Glance) -> bool| nodes.iter().position(what);
+pub fn cause(nodes: &[NodeGlance]) -> Option<EndCause> {
+    let find = |what: &dyn Fn(&NodeGlance) -> bool| nodes.iter().position(what);
     // A failed node may have caused the others' losses or waits, so it is checked first.
     if let Some(at) = find(&|n| n.state == Some(State::Failed)) {
-        return Some(Cause::Failed(at));
+        return Some(EndCause::Failed(at));
     }
     if let Some(at) = find(&|n| n.is_gone) {
-        return Some(Cause::Lost(at));
+        return Some(EndCause::Lost(at));
     }
     if let Some(at) = find(&|n| n.state.is_none()) {
-        return Some(Cause::Overwritten(at));
+        return Some(EndCause::Overwritten(at));
     }
     nodes
         .iter()
         .all(|n| n.state == Some(State::Done))
-        .then_some(Cause::Ended)
+        .then_some(EndCause::Ended)
 }
 
 /// Finds a node that failed for a reason of its own. A node that lost a neighbour is usually not the first failure.
 /// `None` if none is known.
-pub fn root(nodes: &[Seen]) -> Option<usize> {
-    let is_root = |node: &Seen| {
+pub fn root(nodes: &[ObservedNode]) -> Option<usize> {
+    let is_root = |node: &ObservedNode| {
         let account = node.account.as_ref();
         account.is_ok_and(|account| account.state == State::Failed && account.end != End::LinkLost)
     };
@@ -189,7 +189,7 @@ pub fn root(nodes: &[Seen]) -> Option<usize> {
 /// Returns the exit status of a job after all programs have ended: the first that is not 0, in rank order. For native
 /// processes, `gone` contains the process statuses. They can differ from the programs' because of exit handlers, such
 /// as a leak checker, or the wrapper command. The message reports such a difference.
-pub fn job_status(nodes: &[Seen], gone: &[Option<ExitStatus>]) -> (u8, Option<String>) {
+pub fn job_status(nodes: &[ObservedNode], gone: &[Option<ExitStatus>]) -> (u8, Option<String>) {
     let gone = gone.iter().copied().chain(std::iter::repeat(None));
     let statuses = nodes.iter().zip(gone).filter_map(|(node, gone)| {
         let status = exit_byte(node.account.as_ref().ok()?.status);
@@ -213,7 +213,7 @@ pub fn job_status(nodes: &[Seen], gone: &[Option<ExitStatus>]) -> (u8, Option<St
 }
 
 /// Returns the message about processes that were still running `limit` after the job.
-pub fn never_ended(nodes: &[Seen], left: &[u32], limit: Duration) -> String {
+pub fn never_ended(nodes: &[ObservedNode], left: &[u32], limit: Duration) -> String {
     let nodes = nodes.iter().filter(|node| left.contains(&node.rank));
     let nodes: Vec<_> = nodes.map(|node| (node.rank, node.coord)).collect();
     format!(
@@ -224,7 +224,7 @@ pub fn never_ended(nodes: &[Seen], left: &[u32], limit: Duration) -> String {
 }
 
 /// Returns the message about an exit status that [`exit_byte`] has changed.
-pub fn changed_status(nodes: &[Seen]) -> Option<String> {
+pub fn changed_status(nodes: &[ObservedNode]) -> Option<String> {
     nodes.iter().find_map(|node| {
         let status = node.account.as_ref().ok()?.status;
         let changed = status != 0 && status as u8 == 0;
@@ -239,7 +239,7 @@ pub fn changed_status(nodes: &[Seen]) -> Option<String> {
 
 /// Location of a failed node in the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stands {
+pub enum FailureLocation {
     /// At this address.
     At(u64),
     /// In an MPI call.
@@ -251,8 +251,8 @@ pub enum Stands {
 /// Returns the message about a failed node, and the job's exit status. `places` returns the functions and lines of its
 /// location, innermost first. `failed_malloc` describes a failed allocation before a fault.
 pub fn failure(
-    node: &Seen,
-    places: impl FnOnce(Stands) -> Vec<String>,
+    node: &ObservedNode,
+    places: impl FnOnce(FailureLocation) -> Vec<String>,
     failed_malloc: impl FnOnce() -> Option<String>,
 ) -> (String, u8) {
     let Ok(account) = &node.account else {
@@ -270,9 +270,9 @@ pub fn failure(
         text = format!("{}: {text}", node.name());
     }
     let stands = match account.end {
-        End::Fault | End::StackOverflow => Some(Stands::At(account.fault.pc)),
-        End::Abort | End::MpiAbort | End::MpiError | End::LinkLost => Some(Stands::InCall),
-        End::Panic => Some(Stands::InPanic),
+        End::Fault | End::StackOverflow => Some(FailureLocation::At(account.fault.pc)),
+        End::Abort | End::MpiAbort | End::MpiError | End::LinkLost => Some(FailureLocation::InCall),
+        End::Panic => Some(FailureLocation::InPanic),
         _ => None,
     };
     if let Some(stands) = stands {
@@ -300,7 +300,7 @@ pub fn failure(
 }
 
 /// Returns the message about a node with an invalid status record.
-pub fn overwritten_message(node: &Seen) -> String {
+pub fn overwritten_message(node: &ObservedNode) -> String {
     let why = match &node.account {
         Ok(_) => String::new(),
         Err(error) => format!(" ({error})"),
@@ -337,25 +337,25 @@ pub fn lost_message(
 }
 
 /// Returns the activity of each rank, with one line per common activity.
-pub fn whereabouts(nodes: &[Seen]) -> Vec<String> {
-    let mut groups: Vec<(String, Vec<&Seen>)> = Vec::new();
+pub fn whereabouts(nodes: &[ObservedNode]) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<&ObservedNode>)> = Vec::new();
     for node in nodes {
-        let doing = doing(node);
-        match groups.iter_mut().find(|(text, _)| *text == doing) {
+        let activity = activity(node);
+        match groups.iter_mut().find(|(text, _)| *text == activity) {
             Some((_, members)) => members.push(node),
-            None => groups.push((doing, vec![node])),
+            None => groups.push((activity, vec![node])),
         }
     }
     groups
         .into_iter()
-        .map(|(doing, members)| match members[..] {
-            [one] => format!("{}: {doing}", one.name()),
-            _ => format!("ranks {}: {doing}", ranges(members.iter().map(|n| n.rank))),
+        .map(|(activity, members)| match members[..] {
+            [one] => format!("{}: {activity}", one.name()),
+            _ => format!("ranks {}: {activity}", ranges(members.iter().map(|n| n.rank))),
         })
         .collect()
 }
 
-fn doing(node: &Seen) -> String {
+fn activity(node: &ObservedNode) -> String {
     let account = match &node.account {
         Ok(account) => account,
         Err(error) => return format!("unreadable, {error}"),
@@ -423,12 +423,12 @@ pub mod tests {
     use midplane_abi::blackboard::{BYTES, ReadError, SeenMessage};
 
     /// Creates a node's state for tests.
-    pub fn seen(rank: u32, state: State, write: impl FnOnce(&mut Snapshot)) -> Seen {
+    pub fn seen(rank: u32, state: State, write: impl FnOnce(&mut Snapshot)) -> ObservedNode {
         let mut account = Snapshot::read(&[0; BYTES]).unwrap();
         account.state = state;
         account.rank = Some(rank);
         write(&mut account);
-        Seen {
+        ObservedNode {
             rank,
             coord: Coord {
                 x: rank as u8,
@@ -456,22 +456,22 @@ pub mod tests {
         (rank, node.coord)
     }
 
-    fn glance(state: State) -> Glance {
-        Glance {
+    fn glance(state: State) -> NodeGlance {
+        NodeGlance {
             state: Some(state),
             is_gone: false,
         }
     }
 
-    fn done(rank: u32, status: i32) -> Seen {
+    fn done(rank: u32, status: i32) -> ObservedNode {
         seen(rank, State::Done, |s| s.status = status)
     }
 
-    fn running(rank: u32) -> Seen {
+    fn running(rank: u32) -> ObservedNode {
         seen(rank, State::Running, |_| ())
     }
 
-    fn failed(rank: u32, end: End, status: i32, message: &str) -> Seen {
+    fn failed(rank: u32, end: End, status: i32, message: &str) -> ObservedNode {
         seen(rank, State::Failed, |s| {
             s.end = end;
             s.status = status;
@@ -479,7 +479,7 @@ pub mod tests {
         })
     }
 
-    fn calling(rank: u32, function: &str, peer: Option<i32>, tag: Option<i32>) -> Seen {
+    fn calling(rank: u32, function: &str, peer: Option<i32>, tag: Option<i32>) -> ObservedNode {
         seen(rank, State::Running, |s| {
             s.call = Some(SeenCall {
                 function: function.parse().unwrap(),
@@ -493,7 +493,7 @@ pub mod tests {
     fn a_job_ends_when_all_are_done_with_the_first_status_that_is_not_zero() {
         let (ended, running) = (glance(State::Done), glance(State::Running));
         assert_eq!(cause(&[ended, running]), None);
-        assert_eq!(cause(&[ended; 3]), Some(Cause::Ended));
+        assert_eq!(cause(&[ended; 3]), Some(EndCause::Ended));
         let ended = [done(0, 0), done(1, 256 + 3), done(2, 4)];
         assert_eq!(job_status(&ended, &[]), (3, None));
     }
@@ -545,8 +545,8 @@ pub mod tests {
         let mut lost = glance(State::Running);
         lost.is_gone = true;
         let nodes = [lost, glance(State::Failed)];
-        assert_eq!(cause(&nodes), Some(Cause::Failed(1)));
-        assert_eq!(cause(&nodes[..1]), Some(Cause::Lost(0)));
+        assert_eq!(cause(&nodes), Some(EndCause::Failed(1)));
+        assert_eq!(cause(&nodes[..1]), Some(EndCause::Lost(0)));
     }
 
     #[test]
@@ -559,11 +559,11 @@ pub mod tests {
 
     #[test]
     fn an_overwritten_account_ends_the_job() {
-        let node = Glance {
+        let node = NodeGlance {
             state: None,
             is_gone: false,
         };
-        assert_eq!(cause(&[node]), Some(Cause::Overwritten(0)));
+        assert_eq!(cause(&[node]), Some(EndCause::Overwritten(0)));
     }
 
     #[test]
@@ -587,7 +587,7 @@ pub mod tests {
         let said =
             |end, status, message| failure(&failed(2, end, status, message), place, || None).0;
         let mut overwritten = running(0);
-        overwritten.account = Err(Unreadable::Blackboard(ReadError::State(99)));
+        overwritten.account = Err(RecordError::Blackboard(ReadError::State(99)));
         let texts = [
             said(
                 End::Fault,
@@ -621,8 +621,8 @@ pub mod tests {
     fn a_failure_names_rank_coordinates_and_place() {
         let place = |_| vec!["inner at a.c:3".into(), "main at a.c:9".into()];
         let in_call = |stands| match stands {
-            Stands::InCall | Stands::InPanic => vec!["main at a.c:9".into()],
-            Stands::At(_) => Vec::new(),
+            FailureLocation::InCall | FailureLocation::InPanic => vec!["main at a.c:9".into()],
+            FailureLocation::At(_) => Vec::new(),
         };
         for end in [End::MpiAbort, End::MpiError, End::Panic] {
             let (text, _) = failure(
@@ -672,7 +672,7 @@ pub mod tests {
                 s.calls_entered = 5;
                 s.last_call = last_call.parse().unwrap();
             });
-            let node = Seen {
+            let node = ObservedNode {
                 shown_before,
                 ..account
             };
@@ -698,11 +698,11 @@ pub mod tests {
             done(3, 0),
             calling(4, "MPI_Barrier", None, None),
             running(5),
-            Seen {
+            ObservedNode {
                 stopped: Some(77),
                 ..running(6)
             },
-            Seen {
+            ObservedNode {
                 stopped: Some(78),
                 ..seen(7, State::Off, |_| ())
             },

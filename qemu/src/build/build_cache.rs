@@ -6,7 +6,7 @@
 //! that of the last use. After a new directory is added, unused ones are removed until the rest is within the limit,
 //! least recently used first. The system releases the lock regardless of how the process ends.
 
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -29,7 +29,7 @@ static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
 ///
 /// # Errors
 /// Returns an error if the directory cannot be created.
-pub(super) fn use_folder(folder: &Path) -> Result<(), Stop> {
+pub(super) fn use_folder(folder: &Path) -> Result<(), CliError> {
     let is_new = !folder.exists();
     match hold(folder) {
         Ok(mark) => {
@@ -51,7 +51,7 @@ pub(super) fn use_folder(folder: &Path) -> Result<(), Stop> {
 ///
 /// # Errors
 /// Currently none: other directories are not removed, and neither are read-only ones.
-pub(super) fn use_image(image: &Path) -> Result<(), Stop> {
+pub(super) fn use_image(image: &Path) -> Result<(), CliError> {
     match image.parent() {
         Some(folder) if folder.join(MARK).exists() => use_folder(folder),
         _ => Ok(()),
@@ -59,15 +59,15 @@ pub(super) fn use_image(image: &Path) -> Result<(), Stop> {
 }
 
 /// Returns the error for a directory that cannot be created.
-pub(super) fn not_created(folder: &Path, error: &io::Error) -> Stop {
+pub(super) fn not_created(folder: &Path, error: &io::Error) -> CliError {
     let what = format!("cannot create {}: {error}", folder.display());
     match error.kind() {
         io::ErrorKind::ReadOnlyFilesystem
         | io::ErrorKind::PermissionDenied
-        | io::ErrorKind::NotADirectory => Stop::unusable(format!(
+        | io::ErrorKind::NotADirectory => CliError::unusable(format!(
             "{what}; set XDG_CACHE_HOME to a writable directory"
         )),
-        _ => Stop::failure(what),
+        _ => CliError::failure(what),
     }
 }
 
@@ -96,9 +96,9 @@ pub(super) const RUNTIMES: [&str; 2] = ["runtime", "cluster"];
 pub(super) const PROGRAMS: &str = "programs";
 
 /// Cargo's outputs, by crate name.
-struct Made(Vec<(String, PathBuf)>);
+struct CargoOutputs(Vec<(String, PathBuf)>);
 
-impl Made {
+impl CargoOutputs {
     /// Collects the outputs below `target/midplane`: cargo's directories for each target and profile.
     fn below(midplane: &Path) -> Self {
         let mut made = Vec::new();
@@ -155,7 +155,7 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
     let is_programs = all.file_name().is_some_and(|name| name == PROGRAMS);
     let midplane = if is_programs { all.parent() } else { Some(all) };
-    let made = Made::below(midplane.unwrap_or(all));
+    let made = CargoOutputs::below(midplane.unwrap_or(all));
     let is_kept = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         is_programs || RUNTIMES.iter().any(|begin| name.starts_with(begin))
@@ -187,7 +187,7 @@ fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
 }
 
 /// Removes a directory and cargo's outputs for it, unless it is in use. Returns whether it is gone.
-fn remove(folder: &Path, made: &Made) -> io::Result<bool> {
+fn remove(folder: &Path, made: &CargoOutputs) -> io::Result<bool> {
     if !folder.is_dir() {
         return Ok(false);
     }

@@ -1,7 +1,7 @@
 //! Serial line to a machine of boards, one of which provides the console: the end of the relay that forwards their
 //! records (`kernel-rt/src/dev/chain.rs`).
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{ErrorContext, CliError};
 use crate::run::notation::{direction, parse_console_at};
 use kernel_rt::dev::chain::{self, Record, Said};
 use kernel_rt::dev::serial::{self, Collector, LINE_BYTES, Line};
@@ -24,7 +24,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 const CHUNK: usize = 4096;
 
 /// An open serial port in raw mode.
-pub struct Port {
+pub struct SerialPort {
     fd: OwnedFd,
     /// Displayed name.
     name: String,
@@ -34,14 +34,14 @@ pub struct Port {
     greets: bool,
 }
 
-impl Port {
+impl SerialPort {
     /// Opens a serial port at this bit rate.
     ///
     /// # Errors
     /// Returns a usage error if the port is missing, no serial port, in use, or not permitted.
-    pub fn open(path: &Path, baud: u32) -> Result<Self, Stop> {
+    pub fn open(path: &Path, baud: u32) -> Result<Self, CliError> {
         let shown = path.display();
-        let refused = |why: &str| Stop::usage(format!("--serial {shown}: {why}"));
+        let refused = |why: &str| CliError::usage(format!("--serial {shown}: {why}"));
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
             Errno::NOENT => refused("there is no such port; check that the adapter is connected"),
@@ -55,7 +55,7 @@ impl Port {
         }
         rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| refused("it is in use by another program"))?;
-        let mut settings = rustix::termios::tcgetattr(&fd).doing("read the port's settings")?;
+        let mut settings = rustix::termios::tcgetattr(&fd).context("read the port's settings")?;
         settings.make_raw();
         settings.special_codes[SpecialCodeIndex::VMIN] = 1;
         settings.special_codes[SpecialCodeIndex::VTIME] = 0;
@@ -98,7 +98,7 @@ pub fn parse_console(text: &str) -> Result<Console, String> {
 }
 
 /// Checks that the console's line exists and is no link of the machine.
-pub fn check_console(console: Console, shape: &Shape) -> Result<(), Stop> {
+pub fn check_console(console: Console, shape: &Shape) -> Result<(), CliError> {
     if console.fits(shape) {
         return Ok(());
     }
@@ -109,17 +109,17 @@ pub fn check_console(console: Console, shape: &Shape) -> Result<(), Stop> {
             "the machine has a link there; use a direction in which its extent is 1, or in which a mesh (--mesh) ends"
         }
     };
-    Err(Stop::usage(format!("--console {x},{y},{z}:{name}: {why}")))
+    Err(CliError::usage(format!("--console {x},{y},{z}:{name}: {why}")))
 }
 
 /// Bytes in transit.
 #[derive(Default)]
-struct Bytes {
+struct ByteBuffer {
     came: VecDeque<u8>,
     goes: Vec<u8>,
 }
 
-impl Line for Bytes {
+impl Line for ByteBuffer {
     fn take(&mut self) -> Option<u8> {
         self.came.pop_front()
     }
@@ -139,9 +139,9 @@ impl Line for Bytes {
 }
 
 /// End of the console relay.
-pub struct Attached<'p> {
-    port: &'p Port,
-    bytes: Bytes,
+pub struct AttachedBoards<'p> {
+    port: &'p SerialPort,
+    bytes: ByteBuffer,
     collector: Collector,
     /// Sequence number of the last record.
     heard: Option<u8>,
@@ -154,12 +154,12 @@ pub struct Attached<'p> {
     has_warned: bool,
 }
 
-impl<'p> Attached<'p> {
+impl<'p> AttachedBoards<'p> {
     /// Creates the end of the relay at this port.
-    pub fn new(port: &'p Port) -> Self {
+    pub fn new(port: &'p SerialPort) -> Self {
         Self {
             port,
-            bytes: Bytes::default(),
+            bytes: ByteBuffer::default(),
             collector: Collector::new(),
             heard: None,
             strange: 0,
@@ -208,7 +208,7 @@ impl<'p> Attached<'p> {
         if !is_silent || std::mem::replace(&mut self.has_warned, true) {
             return None;
         }
-        let Port { name, baud, .. } = self.port;
+        let SerialPort { name, baud, .. } = self.port;
         let came = match self.collector.damaged {
             0 => "no data received yet",
             _ => "the received data is invalid",
@@ -266,10 +266,10 @@ impl<'p> Attached<'p> {
 }
 
 /// Line errors, if there were any.
-impl fmt::Display for Attached<'_> {
+impl fmt::Display for AttachedBoards<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (damaged, strange) = (self.collector.damaged, self.strange);
-        let Port { name, .. } = self.port;
+        let SerialPort { name, .. } = self.port;
         if damaged > 0 {
             writeln!(
                 f,

@@ -1,6 +1,6 @@
 //! Directories of the sources and of the build results.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{ErrorContext, CliError};
 use rustix::fs::{Access, access};
 use std::ffi::OsString;
 use std::fs;
@@ -64,13 +64,13 @@ pub fn built() -> PathBuf {
 }
 
 /// Writes a file atomically: a reader finds the old file or the new one.
-pub fn write_anew(file: &Path, text: &str, mode: u32) -> Result<(), Stop> {
+pub fn write_anew(file: &Path, text: &str, mode: u32) -> Result<(), CliError> {
     let mut new = file.as_os_str().to_os_string();
     new.push(format!(".{}", std::process::id()));
     let written = fs::write(&new, text)
         .and_then(|()| fs::set_permissions(&new, fs::Permissions::from_mode(mode)))
         .and_then(|()| fs::rename(&new, file));
-    written.doing(format_args!("write {}", file.display()))
+    written.context(format_args!("write {}", file.display()))
 }
 
 #[cfg(test)]

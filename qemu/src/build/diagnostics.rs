@@ -1,8 +1,8 @@
 //! Diagnostics of compiler and linker, and the missing symbols that they report.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
-use crate::show::say::complain;
+use crate::show::console::complain;
 use midplane_c::WARNING;
 use rustix::process::Signal;
 use std::io::{ErrorKind, IsTerminal};
@@ -36,15 +36,15 @@ fn file_and_line(place: &str) -> &str {
 }
 
 /// Diagnostics of a compiler or linker.
-pub struct Said {
+pub struct CompilerOutput {
     /// Whether the command succeeded.
     pub success: bool,
     words: String,
 }
 
-impl Said {
+impl CompilerOutput {
     /// Runs the command to completion. Selects English messages, so that they can be parsed.
-    pub fn by(command: &mut Command) -> Result<Self, Stop> {
+    pub fn by(command: &mut Command) -> Result<Self, CliError> {
         if std::io::stderr().is_terminal() {
             command.arg("-fdiagnostics-color=always");
         }
@@ -56,12 +56,12 @@ impl Said {
             .stderr(Stdio::piped())
             .output();
         if matches!(&output, Err(error) if error.kind() == ErrorKind::NotFound) {
-            return Err(Stop::unusable(format!(
+            return Err(CliError::unusable(format!(
                 "the compiler {} is not installed; install it (Debian: apt-get install gcc g++)",
                 command.get_program().display()
             )));
         }
-        let output = output.doing(format_args!("run {}", command.get_program().display()))?;
+        let output = output.context(format_args!("run {}", command.get_program().display()))?;
         Ok(Self {
             success: output.status.success(),
             words: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -83,7 +83,7 @@ impl Said {
         self.words.lines().for_each(complain);
     }
 
-    /// Prints the messages, except those that [`Said::unsupported`] parses.
+    /// Prints the messages, except those that [`CompilerOutput::unsupported`] parses.
     pub fn pass_on_the_rest(&self) {
         let mut lines = self.words.lines().peekable();
         while let Some(line) = lines.next() {
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_read_from_what_the_tools_say() {
-        let said = |words: &str| Said {
+        let said = |words: &str| CompilerOutput {
             success: false,
             words: words.into(),
         };

@@ -3,9 +3,9 @@
 //! become children of this process. It kills them when the job is over or the tool has ended.
 
 use crate::host::signals::Signals;
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
-use crate::host::used::{children, has_ended};
+use crate::host::resource_usage::{children, has_ended};
 use clap::Args;
 use midplane_setup::ask::in_path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -39,16 +39,16 @@ pub fn under(
     (words, image): (&[String], &Path),
     (life, rank): (&OwnedFd, u32),
     [stack, data]: [Option<u64>; 2],
-) -> Result<Vec<String>, Stop> {
+) -> Result<Vec<String>, CliError> {
     let Some(command) = words.first() else {
         return Ok(Vec::new());
     };
     if in_path(command).is_none() {
-        return Err(Stop::failure(format!(
+        return Err(CliError::failure(format!(
             "cannot start {command} for rank {rank}: it does not exist or is not executable"
         )));
     }
-    let us = std::env::current_exe().doing("find this command's executable")?;
+    let us = std::env::current_exe().context("find this command's executable")?;
     let life = life.as_raw_fd().to_string();
     let mut under = vec![us.to_string_lossy().into_owned(), KEPT.into()];
     under.extend(["--life".into(), life, "--image".into()]);
@@ -65,7 +65,7 @@ pub fn under(
 
 /// Options of the hidden command that keeps another one.
 #[derive(Args, Debug)]
-pub struct Kept {
+pub struct SupervisedArgs {
     /// Descriptor of a pipe that has a writer for as long as the job lasts
     #[arg(long)]
     life: RawFd,
@@ -88,21 +88,21 @@ pub struct Kept {
 ///
 /// # Errors
 /// Returns an error if the command cannot be started.
-pub fn keep(options: &Kept) -> Result<u8, Stop> {
+pub fn keep(options: &SupervisedArgs) -> Result<u8, CliError> {
     // The pipe requests the end; keyboard signals are for the command on the same terminal.
     let signals = Signals::catch_but_keys()?;
-    let life = sys::inherited(options.life).doing("redirect the pipe")?;
-    set_child_subreaper(Some(getpid())).doing("preserve the state of the command")?;
+    let life = sys::inherited(options.life).context("redirect the pipe")?;
+    set_child_subreaper(Some(getpid())).context("preserve the state of the command")?;
     let mut command = Command::new(&options.words[0]);
     command.args(&options.words[1..]);
     super::limit(&mut command, [options.stack, options.data]);
     sys::bind_to_us(&mut command, Signal::KILL, Vec::new());
     let child = command
         .spawn()
-        .doing(format_args!("start {}", options.words[0].display()))?;
+        .context(format_args!("start {}", options.words[0].display()))?;
     let child = sys::pid_of(&child);
     let pidfd = rustix::process::pidfd_open(child, rustix::process::PidfdFlags::empty())
-        .doing("watch the command")?;
+        .context("watch the command")?;
     let look = Timespec::try_from(LOOK).ok();
     let mut ended = None;
     let mut absent = 0;
@@ -181,7 +181,7 @@ fn kill_all() {
 /// Returns the command's exit status. If a signal has ended it, ends this process with the same signal.
 fn status(ended: Option<WaitStatus>) -> u8 {
     let Some(ended) = ended else {
-        return crate::host::stop::FAILURE;
+        return crate::host::error::FAILURE;
     };
     if let Some(signal) = ended.terminating_signal() {
         let _ = signal_hook::low_level::emulate_default_handler(signal);

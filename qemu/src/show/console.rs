@@ -1,6 +1,6 @@
 //! Output lines of the command itself on its two streams.
 
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use crate::host::sys;
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 /// # Errors
 /// Returns an error if the line cannot be written, for example on a full device. A closed pipe (`| head`) is no error:
 /// its reader needs no more output, and the work and its files continue.
-pub fn say(line: impl fmt::Display) -> Result<(), Stop> {
+pub fn say(line: impl fmt::Display) -> Result<(), CliError> {
     told(write_line(io::stdout(), line))
 }
 
@@ -19,7 +19,7 @@ pub fn say(line: impl fmt::Display) -> Result<(), Stop> {
 ///
 /// # Errors
 /// Returns the errors of [`say`].
-pub fn pass_on(text: &[u8]) -> Result<(), Stop> {
+pub fn pass_on(text: &[u8]) -> Result<(), CliError> {
     let mut stdout = io::stdout();
     told(stdout.write_all(text).and_then(|()| stdout.flush()))
 }
@@ -31,7 +31,7 @@ static HELD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 ///
 /// # Errors
 /// Returns the errors of the work.
-pub fn quietly<T>(work: impl FnOnce() -> Result<T, Stop>) -> Result<T, Stop> {
+pub fn quietly<T>(work: impl FnOnce() -> Result<T, CliError>) -> Result<T, CliError> {
     let held = || HELD.lock().unwrap_or_else(PoisonError::into_inner);
     *held() = Some(Vec::new());
     let result = work();
@@ -64,7 +64,7 @@ fn write_line(mut to: impl Write, line: impl fmt::Display) -> io::Result<()> {
     to.flush()
 }
 
-fn told(result: io::Result<()>) -> Result<(), Stop> {
+fn told(result: io::Result<()>) -> Result<(), CliError> {
     match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(unwritable(error)),
         _ => Ok(()),
@@ -72,18 +72,18 @@ fn told(result: io::Result<()>) -> Result<(), Stop> {
 }
 
 /// Returns the error for a failed write to stdout.
-pub fn unwritable(error: io::Error) -> Stop {
+pub fn unwritable(error: io::Error) -> CliError {
     if sys::stdout_was_closed() {
-        Stop::failure("cannot write to stdout: it is closed")
+        CliError::failure("cannot write to stdout: it is closed")
     } else {
-        Stop::failure(format!("cannot write to stdout: {error}"))
+        CliError::failure(format!("cannot write to stdout: {error}"))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::stop::FAILURE;
+    use crate::host::error::FAILURE;
     use std::fs::File;
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
         let seen = String::from_utf8(seen.unwrap().unwrap()).unwrap();
         assert!(seen.contains("a line\n"), "{seen}");
         assert_eq!(held(), None);
-        assert!(quietly(|| Err::<(), _>(Stop::failure("x"))).is_err());
+        assert!(quietly(|| Err::<(), _>(CliError::failure("x"))).is_err());
         assert_eq!(held(), None);
     }
 }
