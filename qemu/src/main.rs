@@ -37,7 +37,7 @@ use lab::{bench, cluster, memory, sim, size, soak, suite};
 use probe::{explain, flash, image};
 use run::linux::supervisor;
 use run::{attach, command, debug, mpiexec};
-use show::console::{self, complain, unwritable};
+use show::console::{self, print_error_line, stdout_error};
 use std::alloc::System;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind as IoErrorKind;
@@ -143,19 +143,19 @@ fn main() -> ExitCode {
         _ => None,
     };
     if let Some(run) = run {
-        return end(checked().and_then(|()| run(&arguments[1..])), &arguments);
+        return end(check_checkout().and_then(|()| run(&arguments[1..])), &arguments);
     }
     if let [help, command] = &arguments[..]
         && help == "help"
         && let Some(text) = own_help(command)
     {
-        return end(console::pass_on(text.as_bytes()).map(|()| 0), &arguments);
+        return end(console::print_bytes(text.as_bytes()).map(|()| 0), &arguments);
     }
     let cli = match parse(as_mpirun(std::env::args_os())) {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error, &arguments),
+        Err(error) => return report_parse_error(&error, &arguments),
     };
-    if let Err(stop) = checked() {
+    if let Err(stop) = check_checkout() {
         return end(Err(stop), &arguments);
     }
     let status = match cli.command {
@@ -174,7 +174,7 @@ fn main() -> ExitCode {
         CliCommand::Soak(options) => soak::run(&options),
         CliCommand::Test(options) => suite::run(&options),
         CliCommand::Debugged(options) => debug::become_process(&options),
-        CliCommand::Kept(options) => supervisor::keep(&options),
+        CliCommand::Kept(options) => supervisor::supervise(&options),
         CliCommand::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),
     };
     end(status, &arguments)
@@ -215,7 +215,7 @@ fn run_options(words: &[OsString]) -> Result<command::RunOptions, CliError> {
 }
 
 /// Checks that there is a checkout to build from.
-fn checked() -> Result<(), CliError> {
+fn check_checkout() -> Result<(), CliError> {
     midplane_setup::check_root(root()).map_err(CliError::from)
 }
 
@@ -225,7 +225,7 @@ fn end(status: Result<u8, CliError>, arguments: &[OsString]) -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(stop) => {
             if !stop.message.is_empty() {
-                complain(format_args!("midplane: {stop}{}", pointer(&stop, arguments)));
+                print_error_line(format_args!("midplane: {stop}{}", pointer(&stop, arguments)));
             }
             ExitCode::from(stop.status)
         }
@@ -254,12 +254,12 @@ fn as_mpirun(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
 }
 
 /// Prints requested help; reports any other error in one line with a remedy.
-fn refuse(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+fn report_parse_error(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             match error.print() {
                 Err(error) if error.kind() != IoErrorKind::BrokenPipe => {
-                    complain(format_args!("midplane: {}", unwritable(error)));
+                    print_error_line(format_args!("midplane: {}", stdout_error(error)));
                     ExitCode::from(error::FAILURE)
                 }
                 // A closed pipe is no error: its reader needs no more output.

@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 /// Limit in bytes per kind, checked when a directory is added. Directories in use count, but are not removed.
-const KEPT_BYTES: u64 = 2 << 30;
+const MAX_CACHE_BYTES: u64 = 2 << 30;
 /// Directories used more recently are not removed: a job may be about to start from them.
 const YOUNG: Duration = Duration::from_secs(600);
 /// The locked file.
@@ -42,7 +42,7 @@ pub(super) fn use_folder(folder: &Path) -> Result<(), CliError> {
     }
     if let (true, Some(all)) = (is_new, folder.parent()) {
         // A failed removal is retried the next time.
-        let _ = prune(all, KEPT_BYTES, SystemTime::now() - YOUNG);
+        let _ = prune(all, MAX_CACHE_BYTES, SystemTime::now() - YOUNG);
     }
     Ok(())
 }
@@ -115,7 +115,7 @@ impl CargoOutputs {
         Self(made)
     }
 
-    fn of(&self, folder: &Path) -> impl Iterator<Item = &Path> {
+    fn outputs_of_folder(&self, folder: &Path) -> impl Iterator<Item = &Path> {
         let name = crate_name(folder);
         let made = self.0.iter();
         made.filter_map(move |(of, path)| (*of == name).then_some(path.as_path()))
@@ -169,7 +169,7 @@ fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
         // A directory of an older version contains no lock file; its own time is used.
         let used = fs::metadata(path.join(MARK)).or_else(|_| fs::metadata(&path));
         if let Ok(used) = used.and_then(|used| used.modified()) {
-            let sum = made.of(&path).map(bytes).sum::<u64>() + bytes(&path);
+            let sum = made.outputs_of_folder(&path).map(bytes).sum::<u64>() + bytes(&path);
             folders.push((used, sum, path));
         }
     }
@@ -198,7 +198,7 @@ fn remove(folder: &Path, made: &CargoOutputs) -> io::Result<bool> {
         .open(folder.join(MARK))?;
     match mark.try_lock() {
         Ok(()) => {
-            for path in made.of(folder) {
+            for path in made.outputs_of_folder(folder) {
                 if path.is_dir() {
                     fs::remove_dir_all(path)?
                 } else {

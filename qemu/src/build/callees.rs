@@ -73,7 +73,7 @@ impl<'a> CalleeFinder<'a> {
             || matches!(loader.find_location(address), Ok(Some(_)));
         address - start < *bytes
             && (!name.starts_with('_') || name.starts_with("_Z"))
-            && !(self.is_static && is_c_librarys(name))
+            && !(self.is_static && is_from_c_library(name))
             && !is_runtimes
     }
 
@@ -180,7 +180,7 @@ fn plain(name: &str) -> String {
 }
 
 /// Checks whether this machine's C library contains a function of this name.
-fn is_c_librarys(name: &str) -> bool {
+fn is_from_c_library(name: &str) -> bool {
     static NAMES: OnceLock<HashSet<String>> = OnceLock::new();
     let names = NAMES.get_or_init(|| {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
@@ -215,7 +215,7 @@ mod tests {
             assert!(plain(name).starts_with(expected), "{name}: {}", plain(name));
         }
         assert!(rank("MPI_Recv") < rank("PMPI_Recv") && rank("puts") < rank("_IO_puts"));
-        assert!(is_c_librarys("strlen") && !is_c_librarys("main"));
+        assert!(is_from_c_library("strlen") && !is_from_c_library("main"));
     }
 
     #[test]

@@ -17,12 +17,12 @@ use crate::build::linux;
 use crate::build::program::kernel_library;
 use crate::build::diagnostics::CompilerOutput;
 use crate::build::unsupported;
-use crate::host::directories::{self, write_anew};
+use crate::host::directories::{self, write_if_different};
 use crate::host::invocation::command_name;
 use crate::host::setup;
 use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
-use crate::show::console::{self, complain};
+use crate::show::console::{self, print_error_line};
 use rustix::process::Signal;
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -113,7 +113,7 @@ enum WrapperQuery {
 }
 
 impl WrapperQuery {
-    fn of(word: &OsStr) -> Option<WrapperQuery> {
+    fn from_argument(word: &OsStr) -> Option<WrapperQuery> {
         let word = word.to_str()?;
         let word = word.strip_prefix("--").or_else(|| word.strip_prefix('-'))?;
         Some(match word {
@@ -173,9 +173,9 @@ impl WrapperArguments {
                 )));
             }
         };
-        let show = rest.iter().find_map(|word| WrapperQuery::of(word));
+        let show = rest.iter().find_map(|word| WrapperQuery::from_argument(word));
         let words: Vec<OsString> = { rest.iter() }
-            .filter(|word| WrapperQuery::of(word).is_none())
+            .filter(|word| WrapperQuery::from_argument(word).is_none())
             .filter(|word| on_linux && *word != "-pie" || compiler::is_for_nodes(word))
             .cloned()
             .collect();
@@ -231,7 +231,7 @@ fn step(words: &[OsString], has_input: bool) -> CompilerStep {
 /// Returns an error for unsupported arguments, missing tools, or a runtime that does not compile.
 pub fn run(words: &[OsString]) -> Result<u8, CliError> {
     if words.iter().any(|word| word == "--help") {
-        return console::pass_on(help().as_bytes()).map(|()| 0);
+        return console::print_bytes(help().as_bytes()).map(|()| 0);
     }
     if words == ["--path"] {
         let path = write_wrappers()?;
@@ -257,9 +257,9 @@ pub fn run(words: &[OsString]) -> Result<u8, CliError> {
     if !line.on_linux && is_link && link_quickly(&line)? {
         return Ok(0);
     }
-    let mut command = prepared(&line)?;
+    let mut command = prepare_command(&line)?;
     match (line.show, line.step) {
-        (Some(shown), _) => show(&answer(shown, &command)),
+        (Some(shown), _) => show(&query_text(shown, &command)),
         (None, CompilerStep::Link) => link(&mut command),
         (None, CompilerStep::Ask | CompilerStep::Compile) => {
             // Replaces this process with the compiler.
@@ -305,7 +305,7 @@ pub fn help() -> String {
 
 /// Creates the requested command. Progress output of the runtime's build and of downloads is shown only on a terminal,
 /// because build systems parse the reply to a query.
-fn prepared(line: &WrapperArguments) -> Result<Command, CliError> {
+fn prepare_command(line: &WrapperArguments) -> Result<Command, CliError> {
     let prepare = || {
         if line.on_linux {
             on_linux(line)
@@ -317,12 +317,12 @@ fn prepared(line: &WrapperArguments) -> Result<Command, CliError> {
     if is_seen {
         prepare()
     } else {
-        console::quietly(prepare)
+        console::with_buffered_stderr(prepare)
     }
 }
 
 /// Returns the requested information about a command.
-fn answer(shown: WrapperQuery, command: &Command) -> String {
+fn query_text(shown: WrapperQuery, command: &Command) -> String {
     let words = || command.get_args().map(|word| word.to_string_lossy());
     // Collects the values of an option, in the same word or the next one.
     let behind = |option: &'static str| {
@@ -340,9 +340,9 @@ fn answer(shown: WrapperQuery, command: &Command) -> String {
     match shown {
         WrapperQuery::Command | WrapperQuery::Compiling | WrapperQuery::Linking => {
             let program = command.get_program().to_string_lossy();
-            joined([program].into_iter().chain(words()))
+            join_words([program].into_iter().chain(words()))
         }
-        WrapperQuery::CompileFlags | WrapperQuery::LinkFlags => joined(words()),
+        WrapperQuery::CompileFlags | WrapperQuery::LinkFlags => join_words(words()),
         WrapperQuery::Compiler => command.get_program().display().to_string(),
         WrapperQuery::HeaderFolders => behind("-I"),
         WrapperQuery::LibraryFolders => behind("-L"),
@@ -352,7 +352,7 @@ fn answer(shown: WrapperQuery, command: &Command) -> String {
 }
 
 /// Joins words in a line. Quotes only words that a shell would split: CMake does not recognize quoted options.
-fn joined<'a>(words: impl Iterator<Item = Cow<'a, str>>) -> String {
+fn join_words<'a>(words: impl Iterator<Item = Cow<'a, str>>) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
     let quoted = words.map(|word| {
         if !word.is_empty() && word.chars().all(is_plain) {
@@ -383,7 +383,7 @@ fn show_pkg_config(words: &[OsString]) -> Result<u8, CliError> {
         }
         check(&line)?;
         let shown = line.show.unwrap_or(WrapperQuery::CompileFlags);
-        Ok((line.on_linux, answer(shown, &prepared(&line)?)))
+        Ok((line.on_linux, query_text(shown, &prepare_command(&line)?)))
     };
     let (on_linux, compile) = flags("-showme:compile")?;
     let (_, link) = flags("-showme:link")?;
@@ -397,13 +397,13 @@ fn show_pkg_config(words: &[OsString]) -> Result<u8, CliError> {
             "Name: {name}\nDescription: Midplane, an MPI\nVersion: {}\nCflags: {compile}\nLibs: {link}\n",
             env!("CARGO_PKG_VERSION")
         );
-        write_anew(&folder.join(format!("{name}.pc")), &text, 0o644)?;
+        write_if_different(&folder.join(format!("{name}.pc")), &text, 0o644)?;
     }
     show(&folder.display().to_string())
 }
 
 fn show(line: &str) -> Result<u8, CliError> {
-    crate::show::console::say(line).map(|()| 0)
+    crate::show::console::print_line(line).map(|()| 0)
 }
 
 /// Returns the required parts of the command: compile options, link options, the user's arguments.
@@ -437,7 +437,7 @@ fn check(line: &WrapperArguments) -> Result<(), CliError> {
         ));
     }
     if line.step == CompilerStep::Link && line.show.is_none() && line.words.iter().any(|w| w == OPENMP) {
-        compiler::say_that_openmp_is_left_out();
+        compiler::warn_about_openmp();
     }
     Ok(())
 }
@@ -490,7 +490,7 @@ fn on_linux(line: &WrapperArguments) -> Result<Command, CliError> {
     if words {
         // A build system that queried the link options may repeat this one.
         let words = line.words.iter().filter(|word| **word != start);
-        command.args(words.map(|word| linux::in_place_of(word)));
+        command.args(words.map(|word| linux::replace_option(word)));
     }
     if compiles {
         command.arg(headers::option()?);
@@ -499,14 +499,14 @@ fn on_linux(line: &WrapperArguments) -> Result<Command, CliError> {
         end_languages(line, &mut command);
         let runtime = BuildFlags::default().for_processes().runtime();
         command.arg(start);
-        name_library(&linux::library(runtime)?, &mut command);
+        add_library(&linux::library(runtime)?, &mut command);
         command.args(linux::libraries(&line.words));
     }
     Ok(command)
 }
 
 /// Adds a library by directory and name, because meson ignores file paths.
-fn name_library(library: &Path, command: &mut Command) {
+fn add_library(library: &Path, command: &mut Command) {
     let stem = library.file_stem().and_then(OsStr::to_str);
     let name = stem.and_then(|stem| stem.strip_prefix("lib"));
     match (library.parent(), name) {
@@ -568,9 +568,9 @@ fn link_quickly(line: &WrapperArguments) -> Result<bool, CliError> {
     let mut command = if std::io::stderr().is_terminal() {
         prepare()?
     } else {
-        console::quietly(prepare)?
+        console::with_buffered_stderr(prepare)?
     };
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
     let output = command.stdin(Stdio::null()).output();
     let output = output.context(format_args!("run {}", command.get_program().display()))?;
     // Output of the linker itself (`-Wl,--version`) must come from GNU's.
@@ -600,7 +600,7 @@ fn result(words: &[OsString]) -> &Path {
 
 /// Runs a link command. Forwards its messages as they arrive, and lists missing MPI functions again at the end.
 fn link(command: &mut Command) -> Result<u8, CliError> {
-    sys::bind_to_us(command, Signal::TERM, Vec::new());
+    sys::bind_to_this_process(command, Signal::TERM, Vec::new());
     let program = command.get_program().to_os_string();
     let mut child = command
         .stderr(Stdio::piped())
@@ -616,25 +616,25 @@ fn link(command: &mut Command) -> Result<u8, CliError> {
         }
     }
     let status = child.wait().context("wait for the compiler")?;
-    let said = CompilerOutput::of(
+    let said = CompilerOutput::new(
         status.success(),
         String::from_utf8_lossy(&words).into_owned(),
     );
     if !said.success {
-        name_missing(&said);
+        print_missing_functions(&said);
     }
     let by_signal = || status.signal().map_or(1, |signal| 128 + signal);
     Ok(status.code().unwrap_or_else(by_signal) as u8)
 }
 
-fn name_missing(said: &CompilerOutput) {
+fn print_missing_functions(said: &CompilerOutput) {
     let is_mpi = |name: &&str| name.starts_with("MPI_") || name.starts_with("PMPI_");
     let missing: Vec<&str> = { said.undefined().into_iter() }
         .map(|(name, _)| name)
         .filter(is_mpi)
         .collect();
     if !missing.is_empty() {
-        complain(format_args!(
+        print_error_line(format_args!(
             "midplane: the program calls {}, which Midplane does not have yet",
             missing.join(", ")
         ));
@@ -662,7 +662,7 @@ fn write_wrappers() -> Result<PathBuf, CliError> {
         ("midplane", format!("{start}exec {tool} \"$@\"\n")),
     ];
     for (name, text) in scripts {
-        write_anew(&folder.join(name), &text, 0o755)?;
+        write_if_different(&folder.join(name), &text, 0o755)?;
     }
     Ok(folder.join("mpicc"))
 }
@@ -767,7 +767,7 @@ mod tests {
                 "-I '/a b' -I/c -L/d -lone -l two -Wl,--wrap=x",
             ),
         ] {
-            assert_eq!(answer(shown, &command), said);
+            assert_eq!(query_text(shown, &command), said);
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::build::diagnostics::CompilerOutput;
 use crate::build::unsupported;
 use crate::host::setup::{self, Tools};
 use crate::host::error::{ErrorContext, CliError};
-use crate::show::console::complain;
+use crate::show::console::print_error_line;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -101,8 +101,8 @@ pub(super) fn without_openmp(words: &[OsString]) -> impl Iterator<Item = &OsStr>
     })
 }
 
-pub(super) fn say_that_openmp_is_left_out() {
-    complain(format_args!(
+pub(super) fn warn_about_openmp() {
+    print_error_line(format_args!(
         "midplane: {OPENMP}: a node has one thread; OpenMP directives are ignored, and its functions report one thread"
     ));
 }
@@ -186,10 +186,10 @@ pub(super) fn link_c_library(link: &mut Command, linker: &Linker) {
 /// Compiles one source. Returns whether the compiler printed a diagnostic.
 pub fn run_compiler(mut compile: Command, source: &Path) -> Result<bool, CliError> {
     let said = CompilerOutput::by(&mut compile)?;
-    said.pass_on();
-    match (said.success, said.unknown_to_the_compiler()) {
+    said.print_messages();
+    match (said.success, said.implicit_functions()) {
         (true, _) => Ok(!said.is_silent()),
-        (false, missing) if missing.is_empty() => Err(refused(source, "compile")),
+        (false, missing) if missing.is_empty() => Err(build_error(source, "compile")),
         (false, missing) => Err(CliError::unusable(format!(
             "{} uses {}, which Midplane does not have yet; see the compiler's messages above",
             source.display(),
@@ -203,7 +203,7 @@ pub(super) fn absolute(path: &Path) -> Result<PathBuf, CliError> {
         .context(format_args!("find {}", path.display()))
 }
 
-pub(super) fn refused(path: &Path, verb: &str) -> CliError {
+pub(super) fn build_error(path: &Path, verb: &str) -> CliError {
     CliError::unusable(format!(
         "{} does not {verb}; see the compiler's messages above",
         path.display()
@@ -238,8 +238,8 @@ pub(super) fn run_linker(
 ) -> Result<bool, CliError> {
     let said = CompilerOutput::by(&mut command)?;
     if said.success {
-        said.pass_on_the_rest();
-        let tells = unsupported::tell(&said, linked);
+        said.print_other_messages();
+        let tells = unsupported::print_notes(&said, linked);
         return Ok(tells || !said.is_silent());
     }
     // The linker looks up lines for addresses after relaxation, in tables from before it. After a shortened call it
@@ -250,7 +250,7 @@ pub(super) fn run_linker(
         .into_iter()
         .partition(|(name, _)| name.starts_with("MPI_") || name.starts_with("PMPI_"));
     if !others.is_empty() || mpi.is_empty() {
-        said.pass_on();
+        said.print_messages();
     }
     let list = |names: &[(&str, &str)]| {
         let each = names.iter().map(|(name, place)| match (*name, *place) {
@@ -261,7 +261,7 @@ pub(super) fn run_linker(
         each.collect::<Vec<_>>().join(", ")
     };
     Err(match (&mpi[..], &others[..]) {
-        ([], []) => refused(program, "link"),
+        ([], []) => build_error(program, "link"),
         ([], others) => CliError::unusable(format!(
             "{} does not link: neither the specified files nor the nodes' C library define {}",
             program.display(),

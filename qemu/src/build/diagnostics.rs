@@ -2,7 +2,7 @@
 
 use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
-use crate::show::console::complain;
+use crate::show::console::print_error_line;
 use midplane_c::WARNING;
 use rustix::process::Signal;
 use std::io::{ErrorKind, IsTerminal};
@@ -48,7 +48,7 @@ impl CompilerOutput {
         if std::io::stderr().is_terminal() {
             command.arg("-fdiagnostics-color=always");
         }
-        sys::bind_to_us(command, Signal::TERM, Vec::new());
+        sys::bind_to_this_process(command, Signal::TERM, Vec::new());
         let output = command
             .env("LC_ALL", "C")
             .stdin(Stdio::null())
@@ -69,7 +69,7 @@ impl CompilerOutput {
     }
 
     /// Creates a value from messages that were already shown.
-    pub fn of(success: bool, words: String) -> Self {
+    pub fn new(success: bool, words: String) -> Self {
         Self { success, words }
     }
 
@@ -79,19 +79,19 @@ impl CompilerOutput {
     }
 
     /// Prints the messages.
-    pub fn pass_on(&self) {
-        self.words.lines().for_each(complain);
+    pub fn print_messages(&self) {
+        self.words.lines().for_each(print_error_line);
     }
 
     /// Prints the messages, except those that [`CompilerOutput::unsupported`] parses.
-    pub fn pass_on_the_rest(&self) {
+    pub fn print_other_messages(&self) {
         let mut lines = self.words.lines().peekable();
         while let Some(line) = lines.next() {
             // The preceding line contains the function's name.
             let introduces = line.contains(": in function `") || line.contains(": In function `");
             let next = lines.peek().copied().unwrap_or_default();
             if !(line.contains(WARNING) || introduces && next.contains(WARNING)) {
-                complain(line);
+                print_error_line(line);
             }
         }
     }
@@ -130,7 +130,7 @@ impl CompilerOutput {
     }
 
     /// Returns MPI names that the header does not contain, each once.
-    pub fn unknown_to_the_compiler(&self) -> Vec<String> {
+    pub fn implicit_functions(&self) -> Vec<String> {
         let mut found = Vec::new();
         for line in self.words.lines() {
             let line = without_colors(line);
@@ -202,6 +202,6 @@ mod tests {
              a.c:6:5: error: 'MPI_INFO_NULL' undeclared\n",
         );
         let missing = ["MPI_Win", "MPI_INFO_NULL"];
-        assert_eq!(compiler.unknown_to_the_compiler(), missing);
+        assert_eq!(compiler.implicit_functions(), missing);
     }
 }

@@ -128,7 +128,7 @@ fn symbol_in_ram<'data>(elf: &impl Object<'data>, base: u64, name: &str) -> Resu
 }
 
 /// Returns the bytes between two symbols.
-fn between(
+fn bytes_between(
     place_of: impl Fn(&str) -> Result<u64, String>,
     start: &str,
     end: &str,
@@ -147,7 +147,7 @@ impl Image {
     }
 
     /// Reads a native program. Its processes map the memory shared with the tool themselves.
-    pub fn of_process(path: &Path) -> Result<Self, CliError> {
+    pub fn read_process(path: &Path) -> Result<Self, CliError> {
         let bytes = std::fs::read(path).context(format_args!("read {}", path.display()))?;
         // The system would pass a file that it cannot execute to the shell.
         if let Ok(elf) = ElfFile::<FileHeader64<Endianness>>::parse(&*bytes) {
@@ -208,7 +208,7 @@ impl Image {
             let symbol = symbol.ok_or_else(|| "no code in it".to_string())?;
             Ok(symbol.address())
         };
-        let code = between(address, CODE_START, CODE_END)?;
+        let code = bytes_between(address, CODE_START, CODE_END)?;
         let loaded = match board {
             Board::Virt => loaded_bytes(&elf, base)?,
             Board::Stm32f405 => 0,
@@ -223,8 +223,8 @@ impl Image {
             Board::Stm32f405 => end,
         };
         let stacks = StackRanges {
-            program: between(symbol, "__stack_bottom", "__stack_top")?,
-            interrupts: between(symbol, "__trap_stack", "__trap_stack_top")?,
+            program: bytes_between(symbol, "__stack_bottom", "__stack_top")?,
+            interrupts: bytes_between(symbol, "__trap_stack", "__trap_stack_top")?,
         };
         let personality = elf.section_by_name(".personality");
         let has_personality = personality.is_some_and(|section| section.size() > 0);
@@ -296,8 +296,8 @@ impl Image {
         Err(CliError::unusable(format!(
             "the program requires more RAM than a node has: {} for the program, {} in total with the MPI memory and \
              the kernel, but --node-memory is {}; use at least --node-memory {}",
-            size::about(self.footprint),
-            size::about(least),
+            size::approximate(self.footprint),
+            size::approximate(least),
             size::exact(memory),
             size::exact(advice),
         )))
@@ -423,7 +423,7 @@ impl Image {
     pub fn describe_panic(&self, read: MemoryReader<'_>) -> Vec<String> {
         let place = self.call(read, &|loader, address| !is_of_rust(loader, address));
         let mut lines = place.map_or(Vec::new(), |call| {
-            self.lines(call.from, &|file| !is_rusts_file(file))
+            self.lines(call.from, &|file| !is_rust_library_file(file))
         });
         if let (Some(line), Some(call)) = (lines.last_mut(), self.describe_call(read).first()) {
             line.push_str(&format!(", called from {call}"));
@@ -461,7 +461,7 @@ impl Image {
             end: base + self.stacks.program.end,
         };
         let word = |address| self.word(read, address);
-        unwind::overflowed(self.board, &self.bytes, &self.noted(read)?, &word, stack)
+        unwind::find_overflowing_function(self.board, &self.bytes, &self.noted(read)?, &word, stack)
     }
 
     /// Returns the registers that a node has recorded.
@@ -605,7 +605,7 @@ fn is_of_rust(loader: &addr2line::Loader, address: u64) -> bool {
     };
     while let Ok(Some(frame)) = frames.next() {
         let file = frame.location.and_then(|location| location.file);
-        if !file.is_some_and(is_rusts_file) {
+        if !file.is_some_and(is_rust_library_file) {
             return false;
         }
     }
@@ -613,7 +613,7 @@ fn is_of_rust(loader: &addr2line::Loader, address: u64) -> bool {
 }
 
 /// Checks whether a source belongs to the Rust language's libraries.
-fn is_rusts_file(file: &str) -> bool {
+fn is_rust_library_file(file: &str) -> bool {
     ["/library/core/src/", "/library/alloc/src/"]
         .iter()
         .any(|folder| file.contains(folder))
@@ -677,7 +677,7 @@ mod tests {
         };
         let file = std::env::temp_dir().join(format!("midplane-other-{}", std::process::id()));
         std::fs::write(&file, program).unwrap();
-        let error = Image::of_process(&file).unwrap_err();
+        let error = Image::read_process(&file).unwrap_err();
         std::fs::remove_file(&file).unwrap();
         assert_eq!(error.status, crate::host::error::USAGE);
         if !cfg!(target_arch = "riscv64") {

@@ -107,7 +107,7 @@ impl ImageBuild {
     ) -> Result<Vec<PathBuf>, CliError> {
         let mut objects = Vec::new();
         for (at, path) in paths.iter().enumerate() {
-            if FileKind::of(path)? == FileKind::Object {
+            if FileKind::from_path(path)? == FileKind::Object {
                 objects.push(path.clone());
                 continue;
             }
@@ -126,7 +126,7 @@ impl ImageBuild {
         program: &Path,
     ) -> Result<(), CliError> {
         if link_quickly(&link, linked)? {
-            self.put_in_place(linked)
+            self.rename_into_place(linked)
         } else {
             self.link(link(&Linker::Gnu), linked, program)
         }
@@ -143,10 +143,10 @@ impl ImageBuild {
         if run_linker(link, linked, program)? {
             self.begun = None;
         }
-        self.put_in_place(linked)
+        self.rename_into_place(linked)
     }
 
-    fn put_in_place(self, linked: &Path) -> Result<(), CliError> {
+    fn rename_into_place(self, linked: &Path) -> Result<(), CliError> {
         let file = &self.artifact.file;
         // Atomic: a reader finds the old image or the new one.
         fs::rename(linked, file).context("rename the image")?;

@@ -164,7 +164,7 @@ impl FileKind {
     }
 
     /// Determines the kind from name and content.
-    pub(super) fn of(path: &Path) -> Result<Self, CliError> {
+    pub(super) fn from_path(path: &Path) -> Result<Self, CliError> {
         let shown = path.display();
         let mut file = fs::File::open(path)
             .map_err(|error| CliError::usage(format!("cannot read the program {shown}: {error}")))?;
@@ -218,7 +218,7 @@ fn other_language(extension: &str) -> Option<&'static str> {
 impl Program {
     /// Determines the program that the files form; `binary` selects a package's binary.
     pub fn classify(paths: &[PathBuf], binary: Option<&str>) -> Result<Self, CliError> {
-        let program = Self::of_files(paths, binary)?;
+        let program = Self::from_files(paths, binary)?;
         match (binary, &program) {
             (None, _) | (_, Self::Package(_)) => Ok(program),
             (Some(name), _) => Err(CliError::usage(format!(
@@ -228,11 +228,11 @@ impl Program {
         }
     }
 
-    fn of_files(paths: &[PathBuf], binary: Option<&str>) -> Result<Self, CliError> {
+    fn from_files(paths: &[PathBuf], binary: Option<&str>) -> Result<Self, CliError> {
         let Some((first, others)) = paths.split_first() else {
             return Err(CliError::usage("give a program"));
         };
-        let kind = FileKind::of(first)?;
+        let kind = FileKind::from_path(first)?;
         if let Some(missing) = others.iter().find(|path| !path.exists()) {
             return Err(CliError::usage(format!(
                 "cannot read {}: there is no such file; the program's own arguments follow `--`",
@@ -241,7 +241,7 @@ impl Program {
         }
         let kinds = others
             .iter()
-            .map(|path| FileKind::of(path))
+            .map(|path| FileKind::from_path(path))
             .collect::<Result<Vec<_>, _>>()?;
         let is_c = |kind: FileKind| matches!(kind, FileKind::Source | FileKind::Object);
         if is_c(kind) && kinds.iter().all(|kind| is_c(*kind)) {
@@ -249,7 +249,7 @@ impl Program {
         }
         match (kind, others) {
             (FileKind::Rust, []) => {
-                let package = Package::of_file(first)?;
+                let package = Package::from_file(first)?;
                 Ok(package.map_or_else(|| Self::Rust(first.clone()), Self::Package))
             }
             (FileKind::Package, []) => {
@@ -276,7 +276,7 @@ impl Program {
         let has_source = |paths: &[PathBuf]| {
             paths
                 .iter()
-                .any(|path| matches!(FileKind::of(path), Ok(FileKind::Source)))
+                .any(|path| matches!(FileKind::from_path(path), Ok(FileKind::Source)))
         };
         for option in given {
             let (option, why) = match (option, self) {
@@ -309,7 +309,7 @@ impl Program {
         match self {
             Self::C(paths) => &paths[0],
             Self::Rust(path) | Self::Image(path) => path,
-            Self::Package(package) => package.given(),
+            Self::Package(package) => package.specified_path(),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::build::program::{Compiler, RuntimeDependencies, runtime_library};
 use crate::host::directories;
 use crate::host::setup::{in_path, own_cargo};
 use crate::host::error::{ErrorContext, CliError};
-use crate::show::console::complain;
+use crate::show::console::print_error_line;
 use midplane_setup::fresh::Artifact;
 use object::Endianness;
 use object::elf::{DT_NEEDED, FileHeader64};
@@ -43,7 +43,7 @@ const LIBRARIES: [&str; 4] = ["-lgcc_s", "-lpthread", "-ldl", "-lm"];
 const STATIC: [&str; 3] = ["-static", "--static", "-static-pie"];
 
 /// Returns the replacement of a compiler option in a link with the runtime.
-pub(super) fn in_place_of(word: &OsStr) -> &OsStr {
+pub(super) fn replace_option(word: &OsStr) -> &OsStr {
     if word == "-static-pie" {
         return OsStr::new("-static");
     }
@@ -153,24 +153,24 @@ pub fn build(program: &Program, flags: &BuildFlags, carries: ProcessContent) -> 
     }
     if let Program::Image(path) = program {
         build_cache::use_image(path)?;
-        return Image::of_process(path);
+        return Image::read_process(path);
     }
     let flags = &flags.for_processes();
     let folder = program.folder(flags, carries.folder())?;
     let file = folder.join(program.name());
     if let Program::Rust(_) | Program::Package(_) = program {
         program.build_rust(compiler("rustc"), flags, &[], &file)?;
-        return Image::of_process(&file);
+        return Image::read_process(&file);
     }
     let library = runtime_library(compiler("build"), (flags.runtime(), carries.links()))?;
-    let library = apart(&library, carries)?;
+    let library = rename_reserved(&library, carries)?;
     let cc = in_path(driver(program)).unwrap_or_default();
     let script = directories::root().join(SCRIPT_IN_CLUSTER);
     if let Some(making) = ImageBuild::new(file.clone(), (program, flags), &cc, &[&library, &script])? {
         let with = (carries, &*library);
-        make(program, flags, making, with, &ScratchDirectory::new(&folder)?)?;
+        build_program(program, flags, making, with, &ScratchDirectory::new(&folder)?)?;
     }
-    let image = Image::of_process(&file)?;
+    let image = Image::read_process(&file)?;
     if carries == ProcessContent::Cluster {
         check_libraries(&image.bytes)?;
     }
@@ -185,7 +185,7 @@ fn check_libraries(program: &[u8]) -> Result<(), CliError> {
         !{ SHARED_IN_CLUSTER.iter() }
             .any(|known| stem == *known || *known == "ld-linux" && stem.starts_with(known))
     };
-    match needed(program).unwrap_or_default().iter().find(shared) {
+    match needed_libraries(program).unwrap_or_default().iter().find(shared) {
         None => Ok(()),
         Some(name) => Err(CliError::unusable(format!(
             "the program needs {name}, a shared library: all ranks of the simulator would share its variables; link \
@@ -195,7 +195,7 @@ fn check_libraries(program: &[u8]) -> Result<(), CliError> {
 }
 
 /// Returns the names of the shared libraries that a native program requires.
-fn needed(program: &[u8]) -> object::Result<Vec<String>> {
+fn needed_libraries(program: &[u8]) -> object::Result<Vec<String>> {
     let header = FileHeader64::<Endianness>::parse(program)?;
     let endian = header.endian()?;
     let sections = header.sections(endian, program)?;
@@ -214,7 +214,7 @@ fn needed(program: &[u8]) -> object::Result<Vec<String>> {
 
 /// Encloses a library argument in options for static linking, so that each rank of a cluster has its own variables. The
 /// C library's own libraries stay shared.
-fn linked_statically(word: &OsString) -> Vec<OsString> {
+fn static_options(word: &OsString) -> Vec<OsString> {
     let name = word.to_str().and_then(|word| word.strip_prefix("-l"));
     match name {
         Some(name) if !SHARED_IN_CLUSTER.contains(&name) => {
@@ -225,7 +225,7 @@ fn linked_statically(word: &OsString) -> Vec<OsString> {
 }
 
 /// Compiles outdated sources and links with the runtime's library.
-fn make(
+fn build_program(
     program: &Program,
     flags: &BuildFlags,
     mut making: ImageBuild,
@@ -234,7 +234,7 @@ fn make(
 ) -> Result<(), CliError> {
     let mut link = Command::new(driver(program));
     link.args([FIXED, carries.wrap()])
-        .args(flags.compile.iter().map(|word| in_place_of(word)));
+        .args(flags.compile.iter().map(|word| replace_option(word)));
     for (at, start) in carries.start().iter().enumerate() {
         let source = directories::root().join(start);
         let object = scratch.0.join(format!("start-{at}.o"));
@@ -254,7 +254,7 @@ fn make(
             link.args(objects);
             match carries {
                 ProcessContent::Node => link.args(&flags.link),
-                ProcessContent::Cluster => link.args(flags.link.iter().flat_map(linked_statically)),
+                ProcessContent::Cluster => link.args(flags.link.iter().flat_map(static_options)),
             };
             link.arg(library);
         }
@@ -262,9 +262,9 @@ fn make(
     }
     link.args(libraries(&[&flags.compile[..], &flags.link].concat()));
     let linked = making.link(link, &scratch.0.join("program"), program.path());
-    let is_static = |word: &OsString| linked_statically(word).len() > 1;
+    let is_static = |word: &OsString| static_options(word).len() > 1;
     if linked.is_err() && carries == ProcessContent::Cluster && flags.link.iter().any(is_static) {
-        complain(
+        print_error_line(
             "note: with --on cluster, -l requires a static library (.a), so that each rank has a separate copy of its \
              variables",
         );
@@ -337,11 +337,11 @@ fn compile(words: &[OsString], source: &Path) -> Result<Command, CliError> {
 /// Builds the runtime library with these features.
 pub(super) fn library(runtime: RuntimeFeatures) -> Result<PathBuf, CliError> {
     let library = runtime_library(compiler("build"), (runtime, RuntimeDependencies::Kernel))?;
-    apart(&library, ProcessContent::Node)
+    rename_reserved(&library, ProcessContent::Node)
 }
 
 /// Returns the path of a file in the same directory whose name ends in `end`.
-fn beside(file: &Path, end: &str) -> PathBuf {
+fn sibling_path(file: &Path, end: &str) -> PathBuf {
     let mut name = file.file_stem().unwrap_or_default().to_os_string();
     name.push(end);
     file.with_file_name(name)
@@ -349,14 +349,14 @@ fn beside(file: &Path, end: &str) -> PathBuf {
 
 /// Renames the C library's functions in the runtime library to reserved names. A program's own `read`, for example,
 /// then does not replace the runtime's.
-fn apart(library: &Path, carries: ProcessContent) -> Result<PathBuf, CliError> {
+fn rename_reserved(library: &Path, carries: ProcessContent) -> Result<PathBuf, CliError> {
     let words: Vec<_> = carries
         .reserved()
         .map(|(name, reserved)| format!("--redefine-sym={name}={reserved}"))
         .collect();
     let artifact = Artifact {
         // CMake would parse a second dot as the start of an extension.
-        file: beside(library, "_apart.a"),
+        file: sibling_path(library, "_apart.a"),
         root: directories::root().into(),
         beside: vec![library.into()],
         with: format!("{words:?}"),
@@ -398,7 +398,7 @@ mod tests {
             );
         }
         assert_eq!(of("-static-libgcc")[..2], ["-lgcc_eh", "-lpthread"]);
-        assert_eq!(in_place_of(OsStr::new("-static-pie")), "-static");
-        assert_eq!(in_place_of(OsStr::new("-static-libgcc")), "-static-libgcc");
+        assert_eq!(replace_option(OsStr::new("-static-pie")), "-static");
+        assert_eq!(replace_option(OsStr::new("-static-libgcc")), "-static-libgcc");
     }
 }

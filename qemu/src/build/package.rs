@@ -13,7 +13,7 @@ use crate::build::program::{Compiler, BuildTrouble, run_cargo};
 use crate::host::directories;
 use crate::host::setup::{no_cargo, own_cargo};
 use crate::host::error::{ErrorContext, CliError};
-use crate::show::console::complain;
+use crate::show::console::print_error_line;
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -149,7 +149,7 @@ impl Dependency {
 /// Returns the packages of a manifest.
 fn metadata(manifest: &Path) -> Result<CargoMetadata, CliError> {
     ask(manifest)?.map_err(|said| {
-        said.lines().for_each(complain);
+        said.lines().for_each(print_error_line);
         let shown = manifest.display();
         CliError::unusable(format!("cargo cannot use {shown}; see its messages above"))
     })
@@ -235,7 +235,7 @@ impl Package {
     }
 
     /// Finds the binary or example whose main file this is, in a package that depends on MPI. `None`: a single file.
-    pub fn of_file(file: &Path) -> Result<Option<Self>, CliError> {
+    pub fn from_file(file: &Path) -> Result<Option<Self>, CliError> {
         let path = absolute(file)?;
         let mut folders = path.ancestors().skip(1);
         let manifest = folders.find_map(|folder| {
@@ -273,7 +273,7 @@ impl Package {
     }
 
     /// Returns the file or directory that the user specified.
-    pub fn given(&self) -> &Path {
+    pub fn specified_path(&self) -> &Path {
         &self.given
     }
 
@@ -355,16 +355,16 @@ impl Package {
         let lock = File::create(lock).context("create a lock")?;
         lock.lock().context("lock cargo's directory")?;
         if let Some(trouble) = run_cargo(cargo, None)? {
-            return Err(refused(&self.given, trouble, is_for_nodes));
+            return Err(build_error(&self.given, trouble, is_for_nodes));
         }
         let folder = if *option == "--bin" { "." } else { "examples" };
         let built = compiler.target.join(compiler.output).join(folder);
-        put(&built.join(name), file)
+        copy_program(&built.join(name), file)
     }
 }
 
 /// Returns the error for a failed build.
-pub(super) fn refused(given: &Path, trouble: BuildTrouble, is_for_nodes: bool) -> CliError {
+pub(super) fn build_error(given: &Path, trouble: BuildTrouble, is_for_nodes: bool) -> CliError {
     let given = given.display();
     CliError::unusable(match trouble {
         BuildTrouble::LacksStd if is_for_nodes => format!(
@@ -417,7 +417,7 @@ pub(super) fn add_link(cargo: &mut Command, link: &[OsString]) {
 }
 
 /// Copies a file to its destination atomically.
-pub(super) fn put(built: &Path, file: &Path) -> Result<(), CliError> {
+pub(super) fn copy_program(built: &Path, file: &Path) -> Result<(), CliError> {
     let made = file.with_extension(std::process::id().to_string());
     let put = fs::copy(built, &made).and_then(|_| fs::rename(&made, file));
     put.context(format_args!("write the program to {}", file.display()))

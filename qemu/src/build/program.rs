@@ -3,19 +3,19 @@
 use crate::build::board::Board;
 use crate::build::compiler::{
     Linker, OPENMP, ScratchDirectory, absolute, begin_link, compile_c, end_link, is_for_nodes,
-    link_c_library, llvm_linker, say_that_openmp_is_left_out,
+    link_c_library, llvm_linker, warn_about_openmp,
 };
 use crate::build::inputs::{BuildFlags, Program, RuntimeFeatures};
 use crate::build::image::Image;
 use crate::build::build_cache;
 use crate::build::incremental::ImageBuild;
-use crate::build::package::{self, add_link, put};
+use crate::build::package::{self, add_link, copy_program};
 use crate::build::target;
 use crate::host::directories;
 use crate::host::setup::{Tools, no_cargo};
 use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
-use crate::show::console::complain;
+use crate::show::console::print_error_line;
 use midplane_setup::fresh::Artifact;
 use midplane_setup::kit::kit;
 use rustix::process::Signal;
@@ -36,7 +36,7 @@ impl Program {
             return Image::read(path);
         }
         if flags.compile.iter().any(|word| word == OPENMP) {
-            say_that_openmp_is_left_out();
+            warn_about_openmp();
         }
         let flags = &flags.for_nodes();
         let folder = self.folder(flags, kit().target)?;
@@ -54,7 +54,7 @@ impl Program {
             .collect();
         let gcc = &tools.gcc.path;
         if let Some(making) = ImageBuild::new(image.clone(), (self, flags), gcc, &parts)? {
-            self.make(tools, flags, making, &library, &ScratchDirectory::new(&folder)?)?;
+            self.build_cached(tools, flags, making, &library, &ScratchDirectory::new(&folder)?)?;
         }
         Image::read(&image)
     }
@@ -81,8 +81,8 @@ impl Program {
                 let with = (flags.runtime(), RuntimeDependencies::Binding);
                 let folder = file.parent().unwrap_or(Path::new("."));
                 match build_around(compiler, with, &source, folder, link)? {
-                    Ok(built) => put(&built, file),
-                    Err(trouble) => Err(package::refused(path, trouble, is_for_nodes)),
+                    Ok(built) => copy_program(&built, file),
+                    Err(trouble) => Err(package::build_error(path, trouble, is_for_nodes)),
                 }
             }
             Self::C(_) | Self::Image(_) => Ok(()),
@@ -90,7 +90,7 @@ impl Program {
     }
 
     /// Compiles outdated sources and links with the runtime's library.
-    fn make(
+    fn build_cached(
         &self,
         tools: &Tools,
         flags: &BuildFlags,
@@ -357,14 +357,14 @@ pub(super) fn run_cargo(
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    sys::bind_to_us(&mut cargo, Signal::TERM, Vec::new());
+    sys::bind_to_this_process(&mut cargo, Signal::TERM, Vec::new());
     let mut child = cargo.spawn().map_err(no_cargo)?;
     let mut hearing = CargoFilter::default();
     if let Some(stderr) = child.stderr.take() {
         for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
             if hearing.is_news(&line) {
-                complain(line);
+                print_error_line(line);
             }
         }
     }

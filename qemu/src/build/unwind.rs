@@ -212,7 +212,7 @@ impl<'a> UnwindTables<'a> {
 ///
 /// Searches for the return address of a call from the stack pointer upward. A candidate counts if the called function's
 /// table locates it at exactly that address; remains of earlier calls do not agree.
-pub fn overflowed(
+pub fn find_overflowing_function(
     board: Board,
     image: &[u8],
     noted: &Registers,

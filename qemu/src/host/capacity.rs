@@ -13,7 +13,7 @@ pub struct HostMachine(Offer);
 
 impl HostMachine {
     /// Reads the free resources. Raises this process's descriptor limit to the hard limit.
-    pub fn look() -> Self {
+    pub fn detect() -> Self {
         let maximum = getrlimit(Resource::Nofile).maximum;
         // A process may always raise its limit up to the hard limit.
         let _ = setrlimit(
@@ -35,7 +35,7 @@ impl HostMachine {
             return Err(CliError::usage(format!(
                 "--node-memory {} is more than this machine has: {} are available",
                 size::exact(node),
-                size::about(self.0.memory),
+                size::approximate(self.0.memory),
             )));
         }
         let capacity = match instances {
@@ -47,8 +47,8 @@ impl HostMachine {
         }
         let offer = format!(
             "{} of memory are available, a node requires about {} before its program starts; {} open files are allowed",
-            size::about(self.0.memory),
-            size::about(touched.saturating_add(if instances.is_some() { 0 } else { QEMU_BYTES })),
+            size::approximate(self.0.memory),
+            size::approximate(touched.saturating_add(if instances.is_some() { 0 } else { QEMU_BYTES })),
             self.0.descriptors,
         );
         Err(CliError::usage(match instances {

@@ -32,7 +32,7 @@ pub fn target() -> PathBuf {
         if is_writable(&built) {
             built
         } else {
-            of_user(root()).unwrap_or(built)
+            user_cache(root()).unwrap_or(built)
         }
     });
     target.clone()
@@ -45,7 +45,7 @@ fn is_writable(target: &Path) -> bool {
 }
 
 /// Returns the user's directory for the build results of a checkout, if it can be created.
-fn of_user(root: &Path) -> Option<PathBuf> {
+fn user_cache(root: &Path) -> Option<PathBuf> {
     let mut hasher = DefaultHasher::new();
     root.hash(&mut hasher);
     let folder = midplane_setup::folder::of_user()?;
@@ -64,7 +64,7 @@ pub fn built() -> PathBuf {
 }
 
 /// Writes a file atomically: a reader finds the old file or the new one.
-pub fn write_anew(file: &Path, text: &str, mode: u32) -> Result<(), CliError> {
+pub fn write_if_different(file: &Path, text: &str, mode: u32) -> Result<(), CliError> {
     let mut new = file.as_os_str().to_os_string();
     new.push(format!(".{}", std::process::id()));
     let written = fs::write(&new, text)

@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(10);
 
 impl ResourceUsage {
     /// Returns a process's usage; `None` if the process does not exist or this user may not read its account.
-    pub fn by(process: u32) -> Option<ResourceUsage> {
+    pub fn for_process(process: u32) -> Option<ResourceUsage> {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
         let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
         Some(ResourceUsage {
@@ -26,24 +26,24 @@ impl ResourceUsage {
         })
     }
 
-    /// Returns the combined usage of a process and its children, as [`ResourceUsage::by`] counts each.
-    pub fn by_family(process: u32) -> Option<ResourceUsage> {
+    /// Returns the combined usage of a process and its children, as [`ResourceUsage::for_process`] counts each.
+    pub fn for_family(process: u32) -> Option<ResourceUsage> {
         let add = |all: ResourceUsage, more: ResourceUsage| ResourceUsage {
             processor: all.processor + more.processor,
             peak_bytes: all.peak_bytes + more.peak_bytes,
         };
-        let children = children(process).into_iter().filter_map(ResourceUsage::by);
-        Some(children.fold(ResourceUsage::by(process)?, add))
+        let children = children(process).into_iter().filter_map(ResourceUsage::for_process);
+        Some(children.fold(ResourceUsage::for_process(process)?, add))
     }
 
     /// Returns this process's usage.
-    pub fn by_us() -> ResourceUsage {
-        ResourceUsage::by(std::process::id()).unwrap_or_default()
+    pub fn for_this_process() -> ResourceUsage {
+        ResourceUsage::for_process(std::process::id()).unwrap_or_default()
     }
 
     /// Resets [`ResourceUsage::peak_bytes`] of this process to its current memory. The peak is unchanged if the system denies
     /// it.
-    pub fn forget_our_peak() {
+    pub fn reset_own_peak() {
         let _ = fs::write("/proc/self/clear_refs", "5");
     }
 }
@@ -107,12 +107,12 @@ mod tests {
     #[test]
     fn memory_that_was_used_counts() {
         const BYTES: usize = 32 << 20;
-        ResourceUsage::forget_our_peak();
-        let before = ResourceUsage::by_us();
+        ResourceUsage::reset_own_peak();
+        let before = ResourceUsage::for_this_process();
         drop(black_box(vec![1_u8; BYTES]));
-        let after = ResourceUsage::by_us();
+        let after = ResourceUsage::for_this_process();
         assert!(after.processor >= before.processor);
         assert!(after.peak_bytes >= before.peak_bytes.max(BYTES as u64));
-        assert_eq!(ResourceUsage::by(u32::MAX), None);
+        assert_eq!(ResourceUsage::for_process(u32::MAX), None);
     }
 }

@@ -99,7 +99,7 @@ impl SignalGuard {
     }
 
     /// Checks whether a signal was received.
-    pub fn came(&self) -> bool {
+    pub fn has_received(&self) -> bool {
         self.0.last.load(Ordering::SeqCst) != 0
     }
 
@@ -120,12 +120,12 @@ mod tests {
     #[test]
     fn a_signal_that_is_held_is_remembered() {
         let hold = SignalGuard::begin().unwrap();
-        assert!(!hold.came());
+        assert!(!hold.has_received());
         signal_hook::low_level::raise(SIGTERM).unwrap();
-        assert!(hold.came());
+        assert!(hold.has_received());
         assert_eq!(hold.end(), Some(CliError::signal(SIGTERM)));
         let again = SignalGuard::begin().unwrap();
-        assert!(!again.came());
+        assert!(!again.has_received());
         assert_eq!(again.end(), None);
     }
 }

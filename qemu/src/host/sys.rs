@@ -50,7 +50,7 @@ pub fn stdout_was_closed() -> bool {
 /// descriptor numbers. The descriptors stay open here for as long as `command` exists.
 ///
 /// The signal is sent when the *thread* that started the child ends: start children from the main thread.
-pub fn bind_to_us(command: &mut Command, signal: Signal, keep: Vec<OwnedFd>) {
+pub fn bind_to_this_process(command: &mut Command, signal: Signal, keep: Vec<OwnedFd>) {
     let us = getpid();
     let prepare = move || {
         set_parent_process_death_signal(Some(signal))?;
@@ -71,7 +71,7 @@ pub fn bind_to_us(command: &mut Command, signal: Signal, keep: Vec<OwnedFd>) {
 }
 
 /// Puts the child into a session of its own without a terminal, so that it receives no keyboard signals.
-pub fn own_session(command: &mut Command) {
+pub fn start_session(command: &mut Command) {
     // SAFETY: between fork and exec the closure only makes a system call through rustix, which neither
     // allocates nor takes locks; the error value is made without allocation.
     unsafe {
@@ -83,7 +83,7 @@ pub fn own_session(command: &mut Command) {
 ///
 /// # Errors
 /// Returns an error if the descriptor is not open.
-pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
+pub fn inherit_descriptor(number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the descriptor is only checked, and duplicated if it is open.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number.max(0)) };
     borrowed.try_clone_to_owned()

@@ -11,7 +11,7 @@ use crate::run::job_result::JobResult;
 use crate::run::{limits, report, topology};
 use crate::show::file::ResultFile;
 use crate::show::plot::{self, Axis, Chart, Mark, Series, MarkShape};
-use crate::show::console::{complain, say};
+use crate::show::console::{print_error_line, print_line};
 use crate::show::table::{self, Column, Table, six_places};
 use clap::{Args, Parser, ValueEnum};
 use midplane_abi::counters::Counter;
@@ -27,9 +27,9 @@ use std::slice;
 use std::time::{Duration, Instant};
 
 /// Maximum message or vector in bytes.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 /// Maximum number of nodes: that of the papers.
-const MOST_NODES: u64 = 65_536;
+const MAX_NODES: u64 = 65_536;
 /// Interval between progress messages.
 const WORD: Duration = Duration::from_secs(10);
 
@@ -270,8 +270,8 @@ fn parse_torus(text: &str) -> Result<MachineExtents, String> {
 
 fn machine(extents: [u16; 3]) -> Result<MachineExtents, String> {
     match extents.map(u64::from).iter().product() {
-        2..=MOST_NODES => Ok(MachineExtents(extents)),
-        _ => Err(format!("a simulated machine has 2 to {MOST_NODES} nodes")),
+        2..=MAX_NODES => Ok(MachineExtents(extents)),
+        _ => Err(format!("a simulated machine has 2 to {MAX_NODES} nodes")),
     }
 }
 
@@ -290,8 +290,8 @@ fn parse_memory(text: &str) -> Result<MemoryOption, String> {
 
 fn parse_bytes(text: &str) -> Result<u64, String> {
     match size::parse(text) {
-        Ok(bytes @ 0..=MOST_BYTES) => Ok(bytes),
-        Ok(_) => Err(format!("at most {}", size::exact(MOST_BYTES))),
+        Ok(bytes @ 0..=MAX_BYTES) => Ok(bytes),
+        Ok(_) => Err(format!("at most {}", size::exact(MAX_BYTES))),
         Err(error) => Err(error),
     }
 }
@@ -372,13 +372,13 @@ pub fn run(options: &ClusterArgs) -> Result<u8, CliError> {
     let status = match named {
         Some(program) => {
             let signals = Signals::catch()?;
-            say(TABLE.heading().join("\n"))?;
+            print_line(TABLE.heading().join("\n"))?;
             for (nodes, memory) in jobs {
                 let row = measure(options, program, (nodes, memory), &signals)?;
-                say(TABLE.row(&row))?;
+                print_line(TABLE.row(&row))?;
                 rows.push(row);
             }
-            say(LEGEND)?;
+            print_line(LEGEND)?;
             0
         }
         None => {
@@ -392,8 +392,8 @@ pub fn run(options: &ClusterArgs) -> Result<u8, CliError> {
                 }
             }
             if is_sweep {
-                say(TABLE.lines(&rows).join("\n"))?;
-                say(LEGEND)?;
+                print_line(TABLE.lines(&rows).join("\n"))?;
+                print_line(LEGEND)?;
             }
             status
         }
@@ -480,7 +480,7 @@ fn run_c(
     let program = PathBuf::from(&options.program[0]);
     let program = program.file_stem().unwrap_or_default().to_string_lossy();
     let mut row = None;
-    let status = command::run_and_look(&run.options, &mut |end: &JobResult| {
+    let status = command::run_and_observe(&run.options, &mut |end: &JobResult| {
         let total = |counter| report::total(end, counter);
         let used = end.used.unwrap_or_default();
         row = end.virtual_time.map(|time| ClusterRow {
@@ -540,14 +540,14 @@ fn measure(
         seed: options.seed.unwrap_or(1),
         processors: options.processors,
     };
-    ResourceUsage::forget_our_peak();
-    let before = ResourceUsage::by_us();
+    ResourceUsage::reset_own_peak();
+    let before = ResourceUsage::for_this_process();
     let (start, mut said, mut stop) = (Instant::now(), Instant::now(), None);
     let scaled = scale.run(&mut |far: Far| {
         stop = signals.pending();
         if !options.quiet && said.elapsed() >= WORD {
             said = Instant::now();
-            complain(how_far(nodes, far, start.elapsed()));
+            print_error_line(how_far(nodes, far, start.elapsed()));
         }
         stop.is_none()
     });
@@ -559,7 +559,7 @@ fn measure(
             words(&failure)
         )),
     })?;
-    let used = ResourceUsage::by_us();
+    let used = ResourceUsage::for_this_process();
     let [x, y, z] = extents;
     Ok(ClusterRow {
         program: program.name().into(),

@@ -19,7 +19,7 @@ use net_torus::chunk::{CHUNK_BYTES, PACKET_BYTES};
 use crate::host::size;
 use crate::host::error::CliError;
 use crate::run::limits;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use crate::show::table::{ColumnAlignment, Column, Table};
 
 /// Options of `midplane memory`.
@@ -62,7 +62,7 @@ struct EngineBytes {
 }
 
 impl EngineBytes {
-    fn of(options: &MemoryArgs) -> EngineBytes {
+    fn from_options(options: &MemoryArgs) -> EngineBytes {
         let (nodes, mpi_memory) = (options.nodes as usize, options.mpi_memory as usize);
         let kind = options.matching.kind();
         EngineBytes {
@@ -122,7 +122,7 @@ fn term(name: &'static str, bytes: usize, why: impl Into<String>) -> MemoryTerm 
 /// Returns the terms of the device and the message layer.
 fn terms_of_mpi(options: &MemoryArgs) -> Vec<MemoryTerm> {
     let nodes = options.nodes;
-    let EngineBytes { budget, device, .. } = EngineBytes::of(options);
+    let EngineBytes { budget, device, .. } = EngineBytes::from_options(options);
     let blocks = budget.region / midplane_device::region::BLOCK_BYTES;
     vec![
         term(
@@ -232,7 +232,7 @@ fn terms_of_the_node(links: u64) -> Vec<MemoryTerm> {
 
 /// Prints the sum; returns the exit status.
 pub fn run(options: &MemoryArgs) -> Result<u8, CliError> {
-    say(table(options).join("\n"))?;
+    print_line(table(options).join("\n"))?;
     Ok(0)
 }
 
@@ -277,7 +277,7 @@ fn engine_terms(options: &MemoryArgs) -> Vec<MemoryTerm> {
         receive,
         wildcard,
         ..
-    } = EngineBytes::of(options);
+    } = EngineBytes::from_options(options);
     let terms = [
         term(
             "a context",

@@ -9,7 +9,7 @@ use crate::build::image::Image;
 use crate::host::setup;
 use crate::host::error::CliError;
 use crate::run::limits;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use crate::show::table::{Column, Table};
 use clap::Args;
 use kernel_rt::board::stm32f405::memory::{self, Needs};
@@ -80,7 +80,7 @@ struct SectionBytes {
 }
 
 impl SectionBytes {
-    fn of(kind: SectionKind, bytes: u64) -> Self {
+    fn from_section(kind: SectionKind, bytes: u64) -> Self {
         let mut all = Self::default();
         *match kind {
             SectionKind::Text => &mut all.text,
@@ -135,9 +135,9 @@ pub fn run(options: &SizeArgs) -> Result<u8, CliError> {
     };
     let image = program.build(&setup::ensure()?, &flags)?;
     let parts = parts(&image)?;
-    say(TABLE.lines(&rows(&parts)).join("\n"))?;
+    print_line(TABLE.lines(&rows(&parts)).join("\n"))?;
     if options.board == Board::Stm32f405 {
-        say(stm32f405_lines(&parts).join("\n"))?;
+        print_line(stm32f405_lines(&parts).join("\n"))?;
     }
     Ok(0)
 }
@@ -262,11 +262,11 @@ fn parts(image: &Image) -> Result<BTreeMap<ImagePart, SectionBytes>, CliError> {
                 SectionKind::Text => of_code(&loader, *start, name),
                 _ => of_name(name),
             };
-            parts.entry(part).or_default().add(SectionBytes::of(kind, bytes));
+            parts.entry(part).or_default().add(SectionBytes::from_section(kind, bytes));
         }
         let section_bytes = section.size();
         let section = section.name().unwrap_or_default().to_string();
-        let rest = SectionBytes::of(kind, section_bytes - named);
+        let rest = SectionBytes::from_section(kind, section_bytes - named);
         if rest.sum() > 0 {
             parts.entry((NO_NAME, section)).or_default().add(rest);
         }

@@ -14,7 +14,7 @@ use crate::host::capacity;
 use crate::host::signals::Signals;
 use crate::host::error::{self, ErrorContext, CliError};
 use crate::run::limits;
-use crate::show::console::{complain, say};
+use crate::show::console::{print_error_line, print_line};
 
 /// Options of `midplane soak`.
 #[derive(Args, Debug)]
@@ -54,7 +54,7 @@ const WITH_POLLS: u64 = 4;
 /// One in this many seeds also draws a sequence for the matching engines; it takes as long as several jobs.
 const SEQUENCES: u64 = 8;
 /// Maximum number of failures before the soak stops.
-const MOST_FAILURES: u64 = 20;
+const MAX_FAILURES: u64 = 20;
 
 fn parse_minutes(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -139,10 +139,10 @@ pub fn run(options: &SoakArgs) -> Result<u8, CliError> {
     let mut failed = Vec::new();
     let mut news = start;
     let mut stop = None;
-    say(format_args!("random jobs, starting with seed {first}"))?;
+    print_line(format_args!("random jobs, starting with seed {first}"))?;
     // Panics of the device are caught and reported once, with their seed.
     std::panic::set_hook(Box::new(|_| {}));
-    while options.jobs.is_none_or(|jobs| sums.jobs < jobs) && sums.failures < MOST_FAILURES {
+    while options.jobs.is_none_or(|jobs| sums.jobs < jobs) && sums.failures < MAX_FAILURES {
         let seed = first.wrapping_add(sums.jobs);
         // Not for the first one, so that a seed is replayed as specified.
         let polls = sums.jobs % WITH_POLLS == WITH_POLLS - 1;
@@ -152,12 +152,12 @@ pub fn run(options: &SoakArgs) -> Result<u8, CliError> {
         failed.extend((!well).then_some(seed));
         if news.elapsed() >= NEWS {
             news = Instant::now();
-            say(format_args!(
+            print_line(format_args!(
                 "{:.0} minutes: {sums}",
                 start.elapsed().as_secs_f64() / 60.0
             ))?;
             if let Some(exploration) = &exploration {
-                exploration.tell_progress()?;
+                exploration.print_progress()?;
             }
         }
         if let Some(exploration) = &mut exploration {
@@ -170,14 +170,14 @@ pub fn run(options: &SoakArgs) -> Result<u8, CliError> {
     }
     let _ = std::panic::take_hook();
     let last = first.wrapping_add(sums.jobs - 1);
-    say(format_args!("seeds {first} to {last}: {sums}"))?;
+    print_line(format_args!("seeds {first} to {last}: {sums}"))?;
     let explored = exploration.map_or(Ok(true), Exploration::end)?;
     if let Some(stop) = stop {
         return Err(stop);
     }
     if !failed.is_empty() {
         let seeds: Vec<String> = failed.iter().map(u64::to_string).collect();
-        complain(format_args!(
+        print_error_line(format_args!(
             "midplane: failures with seeds {}",
             seeds.join(", ")
         ));
@@ -202,7 +202,7 @@ fn run_seed(seed: u64, matching: Choice, only: bool, sums: &mut SoakTotals) -> R
         Ok(report) => sums.add(&report),
         Err(failure) => {
             sums.failures += 1;
-            tell_failure(seed, matching, &failure, only.then_some(&job))?;
+            print_failure(seed, matching, &failure, only.then_some(&job))?;
         }
     }
     if !(only || seed.is_multiple_of(SEQUENCES)) {
@@ -212,23 +212,23 @@ fn run_seed(seed: u64, matching: Choice, only: bool, sums: &mut SoakTotals) -> R
         Ok(sequence) => sums.operations += sequence.ops.len() as u64,
         Err(counterexample) => {
             sums.failures += 1;
-            tell_failure(seed, matching, &counterexample, None)?;
+            print_failure(seed, matching, &counterexample, None)?;
         }
     }
     Ok(sums.failures == before)
 }
 
 /// Reports the seed of a failed job, and the job itself if it is the only one.
-fn tell_failure(
+fn print_failure(
     seed: u64,
     matching: Choice,
     failure: &impl fmt::Display,
     job: Option<&Seeded>,
 ) -> Result<(), CliError> {
-    say(format_args!(
+    print_line(format_args!(
         "seed {seed}: {failure}\n  replay: cargo midplane soak --seed {seed} --jobs 1 --matching {matching}"
     ))?;
-    job.map_or(Ok(()), |job| say(format_args!("{job:#?}")))
+    job.map_or(Ok(()), |job| print_line(format_args!("{job:#?}")))
 }
 
 /// The long cases of the explorer's table, in a thread that ends with the command.
@@ -243,15 +243,15 @@ impl Exploration {
     fn begin(matching: Choice) -> Result<Option<Self>, CliError> {
         let available = capacity::memory_available();
         if available < EXPLORATION_BYTES {
-            say(format_args!(
+            print_line(format_args!(
                 "no explorations: they use up to {} of memory, and {} are available",
-                crate::host::size::about(EXPLORATION_BYTES),
-                crate::host::size::about(available)
+                crate::host::size::approximate(EXPLORATION_BYTES),
+                crate::host::size::approximate(available)
             ))?;
             return Ok(None);
         }
         let background = Background::begin(cases::long(), matching).context("start a thread")?;
-        say("explorations in parallel, until they complete or the time expires")?;
+        print_line("explorations in parallel, until they complete or the time expires")?;
         Ok(Some(Self {
             background,
             cases: 0,
@@ -265,11 +265,11 @@ impl Exploration {
             match result {
                 Ok(explored) => {
                     self.cases += 1;
-                    say(format_args!("explored {name}: {explored}"))?;
+                    print_line(format_args!("explored {name}: {explored}"))?;
                 }
                 Err(surprise) => {
                     self.failures += 1;
-                    say(format_args!("{name}: {surprise}"))?;
+                    print_line(format_args!("{name}: {surprise}"))?;
                 }
             }
         }
@@ -277,9 +277,9 @@ impl Exploration {
     }
 
     /// Reports the progress of the current case.
-    fn tell_progress(&self) -> Result<(), CliError> {
+    fn print_progress(&self) -> Result<(), CliError> {
         if let Some(Progress { name, explored }) = self.background.progress() {
-            say(format_args!("exploring {name}: {explored} so far"))?;
+            print_line(format_args!("exploring {name}: {explored} so far"))?;
         }
         Ok(())
     }
@@ -291,10 +291,10 @@ impl Exploration {
         self.listen()?;
         if let Err(panic) = stopped {
             self.failures += 1;
-            say(format_args!("explorations: panic: {panic}"))?;
+            print_line(format_args!("explorations: panic: {panic}"))?;
         }
         let failed = self.failures > 0;
-        say(format_args!(
+        print_line(format_args!(
             "explorations: {} cases completed{}{}",
             self.cases,
             if is_over {

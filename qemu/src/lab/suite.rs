@@ -116,7 +116,7 @@ struct LongTestLane {
 
 impl LongTestLane {
     /// Creates the lane for ignored tests; `None` if there are none.
-    fn of(arguments: &[String], tests: &[String]) -> Option<Self> {
+    fn from_ignored(arguments: &[String], tests: &[String]) -> Option<Self> {
         let words = ["--", "--ignored", "--exact"].map(String::from);
         (!tests.is_empty()).then(|| Self {
             arguments: [arguments, &words, tests].concat(),
@@ -149,7 +149,7 @@ impl TestLane {
             .stdout(Stdio::piped())
             // A separate process group, so that a signal reaches all processes of the tests.
             .process_group(0);
-        sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+        sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
         let mut child = command.spawn().map_err(setup::no_cargo)?;
         let output = child
             .stdout
@@ -190,7 +190,7 @@ impl TestLane {
 
     fn show(&mut self) -> Result<(), CliError> {
         self.line = 0;
-        console::pass_on(&std::mem::take(&mut self.section))
+        console::print_bytes(&std::mem::take(&mut self.section))
     }
 
     fn end(&mut self) {
@@ -245,7 +245,7 @@ fn run_lanes(
             let status = { lanes[at].child.wait() }.context("wait for cargo test")?;
             succeeded &= status.success();
             let lane = lanes.remove(at);
-            long.extend(LongTestLane::of(&lane.arguments, &lane.long));
+            long.extend(LongTestLane::from_ignored(&lane.arguments, &lane.long));
         }
     }
     Ok(LaneResult { succeeded, long })
@@ -271,7 +271,7 @@ fn run_step(
 /// Bytes below `target` that all tests require on a fresh machine, as in README.md.
 const ROOM: u64 = 6 << 30;
 /// Minimum free space with which a test that builds a program can pass.
-const LEAST_ROOM: u64 = 512 << 20;
+const MIN_DISK_BYTES: u64 = 512 << 20;
 
 /// Returns the free bytes on the file system of `target`.
 fn free_bytes() -> Option<u64> {
@@ -280,8 +280,8 @@ fn free_bytes() -> Option<u64> {
 }
 
 /// Returns a message if a disk's free bytes are too few.
-fn too_little(free: u64) -> Option<String> {
-    (free < LEAST_ROOM).then(|| {
+fn low_disk_warning(free: u64) -> Option<String> {
+    (free < MIN_DISK_BYTES).then(|| {
         format!(
             "{} MiB are free on the disk of the workspace; on a new machine the tests use {} GiB",
             free >> 20,
@@ -300,7 +300,7 @@ pub struct TestArgs {
 
 /// Runs the tests; returns 0 if all passed.
 pub fn run(options: &TestArgs) -> Result<u8, CliError> {
-    if let Some(why) = free_bytes().and_then(too_little) {
+    if let Some(why) = free_bytes().and_then(low_disk_warning) {
         return Err(CliError::failure(why));
     }
     setup::ensure()?;
@@ -358,15 +358,15 @@ pub fn run(options: &TestArgs) -> Result<u8, CliError> {
         succeeded &= ended.succeeded;
     }
     if !succeeded && counts.failed == 0 {
-        console::complain("midplane: tests did not compile, or a test program terminated early; see above");
+        console::print_error_line("midplane: tests did not compile, or a test program terminated early; see above");
         counts.failed = 1;
     }
     if counts.failed > 0
-        && let Some(why) = free_bytes().and_then(too_little)
+        && let Some(why) = free_bytes().and_then(low_disk_warning)
     {
-        console::complain(format!("midplane: {why}: some tests failed for this reason"));
+        console::print_error_line(format!("midplane: {why}: some tests failed for this reason"));
     }
-    console::say(counts)?;
+    console::print_line(counts)?;
     Ok(if counts.failed == 0 { 0 } else { error::FAILURE })
 }
 
@@ -376,8 +376,8 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_told() {
-        assert_eq!(too_little(LEAST_ROOM), None);
-        let told = too_little(3 << 20).expect("too little");
+        assert_eq!(low_disk_warning(MIN_DISK_BYTES), None);
+        let told = low_disk_warning(3 << 20).expect("too little");
         assert!(told.starts_with("3 MiB are free on the disk"), "{told}");
         assert!(free_bytes().is_some_and(|free| free > 0));
     }
@@ -394,13 +394,13 @@ mod tests {
             .filter_map(|line| long_test(line).map(String::from))
             .collect();
         assert_eq!(long, ["a::b"]);
-        let lane = LongTestLane::of(&["--workspace".into()], &long).expect("a lane");
+        let lane = LongTestLane::from_ignored(&["--workspace".into()], &long).expect("a lane");
         let words = ["--workspace", "--", "--ignored", "--exact", "a::b"];
         assert_eq!(
             (lane.arguments, lane.tests),
             (words.map(String::from).into(), 1)
         );
-        assert!(LongTestLane::of(&[], &[]).is_none());
+        assert!(LongTestLane::from_ignored(&[], &[]).is_none());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `midplane explain`: decodes the failure record that a standalone node has printed.
 
 use crate::host::error::CliError;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use clap::Args;
 use kernel_rt::mpi_failure::write_text;
 use midplane_abi::failure::{Failure, LOGGED};
@@ -18,11 +18,11 @@ pub struct ExplainArgs {
 
 /// Prints the decoded record; returns the exit status.
 pub fn run(options: &ExplainArgs) -> Result<u8, CliError> {
-    say(words(&options.record.concat())?)?;
+    print_line(decode_record(&options.record.concat())?)?;
     Ok(0)
 }
 
-fn words(record: &str) -> Result<String, CliError> {
+fn decode_record(record: &str) -> Result<String, CliError> {
     let digits = record.strip_prefix(LOGGED.trim_end()).unwrap_or(record);
     let digits: Vec<char> = { digits.chars() }.filter(|c| !c.is_whitespace()).collect();
     let byte = |pair: &[char]| match pair {
@@ -61,7 +61,7 @@ mod tests {
             format!("{LOGGED}{digits}\n"),
         ] {
             assert_eq!(
-                words(&printed).expect("words"),
+                decode_record(&printed).expect("words"),
                 failure.in_words(write_text).to_string()
             );
         }
@@ -74,7 +74,7 @@ mod tests {
             &digits[2..],
             &digits[1..],
         ] {
-            assert!(words(wrong).is_err(), "{wrong}");
+            assert!(decode_record(wrong).is_err(), "{wrong}");
         }
     }
 }

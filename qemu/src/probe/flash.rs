@@ -3,7 +3,7 @@
 use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
 use crate::probe::image::ImageOptions;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use clap::Args;
 use rustix::process::Signal;
 use std::io::ErrorKind;
@@ -30,9 +30,9 @@ pub struct FlashArgs {
 
 /// Builds and flashes the image; returns the exit status.
 pub fn run(options: &FlashArgs) -> Result<u8, CliError> {
-    let made = options.what.make()?;
+    let made = options.what.build()?;
     let shown = made.image.path.display();
-    say(format_args!("built {shown}"))?;
+    print_line(format_args!("built {shown}"))?;
     check_probe()?;
     let mut selected = vec!["--chip", CHIP];
     if let Some(probe) = &options.probe {
@@ -44,7 +44,7 @@ pub fn run(options: &FlashArgs) -> Result<u8, CliError> {
         if step == "download" {
             command.arg(&made.image.path);
         }
-        sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+        sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
         let status = command.stdin(Stdio::null()).status().map_err(missing)?;
         if !status.success() {
             return Err(CliError::failure(format!(
@@ -52,7 +52,7 @@ pub fn run(options: &FlashArgs) -> Result<u8, CliError> {
             )));
         }
     }
-    say(format_args!("flashed {}; the node runs", made.name))?;
+    print_line(format_args!("flashed {}; the node runs", made.name))?;
     Ok(0)
 }
 
@@ -60,7 +60,7 @@ pub fn run(options: &FlashArgs) -> Result<u8, CliError> {
 fn check_probe() -> Result<(), CliError> {
     let mut command = Command::new(PROBE_RS);
     command.arg("list").stdin(Stdio::null());
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
     let Output {
         status,
         stdout,

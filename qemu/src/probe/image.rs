@@ -16,7 +16,7 @@ use crate::host::sys;
 use crate::run::serial_port::{check_console, parse_console};
 use crate::run::notation::parse_coord;
 use crate::run::{limits, topology};
-use crate::show::console::say;
+use crate::show::console::print_line;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use kernel_rt::mem::MPI_SHARE;
@@ -127,7 +127,7 @@ pub struct BoardImage {
 
 /// Creates the files and prints their names; returns the exit status.
 pub fn run(options: &ImageArgs) -> Result<u8, CliError> {
-    let made = options.what.make()?;
+    let made = options.what.build()?;
     let stem = match &options.output {
         Some(path) => path.clone(),
         None => PathBuf::from(&made.name),
@@ -146,7 +146,7 @@ pub fn run(options: &ImageArgs) -> Result<u8, CliError> {
     let objcopy = objcopy(&made.tools)?;
     let mut command = Command::new(&objcopy);
     command.args(["-O", "ihex"]).arg(&elf).arg(&hex);
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
     let status = command
         .status()
         .context(format_args!("run {}", objcopy.display()))?;
@@ -158,7 +158,7 @@ pub fn run(options: &ImageArgs) -> Result<u8, CliError> {
         let bytes = fs::metadata(&file)
             .context(format_args!("read {}", file.display()))?
             .len();
-        say(format_args!("{} {bytes} bytes", file.display()))?;
+        print_line(format_args!("{} {bytes} bytes", file.display()))?;
     }
     Ok(0)
 }
@@ -168,7 +168,7 @@ impl ImageOptions {
     ///
     /// # Errors
     /// Returns usage errors: a node outside the machine, insufficient memory with the sum, and compiler errors.
-    pub fn make(&self) -> Result<BoardImage, CliError> {
+    pub fn build(&self) -> Result<BoardImage, CliError> {
         midplane_setup::kit::choose(self.board.kit());
         let shape = Shape::new(self.torus, self.mesh.map(|mesh| !mesh))
             .ok_or_else(|| CliError::usage("--torus: extents are 1 to 256"))?;
@@ -200,7 +200,7 @@ impl ImageOptions {
         }
         let tools = setup::ensure()?;
         let personality = self.personality(&program, shape)?;
-        let object = assembled(&tools, &personality)?;
+        let object = assemble_personality(&tools, &personality)?;
         let flags = BuildFlags {
             link: vec![object.into()],
             stack: self.stack,
@@ -304,7 +304,7 @@ fn parse_where(text: &str) -> Result<ConsoleLocation, String> {
 }
 
 /// Creates an object file with the personality as its only section.
-fn assembled(tools: &Tools, record: &[u8]) -> Result<PathBuf, CliError> {
+fn assemble_personality(tools: &Tools, record: &[u8]) -> Result<PathBuf, CliError> {
     assert!(
         record.len() as u64 <= PERSONALITY.len(),
         "limited by the reader"

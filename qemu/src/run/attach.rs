@@ -79,12 +79,12 @@ pub fn run(options: &AttachArgs) -> Result<u8, CliError> {
         }
     };
     let report_file = ResultFile::open_if_given(options.watched.report.as_ref())?;
-    let port = SerialPort::open(&options.serial, options.baud)?.greeting(boot.auto.is_some());
+    let port = SerialPort::open(&options.serial, options.baud)?.with_greeting(boot.auto.is_some());
     let mpi_memory = boot.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
     let plan = JobPlan {
         mpi_memory,
         mpi_borrow: boot.mpi_borrow,
-        ..JobPlan::of_machine(Backend::Attached(&port), &image, shape, RAM.len())
+        ..JobPlan::for_machine(Backend::Attached(&port), &image, shape, RAM.len())
     };
     let arguments = boot.programs.of_rank(0).arguments;
     let shown = DisplayOptions {

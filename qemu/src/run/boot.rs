@@ -10,7 +10,7 @@ use midplane_abi::stm32f405::WINDOW_BYTES;
 use std::rc::Rc;
 
 /// Starts all nodes. Calls `going_on` after each process; if it returns an error, all processes are ended again. Call
-/// from the main thread (see [`sys::bind_to_us`](crate::host::sys::bind_to_us)).
+/// from the main thread (see [`sys::bind_to_this_process`](crate::host::sys::bind_to_this_process)).
 pub fn boot(
     plan: &JobPlan<'_>,
     mut going_on: impl FnMut() -> Result<(), CliError>,
@@ -19,12 +19,12 @@ pub fn boot(
         Backend::Qemu(qemu) | Backend::Boards(qemu) => machines::boot(plan, qemu, &mut going_on),
         Backend::Linux => linux::boot(plan, going_on),
         Backend::Cluster => cluster::boot(plan),
-        Backend::Attached(_) => of_boards(plan),
+        Backend::Attached(_) => boot_attached(plan),
     }
 }
 
 /// Creates nodes for boards that were started by others: memory windows that receive the boards' records.
-fn of_boards(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
+fn boot_attached(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
     let mut fleet = InstancePool::new(&plan.shape);
     for rank in 0..plan.shape.nodes() {
         let who = (rank, coord(&plan.shape, rank)?);

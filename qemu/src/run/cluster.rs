@@ -5,7 +5,7 @@ use crate::host::shared::SharedMemory;
 use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
 use crate::run::instance::{OutputChannels, InstancePool, Instance};
-use crate::run::linux::{InheritedDescriptors, bonds, end_signal, give_streams, process};
+use crate::run::linux::{InheritedDescriptors, create_pipes, end_signal, connect_streams, process};
 use crate::run::node::Node;
 use crate::run::plan::{JobPlan, coord};
 use kernel_rt::board::linux::carried::{COSTS, PROCESSORS};
@@ -27,13 +27,13 @@ pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
     let shared = Rc::new(SharedMemory::new("midplane-cluster", layout.words())?);
     let (stdout, its_stdout) = messages()?;
     let (stderr, its_stderr) = messages()?;
-    let (bonds, theirs) = bonds()?;
+    let (bonds, theirs) = create_pipes()?;
     let first = coord(&plan.shape, 0)?;
     let stack = plan.stack.unwrap_or(STACK_BYTES);
     let inherited = InheritedDescriptors::new(plan, first, (&shared, &theirs), stack)?;
     let under = inherited.under(plan, 0, [None; 2])?;
     let mut command = process(plan, first, &inherited, &under)?;
-    give_streams(&mut command, [its_stdout, its_stderr], true);
+    connect_streams(&mut command, [its_stdout, its_stderr], true);
     if plan.processors > 1 {
         command.env(PROCESSORS, plan.processors.to_string());
     }
@@ -42,7 +42,7 @@ pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
         command.env(COSTS, words.join(","));
     }
     let is_kept = !plan.under.is_empty();
-    sys::bind_to_us(&mut command, end_signal(is_kept), inherited.descriptors());
+    sys::bind_to_this_process(&mut command, end_signal(is_kept), inherited.descriptors());
     let child = command
         .spawn()
         .context(format_args!("start {}", plan.image(0).path.display()))?;
@@ -59,7 +59,7 @@ pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
     for rank in 0..nodes {
         let who = (rank, coord(&plan.shape, rank)?);
         let account = layout.account(rank);
-        fleet.nodes.push(Node::of_process(who, 0, &shared, account));
+        fleet.nodes.push(Node::from_process(who, 0, &shared, account));
     }
     Ok(fleet)
 }
@@ -76,7 +76,7 @@ fn messages() -> Result<(UnixStream, OwnedFd), CliError> {
 }
 
 /// Splits a message into rank and output. The rank is `None` for output of the process itself or of a library.
-pub fn printed(message: &[u8]) -> (Option<u32>, &[u8]) {
+pub fn split_message(message: &[u8]) -> (Option<u32>, &[u8]) {
     let whose = message
         .strip_prefix(&PRINT_MARK)
         .and_then(<[u8]>::split_first_chunk);
@@ -96,10 +96,10 @@ mod tests {
     #[test]
     fn what_is_printed_has_the_rank_in_front() {
         let message = [&PRINT_MARK[..], &7_u32.to_ne_bytes(), b"hello\n"].concat();
-        assert_eq!(printed(&message), (Some(7), &b"hello\n"[..]));
+        assert_eq!(split_message(&message), (Some(7), &b"hello\n"[..]));
         let own = [&PRINT_MARK[..], &NO_RANK.to_ne_bytes(), b"so far"].concat();
-        assert_eq!(printed(&own), (None, &b"so far"[..]));
-        assert_eq!(printed(b"MPR1abc"), (None, &b"MPR1abc"[..]));
-        assert_eq!(printed(b""), (None, &b""[..]));
+        assert_eq!(split_message(&own), (None, &b"so far"[..]));
+        assert_eq!(split_message(b"MPR1abc"), (None, &b"MPR1abc"[..]));
+        assert_eq!(split_message(b""), (None, &b""[..]));
     }
 }

@@ -296,7 +296,7 @@ enum RunPlatform {
 
 impl RunPlatform {
     /// Returns the content of a native program's process.
-    fn carries(self) -> ProcessContent {
+    fn process_content(self) -> ProcessContent {
         match self {
             RunPlatform::Cluster => ProcessContent::Cluster,
             RunPlatform::Linux | RunPlatform::Qemu => ProcessContent::Node,
@@ -325,7 +325,7 @@ impl RunOptions {
             link: with("-l", &self.library),
             stack: self.stack,
             matching: { self.matching }.unwrap_or_else(|| Board::chosen().matching()),
-            faults: self.faults.given().is_some(),
+            faults: self.faults.first_specified().is_some(),
             auto: self.auto,
             console: self.console.is_some(),
             instances: false,
@@ -379,7 +379,7 @@ impl RunOptions {
     /// Checks that the programs' individual settings are supported by the platform.
     fn check_apps(&self, apps: &[AppRequest]) -> Result<(), CliError> {
         if self.on == RunPlatform::Qemu && apps.iter().any(|app| app.directory.is_some()) {
-            console::complain(
+            console::print_error_line(
                 "midplane: -wdir does nothing for nodes; use --files DIRECTORY to provide a directory",
             );
         }
@@ -411,7 +411,7 @@ impl RunOptions {
 
     /// Returns the output style for this many nodes.
     fn style(&self, nodes: u32) -> OutputStyle {
-        OutputStyle::of(nodes, self.prefix || !self.no_prefix && nodes > 1)
+        OutputStyle::for_ranks(nodes, self.prefix || !self.no_prefix && nodes > 1)
     }
 
     /// Returns a program's environment, each entry as NAME=VALUE. The program's own variables override the others.
@@ -429,7 +429,7 @@ impl RunOptions {
         variables: &mut BTreeMap<Vec<u8>, Vec<u8>>,
     ) -> Result<(), CliError> {
         for word in export {
-            let (name, value) = match divided(word) {
+            let (name, value) = match split_variable(word) {
                 Some((name, value)) => (name, value.to_vec()),
                 None => {
                     let value = std::env::var_os(word).ok_or_else(|| {
@@ -444,7 +444,7 @@ impl RunOptions {
             variables.insert(name.to_vec(), value);
         }
         for word in env {
-            let Some((name, value)) = divided(word) else {
+            let Some((name, value)) = split_variable(word) else {
                 return Err(CliError::usage(format!(
                     "--env {0}: the form is NAME=VALUE; to export the current value, use -x {0}",
                     word.display()
@@ -456,7 +456,7 @@ impl RunOptions {
     }
 
     /// Returns the specified options that only some kinds of programs support.
-    fn given(&self) -> Vec<OptionScope> {
+    fn specified_options(&self) -> Vec<OptionScope> {
         [
             (!self.include.is_empty(), OptionScope::Compile("-I")),
             (!self.define.is_empty(), OptionScope::Compile("-D")),
@@ -472,7 +472,7 @@ impl RunOptions {
         ]
         .into_iter()
         .filter_map(|(given, option)| given.then_some(option))
-        .chain(self.faults.given().map(OptionScope::Link))
+        .chain(self.faults.first_specified().map(OptionScope::Link))
         .collect()
     }
 
@@ -491,7 +491,7 @@ impl RunOptions {
     }
 
     /// Returns the MPI memory of nodes with `memory` bytes of RAM.
-    fn mpi_memory_of(&self, memory: u64) -> u64 {
+    fn mpi_memory_for(&self, memory: u64) -> u64 {
         self.mpi_memory.unwrap_or_else(|| {
             (memory / MPI_SHARE).clamp(LEAST_MPI_MEMORY as u64, DEFAULT_MPI_MEMORY)
         })
@@ -508,7 +508,7 @@ fn argv(program: &Program, arguments: &[OsString]) -> Vec<Vec<u8>> {
 }
 
 /// Splits NAME=VALUE; `None` for any other format.
-fn divided(variable: &OsStr) -> Option<(&[u8], &[u8])> {
+fn split_variable(variable: &OsStr) -> Option<(&[u8], &[u8])> {
     let bytes = variable.as_bytes();
     let at = bytes.iter().position(|byte| *byte == b'=')?;
     (at > 0).then(|| (&bytes[..at], &bytes[at + 1..]))
@@ -532,17 +532,17 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
 
 /// Runs the command; returns the exit status.
 pub fn run(options: &RunOptions) -> Result<u8, CliError> {
-    run_and_look(options, &mut |_| ())
+    run_and_observe(options, &mut |_| ())
 }
 
 /// Runs the command and passes the job's result to `look`.
-pub fn run_and_look(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -> Result<u8, CliError> {
+pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -> Result<u8, CliError> {
     let shape = checked(options)?;
     let node_memory = options.node_memory();
-    let faults = options.faults.order(&shape)?;
+    let faults = options.faults.configured_faults(&shape)?;
     let apps = options.apps(shape.nodes())?;
     for app in &apps {
-        app.program.check_flags(&options.given())?;
+        app.program.check_flags(&options.specified_options())?;
     }
     // The first entry with the same program: each program is built once.
     let image_of = |at: usize| {
@@ -567,7 +567,7 @@ pub fn run_and_look(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -> R
             Some(tools_for_nodes(options, &shape, instances)?)
         }
         RunPlatform::Linux => {
-            HostMachine::look().check_processes(shape.nodes().into())?;
+            HostMachine::detect().check_processes(shape.nodes().into())?;
             None
         }
         RunPlatform::Cluster => None,
@@ -585,7 +585,7 @@ pub fn run_and_look(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -> R
                     is_several,
                 )?)
             }
-            (true, None) => Some(linux::build(&app.program, &flags, options.on.carries())?),
+            (true, None) => Some(linux::build(&app.program, &flags, options.on.process_content())?),
         });
     }
     let debug = debugger(options, &shape)?;
@@ -610,7 +610,7 @@ pub fn run_and_look(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -> R
         shape,
         boxes: division.map(|division| InstanceBoxes::new(division, node_memory)),
         node_memory,
-        mpi_memory: options.mpi_memory_of(node_memory),
+        mpi_memory: options.mpi_memory_for(node_memory),
         mpi_borrow: options.mpi_borrow,
         eager: options.eager,
         interrupts: options.interrupts,
@@ -627,7 +627,7 @@ pub fn run_and_look(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -> R
         console: options.console,
         log: options.verbose,
         counted: options.count_instructions,
-        sandbox: tools.as_ref().is_some_and(|tools| can_lock_in(&tools.qemu)),
+        sandbox: tools.as_ref().is_some_and(|tools| supports_sandbox(&tools.qemu)),
     };
     let signals = match debug {
         // The debugger reads from the terminal and handles its keys.
@@ -679,9 +679,9 @@ pub fn show(
     );
     let end = job::run(plan, folder, timeout, signals, &mut out, &mut err)?;
     look(&end);
-    let status = tell(shown, plan, &end, report_file, &mut err);
+    let status = print_report(shown, plan, &end, report_file, &mut err);
     job::flush(signals, &mut out, &mut err);
-    Ok(written(status, end.outcome, &mut out, &mut err, signals))
+    Ok(status_after_output(status, end.outcome, &mut out, &mut err, signals))
 }
 
 /// Checks all options that can be rejected before a build; returns the machine's shape.
@@ -695,9 +695,9 @@ fn checked(options: &RunOptions) -> Result<Shape, CliError> {
         check_console(console, &shape)?;
     }
     let node_memory = options.node_memory();
-    check_memory(node_memory, options.mpi_memory_of(node_memory))?;
+    check_memory(node_memory, options.mpi_memory_for(node_memory))?;
     options.stack.map_or(Ok(()), inputs::check_stack)?;
-    check_place(options)?;
+    check_platform(options)?;
     Ok(shape)
 }
 
@@ -738,7 +738,7 @@ fn debugger(options: &RunOptions, shape: &Shape) -> Result<Option<DebugSession>,
 }
 
 /// Describes the platform on which an option for QEMU has no effect.
-const fn without_qemu(on: RunPlatform) -> &'static str {
+const fn platform_phrase(on: RunPlatform) -> &'static str {
     match on {
         RunPlatform::Cluster => "in the simulator",
         RunPlatform::Linux | RunPlatform::Qemu => "for processes",
@@ -746,7 +746,7 @@ const fn without_qemu(on: RunPlatform) -> &'static str {
 }
 
 /// Checks that all options have an effect on the job's platform.
-fn check_place(options: &RunOptions) -> Result<(), CliError> {
+fn check_platform(options: &RunOptions) -> Result<(), CliError> {
     if !options.under.is_empty() && options.on == RunPlatform::Qemu {
         return Err(CliError::usage(
             "--under does nothing for nodes in QEMU; omit it, or use --on linux",
@@ -761,7 +761,7 @@ fn check_place(options: &RunOptions) -> Result<(), CliError> {
         if let Some((_, option)) = only_in_qemu.iter().find(|(given, _)| *given) {
             return Err(CliError::usage(format!(
                 "{option} does nothing {}; omit it, or use --on qemu",
-                without_qemu(options.on)
+                platform_phrase(options.on)
             )));
         }
     }
@@ -776,7 +776,7 @@ fn check_place(options: &RunOptions) -> Result<(), CliError> {
         ));
     }
     if options.on == RunPlatform::Cluster {
-        let faults = options.faults.given();
+        let faults = options.faults.first_specified();
         let not_there = [
             (!options.under.is_empty(), "--under"),
             (options.mpi_borrow, "--mpi-borrow"),
@@ -801,9 +801,9 @@ fn tools_for_nodes(
     let node_memory = options.node_memory();
     let memory = NodeMemory {
         node: node_memory,
-        mpi: options.mpi_memory_of(node_memory),
+        mpi: options.mpi_memory_for(node_memory),
     };
-    HostMachine::look().check(shape.nodes().into(), memory, instances)?;
+    HostMachine::detect().check(shape.nodes().into(), memory, instances)?;
     setup::ensure()
 }
 
@@ -815,7 +815,7 @@ fn build_for_nodes(
     is_several: bool,
 ) -> Result<Image, CliError> {
     let node_memory = options.node_memory();
-    let mpi_memory = options.mpi_memory_of(node_memory);
+    let mpi_memory = options.mpi_memory_for(node_memory);
     let flags = BuildFlags {
         instances: options.board == Board::Virt && is_several,
         log: options.verbose,
@@ -833,7 +833,7 @@ fn build_for_nodes(
     match options.board {
         Board::Virt => image.check_fits(node_memory, |memory| Needs {
             links,
-            mpi: options.mpi_memory_of(memory),
+            mpi: options.mpi_memory_for(memory),
             tables: 0,
         })?,
         Board::Stm32f405 => image.check_fits_board(links, mpi_memory, shape.nodes())?,
@@ -858,7 +858,7 @@ fn check_board(options: &RunOptions) -> Result<(), CliError> {
     if options.on != RunPlatform::Qemu {
         return Err(CliError::usage(format!(
             "--board does nothing {}; omit it, or use --on qemu",
-            without_qemu(options.on)
+            platform_phrase(options.on)
         )));
     }
     let only_virt = [
@@ -887,7 +887,7 @@ fn check_board(options: &RunOptions) -> Result<(), CliError> {
 }
 
 /// Checks whether this QEMU supports its sandbox.
-fn can_lock_in(qemu: &Tool) -> bool {
+fn supports_sandbox(qemu: &Tool) -> bool {
     // QEMU prints its version only after accepting the preceding options.
     let mut command = qemu.command();
     command.args(["-sandbox", wiring::SANDBOX, "-version"]);
@@ -895,7 +895,7 @@ fn can_lock_in(qemu: &Tool) -> bool {
 }
 
 /// Shows the job's result and writes its report; returns the preliminary exit status.
-fn tell(
+fn print_report(
     shown: &DisplayOptions,
     plan: &JobPlan<'_>,
     end: &JobResult,
@@ -905,18 +905,18 @@ fn tell(
     if !shown.quiet && end.outcome != JobOutcome::Interrupted {
         let links = shown.links.then(|| report::link_table(&plan.shape, end));
         for line in report::table(end).iter().chain(links.iter().flatten()) {
-            err.lines.note(line);
+            err.lines.add_line(line);
         }
     }
     if !shown.quiet {
         for link in report::cut_links(&plan.shape, end) {
-            err.lines.note(&format!(
+            err.lines.add_line(&format!(
                 "midplane: {link} is cut; its packets are rerouted"
             ));
         }
     }
     if let Some(message) = &end.message {
-        err.lines.note(&format!("midplane: {message}"));
+        err.lines.add_line(&format!("midplane: {message}"));
     }
     let Some(report_file) = report_file else {
         return end.status;
@@ -934,14 +934,14 @@ fn tell(
     match report::write(report_file, &facts, end) {
         Ok(()) => end.status,
         Err(stop) => {
-            err.lines.note(&format!("midplane: {stop}"));
+            err.lines.add_line(&format!("midplane: {stop}"));
             or_failure(end.status)
         }
     }
 }
 
 /// Returns the exit status after output was written or has failed.
-fn written(
+fn status_after_output(
     status: u8,
     outcome: JobOutcome,
     out: &mut OutputSink<'_>,
@@ -949,19 +949,19 @@ fn written(
     signals: &Signals,
 ) -> u8 {
     // Errors that ended the job were reported before.
-    let late = out.broken().filter(|_| outcome == JobOutcome::Ended);
+    let late = out.write_error().filter(|_| outcome == JobOutcome::Ended);
     let status = match late {
         None => status,
         Some(Errno::PIPE) if status == 0 => CliError::signal(SIGPIPE).status,
         Some(Errno::PIPE) => status,
         Some(error) => {
-            let stop = console::unwritable(error.into());
-            err.lines.note(&format!("midplane: {stop}"));
+            let stop = console::stdout_error(error.into());
+            err.lines.add_line(&format!("midplane: {stop}"));
             job::flush(signals, out, err);
             or_failure(status)
         }
     };
-    match err.broken() {
+    match err.write_error() {
         // No stream remains for a report.
         Some(error) if error != Errno::PIPE => or_failure(status),
         _ => status,

@@ -102,7 +102,7 @@ impl DebugSession {
             command.args(["-ex", words]);
         }
         heed_terminal(&mut command, true);
-        sys::bind_to_us(&mut command, Signal::KILL, Vec::new());
+        sys::bind_to_this_process(&mut command, Signal::KILL, Vec::new());
         command
             .spawn()
             .context(format_args!("start {}", self.command[0]))
@@ -136,8 +136,8 @@ pub struct DebuggedArgs {
 pub fn become_process(options: &DebuggedArgs) -> Result<u8, CliError> {
     let mut command = Command::new(&options.words[0]);
     command.args(&options.words[1..]).stdin(Stdio::null());
-    command.stdout(sys::inherited(options.stdout).context("redirect stdout")?);
-    command.stderr(sys::inherited(options.stderr).context("redirect stderr")?);
+    command.stdout(sys::inherit_descriptor(options.stdout).context("redirect stdout")?);
+    command.stderr(sys::inherit_descriptor(options.stderr).context("redirect stderr")?);
     for (resource, limit) in [
         (Resource::Stack, options.stack),
         (Resource::Data, options.data),

@@ -33,14 +33,14 @@ pub struct LogDecoder<'a> {
 
 impl LogDecoder<'_> {
     /// Adds bytes of the stream and passes each complete log line to `line`.
-    pub fn take(&mut self, bytes: &[u8], mut line: impl FnMut(String)) {
+    pub fn decode_bytes(&mut self, bytes: &[u8], mut line: impl FnMut(String)) {
         let Some(stream) = &mut self.stream else {
             return;
         };
         stream.received(bytes);
         loop {
             match stream.decode() {
-                Ok(frame) => line(in_words(frame.display(false).to_string())),
+                Ok(frame) => line(expand_failure(frame.display(false).to_string())),
                 Err(DecodeError::UnexpectedEof) => return,
                 // The encoding resynchronizes at the next frame.
                 Err(DecodeError::Malformed) => self.malformed += 1,
@@ -55,7 +55,7 @@ impl LogDecoder<'_> {
 }
 
 /// Replaces the failure record in a log line by its text, if there is one.
-fn in_words(line: String) -> String {
+fn expand_failure(line: String) -> String {
     let words = || {
         let (before, rest) = line.split_once(LOGGED)?;
         let (numbers, after) = rest.strip_prefix('[')?.split_once(']')?;
@@ -79,7 +79,7 @@ mod tests {
         let why = Why::MpiAbort(7);
         let failure = Failure { place, why };
         let record = failure.write();
-        let line = |record: &[u8]| in_words(format!("1.5 ERROR {LOGGED}{record:?} (end.rs:70)"));
+        let line = |record: &[u8]| expand_failure(format!("1.5 ERROR {LOGGED}{record:?} (end.rs:70)"));
         assert_eq!(
             line(record.bytes()),
             format!("1.5 ERROR {} (end.rs:70)", failure.in_words(write_text))
@@ -90,7 +90,7 @@ mod tests {
             assert_eq!(line(other), shown);
         }
         for other in ["failed: no record", "failed: [300]", "failed: [1"] {
-            assert_eq!(in_words(other.to_string()), other);
+            assert_eq!(expand_failure(other.to_string()), other);
         }
     }
 }

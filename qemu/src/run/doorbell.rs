@@ -68,7 +68,7 @@ impl Doorbells {
     }
 
     /// Sends messages until the sockets block. A closed device receives no more; its process's end shows the reason.
-    pub fn tell(&mut self) {
+    pub fn send_messages(&mut self) {
         let all = self.messages();
         for number in 0..self.peers.len() {
             loop {
@@ -174,7 +174,7 @@ mod tests {
         let mut doorbells = Doorbells::new(&division).unwrap();
         let sockets = [doorbells.connect().unwrap(), doorbells.connect().unwrap()];
         assert_eq!(doorbells.waiting().count(), 2);
-        doorbells.tell();
+        doorbells.send_messages();
         assert_eq!(doorbells.waiting().count(), 0);
         let heard = |socket| -> Vec<_> { (0..7).map(|_| receive(socket)).collect() };
         let (first, second) = (heard(&sockets[0]), heard(&sockets[1]));

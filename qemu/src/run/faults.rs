@@ -31,7 +31,7 @@ pub struct FaultOptions {
 
 impl FaultOptions {
     /// Returns the first specified option.
-    pub fn given(&self) -> Option<&'static str> {
+    pub fn first_specified(&self) -> Option<&'static str> {
         let options = [
             (self.link_loss.is_some(), "--link-loss"),
             (self.link_corrupt.is_some(), "--link-corrupt"),
@@ -45,8 +45,8 @@ impl FaultOptions {
     ///
     /// # Errors
     /// Returns a usage error for a seed without effect, a cut on a missing link, or too many cuts.
-    pub fn order(&self, shape: &Shape) -> Result<Option<Faults>, CliError> {
-        if self.given().is_none() {
+    pub fn configured_faults(&self, shape: &Shape) -> Result<Option<Faults>, CliError> {
+        if self.first_specified().is_none() {
             return match self.seed {
                 Some(_) => Err(CliError::usage(
                     "--seed does nothing without --link-loss or --link-corrupt; omit it",
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn orders_that_mean_nothing_are_refused() {
         let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
-        let said = |options: FaultOptions| options.order(&shape).map_err(|stop| stop.message);
+        let said = |options: FaultOptions| options.configured_faults(&shape).map_err(|stop| stop.message);
         let cut = parse_cut("1,0,0:x+@1s").unwrap();
         let seed = Some(7);
         assert_eq!(said(FaultOptions::default()), Ok(None));

@@ -52,7 +52,7 @@ impl ServedDirectory {
         let fd = rustix::fs::open(path, flags, Mode::empty())
             .map_err(|error| refused(&std::io::Error::from(error)))?;
         let folder = Self(fd);
-        match folder.find(b".", flags, Mode::empty()) {
+        match folder.open_inside(b".", flags, Mode::empty()) {
             Ok(_) => Ok(folder),
             Err(Errno::NOSYS) => Err(refused(
                 &"this machine's kernel does not support openat2 (Linux 5.6 or later), which is required to confine \
@@ -63,7 +63,7 @@ impl ServedDirectory {
     }
 
     /// Opens a path inside the directory.
-    fn find(&self, path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    fn open_inside(&self, path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         let path = OsStr::from_bytes(path);
         let mut tries = 0..TRIES;
@@ -80,13 +80,13 @@ impl ServedDirectory {
     }
 
     /// Opens a path for queries only.
-    fn look(&self, path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
+    fn open_for_query(&self, path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
         let link = if follow {
             OFlags::empty()
         } else {
             OFlags::NOFOLLOW
         };
-        self.find(path, OFlags::PATH | link, Mode::empty())
+        self.open_inside(path, OFlags::PATH | link, Mode::empty())
     }
 
     /// Splits a path into its opened parent directory and the last part.
@@ -103,7 +103,7 @@ impl ServedDirectory {
         // The root itself has no last part.
         let last = if end == 0 { &b"."[..] } else { last };
         let flags = OFlags::PATH | OFlags::DIRECTORY;
-        let folder = self.find(folder, flags, Mode::empty())?;
+        let folder = self.open_inside(folder, flags, Mode::empty())?;
         Ok((folder, OsStr::from_bytes(last)))
     }
 
@@ -126,7 +126,7 @@ impl ServedDirectory {
             }
         }
         // The type is checked first, because merely opening some devices has side effects.
-        let before = self.look(path, wanted & (OPEN_NO_LINK | OPEN_EXCLUSIVE) == 0);
+        let before = self.open_for_query(path, wanted & (OPEN_NO_LINK | OPEN_EXCLUSIVE) == 0);
         if let Ok(before) = before {
             check_kind(&before, wanted & OPEN_NO_LINK != 0)?;
         }
@@ -137,7 +137,7 @@ impl ServedDirectory {
         };
         // Non-blocking, in case the file was replaced by a pipe meanwhile.
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = self.find(path, flags, mode)?;
+        let file = self.open_inside(path, flags, mode)?;
         check_kind(&file, false)?;
         Ok(file)
     }
@@ -201,7 +201,7 @@ impl DescriptorTable {
 type CompletedCall = Result<([u64; 2], usize), Errno>;
 
 /// Performs one call of a node.
-fn serve(folder: &ServedDirectory, node: &mut DescriptorTable, asked: &Asked, bytes: &mut [u8; BYTES]) -> CompletedCall {
+fn perform_call(folder: &ServedDirectory, node: &mut DescriptorTable, asked: &Asked, bytes: &mut [u8; BYTES]) -> CompletedCall {
     let [first, second, third] = asked.numbers;
     let call = asked.call.ok_or(Errno::NOSYS)?;
     let given = asked.length;
@@ -242,21 +242,21 @@ fn serve(folder: &ServedDirectory, node: &mut DescriptorTable, asked: &Asked, by
         Call::Sync => rustix::fs::fsync(&node.get(first)?.file).and(nothing),
         Call::Resize => ftruncate(&node.get(first)?.file, second).and(nothing),
         Call::Stat | Call::Lstat => {
-            let found = folder.look(path(&bytes[..given])?, call == Call::Stat)?;
-            tell(&found, bytes)
+            let found = folder.open_for_query(path(&bytes[..given])?, call == Call::Stat)?;
+            report_status(&found, bytes)
         }
-        Call::Fstat => tell(&node.get(first)?.file, bytes),
+        Call::Fstat => report_status(&node.get(first)?.file, bytes),
         Call::Access => {
-            let found = folder.look(path(&bytes[..given])?, true)?;
+            let found = folder.open_for_query(path(&bytes[..given])?, true)?;
             let mode = Access::from_bits(first as u32).ok_or(Errno::INVAL)?;
             // This process's own path of the file: the only query by descriptor that all kernels support.
             let own = format!("/proc/self/fd/{}", found.as_raw_fd());
             rustix::fs::access(own, mode).and(nothing)
         }
         Call::Unlink | Call::RemoveFolder | Call::MakeFolder | Call::Rename => {
-            rearrange(folder, call, first, &bytes[..given]).and(nothing)
+            change_entries(folder, call, first, &bytes[..given]).and(nothing)
         }
-        Call::Next => next(node.get(first)?, bytes),
+        Call::Next => read_entry(node.get(first)?, bytes),
         Call::Rewind => {
             node.get(first)?.entries = None;
             nothing
@@ -265,7 +265,7 @@ fn serve(folder: &ServedDirectory, node: &mut DescriptorTable, asked: &Asked, by
 }
 
 /// Performs a call that changes directory entries; `given` contains one or two paths.
-fn rearrange(folder: &ServedDirectory, call: Call, number: u64, given: &[u8]) -> Result<(), Errno> {
+fn change_entries(folder: &ServedDirectory, call: Call, number: u64, given: &[u8]) -> Result<(), Errno> {
     match call {
         Call::Rename => {
             let first = usize::try_from(number).unwrap_or(usize::MAX);
@@ -299,7 +299,7 @@ fn path(bytes: &[u8]) -> Result<&[u8], Errno> {
     }
 }
 
-fn tell(file: &impl AsFd, bytes: &mut [u8; BYTES]) -> CompletedCall {
+fn report_status(file: &impl AsFd, bytes: &mut [u8; BYTES]) -> CompletedCall {
     let status = status(&fstat(file)?).emit();
     bytes[..Status::BYTES].copy_from_slice(&status);
     Ok(([0; 2], Status::BYTES))
@@ -326,7 +326,7 @@ fn status(stat: &Stat) -> Status {
 }
 
 /// Reads the next directory entry.
-fn next(open: &mut OpenFile, bytes: &mut [u8; BYTES]) -> CompletedCall {
+fn read_entry(open: &mut OpenFile, bytes: &mut [u8; BYTES]) -> CompletedCall {
     if open.entries.is_none() {
         open.entries = Some(Dir::read_from(&open.file)?);
     }
@@ -405,7 +405,7 @@ impl FileServer {
 
     /// Accepts a call. Returns a reply if no directory is configured, and whether this is the first file rejected for
     /// that reason.
-    pub fn take(
+    pub fn submit_call(
         &mut self,
         rank: usize,
         asked: Asked,
@@ -413,7 +413,7 @@ impl FileServer {
     ) -> (Option<FileReply<'static>>, bool) {
         self.seen[rank] = asked.number;
         let Some((queue, _)) = &self.served else {
-            let error = refusal(asked.call);
+            let error = missing_directory_error(asked.call);
             let is_first = error == Errno::ROFS && !self.was_refused;
             self.was_refused |= is_first;
             let answer = FileReply {
@@ -430,24 +430,24 @@ impl FileServer {
             bytes: Box::new(*bytes),
             done: Err(Errno::IO),
         };
-        locked(&queue.waiting).push_back(job);
+        lock_queue(&queue.waiting).push_back(job);
         queue.has_more.notify_one();
         (None, false)
     }
 
     /// Returns the socket that is readable when replies are pending.
-    pub fn bell(&self) -> Option<&UnixStream> {
+    pub fn reply_socket(&self) -> Option<&UnixStream> {
         self.served.as_ref().map(|(_, bell)| bell)
     }
 
     /// Passes completed replies to `give`.
-    pub fn answers(&mut self, mut give: impl FnMut(FileReply<'_>)) {
+    pub fn handle_replies(&mut self, mut give: impl FnMut(FileReply<'_>)) {
         let Some((queue, bell)) = &mut self.served else {
             return;
         };
         let mut bytes = [0; 256];
         while matches!(bell.read(&mut bytes), Ok(1..)) {}
-        let done = std::mem::take(&mut *locked(&queue.done));
+        let done = std::mem::take(&mut *lock_queue(&queue.done));
         for job in done {
             self.busy[job.rank] = false;
             let answer = match &job.done {
@@ -464,7 +464,7 @@ impl FileServer {
 }
 
 /// Returns the error of a call without a directory: no file exists and none can be created.
-fn refusal(call: Option<Call>) -> Errno {
+fn missing_directory_error(call: Option<Call>) -> Errno {
     match call {
         None => Errno::NOSYS,
         Some(Call::Open | Call::MakeFolder) => Errno::ROFS,
@@ -480,7 +480,7 @@ fn refusal(call: Option<Call>) -> Errno {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock_queue<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -503,23 +503,23 @@ fn start(nodes: usize, folder: ServedDirectory) -> Result<(Arc<CallQueue>, UnixS
         let queue = Arc::clone(&queue);
         std::thread::Builder::new()
             .name(format!("files-{number}"))
-            .spawn(move || queue.work())
+            .spawn(move || queue.run_worker())
             .context("start a thread for files")?;
     }
     Ok((queue, ours))
 }
 
 impl CallQueue {
-    fn work(&self) {
+    fn run_worker(&self) {
         loop {
-            let waiting = locked(&self.waiting);
+            let waiting = lock_queue(&self.waiting);
             let waiting = self.has_more.wait_while(waiting, |jobs| jobs.is_empty());
             let next = waiting.unwrap_or_else(PoisonError::into_inner).pop_front();
             let Some(mut job) = next else { continue };
-            let mut node = locked(&self.nodes[job.rank]);
-            job.done = serve(&self.folder, &mut node, &job.asked, &mut job.bytes);
+            let mut node = lock_queue(&self.nodes[job.rank]);
+            job.done = perform_call(&self.folder, &mut node, &job.asked, &mut job.bytes);
             drop(node);
-            locked(&self.done).push(job);
+            lock_queue(&self.done).push(job);
             // A full socket contains a notification already.
             match (&self.bell).write(&[0]) {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => return,
@@ -580,7 +580,7 @@ mod tests {
             numbers,
             length: given.len(),
         };
-        let (numbers, length) = serve(folder, node, &asked, &mut bytes)?;
+        let (numbers, length) = perform_call(folder, node, &asked, &mut bytes)?;
         Ok((numbers, bytes[..length].to_vec()))
     }
 
@@ -792,7 +792,7 @@ mod tests {
                 numbers: [0; 3],
                 length: 0,
             };
-            let (answer, is_first) = files.take(rank, asked, &[0; BYTES]);
+            let (answer, is_first) = files.submit_call(rank, asked, &[0; BYTES]);
             (answer.unwrap().answer, is_first)
         };
         assert_eq!(take(0, Call::Stat), (Err(2), false));

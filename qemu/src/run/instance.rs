@@ -67,7 +67,7 @@ impl Instance {
 
     /// Returns its resource usage; `None` if it has ended.
     pub fn used(&self) -> Option<ResourceUsage> {
-        ResourceUsage::by_family(self.child.id())
+        ResourceUsage::for_family(self.child.id())
     }
 
     /// Returns its process, or a child of it, that a signal has stopped.

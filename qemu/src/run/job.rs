@@ -78,7 +78,7 @@ pub fn run<'a>(
     let begun = Instant::now();
     let nodes = plan.shape.nodes() as usize;
     if nodes > QUIET_BOOT {
-        err.lines.note(&format!("midplane: starting {nodes} nodes"));
+        err.lines.add_line(&format!("midplane: starting {nodes} nodes"));
         err.write();
     }
     let mut fleet = boot(plan, || match signals.pending() {
@@ -87,7 +87,7 @@ pub fn run<'a>(
     })?;
     // Emulated standalone boards, with a serial console.
     let emulated = fleet.console.take();
-    let emulated = emulated.map(|fd| SerialPort::of_emulated(fd).greeting(plan.auto));
+    let emulated = emulated.map(|fd| SerialPort::from_emulated(fd).with_greeting(plan.auto));
     let mut job = Job {
         decoders: { fleet.nodes.iter() }
             .map(|node| dictionaries[plan.app(node.rank).0 as usize].decoder())
@@ -105,7 +105,7 @@ pub fn run<'a>(
         first: 0,
         input: match plan.debug {
             None => StandardInput::default(),
-            Some(_) => StandardInput::none(),
+            Some(_) => StandardInput::empty(),
         },
         ends: None,
         let_end: None,
@@ -128,11 +128,11 @@ pub fn run<'a>(
     job.err.lines.finish();
     let wrong = job.attached.iter().map(AttachedBoards::to_string);
     for line in wrong.collect::<String>().lines() {
-        job.err.lines.note(&format!("midplane: {line}"));
+        job.err.lines.add_line(&format!("midplane: {line}"));
     }
     for (at, decoder) in job.decoders.iter().enumerate() {
         if decoder.malformed() > 0 {
-            job.err.lines.note(&format!(
+            job.err.lines.add_line(&format!(
                 "[{at}] log: {} invalid frames are not shown",
                 decoder.malformed()
             ));
@@ -146,7 +146,7 @@ pub fn flush(signals: &Signals, out: &mut OutputSink<'_>, err: &mut OutputSink<'
     loop {
         out.write();
         err.write();
-        let mut fds: Vec<PollFd<'_>> = out.interest().into_iter().chain(err.interest()).collect();
+        let mut fds: Vec<PollFd<'_>> = out.poll_descriptor().into_iter().chain(err.poll_descriptor()).collect();
         if fds.is_empty() || signals.pending().is_some() {
             return;
         }
@@ -216,15 +216,15 @@ impl Job<'_, '_, '_> {
             self.wait(signals, deadline.map_or(next_look, |at| at.min(next_look)));
             let now = Instant::now();
             if let Some(stop) = signals.pending() {
-                let nodes = self.look_where(plan);
-                return self.interrupted(stop.status, nodes);
+                let nodes = self.observe_with_counters(plan);
+                return self.end_interrupted(stop.status, nodes);
             }
-            if let Some(error) = self.out.broken() {
-                return self.unwritable(error);
+            if let Some(error) = self.out.write_error() {
+                return self.stdout_error(error);
             }
             if now >= next_look {
                 next_look = now + tick;
-                self.hear_all();
+                self.poll_all_nodes();
             } else if !self.stirred && deadline.is_none_or(|deadline| now < deadline) {
                 continue;
             }
@@ -233,36 +233,36 @@ impl Job<'_, '_, '_> {
             self.show_progress(up);
             let is_late = deadline.is_some_and(|deadline| now >= deadline);
             match self.cause(plan, now, is_late) {
-                Some(EndCause::Ended) if self.lets_end(plan) => {
-                    if let Some(end) = self.end_of_processes(plan, now) {
+                Some(EndCause::Ended) if self.can_end_processes(plan) => {
+                    if let Some(end) = self.wait_for_processes(plan, now) {
                         return end;
                     }
                 }
-                Some(EndCause::Ended) => return self.explain(plan, EndCause::Ended, self.look()),
+                Some(EndCause::Ended) => return self.explain_end(plan, EndCause::Ended, self.observe_nodes()),
                 Some(cause) => {
-                    let nodes = self.last_look(plan);
-                    return self.explain(plan, cause, nodes);
+                    let nodes = self.observe_at_end(plan);
+                    return self.explain_end(plan, cause, nodes);
                 }
                 None => {}
             }
             if is_late {
                 let limit = timeout.unwrap_or_default().as_secs_f64();
                 return {
-                    let nodes = self.look_where(plan);
+                    let nodes = self.observe_with_counters(plan);
                     let limit =
                         format!("the job did not end within {limit} s (--timeout); state of the ranks:");
-                    self.late(&limit, nodes)
+                    self.end_late(&limit, nodes)
                 };
             }
-            if let Some(end) = self.look_at_line(now) {
+            if let Some(end) = self.poll_serial_port(now) {
                 return end;
             }
             // With a debugger, or with attached boards, the user may start the nodes late.
             let is_hurried = plan.debug.is_none() && !matches!(plan.backend, Backend::Attached(_));
             if is_hurried && up < self.glances.len() && now >= boot_deadline {
                 return {
-                    let nodes = self.look_where(plan);
-                    self.late(
+                    let nodes = self.observe_with_counters(plan);
+                    self.end_late(
                         &format!("not all nodes started within {boot} s; state of the nodes:"),
                         nodes,
                     )
@@ -272,14 +272,14 @@ impl Job<'_, '_, '_> {
     }
 
     /// Returns the job's end if the serial line to the boards is lost.
-    fn look_at_line(&mut self, now: Instant) -> Option<JobEnding> {
+    fn poll_serial_port(&mut self, now: Instant) -> Option<JobEnding> {
         let attached = self.attached.as_mut()?;
-        attached.greet();
-        if let Some(what) = attached.silence(now) {
-            self.err.lines.note(&format!("midplane: {what}"));
+        attached.announce_reader();
+        if let Some(what) = attached.silence_warning(now) {
+            self.err.lines.add_line(&format!("midplane: {what}"));
         }
-        let headline = format!("{}; state of the ranks:", attached.gone()?);
-        let nodes = self.look();
+        let headline = format!("{}; state of the ranks:", attached.closed_reason()?);
+        let nodes = self.observe_nodes();
         let message = Some(with_whereabouts(&headline, &nodes));
         let end = self.end(error::FAILURE, JobOutcome::Lost, message, nodes);
         Some((end, None))
@@ -296,13 +296,13 @@ impl Job<'_, '_, '_> {
         };
         if let (Some(attached), Some(EndCause::Failed(_))) = (&self.attached, cause) {
             let (first, since) = *self.failed.get_or_insert((cause?, now));
-            let printed = attached.printed().map_or(since, |at| at.max(since));
+            let printed = attached.last_output().map_or(since, |at| at.max(since));
             let is_last = is_late || now >= since + LAST_WORDS;
             if !is_last && now < printed + QUIET {
                 return None;
             }
             // The failure that caused the loss of a neighbour may still arrive.
-            let root = outcome::root(&self.look()).map(EndCause::Failed);
+            let root = outcome::root_failure(&self.observe_nodes()).map(EndCause::Failed);
             return root.or(is_last.then_some(first));
         }
         let Some(debug) = plan.debug else {
@@ -326,9 +326,9 @@ impl Job<'_, '_, '_> {
                 self.ends = Some((EndCause::Ended, Some(now + DEBUGGER_ENDS_WITHIN)));
             }
             cause => {
-                let (end, _) = self.explain(plan, cause, self.look());
+                let (end, _) = self.explain_end(plan, cause, self.observe_nodes());
                 let what = end.message.unwrap_or_else(|| "the job cannot continue".into());
-                self.err.lines.note(&format!(
+                self.err.lines.add_line(&format!(
                     "midplane: {what}\nmidplane: the debugger is still attached to rank {}; the job ends with the \
                      debugger",
                     debug.rank
@@ -343,52 +343,52 @@ impl Job<'_, '_, '_> {
 
     /// Checks whether processes end by themselves after all programs. Excludes a debugged rank, since it ends with the
     /// debugger, and a cluster, since one process runs all nodes round robin.
-    fn lets_end(&self, plan: &JobPlan<'_>) -> bool {
+    fn can_end_processes(&self, plan: &JobPlan<'_>) -> bool {
         matches!(plan.backend, Backend::Linux) && plan.debug.is_none()
     }
 
     /// Handles the end of all programs: notifies the processes. Returns the job's end after all have exited or the time
     /// limit has expired.
-    fn end_of_processes(&mut self, plan: &JobPlan<'_>, now: Instant) -> Option<JobEnding> {
+    fn wait_for_processes(&mut self, plan: &JobPlan<'_>, now: Instant) -> Option<JobEnding> {
         let since = *self.let_end.get_or_insert(now);
         let instances = &self.fleet.instances;
         let left = instances.iter().filter(|instance| instance.gone.is_none());
         let left: Vec<u32> = left.flat_map(|instance| instance.ranks.clone()).collect();
         if left.is_empty() {
-            return Some(self.explain(plan, EndCause::Ended, self.look()));
+            return Some(self.explain_end(plan, EndCause::Ended, self.observe_nodes()));
         }
         if now >= since + ENDS_WITHIN {
-            let nodes = self.look();
-            let message = outcome::never_ended(&nodes, &left, ENDS_WITHIN);
+            let nodes = self.observe_nodes();
+            let message = outcome::unended_message(&nodes, &left, ENDS_WITHIN);
             let end = self.end(error::FAILURE, JobOutcome::Timeout, Some(message), nodes);
             return Some((end, None));
         }
         for rank in left {
-            linux::let_end(plan, &self.fleet.nodes[rank as usize]);
+            linux::allow_end(plan, &self.fleet.nodes[rank as usize]);
         }
         None
     }
 
     /// Returns the nodes' state just before the job is ended. Requests the counters that processes publish on demand
     /// only.
-    fn last_look(&mut self, plan: &JobPlan<'_>) -> Vec<ObservedNode> {
+    fn observe_at_end(&mut self, plan: &JobPlan<'_>) -> Vec<ObservedNode> {
         if matches!(plan.backend, Backend::Linux | Backend::Cluster) {
             let until = Instant::now() + COUNTERS_WITHIN;
             let owes =
-                |node: &Node| node.state() == Ok(State::Running) && !linux::has_answered(node);
-            linux::ask_for_counters(&self.fleet, 1);
+                |node: &Node| node.state() == Ok(State::Running) && !linux::has_published(node);
+            linux::request_counters(&self.fleet, 1);
             while self.fleet.nodes.iter().any(owes) && Instant::now() < until {
                 std::thread::sleep(PROCESS_TICK);
-                linux::ask_for_counters(&self.fleet, 1);
+                linux::request_counters(&self.fleet, 1);
             }
         }
-        self.look()
+        self.observe_nodes()
     }
 
     /// Returns the nodes' state for a location report. Observes whether a computing node polls: it then enters some
     /// calls, and a process detects the request in a call.
-    fn look_where(&mut self, plan: &JobPlan<'_>) -> Vec<ObservedNode> {
-        let mut nodes = self.last_look(plan);
+    fn observe_with_counters(&mut self, plan: &JobPlan<'_>) -> Vec<ObservedNode> {
+        let mut nodes = self.observe_at_end(plan);
         let shown: Vec<Option<u64>> = nodes
             .iter()
             .map(|node| {
@@ -403,10 +403,10 @@ impl Job<'_, '_, '_> {
         while nodes.iter().any(ObservedNode::may_poll) && Instant::now() < until {
             if matches!(plan.backend, Backend::Linux | Backend::Cluster) {
                 times += 1;
-                linux::ask_for_counters(&self.fleet, times);
+                linux::request_counters(&self.fleet, times);
             }
             std::thread::sleep(PROCESS_TICK);
-            nodes = self.look();
+            nodes = self.observe_nodes();
             for (node, shown) in nodes.iter_mut().zip(&shown) {
                 node.shown_before = *shown;
             }
@@ -415,11 +415,11 @@ impl Job<'_, '_, '_> {
     }
 
     /// Writes available output; returns the wait until more is due or until `until`.
-    fn write_what_is_due(&mut self, until: Instant) -> Duration {
+    fn flush_pending(&mut self, until: Instant) -> Duration {
         let mut until = until;
         let now = Instant::now();
         for sink in [&mut *self.out, &mut *self.err] {
-            if let Some(due) = sink.lines.tick(now) {
+            if let Some(due) = sink.lines.show_delayed(now) {
                 until = until.min(due);
             }
             sink.write();
@@ -429,14 +429,14 @@ impl Job<'_, '_, '_> {
 
     /// Waits until `until` at most, and forwards the nodes' output.
     fn wait(&mut self, signals: &Signals, until: Instant) {
-        let wait = self.write_what_is_due(until);
-        self.take_what_was_held();
+        let wait = self.flush_pending(until);
+        self.resume_blocked_nodes();
         let room = [self.out.has_room(), self.err.has_room()];
         let mut fds: Vec<PollFd<'_>> = signals
             .fds()
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
-            .chain(self.out.interest())
-            .chain(self.err.interest())
+            .chain(self.out.poll_descriptor())
+            .chain(self.err.poll_descriptor())
             .collect();
         let first = fds.len();
         let mut owners = Vec::new();
@@ -459,7 +459,7 @@ impl Job<'_, '_, '_> {
             fds.push(PollFd::from_borrowed_fd(socket, PollFlags::OUT));
         }
         let files_at = fds.len();
-        if let Some(bell) = self.files.bell() {
+        if let Some(bell) = self.files.reply_socket() {
             fds.push(PollFd::new(bell, PollFlags::IN));
         }
         let attached_at = fds.len();
@@ -487,32 +487,32 @@ impl Job<'_, '_, '_> {
             .map(|(_, at)| at)
             .collect();
         due.dedup();
-        self.pass_on_what_came(has_input, has_answers, has_records);
+        self.forward_received(has_input, has_answers, has_records);
         if let Some(doorbells) = &mut self.fleet.doorbells {
-            doorbells.tell();
+            doorbells.send_messages();
         }
         for at in due {
-            self.serve(at);
+            self.handle_instance(at);
         }
     }
 
     /// Forwards input and file replies to the nodes, and records from the boards' console.
-    fn pass_on_what_came(&mut self, has_input: bool, has_answers: bool, has_records: bool) {
+    fn forward_received(&mut self, has_input: bool, has_answers: bool, has_records: bool) {
         if has_input && let Some(first) = self.fleet.nodes.first() {
-            self.input.pass_on(first, &std::io::stdin());
+            self.input.forward_stdin(first, &std::io::stdin());
         }
         if has_answers {
             let nodes = &self.fleet.nodes;
-            let give = |answer: FileReply<'_>| nodes[answer.rank].answer(answer.number, answer.answer);
-            self.files.answers(give);
+            let give = |answer: FileReply<'_>| nodes[answer.rank].reply_to_call(answer.number, answer.answer);
+            self.files.handle_replies(give);
         }
         if has_records {
-            self.take_records();
+            self.handle_records();
         }
     }
 
     /// Handles the records received from the boards' console.
-    fn take_records(&mut self) {
+    fn handle_records(&mut self) {
         let Some(attached) = &mut self.attached else {
             return;
         };
@@ -524,8 +524,8 @@ impl Job<'_, '_, '_> {
                 return false;
             };
             match said {
-                Said::Printed(Stream::Out, bytes) => self.out.lines.take(rank.into(), bytes, now),
-                Said::Printed(_, bytes) => self.err.lines.take(rank.into(), bytes, now),
+                Said::Printed(Stream::Out, bytes) => self.out.lines.add_output(rank.into(), bytes, now),
+                Said::Printed(_, bytes) => self.err.lines.add_output(rank.into(), bytes, now),
                 Said::Memory(at, bytes) => {
                     let is_there = node.write_ram(at.into(), bytes);
                     glances[usize::from(rank)].state = node.state().ok();
@@ -534,12 +534,12 @@ impl Job<'_, '_, '_> {
             }
             true
         };
-        attached.serve(now, |stream| room[usize::from(stream != Stream::Out)], take);
+        attached.handle_records(now, |stream| room[usize::from(stream != Stream::Out)], take);
         self.stirred = true;
     }
 
     /// Handles events of an instance: its end, its messages, its nodes' doorbells.
-    fn serve(&mut self, at: usize) {
+    fn handle_instance(&mut self, at: usize) {
         let instance = &mut self.fleet.instances[at];
         instance.reap();
         if instance.gone.is_some() {
@@ -547,11 +547,11 @@ impl Job<'_, '_, '_> {
             for rank in instance.ranks.clone() {
                 self.glances[rank as usize].is_gone = true;
                 // The last output may contain the reason; a process has no doorbell for it.
-                self.hear(rank as usize);
+                self.poll_node(rank as usize);
             }
         }
         let room = [self.out.has_room(), self.err.has_room()];
-        self.pass_on_printed(at, room);
+        self.forward_process_output(at, room);
         let instance = &mut self.fleet.instances[at];
         if let Some(bytes) = read(&mut instance.ears.complaints, &mut self.buffer) {
             let kept = &mut self.complaints[at];
@@ -572,12 +572,12 @@ impl Job<'_, '_, '_> {
             .map(|(_, rank)| *rank)
             .collect();
         for rank in ranks {
-            self.hear(rank as usize);
+            self.poll_node(rank as usize);
         }
     }
 
     /// Forwards one chunk of a native process's output if there is space; returns whether there was any.
-    fn pass_on_printed(&mut self, at: usize, room: [bool; 2]) -> bool {
+    fn forward_process_output(&mut self, at: usize, room: [bool; 2]) -> bool {
         let instance = &mut self.fleet.instances[at];
         let one = match &*instance.ranks {
             &[rank] if !self.in_messages => Some(rank),
@@ -590,11 +590,11 @@ impl Job<'_, '_, '_> {
             if room && let Some(bytes) = read(socket, &mut self.buffer) {
                 let (rank, bytes) = match one {
                     Some(rank) => (Some(rank), bytes),
-                    None => cluster::printed(bytes),
+                    None => cluster::split_message(bytes),
                 };
                 match rank {
-                    Some(rank) => sink.lines.take(rank, bytes, now),
-                    None => note(sink, bytes),
+                    Some(rank) => sink.lines.add_output(rank, bytes, now),
+                    None => print_note(sink, bytes),
                 }
                 any = true;
             }
@@ -603,35 +603,35 @@ impl Job<'_, '_, '_> {
     }
 
     /// Polls a node: output, state, and need for input.
-    fn hear(&mut self, at: usize) {
-        self.fleet.nodes[at].arm();
-        self.pass_on(at);
+    fn poll_node(&mut self, at: usize) {
+        self.fleet.nodes[at].arm_doorbell();
+        self.forward_output(at);
         let node = &self.fleet.nodes[at];
         if at == 0 {
-            self.input.look(node);
+            self.input.poll_inbox(node);
         }
         let state = node.state().ok();
-        self.take_call(at);
+        self.accept_file_call(at);
         self.stirred |= self.glances[at].state != state;
         self.glances[at].state = state;
     }
 
     /// Accepts the node's pending file call, if there is one.
-    fn take_call(&mut self, at: usize) {
+    fn accept_file_call(&mut self, at: usize) {
         let Some(last) = self.files.last(at) else {
             return;
         };
         let node = &self.fleet.nodes[at];
         let mut bytes = [0; files::BYTES];
-        let Some(asked) = node.asked(last, &mut bytes) else {
+        let Some(asked) = node.pending_call(last, &mut bytes) else {
             return;
         };
-        let (answer, is_refused) = self.files.take(at, asked, &bytes);
+        let (answer, is_refused) = self.files.submit_call(at, asked, &bytes);
         if let Some(answer) = answer {
-            node.answer(answer.number, answer.answer);
+            node.reply_to_call(answer.number, answer.answer);
         }
         if is_refused {
-            self.err.lines.note(&format!(
+            self.err.lines.add_line(&format!(
                 "midplane: the program opens or creates files, which fails with EROFS; use --files DIRECTORY to \
                  provide a directory (rank {at} was the first)"
             ));
@@ -639,51 +639,51 @@ impl Job<'_, '_, '_> {
     }
 
     /// Polls all nodes, with or without a notification.
-    fn hear_all(&mut self) {
+    fn poll_all_nodes(&mut self) {
         let nodes = self.fleet.nodes.len();
         let first = self.first;
         self.first = (first + 1) % nodes.max(1);
         for at in (first..nodes).chain(0..first) {
-            self.hear(at);
+            self.poll_node(at);
         }
     }
 
     /// Resumes nodes with unread output after space becomes available.
-    fn take_what_was_held(&mut self) {
+    fn resume_blocked_nodes(&mut self) {
         let room = [self.out.has_room(), self.err.has_room()];
         let goes_on = |of: usize| self.held[of] && room[of];
         if goes_on(0) || goes_on(1) {
             self.held = [false; 2];
-            self.hear_all();
+            self.poll_all_nodes();
         }
     }
 
     /// Forwards a node's output as far as there is space.
-    fn pass_on(&mut self, at: usize) {
+    fn forward_output(&mut self, at: usize) {
         let room = [self.out.has_room(), self.err.has_room()];
         for stream in Stream::ALL {
             let to = usize::from(stream != Stream::Out);
             if room[to] {
-                self.pass_on_stream(at, stream)
+                self.forward_stream(at, stream)
             } else {
                 self.held[to] = true
             }
         }
     }
 
-    fn pass_on_stream(&mut self, at: usize, stream: Stream) {
+    fn forward_stream(&mut self, at: usize, stream: Stream) {
         let node = &mut self.fleet.nodes[at];
-        let bytes = node.take(stream, &mut self.buffer);
+        let bytes = node.read_output(stream, &mut self.buffer);
         if bytes.is_empty() {
             return;
         }
         let (rank, now) = (node.rank, Instant::now());
         match stream {
-            Stream::Out => self.out.lines.take(rank, bytes, now),
-            Stream::Err => self.err.lines.take(rank, bytes, now),
+            Stream::Out => self.out.lines.add_output(rank, bytes, now),
+            Stream::Err => self.err.lines.add_output(rank, bytes, now),
             Stream::Log => {
                 let lines = &mut self.err.lines;
-                self.decoders[at].take(bytes, |line| lines.note(&format!("[{rank}] log: {line}")));
+                self.decoders[at].decode_bytes(bytes, |line| lines.add_line(&format!("[{rank}] log: {line}")));
             }
         }
     }
@@ -701,12 +701,12 @@ impl Job<'_, '_, '_> {
                 kept.drain(..kept.len().saturating_sub(COMPLAINT_BYTES));
             }
             // Bounded by the sockets' content.
-            while self.pass_on_printed(at, [true; 2]) {}
+            while self.forward_process_output(at, [true; 2]) {}
         }
         for at in 0..self.fleet.nodes.len() {
             for stream in Stream::ALL {
                 // One read is sufficient: a ring buffer contains no more.
-                self.pass_on_stream(at, stream);
+                self.forward_stream(at, stream);
             }
         }
     }
@@ -716,23 +716,23 @@ impl Job<'_, '_, '_> {
         let quarter = |n: usize| 4 * n / nodes;
         if nodes > QUIET_BOOT && quarter(up) > quarter(self.shown) {
             self.shown = up;
-            self.err.lines.note(&format!(
+            self.err.lines.add_line(&format!(
                 "midplane: {up} of {nodes} nodes are up after {:.1} s",
                 self.begun.elapsed().as_secs_f64()
             ));
         }
     }
 
-    fn look(&self) -> Vec<ObservedNode> {
+    fn observe_nodes(&self) -> Vec<ObservedNode> {
         let stopped: Vec<_> = self.fleet.instances.iter().map(Instance::stopped).collect();
         let seen = |node: &Node| ObservedNode {
             stopped: stopped.get(node.instance).copied().flatten(),
-            ..ObservedNode::at(node)
+            ..ObservedNode::from_node(node)
         };
         self.fleet.nodes.iter().map(seen).collect()
     }
 
-    fn explain(&self, plan: &JobPlan<'_>, cause: EndCause, nodes: Vec<ObservedNode>) -> JobEnding {
+    fn explain_end(&self, plan: &JobPlan<'_>, cause: EndCause, nodes: Vec<ObservedNode>) -> JobEnding {
         let (status, outcome, message, lost) = match cause {
             EndCause::Ended => {
                 let gone: Vec<_> = match self.let_end {
@@ -776,7 +776,7 @@ impl Job<'_, '_, '_> {
         (self.end(status, outcome, message, nodes), lost)
     }
 
-    fn late(&self, headline: &str, nodes: Vec<ObservedNode>) -> JobEnding {
+    fn end_late(&self, headline: &str, nodes: Vec<ObservedNode>) -> JobEnding {
         let message = Some(with_whereabouts(headline, &nodes));
         (
             self.end(error::FAILURE, JobOutcome::Timeout, message, nodes),
@@ -786,7 +786,7 @@ impl Job<'_, '_, '_> {
 
     /// Handles a signal. A hanging job is ended by Ctrl-C as often as by `--timeout`, so the location report is printed
     /// here, too.
-    fn interrupted(&self, status: u8, nodes: Vec<ObservedNode>) -> JobEnding {
+    fn end_interrupted(&self, status: u8, nodes: Vec<ObservedNode>) -> JobEnding {
         let message = Some(with_whereabouts(
             "interrupted by a signal; state of the ranks:",
             &nodes,
@@ -795,8 +795,8 @@ impl Job<'_, '_, '_> {
     }
 
     /// Handles a failure to write the nodes' output.
-    fn unwritable(&self, error: Errno) -> JobEnding {
-        let nodes = self.look();
+    fn stdout_error(&self, error: Errno) -> JobEnding {
+        let nodes = self.observe_nodes();
         let end = match error {
             // Equivalent to a termination by SIGPIPE.
             Errno::PIPE => {
@@ -804,7 +804,7 @@ impl Job<'_, '_, '_> {
                 self.end(status, JobOutcome::Interrupted, None, nodes)
             }
             error => {
-                let message = console::unwritable(error.into()).message;
+                let message = console::stdout_error(error.into()).message;
                 self.end(error::FAILURE, JobOutcome::Failed, Some(message), nodes)
             }
         };
@@ -824,12 +824,12 @@ impl Job<'_, '_, '_> {
             message,
             elapsed: self.begun.elapsed(),
             virtual_time: self.in_messages.then(|| report::longest_run(&nodes)),
-            used: self.used(),
+            used: self.resource_usage(),
             nodes,
         }
     }
 
-    fn used(&self) -> Option<ResourceUsage> {
+    fn resource_usage(&self) -> Option<ResourceUsage> {
         match &self.fleet.instances[..] {
             [process] if self.in_messages => process.used(),
             _ => None,
@@ -853,7 +853,7 @@ impl Job<'_, '_, '_> {
 
 fn with_whereabouts(headline: &str, nodes: &[ObservedNode]) -> String {
     let mut message = headline.to_string();
-    for line in outcome::whereabouts(nodes) {
+    for line in outcome::describe_activities(nodes) {
         message.push_str("\n  ");
         message.push_str(&line);
     }
@@ -861,9 +861,9 @@ fn with_whereabouts(headline: &str, nodes: &[ObservedNode]) -> String {
 }
 
 /// Prints lines that belong to no rank.
-fn note(sink: &mut OutputSink<'_>, bytes: &[u8]) {
+fn print_note(sink: &mut OutputSink<'_>, bytes: &[u8]) {
     for line in String::from_utf8_lossy(bytes).lines() {
-        sink.lines.note(&format!("midplane: {line}"));
+        sink.lines.add_line(&format!("midplane: {line}"));
     }
 }
 

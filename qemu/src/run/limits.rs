@@ -37,11 +37,11 @@ pub fn parse_eager(text: &str) -> Result<u64, String> {
 }
 
 /// Maximum number of host processors that a cluster uses.
-const MOST_PROCESSORS: u64 = 64;
+const MAX_PROCESSORS: u64 = 64;
 
 /// Creates a parser for a number of host processors.
 pub fn processors() -> impl TypedValueParser<Value = usize> {
-    let count = clap::value_parser!(u64).range(1..=MOST_PROCESSORS);
+    let count = clap::value_parser!(u64).range(1..=MAX_PROCESSORS);
     count.map(|count| count as usize)
 }
 

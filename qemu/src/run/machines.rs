@@ -56,7 +56,7 @@ impl ImageFiles {
     }
 
     /// Returns the image of a rank's program.
-    fn of(&self, plan: &JobPlan<'_>, rank: u32) -> &File {
+    fn file_of_rank(&self, plan: &JobPlan<'_>, rank: u32) -> &File {
         &self.0[plan.app(rank).0 as usize]
     }
 }
@@ -75,7 +75,7 @@ impl InstancePool {
         for rank in 0..plan.shape.nodes() {
             let coord = coord(&plan.shape, rank)?;
             let ram = Rc::new(SharedMemory::new("midplane-ram", plan.node_memory)?);
-            let links = sockets.of(rank)?;
+            let links = sockets.take_ends(rank)?;
             let numbers = numbers(&links);
             let mut inherited: Vec<OwnedFd> = links.into_iter().map(|(_, socket)| socket).collect();
             let mut debugger = None;
@@ -93,7 +93,7 @@ impl InstancePool {
             let instance = self.start(
                 (plan, qemu),
                 Nodes::One(coord),
-                (files.of(plan, rank), &ram),
+                (files.file_of_rank(plan, rank), &ram),
                 carries,
                 inherited,
                 vec![rank],
@@ -128,14 +128,14 @@ impl InstancePool {
         for rank in 0..plan.shape.nodes() {
             let coord = coord(&plan.shape, rank)?;
             let window = Rc::new(SharedMemory::new("midplane-window", WINDOW_BYTES)?);
-            let mut lines = sockets.of(rank)?;
+            let mut lines = sockets.take_ends(rank)?;
             if let Some(console) = plan.console.filter(|console| console.at == coord) {
                 let (ours, theirs) = serial_line()?;
                 rustix::fs::fcntl_setfl(&ours, OFlags::NONBLOCK).context("set up the console")?;
                 lines.push((console.direction, theirs));
                 self.console = Some(ours);
             }
-            let files = (files.of(plan, rank), &*window);
+            let files = (files.file_of_rank(plan, rank), &*window);
             let instance = self.start_board((plan, qemu), (rank, coord), files, lines)?;
             let who = (rank, coord);
             let place = node::MemoryLocation::Whole;
@@ -223,7 +223,7 @@ impl InstancePool {
                     .map(|socket| (socket.as_raw_fd(), doorbell::vectors(&division))),
             };
             let sockets = socket.into_iter().map(OwnedFd::from).collect();
-            let files = (files.of(plan, first), &*ram);
+            let files = (files.file_of_rank(plan, first), &*ram);
             let nodes = Nodes::Box(nodes);
             let instance =
                 self.start((plan, qemu), nodes, files, carries, sockets, ranks.clone())?;
@@ -307,7 +307,7 @@ fn spawn(
         .stderr(complaints)
         // Terminal signals are for this process only; it ends the nodes in order.
         .process_group(0);
-    sys::bind_to_us(&mut command, Signal::KILL, inherited);
+    sys::bind_to_this_process(&mut command, Signal::KILL, inherited);
     command.spawn().context(format_args!(
         "start {} for rank {rank}",
         qemu.path.display()

@@ -5,7 +5,7 @@
 use crate::host::invocation::command_name;
 use crate::host::error::CliError;
 use crate::run::command::{AppOptions, RunOptions};
-use crate::show::console::complain;
+use crate::show::console::print_error_line;
 use clap::Args;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -377,7 +377,7 @@ impl LaunchRequest {
                 None => (name, None),
             };
             let Some(option) = find(name) else {
-                rest = self.pass_on(word, (name, joined), rest)?;
+                rest = self.pass_to_run(word, (name, joined), rest)?;
                 continue;
             };
             let mut values: Vec<OsString> = joined.into_iter().collect();
@@ -392,7 +392,7 @@ impl LaunchRequest {
             }
             values.extend_from_slice(&rest[..missing]);
             rest = &rest[missing..];
-            self.heed((option.does, word), &values, &mut app)?;
+            self.apply_option((option.does, word), &values, &mut app)?;
             if self.asked.is_some() {
                 return Ok(());
             }
@@ -401,7 +401,7 @@ impl LaunchRequest {
         Ok(())
     }
 
-    fn heed(
+    fn apply_option(
         &mut self,
         (does, word): (OptionAction, &OsStr),
         values: &[OsString],
@@ -462,7 +462,7 @@ impl LaunchRequest {
     }
 
     /// Passes long options to `run`; returns the remaining arguments.
-    fn pass_on<'a>(
+    fn pass_to_run<'a>(
         &mut self,
         word: &OsStr,
         (name, joined): (&str, Option<OsString>),
@@ -500,7 +500,7 @@ impl LaunchRequest {
         if !self.ignored.is_empty() {
             self.ignored.sort_unstable();
             self.ignored.dedup();
-            complain(format_args!(
+            print_error_line(format_args!(
                 "mpiexec: ignored options: {}",
                 self.ignored.join(", ")
             ));
@@ -518,7 +518,7 @@ impl LaunchRequest {
         let is_said = self.apps.iter().any(|app| app.ranks > 0);
         let is_one = self.apps.len() == 1;
         for app in &mut self.apps {
-            app.program = located(&app.program, app.directory.as_deref())?;
+            app.program = find_program(&app.program, app.directory.as_deref())?;
             app.ranks = app.ranks.max(1);
         }
         let ranks = self
@@ -581,7 +581,7 @@ fn check_hosts(option: &str, file: &Path) -> Result<(), CliError> {
 
 /// Finds a program's file. A name without a directory is searched for in PATH first, as in MPICH. All names are then
 /// resolved in the processes' working directory, and last in the current directory.
-fn located(program: &Path, directory: Option<&Path>) -> Result<PathBuf, CliError> {
+fn find_program(program: &Path, directory: Option<&Path>) -> Result<PathBuf, CliError> {
     let there = directory.map(|directory| directory.join(program));
     let near = there.into_iter().chain([program.to_path_buf()]);
     if program.as_os_str().as_bytes().contains(&b'/') {
@@ -636,13 +636,13 @@ pub fn help() -> String {
             .filter(|word| word.help.is_empty() && word.does == does);
         let names: Vec<&str> = words.flat_map(|word| word.names).copied().collect();
         text.push_str(&format!("\n{title}, with one dash or two:\n"));
-        text.push_str(&filled(&names));
+        text.push_str(&fill_lines(&names));
     }
     text
 }
 
 /// Returns words in lines of at most 80 characters.
-fn filled(words: &[&str]) -> String {
+fn fill_lines(words: &[&str]) -> String {
     let mut text = String::new();
     let mut line = String::from(" ");
     for word in words {
@@ -668,11 +668,11 @@ pub fn run(words: &[OsString], read: ReadOptions) -> Result<u8, CliError> {
     let request = LaunchRequest::read(words)?;
     match request.asked {
         Some(OptionAction::Help) => {
-            crate::show::console::pass_on(help().as_bytes())?;
+            crate::show::console::print_bytes(help().as_bytes())?;
             return Ok(0);
         }
         Some(_) => {
-            crate::show::console::say(format_args!(
+            crate::show::console::print_line(format_args!(
                 "mpiexec (Midplane) {}",
                 env!("CARGO_PKG_VERSION")
             ))?;

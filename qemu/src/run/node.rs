@@ -172,7 +172,7 @@ impl Node {
 
     /// Creates the node of `rank` at `coord` in the process with this index. Its blackboard is at this offset of the
     /// memory that all processes share.
-    pub fn of_process(
+    pub fn from_process(
         (rank, coord): (u32, Coord),
         instance: usize,
         memory: &Rc<SharedMemory>,
@@ -197,13 +197,13 @@ impl Node {
 
     /// Returns the node's state from its blackboard. Inexpensive.
     pub fn state(&self) -> Result<State, RecordError> {
-        self.sound()?;
+        self.check_record()?;
         blackboard::glance(&self.memory, self.blackboard).map_err(RecordError::Blackboard)
     }
 
     /// Returns the complete blackboard of the node.
     pub fn snapshot(&self) -> Result<Snapshot, RecordError> {
-        self.sound()?;
+        self.check_record()?;
         let mut bytes = [0; blackboard::BYTES];
         let read = self.memory.read(self.blackboard, &mut bytes);
         match read {
@@ -213,7 +213,7 @@ impl Node {
         .map_err(RecordError::Blackboard)
     }
 
-    fn sound(&self) -> Result<(), RecordError> {
+    fn check_record(&self) -> Result<(), RecordError> {
         self.overwritten
             .map_or(Ok(()), |error| Err(RecordError::Outbox(error)))
     }
@@ -229,12 +229,12 @@ impl Node {
     }
 
     /// Reads a word of a process's control area, at this offset of its record.
-    pub fn order(&self, at: u64) -> Option<u32> {
+    pub fn control_word(&self, at: u64) -> Option<u32> {
         self.memory.load(self.blackboard + at)
     }
 
     /// Writes a word of a process's control area.
-    pub fn give_order(&self, at: u64, word: u32) {
+    pub fn set_control_word(&self, at: u64, word: u32) {
         self.memory.store(self.blackboard + at, word);
     }
 
@@ -271,7 +271,7 @@ impl Node {
     }
 
     /// Writes input to the program's inbox, limited to its free space. Without an inbox it has no effect.
-    pub fn give(&self, head: Head, bytes: &[u8]) {
+    pub fn write_input(&self, head: Head, bytes: &[u8]) {
         if let Some(inbox) = self.inbox {
             head.give(&self.memory, inbox, bytes);
         }
@@ -285,19 +285,19 @@ impl Node {
     }
 
     /// Returns the program's pending file call, unless its sequence number is `last`.
-    pub fn asked(&self, last: u32, bytes: &mut [u8; files::BYTES]) -> Option<Asked> {
+    pub fn pending_call(&self, last: u32, bytes: &mut [u8; files::BYTES]) -> Option<Asked> {
         Asked::look(&self.memory, self.files?, last, bytes)
     }
 
     /// Replies to the file call with this sequence number.
-    pub fn answer(&self, number: u32, answer: Result<([u64; 2], &[u8]), u32>) {
+    pub fn reply_to_call(&self, number: u32, answer: Result<([u64; 2], &[u8]), u32>) {
         if let Some(at) = self.files {
             files::answer(&self.memory, at, number, answer);
         }
     }
 
-    /// Enables the node's doorbell for new output. Call it before [`Node::take`].
-    pub fn arm(&self) {
+    /// Enables the node's doorbell for new output. Call it before [`Node::read_output`].
+    pub fn arm_doorbell(&self) {
         if let Some(outbox) = &self.outbox {
             outbox.arm(&self.memory);
         }
@@ -305,7 +305,7 @@ impl Node {
 
     /// Reads a stream's pending output. Empty if there is none or the ring buffer is invalid; the node's state then
     /// reports the error.
-    pub fn take<'o>(&mut self, stream: Stream, out: &'o mut [u8]) -> &'o [u8] {
+    pub fn read_output<'o>(&mut self, stream: Stream, out: &'o mut [u8]) -> &'o [u8] {
         let outbox = match &mut self.outbox {
             Some(outbox) if self.overwritten.is_none() => outbox,
             _ => return &[],

@@ -29,7 +29,7 @@ pub struct ObservedNode {
 
 impl ObservedNode {
     /// Reads the state of a node.
-    pub fn at(node: &Node) -> Self {
+    pub fn from_node(node: &Node) -> Self {
         Self {
             rank: node.rank,
             coord: node.coord,
@@ -41,7 +41,7 @@ impl ObservedNode {
     }
 
     /// Returns the nonblocking call that the program repeatedly uses to poll.
-    pub fn polls(&self) -> Option<&str> {
+    pub fn polling_call(&self) -> Option<&str> {
         let account = self.account.as_ref().ok()?;
         let is_again = self
             .shown_before
@@ -62,7 +62,7 @@ impl ObservedNode {
                         .iter()
                         .any(|begin| account.last_call.starts_with(begin))
             })
-            && self.polls().is_none()
+            && self.polling_call().is_none()
     }
 
     /// Returns rank and coordinates for messages.
@@ -91,7 +91,7 @@ pub fn name(rank: u32, coord: Coord) -> String {
 }
 
 /// Formats the owners of an item, for example of a process.
-pub fn whose(nodes: &[(u32, Coord)]) -> String {
+pub fn describe_owner(nodes: &[(u32, Coord)]) -> String {
     if let [(rank, coord)] = nodes {
         return format!("{}: its", name(*rank, *coord));
     }
@@ -178,7 +178,7 @@ pub fn cause(nodes: &[NodeGlance]) -> Option<EndCause> {
 
 /// Finds a node that failed for a reason of its own. A node that lost a neighbour is usually not the first failure.
 /// `None` if none is known.
-pub fn root(nodes: &[ObservedNode]) -> Option<usize> {
+pub fn root_failure(nodes: &[ObservedNode]) -> Option<usize> {
     let is_root = |node: &ObservedNode| {
         let account = node.account.as_ref();
         account.is_ok_and(|account| account.state == State::Failed && account.end != End::LinkLost)
@@ -213,12 +213,12 @@ pub fn job_status(nodes: &[ObservedNode], gone: &[Option<ExitStatus>]) -> (u8, O
 }
 
 /// Returns the message about processes that were still running `limit` after the job.
-pub fn never_ended(nodes: &[ObservedNode], left: &[u32], limit: Duration) -> String {
+pub fn unended_message(nodes: &[ObservedNode], left: &[u32], limit: Duration) -> String {
     let nodes = nodes.iter().filter(|node| left.contains(&node.rank));
     let nodes: Vec<_> = nodes.map(|node| (node.rank, node.coord)).collect();
     format!(
         "{} process did not end within {} s after all programs had ended, and was killed: its final output is lost",
-        whose(&nodes),
+        describe_owner(&nodes),
         limit.as_secs()
     )
 }
@@ -327,7 +327,7 @@ pub fn lost_message(
         (Some(signal), _) => format!("was killed by signal {signal}"),
         (None, code) => format!("ended by itself with status {}", code.unwrap_or(-1)),
     };
-    let whose = whose(nodes);
+    let whose = describe_owner(nodes);
     let mut text = format!("{whose} {process} {how}; the job cannot continue without it");
     for line in complaints.lines() {
         text.push_str("\n  qemu: ");
@@ -337,7 +337,7 @@ pub fn lost_message(
 }
 
 /// Returns the activity of each rank, with one line per common activity.
-pub fn whereabouts(nodes: &[ObservedNode]) -> Vec<String> {
+pub fn describe_activities(nodes: &[ObservedNode]) -> Vec<String> {
     let mut groups: Vec<(String, Vec<&ObservedNode>)> = Vec::new();
     for node in nodes {
         let activity = activity(node);
@@ -365,7 +365,7 @@ fn activity(node: &ObservedNode) -> String {
         State::Failed => return "failed".into(),
         State::Off => "not started".into(),
         State::Booting => "booting".into(),
-        State::Running if let Some(call) = node.polls() => format!("polling, with {call}"),
+        State::Running if let Some(call) = node.polling_call() => format!("polling, with {call}"),
         State::Running => match &account.call {
             Some(call) => format!("in {}", describe_call(call)),
             None if node.stopped.is_some() => "outside MPI".into(),
@@ -519,7 +519,7 @@ pub mod tests {
         let (status, message) = job_status(&nodes, &[Some(raw(9))]);
         assert_eq!(status, FAILURE);
         assert!(message.unwrap().contains("was killed by signal 9"));
-        let text = never_ended(&nodes, &[1], Duration::from_secs(120));
+        let text = unended_message(&nodes, &[1], Duration::from_secs(120));
         assert!(text.starts_with("rank 1 at (1,0,0): its process did not end within 120 s"));
     }
 
@@ -553,8 +553,8 @@ pub mod tests {
     fn who_lost_a_neighbour_is_not_the_first_that_failed() {
         let lost = || failed(0, End::LinkLost, 1, "");
         let nodes = [lost(), running(1), failed(2, End::Fault, 1, "")];
-        assert_eq!(root(&nodes), Some(2));
-        assert_eq!(root(&[lost(), running(1)]), None);
+        assert_eq!(root_failure(&nodes), Some(2));
+        assert_eq!(root_failure(&[lost(), running(1)]), None);
     }
 
     #[test]
@@ -676,7 +676,7 @@ pub mod tests {
                 shown_before,
                 ..account
             };
-            whereabouts(&[node]).remove(0)
+            describe_activities(&[node]).remove(0)
         };
         let computes = "rank 0 at (0,0,0): computing, outside MPI";
         assert_eq!(
@@ -708,7 +708,7 @@ pub mod tests {
             },
         ];
         assert_eq!(
-            whereabouts(&nodes),
+            describe_activities(&nodes),
             [
                 "rank 0 at (0,0,0): in MPI_Recv (peer 3, tag any)",
                 "ranks 1, 2, 4: in MPI_Barrier",

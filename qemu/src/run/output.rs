@@ -39,7 +39,7 @@ pub enum OutputStyle {
 
 impl OutputStyle {
     /// Returns the style for this many ranks, with or without rank prefixes.
-    pub fn of(ranks: u32, prefix: bool) -> Self {
+    pub fn for_ranks(ranks: u32, prefix: bool) -> Self {
         match (prefix, ranks) {
             (true, _) => Self::Prefixed,
             (false, 1) => Self::Immediate,
@@ -77,7 +77,7 @@ impl LineAssembler {
     }
 
     /// Adds output of `rank`.
-    pub fn take(&mut self, rank: OutputSource, mut bytes: &[u8], now: Instant) {
+    pub fn add_output(&mut self, rank: OutputSource, mut bytes: &[u8], now: Instant) {
         if self.style == OutputStyle::Immediate {
             self.ready.extend(bytes);
             if let Some(last) = bytes.last() {
@@ -106,14 +106,14 @@ impl LineAssembler {
     }
 
     /// Adds a line of the tool itself, without prefix.
-    pub fn note(&mut self, line: &str) {
+    pub fn add_line(&mut self, line: &str) {
         self.close();
         self.ready.extend(line.as_bytes());
         self.ready.push(b'\n');
     }
 
     /// Shows incomplete lines whose delay has expired; returns the time of the next call.
-    pub fn tick(&mut self, now: Instant) -> Option<Instant> {
+    pub fn show_delayed(&mut self, now: Instant) -> Option<Instant> {
         let patience = self.patience?;
         let mut due: Vec<OutputSource> = self.waiting(|since| now >= since + patience);
         due.sort_unstable();
@@ -201,13 +201,13 @@ impl<'a> OutputSink<'a> {
     }
 
     /// Returns the descriptor to poll if bytes are queued.
-    pub fn interest(&self) -> Option<PollFd<'a>> {
+    pub fn poll_descriptor(&self) -> Option<PollFd<'a>> {
         (!self.lines.ready.is_empty()).then(|| PollFd::from_borrowed_fd(self.to, PollFlags::OUT))
     }
 
     /// Returns the stream's error: EPIPE after its reader has closed it, ENOSPC on a full device, or another error of
     /// `write`.
-    pub fn broken(&self) -> Option<Errno> {
+    pub fn write_error(&self) -> Option<Errno> {
         self.broken
     }
 
@@ -251,10 +251,10 @@ mod tests {
     fn lines_of_different_ranks_never_mix() {
         let now = Instant::now();
         let mut lines = LineAssembler::new(OutputStyle::Prefixed, false);
-        lines.take(0, b"one ", now);
-        lines.take(1, b"other\nnext", now);
-        lines.take(0, b"line\n", now);
-        lines.take(1, b" line\n\n", now);
+        lines.add_output(0, b"one ", now);
+        lines.add_output(1, b"other\nnext", now);
+        lines.add_output(0, b"line\n", now);
+        lines.add_output(1, b" line\n\n", now);
         assert_eq!(
             text(&lines),
             "[1] other\n[0] one line\n[1] next line\n[1] \n"
@@ -265,10 +265,10 @@ mod tests {
     fn an_incomplete_line_ends_with_the_job() {
         let now = Instant::now();
         let mut lines = LineAssembler::new(OutputStyle::Prefixed, false);
-        lines.take(3, b"no end", now);
-        assert_eq!(lines.tick(now + Duration::from_secs(60)), None);
+        lines.add_output(3, b"no end", now);
+        assert_eq!(lines.show_delayed(now + Duration::from_secs(60)), None);
         assert_eq!(text(&lines), "");
-        lines.take(1, b"x", now);
+        lines.add_output(1, b"x", now);
         lines.finish();
         assert_eq!(text(&lines), "[1] x\n[3] no end\n");
     }
@@ -277,12 +277,12 @@ mod tests {
     fn on_a_terminal_an_incomplete_line_is_shown_and_continued() {
         let now = Instant::now();
         let mut lines = LineAssembler::new(OutputStyle::Prefixed, true);
-        lines.take(0, b"name? ", now);
-        assert_eq!(lines.tick(now), Some(now + PATIENCE));
+        lines.add_output(0, b"name? ", now);
+        assert_eq!(lines.show_delayed(now), Some(now + PATIENCE));
         assert_eq!(text(&lines), "");
-        assert_eq!(lines.tick(now + PATIENCE), None);
+        assert_eq!(lines.show_delayed(now + PATIENCE), None);
         assert_eq!(text(&lines), "[0] name? ");
-        lines.take(0, b"yes\n", now);
+        lines.add_output(0, b"yes\n", now);
         assert_eq!(text(&lines), "[0] name? yes\n");
     }
 
@@ -290,25 +290,25 @@ mod tests {
     fn another_rank_or_a_note_ends_an_open_line() {
         let now = Instant::now();
         let mut lines = LineAssembler::new(OutputStyle::Prefixed, true);
-        lines.take(0, b"a", now);
-        lines.tick(now + PATIENCE);
-        lines.take(1, b"b\n", now);
-        lines.take(0, b"c\n", now);
-        lines.take(0, b"d", now);
-        lines.tick(now + PATIENCE);
-        lines.note("note");
+        lines.add_output(0, b"a", now);
+        lines.show_delayed(now + PATIENCE);
+        lines.add_output(1, b"b\n", now);
+        lines.add_output(0, b"c\n", now);
+        lines.add_output(0, b"d", now);
+        lines.show_delayed(now + PATIENCE);
+        lines.add_line("note");
         assert_eq!(text(&lines), "[0] a\n[1] b\n[0] c\n[0] d\nnote\n");
     }
 
     #[test]
     fn one_rank_without_prefix_is_passed_on_at_once_and_byte_for_byte() {
         let now = Instant::now();
-        let mut lines = LineAssembler::new(OutputStyle::of(1, false), false);
-        lines.take(0, b"a\0\xff\n\r", now);
+        let mut lines = LineAssembler::new(OutputStyle::for_ranks(1, false), false);
+        lines.add_output(0, b"a\0\xff\n\r", now);
         assert_eq!(lines.ready, b"a\0\xff\n\r");
-        lines.note("note");
+        lines.add_line("note");
         assert_eq!(lines.ready, b"a\0\xff\n\r\nnote\n");
-        lines.take(0, b"end", now);
+        lines.add_output(0, b"end", now);
         lines.finish();
         assert!(lines.ready.ends_with(b"\nend"), "no line is ended");
     }
@@ -316,14 +316,14 @@ mod tests {
     #[test]
     fn several_ranks_without_prefix_keep_whole_lines_and_all_bytes() {
         let now = Instant::now();
-        let mut lines = LineAssembler::new(OutputStyle::of(2, false), false);
-        lines.take(0, b"one ", now);
-        lines.take(1, b"other\n", now);
-        lines.take(0, b"line\nna", now);
+        let mut lines = LineAssembler::new(OutputStyle::for_ranks(2, false), false);
+        lines.add_output(0, b"one ", now);
+        lines.add_output(1, b"other\n", now);
+        lines.add_output(0, b"line\nna", now);
         assert_eq!(text(&lines), "other\none line\n");
-        assert_eq!(lines.tick(now), Some(now + PLAIN_PATIENCE));
-        assert_eq!(lines.tick(now + PLAIN_PATIENCE), None);
-        lines.take(1, b"x", now);
+        assert_eq!(lines.show_delayed(now), Some(now + PLAIN_PATIENCE));
+        assert_eq!(lines.show_delayed(now + PLAIN_PATIENCE), None);
+        lines.add_output(1, b"x", now);
         lines.finish();
         assert_eq!(text(&lines), "other\none line\nnax");
     }
@@ -333,10 +333,10 @@ mod tests {
         let now = Instant::now();
         let mut lines = LineAssembler::new(OutputStyle::Prefixed, false);
         for _ in 0..3 {
-            lines.take(0, &[b'x'; LINE_BYTES / 2], now);
+            lines.add_output(0, &[b'x'; LINE_BYTES / 2], now);
         }
         assert_eq!(lines.ready.len(), "[0] ".len() + LINE_BYTES / 2 * 3);
-        lines.take(0, b"\n", now);
+        lines.add_output(0, b"\n", now);
         assert!(lines.ready.ends_with(b"x\n"));
         assert!(lines.partial.is_empty());
     }
@@ -348,24 +348,24 @@ mod tests {
         let now = Instant::now();
         let line = vec![b'y'; LINE_BYTES - 1];
         for _ in 0..5 {
-            sink.lines.take(0, &line, now);
-            sink.lines.take(0, b"\n", now);
+            sink.lines.add_output(0, &line, now);
+            sink.lines.add_output(0, b"\n", now);
         }
         assert!(!sink.has_room());
         sink.write();
-        assert!(sink.interest().is_some(), "a full pipe must leave a rest");
+        assert!(sink.poll_descriptor().is_some(), "a full pipe must leave a rest");
         drop(read);
         sink.write();
-        assert_eq!(sink.broken(), Some(Errno::PIPE));
-        assert!(sink.interest().is_none());
+        assert_eq!(sink.write_error(), Some(Errno::PIPE));
+        assert!(sink.poll_descriptor().is_none());
     }
 
     #[test]
     fn a_full_device_breaks_a_sink_with_its_own_error() {
         let full = std::fs::File::create("/dev/full").unwrap();
         let mut sink = OutputSink::new(&full, OutputStyle::Prefixed);
-        sink.lines.note("x");
+        sink.lines.add_line("x");
         sink.write();
-        assert_eq!(sink.broken(), Some(Errno::NOSPC));
+        assert_eq!(sink.write_error(), Some(Errno::NOSPC));
     }
 }

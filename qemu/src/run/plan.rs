@@ -36,7 +36,7 @@ pub struct PlannedApp<'a> {
 
 impl<'a> PlannedApp<'a> {
     /// Creates a program without arguments, for all ranks.
-    pub fn of_image(image: &'a Image) -> Self {
+    pub fn from_image(image: &'a Image) -> Self {
         Self {
             image,
             first: 0,
@@ -114,7 +114,7 @@ pub enum Backend<'a> {
 
 impl<'a> JobPlan<'a> {
     /// Creates a plan for a machine of this shape and nodes with this much RAM; all else is minimal.
-    pub fn of_machine(
+    pub fn for_machine(
         backend: Backend<'a>,
         image: &'a Image,
         shape: Shape,
@@ -122,7 +122,7 @@ impl<'a> JobPlan<'a> {
     ) -> Self {
         Self {
             backend,
-            apps: vec![PlannedApp::of_image(image)],
+            apps: vec![PlannedApp::from_image(image)],
             shape,
             boxes: None,
             node_memory,

@@ -18,9 +18,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Maximum number of nodes in a complete table; larger ones show totals and the busiest nodes.
-const WHOLE_TABLE: usize = 32;
+const MAX_TABLE_RANKS: usize = 32;
 /// Number of busiest nodes in such a table.
-const BUSIEST: usize = 8;
+const BUSIEST_RANKS: usize = 8;
 
 /// One of several programs of a job.
 #[derive(Clone, Serialize)]
@@ -306,7 +306,7 @@ impl RankRow {
 /// Returns the table's lines.
 pub fn table(end: &JobResult) -> Vec<String> {
     let all: Vec<NodeCounters> = end.nodes.iter().map(NodeCounters::of).collect();
-    let mut rows: Vec<RankRow> = shown(&all)
+    let mut rows: Vec<RankRow> = shown_ranks(&all)
         .into_iter()
         .map(|at| {
             let (node, c) = (&end.nodes[at], end.nodes[at].coord);
@@ -464,7 +464,7 @@ pub fn link_table(shape: &Shape, end: &JobResult) -> Vec<String> {
             counters: *counters,
         })
     };
-    let rows: Vec<LinkRow> = shown(&all).into_iter().flat_map(ends).collect();
+    let rows: Vec<LinkRow> = shown_ranks(&all).into_iter().flat_map(ends).collect();
     let mut lines = LINKS.lines(&rows);
     lines.push(LINKS_LEGEND.into());
     with_note(lines, all.len())
@@ -501,18 +501,18 @@ pub fn cut_links(shape: &Shape, end: &JobResult) -> Vec<String> {
 
 /// Appends a note about omitted ranks to a table.
 fn with_note(mut lines: Vec<String>, ranks: usize) -> Vec<String> {
-    if ranks > WHOLE_TABLE {
+    if ranks > MAX_TABLE_RANKS {
         lines.push(format!(
-            "(the {BUSIEST} busiest of {ranks} ranks; --report FILE writes all)"
+            "(the {BUSIEST_RANKS} busiest of {ranks} ranks; --report FILE writes all)"
         ));
     }
     lines
 }
 
 /// Returns the nodes of the table in rank order: all, or the busiest by packets.
-fn shown(all: &[NodeCounters]) -> Vec<usize> {
+fn shown_ranks(all: &[NodeCounters]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..all.len()).collect();
-    if all.len() > WHOLE_TABLE {
+    if all.len() > MAX_TABLE_RANKS {
         let packets = |at: &usize| {
             let counters = &all[*at];
             [
@@ -525,7 +525,7 @@ fn shown(all: &[NodeCounters]) -> Vec<usize> {
             .fold(0, u64::saturating_add)
         };
         order.sort_by_key(|at| std::cmp::Reverse(packets(at)));
-        order.truncate(BUSIEST);
+        order.truncate(BUSIEST_RANKS);
         order.sort_unstable();
     }
     order
@@ -733,7 +733,7 @@ mod tests {
         let lines = table(&end(40));
         let ranks = |line: &&String| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
         assert_eq!(
-            lines.iter().filter(ranks).count() % BUSIEST,
+            lines.iter().filter(ranks).count() % BUSIEST_RANKS,
             0,
             "{lines:#?}"
         );

@@ -72,7 +72,7 @@ impl SerialPort {
     }
 
     /// Creates a port from the non-blocking line of an emulated board.
-    pub fn of_emulated(fd: OwnedFd) -> Self {
+    pub fn from_emulated(fd: OwnedFd) -> Self {
         Self {
             fd,
             name: "the console".into(),
@@ -82,7 +82,7 @@ impl SerialPort {
     }
 
     /// Enables or disables the announcement to boards that detect their console's location.
-    pub fn greeting(self, greets: bool) -> Self {
+    pub fn with_greeting(self, greets: bool) -> Self {
         Self { greets, ..self }
     }
 }
@@ -176,17 +176,17 @@ impl<'p> AttachedBoards<'p> {
     }
 
     /// Returns the reason for a closed line.
-    pub fn gone(&self) -> Option<&str> {
+    pub fn closed_reason(&self) -> Option<&str> {
         self.gone.as_deref()
     }
 
     /// Returns the time of the last printed output.
-    pub fn printed(&self) -> Option<Instant> {
+    pub fn last_output(&self) -> Option<Instant> {
         self.printed
     }
 
     /// Announces the reader until a record shows that the boards know it.
-    pub fn greet(&mut self) {
+    pub fn announce_reader(&mut self) {
         if self.port.greets && self.heard.is_none() {
             self.send(&discover::console_frame());
         }
@@ -203,7 +203,7 @@ impl<'p> AttachedBoards<'p> {
     }
 
     /// Returns a warning with possible reasons once, after a long silence.
-    pub fn silence(&mut self, now: Instant) -> Option<String> {
+    pub fn silence_warning(&mut self, now: Instant) -> Option<String> {
         let is_silent = self.heard.is_none() && now >= self.begun + SILENCE;
         if !is_silent || std::mem::replace(&mut self.has_warned, true) {
             return None;
@@ -224,7 +224,7 @@ impl<'p> AttachedBoards<'p> {
 
     /// Processes received bytes. Records of a stream for which `has_room` is false are not acknowledged and so
     /// repeated; `take` returns false if a record does not belong to this machine.
-    pub fn serve(
+    pub fn handle_records(
         &mut self,
         now: Instant,
         has_room: impl Fn(Stream) -> bool,

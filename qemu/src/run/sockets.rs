@@ -57,7 +57,7 @@ impl LinkSockets {
     }
 
     /// Returns the ends at `rank`, ordered by direction.
-    pub fn of(&mut self, rank: u32) -> Result<Vec<(Direction, OwnedFd)>, CliError> {
+    pub fn take_ends(&mut self, rank: u32) -> Result<Vec<(Direction, OwnedFd)>, CliError> {
         let mut ends = Vec::new();
         for link in &self.links {
             for (end, other) in [(link[0], link[1]), (link[1], link[0])] {
@@ -91,8 +91,8 @@ mod tests {
         let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
         for pair in [frame_link as fn() -> _, serial_line] {
             let mut sockets = LinkSockets::new(&shape, pair);
-            let a = sockets.of(0).unwrap();
-            let b = sockets.of(1).unwrap();
+            let a = sockets.take_ends(0).unwrap();
+            let b = sockets.take_ends(1).unwrap();
             assert!(sockets.waiting.is_empty());
             assert_eq!(a[0].0, Direction::XPlus);
             assert_eq!(b[1].0, Direction::XMinus);
@@ -118,6 +118,6 @@ mod tests {
     #[test]
     fn a_node_of_a_single_node_machine_has_no_links() {
         let shape = Shape::new([1, 1, 1], [true; 3]).unwrap();
-        assert!(LinkSockets::new(&shape, frame_link).of(0).unwrap().is_empty());
+        assert!(LinkSockets::new(&shape, frame_link).take_ends(0).unwrap().is_empty());
     }
 }

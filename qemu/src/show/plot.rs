@@ -139,7 +139,7 @@ impl<'a> Axis<'a> {
 
     /// Creates a logarithmic axis for these values: complete decades, at least one.
     pub fn log10_of(title: &'a str, values: impl Iterator<Item = f64>) -> Self {
-        Self::log10(title, whole(values))
+        Self::log10(title, integer_range(values))
     }
 
     /// Creates a logarithmic axis; `range` contains logarithms to base two.
@@ -161,7 +161,7 @@ impl<'a> Axis<'a> {
 
     /// Creates an axis to base two for these values: complete powers, at least one.
     pub fn log2_of(title: &'a str, values: impl Iterator<Item = f64>) -> Self {
-        Self::log2(title, whole(values))
+        Self::log2(title, integer_range(values))
     }
 
     /// Creates an axis of categories, at 0, 1 and so on.
@@ -184,7 +184,7 @@ impl<'a> Axis<'a> {
         tick.map_or(String::new(), |tick| tick.name.clone())
     }
 
-    fn marked(&self) -> LabelledRange {
+    fn labelled_range(&self) -> LabelledRange {
         LabelledRange {
             range: self.range.clone(),
             ticks: self.ticks.iter().map(|tick| tick.at).collect(),
@@ -193,7 +193,7 @@ impl<'a> Axis<'a> {
 }
 
 /// Returns the integers around these values, at least one apart.
-fn whole(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
+fn integer_range(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     let (least, most) = values.fold(
         (f64::INFINITY, f64::NEG_INFINITY),
         |(least, most), value| (least.min(value), most.max(value)),
@@ -349,7 +349,7 @@ fn draw_chart(area: &Area<'_>, chart: &Chart<'_>) -> Result<(), DrawError<'stati
         .margin_right(20)
         .x_label_area_size(44)
         .y_label_area_size(70)
-        .build_cartesian_2d(chart.x.marked(), chart.y.marked())?;
+        .build_cartesian_2d(chart.x.labelled_range(), chart.y.labelled_range())?;
     axes.configure_mesh()
         .label_style(FONT)
         .light_line_style(TRANSPARENT)

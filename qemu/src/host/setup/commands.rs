@@ -3,7 +3,7 @@
 use crate::host::signals::SignalGuard;
 use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
-use crate::show::console::{complain, complain_bytes};
+use crate::show::console::{print_error_line, print_error_bytes};
 use midplane_setup::ask::line;
 use rustix::fs::MemfdFlags;
 use rustix::process::Signal;
@@ -18,12 +18,12 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Prints a message to the user. Continues if stderr is closed or full.
 pub fn say(text: &str) {
-    complain(format_args!("midplane: {text}"));
+    print_error_line(format_args!("midplane: {text}"));
 }
 
 /// Runs a command that can be interrupted at any time. It ends with this process.
 pub fn run_shown(mut command: Command) -> Result<(), CliError> {
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
     let (mut child, output) = start(&mut command)?;
     let status = follow(&mut child, &output, || {})?;
     judge(&command, status)
@@ -34,11 +34,11 @@ pub fn run_shown(mut command: Command) -> Result<(), CliError> {
 /// completes.
 pub fn run_whole(mut command: Command) -> Result<(), CliError> {
     let hold = SignalGuard::begin()?;
-    sys::own_session(&mut command);
+    sys::start_session(&mut command);
     let (mut child, output) = start(&mut command)?;
     let mut said = false;
     let status = follow(&mut child, &output, || {
-        if hold.came() && !said {
+        if hold.has_received() && !said {
             said = true;
             let program = command.get_program().display();
             say(&format!(
@@ -56,7 +56,7 @@ pub fn run_whole(mut command: Command) -> Result<(), CliError> {
 /// stderr is closed or the process has ended.
 fn start(command: &mut Command) -> Result<(Child, File), CliError> {
     let line = line(command);
-    complain(format_args!("+ {line}"));
+    print_error_line(format_args!("+ {line}"));
     let output = rustix::fs::memfd_create("midplane-output", MemfdFlags::CLOEXEC)
         .map(File::from)
         .context("create a file in memory")?;
@@ -81,7 +81,7 @@ fn follow(child: &mut Child, output: &File, mut between: impl FnMut()) -> Result
         let ended = child.try_wait().context("wait for a command")?;
         let mut buffer = [0; 8192];
         while let Ok(bytes @ 1..) = output.read_at(&mut buffer, shown) {
-            complain_bytes(&buffer[..bytes]);
+            print_error_bytes(&buffer[..bytes]);
             shown += bytes as u64;
         }
         if let Some(status) = ended {
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_command_that_must_not_be_broken_off_has_a_session_of_its_own() {
         let mut command = shell("cut -d' ' -f6 /proc/$$/stat; echo $$");
-        sys::own_session(&mut command);
+        sys::start_session(&mut command);
         let (mut child, output) = start(&mut command).unwrap();
         follow(&mut child, &output, || {}).unwrap();
         let mut text = [0; 64];

@@ -7,7 +7,7 @@ mod commands;
 mod unpack;
 
 use crate::host::error::{ErrorContext, CliError};
-use crate::show::console::pass_on;
+use crate::show::console::print_bytes;
 use midplane_setup::apt::{self, Lists};
 pub use midplane_setup::ask::{Tool, in_path};
 pub use midplane_setup::found::Tools;
@@ -55,7 +55,7 @@ pub fn no_cargo(error: std::io::Error) -> CliError {
 /// Prints the detected tools and the actions that `run` would perform; returns true if nothing is missing.
 pub fn doctor() -> Result<bool, CliError> {
     let report = examination::examine(&places())?;
-    pass_on(report.text.as_bytes())?;
+    print_bytes(report.text.as_bytes())?;
     Ok(report.all_there)
 }
 
@@ -89,7 +89,7 @@ pub fn ensure() -> Result<Tools, CliError> {
             say(&format!("missing: {missing}; fetching"));
             said = true;
         }
-        fetching.take(step).map_err(|stop| {
+        fetching.execute_step(step).map_err(|stop| {
             if stop.message.is_empty() {
                 stop
             } else {
@@ -107,7 +107,7 @@ struct ToolInstaller {
 }
 
 impl ToolInstaller {
-    fn take(&mut self, step: &Step) -> Result<(), CliError> {
+    fn execute_step(&mut self, step: &Step) -> Result<(), CliError> {
         match step {
             Step::Rustup => {
                 self.tried.rustup = true;
@@ -185,7 +185,7 @@ impl ToolInstaller {
         match done {
             Err(stop) if !stop.message.is_empty() && !self.tried.update => {
                 say(&format!("{stop}; retrying with new package lists"));
-                self.take(&update)
+                self.execute_step(&update)
             }
             Err(stop) => Err(stop),
             Ok(()) => {

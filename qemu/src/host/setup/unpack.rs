@@ -113,7 +113,7 @@ fn tar(archive: &Path, arguments: &[&str]) -> Result<String, CliError> {
         .arg(archive)
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
-    sys::bind_to_us(&mut open, Signal::TERM, Vec::new());
+    sys::bind_to_this_process(&mut open, Signal::TERM, Vec::new());
     let mut opened = open.spawn().context("run dpkg-deb")?;
     let files = opened
         .stdout
@@ -124,7 +124,7 @@ fn tar(archive: &Path, arguments: &[&str]) -> Result<String, CliError> {
     // File names stay unquoted in any locale.
     tar.env("LC_ALL", "C")
         .env("TAR_OPTIONS", "--quoting-style=literal");
-    sys::bind_to_us(&mut tar, Signal::TERM, Vec::new());
+    sys::bind_to_this_process(&mut tar, Signal::TERM, Vec::new());
     let output = tar.output().context("run tar")?;
     // tar may end before dpkg-deb has written the archive's padding.
     drop(tar);

@@ -50,7 +50,7 @@ pub fn run_and_use(
         .arg(program(name))
         .arg("--")
         .args(arguments);
-    match said_and_used(command, None, signals)? {
+    match capture_output_and_usage(command, None, signals)? {
         Some(ended) => Ok(ended),
         None => unreachable!("there is no limit"),
     }
@@ -60,20 +60,20 @@ pub fn run_and_use(
 ///
 /// # Errors
 /// Returns an error if it cannot be run or fails, or when a signal ends it.
-pub fn said(
+pub fn capture_output(
     command: Command,
     limit_s: Option<u32>,
     signals: &Signals,
 ) -> Result<Option<String>, CliError> {
-    let ended = said_and_used(command, limit_s, signals)?;
+    let ended = capture_output_and_usage(command, limit_s, signals)?;
     Ok(ended.map(|(said, _)| said))
 }
 
-/// Runs a command like [`said`], and also returns the resource usage of it and its children.
+/// Runs a command like [`capture_output`], and also returns the resource usage of it and its children.
 ///
 /// # Errors
-/// Returns the errors of [`said`].
-pub fn said_and_used(
+/// Returns the errors of [`capture_output`].
+pub fn capture_output_and_usage(
     mut command: Command,
     limit_s: Option<u32>,
     signals: &Signals,
@@ -83,7 +83,7 @@ pub fn said_and_used(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
     let name = command.get_program().display().to_string();
     let child = command.spawn().context(format_args!("start {name}"))?;
     let Some((output, used)) = wait(child, limit_s, signals)? else {
@@ -177,13 +177,13 @@ fn all_of(stream: Option<impl Read>) -> io::Result<Vec<u8>> {
 /// Compiles a program of `tests/programs` with the compiler of another MPI.
 ///
 /// # Errors
-/// Returns the errors of [`said`].
+/// Returns the errors of [`capture_output`].
 pub fn compile(compiler: &Path, name: &str, to: &Path, signals: &Signals) -> Result<(), CliError> {
     let mut command = Command::new(compiler);
     command.args(["-O2", "-w"]);
     command.arg(program(&format!("{name}.c")));
     command.arg("-o").arg(to).arg("-lm");
-    said(command, None, signals).map(drop)
+    capture_output(command, None, signals).map(drop)
 }
 
 /// Returns the error of a command that requires QEMU.
@@ -225,7 +225,7 @@ mod tests {
         for (status, expected) in [(2, USAGE), (1, crate::host::error::FAILURE), (3, 1)] {
             let mut job = Command::new("sh");
             job.args(["-c", &format!("echo missing >&2; exit {status}")]);
-            let stop = said(job, None, &signals).expect_err("a failed job");
+            let stop = capture_output(job, None, &signals).expect_err("a failed job");
             assert_eq!(stop.status, expected);
             assert!(stop.message.ends_with("failed:\nmissing\n"), "{stop}");
         }

@@ -18,7 +18,7 @@ pub fn instructions(arguments: &[&str]) -> Result<u64, CliError> {
         .arg("bench")
         .args(arguments)
         .stdin(Stdio::null());
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
     let output = command.output().context("run valgrind")?;
     let said = String::from_utf8_lossy(&output.stderr);
     let collected = said.lines().find_map(|line| {

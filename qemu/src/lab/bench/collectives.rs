@@ -4,7 +4,7 @@ use crate::host::signals::Signals;
 use crate::host::error::CliError;
 use crate::run::topology::parse_extents;
 use crate::show::file::ResultFile;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::collectives::{Collective, Kind};
@@ -68,7 +68,7 @@ pub fn run(options: &CollectivesArgs) -> Result<u8, CliError> {
     let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
     let signals = Signals::catch()?;
     let wires = Costs::WIRES;
-    say(format_args!(
+    print_line(format_args!(
         "links of {:.0} MB/s, {} ns per hop; wires: processors use 1 ns per packet and per call;\nallowed: lower \
          bound for any algorithm on the same wires; for very short messages\nthe route to the farthest node, in hops; \
          Blue Gene/L: processors use {} ns per\npacket and {} ns per call",
@@ -77,7 +77,7 @@ pub fn run(options: &CollectivesArgs) -> Result<u8, CliError> {
         Costs::BLUE_GENE.packet_ns,
         Costs::BLUE_GENE.call_ns,
     ))?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let sizes = if options.bytes.is_empty() {
         &BYTES[..]
     } else {
@@ -90,7 +90,7 @@ pub fn run(options: &CollectivesArgs) -> Result<u8, CliError> {
                 continue;
             };
             let row = measure(kind, bytes, options.torus)?;
-            say(TABLE.row(&row))?;
+            print_line(TABLE.row(&row))?;
             rows.push(row);
             if let Some(stop) = signals.pending() {
                 return Err(stop);

@@ -4,7 +4,7 @@ use super::boot;
 use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::error::CliError;
-use crate::show::console::say;
+use crate::show::console::print_line;
 
 /// Machines, each in one instance.
 const MACHINES: [&str; 2] = ["2x1x1", "2x2x2"];
@@ -21,14 +21,14 @@ const COUNTED: [(&str, &str); 6] = [
 /// Counts and prints the instructions; prints a note if QEMU is missing.
 pub fn run() -> Result<(), CliError> {
     if !setup::has_qemu() {
-        return say(
+        return print_line(
             "no instruction counts on nodes: QEMU is not installed (`midplane doctor` lists missing tools)",
         );
     }
     let signals = Signals::catch()?;
-    say("instructions on nodes (riscv64, in QEMU), all nodes of a job together")?;
+    print_line("instructions on nodes (riscv64, in QEMU), all nodes of a job together")?;
     let heading: Vec<String> = MACHINES.map(|torus| format!("{torus:>8}")).into();
-    say(format_args!("{:<44}{}", "", heading.concat()))?;
+    print_line(format_args!("{:<44}{}", "", heading.concat()))?;
     let counts = MACHINES.map(|torus| count(torus, &signals));
     let [two, eight] = counts;
     let (two, eight) = (two?, eight?);
@@ -38,7 +38,7 @@ pub fn run() -> Result<(), CliError> {
                 CliError::failure(format!("costs.c did not print `{name}`:\n{said}"))
             })
         };
-        say(format_args!(
+        print_line(format_args!(
             "{words:<44}{:>8}{:>8}",
             of(&two)?,
             of(&eight)?

@@ -5,8 +5,8 @@ use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::error::{ErrorContext, CliError};
 use crate::lab::bench::boot;
-use crate::lab::bench::row::{MemorySetting, KillerRow, RunIn, middle, tell};
-use crate::show::console::say;
+use crate::lab::bench::row::{MemorySetting, KillerRow, RunIn, middle, print_row};
+use crate::show::console::print_line;
 use midplane_abi::counters::Counter;
 use midplane_device::matching::Choice;
 use serde_json::Value;
@@ -70,7 +70,7 @@ pub fn run(
     rows: &mut Vec<KillerRow>,
 ) -> Result<(), CliError> {
     if !setup::has_qemu() {
-        return say(
+        return print_line(
             "the part in QEMU is omitted: QEMU is not installed (`midplane doctor` lists missing tools)",
         );
     }
@@ -130,7 +130,7 @@ fn setting(
             ncts_per_message: middle(runs, |run| run.ncts) / received,
             restarts_per_message: middle(runs, |run| run.restarts) / received,
         };
-        tell(row, rows)?;
+        print_row(row, rows)?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::host::signals::Signals;
 use crate::host::error::CliError;
 use crate::show::file::ResultFile;
 use crate::show::plot::{self, Axis, Chart, Mark, Series, MarkShape};
-use crate::show::console::say;
+use crate::show::console::print_line;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::Failure;
@@ -100,7 +100,7 @@ const TABLE: Table<EpochRow> = Table {
 
 /// Returns the pattern's name, the measured quantity, and the thesis's results for few and for many bytes: blocking;
 /// nonblocking.
-fn about(what: Pattern) -> (&'static str, &'static str, [&'static str; 2]) {
+fn print_legend(what: Pattern) -> (&'static str, &'static str, [&'static str; 2]) {
     match what {
         Pattern::LatePost => (
             "late post",
@@ -156,17 +156,17 @@ struct EpochBench {
 }
 
 impl EpochBench {
-    fn tell(&mut self, row: EpochRow) -> Result<(), CliError> {
-        say(TABLE.row(&row))?;
+    fn print_row(&mut self, row: EpochRow) -> Result<(), CliError> {
+        print_line(TABLE.row(&row))?;
         self.rows.push(row);
         self.signals.pending().map_or(Ok(()), Err)
     }
 
     fn patterns(&mut self, late_us: u32, costs: Costs) -> Result<(), CliError> {
-        say(format_args!(
+        print_line(format_args!(
             "microseconds; one process is late by {late_us} us"
         ))?;
-        say(TABLE.heading().join("\n"))?;
+        print_line(TABLE.heading().join("\n"))?;
         for what in Pattern::ALL {
             for (place, bytes) in BYTES.into_iter().enumerate() {
                 let late = u64::from(late_us) * 1000;
@@ -174,8 +174,8 @@ impl EpochBench {
                     let ns = pattern(what, calls, (bytes, late), costs).map_err(failed)?;
                     Ok::<_, CliError>(ns as f64 / 1e3)
                 };
-                let (name, measured, thesis) = about(what);
-                self.tell(EpochRow {
+                let (name, measured, thesis) = print_legend(what);
+                self.print_row(EpochRow {
                     place: RunIn::Simulated,
                     what: name,
                     measured,
@@ -198,18 +198,18 @@ impl EpochBench {
         let options = [&options[..], &["--count-instructions"]].concat();
         let late = late_us.to_string();
         let said = boot::run(&options, "late_epochs.c", &[&late], &self.signals)?;
-        say(format_args!(
+        print_line(format_args!(
             "microseconds on nodes, of 1,000 instructions; one process is late by {late_us}"
         ))?;
-        say(TABLE.heading().join("\n"))?;
+        print_line(TABLE.heading().join("\n"))?;
         for what in Pattern::ALL {
             // The C program lacks the last pattern (info keys).
             for (place, bytes) in BYTES.into_iter().enumerate() {
-                let (name, measured, thesis) = about(what);
+                let (name, measured, thesis) = print_legend(what);
                 let Some([blocking, nonblocking]) = on_nodes(&said, name, bytes) else {
                     continue;
                 };
-                self.tell(EpochRow {
+                self.print_row(EpochRow {
                     place: RunIn::Qemu,
                     what: name,
                     measured,
@@ -227,7 +227,7 @@ impl EpochBench {
     }
 
     fn transactions(&mut self, (each, ahead): (u32, u32), costs: Costs) -> Result<(), CliError> {
-        say(format_args!(
+        print_line(format_args!(
             "\nthousands of random transactions per second, of {TRANSACTION} bytes each, at most\n{ahead} of a \
              process in flight; for nonblocking and reordered epochs: the gain"
         ))?;
@@ -248,7 +248,7 @@ impl EpochBench {
                 thousands(Calls::Reordered)?,
             );
             let gain = |calls: f64| 100.0 * (calls / blocking - 1.0);
-            self.tell(EpochRow {
+            self.print_row(EpochRow {
                 place: RunIn::Simulated,
                 what: "transactions",
                 measured: "of all processes together",
@@ -260,7 +260,7 @@ impl EpochBench {
                 reordered,
                 thesis: format!("reordered {thesis:+.2} %"),
             })?;
-            say(format_args!(
+            print_line(format_args!(
                 "{:>40}{:>+9.2} %{:>+7.2} %",
                 "",
                 gain(nonblocking),
@@ -271,7 +271,7 @@ impl EpochBench {
     }
 
     fn lu(&mut self, rows: u32, costs: Costs) -> Result<(), CliError> {
-        say(format_args!(
+        print_line(format_args!(
             "\nmilliseconds of LU decomposition with a fence for each row,\n{UPDATE_NS} ns per update (a number minus \
              a product)"
         ))?;
@@ -289,7 +289,7 @@ impl EpochBench {
                 ("communication", |s| s.communication_ns),
             ] {
                 let [blocking, nonblocking] = [waits, goes_on].map(|s| of(s) as f64 / 1e6);
-                self.tell(EpochRow {
+                self.print_row(EpochRow {
                     place: RunIn::Simulated,
                     what,
                     measured: "until the last process ends",
@@ -343,7 +343,7 @@ pub fn run(options: &EpochsArgs) -> Result<u8, CliError> {
 
 fn simulate(options: &EpochsArgs, bench: &mut EpochBench) -> Result<(), CliError> {
     let costs = Costs::BLUE_GENE;
-    say(format_args!(
+    print_line(format_args!(
         "simulated machine: links of {:.0} MB/s, {} ns per hop, {} ns per packet at a processor,\n{} ns per MPI call \
          and again if it waits, {} ns per interrupt of a program that\ncomputes; searches of the epoch engine take no \
          time",
@@ -424,7 +424,7 @@ mod tests {
     use crate::show::table::WIDTH;
 
     fn row(what: Pattern, size: usize) -> EpochRow {
-        let (name, measured, thesis) = about(what);
+        let (name, measured, thesis) = print_legend(what);
         EpochRow {
             place: RunIn::Simulated,
             what: name,
@@ -462,7 +462,7 @@ mod tests {
             .collect();
         let drawing = drawing(&rows).expect("a drawing");
         for what in Pattern::ALL {
-            assert!(drawing.contains(about(what).0), "{what:?}");
+            assert!(drawing.contains(print_legend(what).0), "{what:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::host::size;
 use crate::host::error::CliError;
 use crate::run::limits;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use clap::Args;
 use midplane_device::matching::Choice;
 use midplane_lab::flood::{Flood, Searched};
@@ -48,7 +48,7 @@ pub fn run(options: &FloodArgs) -> Result<u8, CliError> {
     };
     let work = flood.run().map_err(|e| CliError::failure(e.to_string()))?;
     let each = |count: u64| count as f64 / work.messages as f64;
-    say(format_args!(
+    print_line(format_args!(
         "{} messages of {} bytes from {} senders, received in the reverse\n\
          order of their tags with {} of MPI memory\n\
          for each message: {:.3} packets, {:.3} RTS, {:.3} NCTS, {:.3} restarts",
@@ -68,7 +68,7 @@ pub fn run(options: &FloodArgs) -> Result<u8, CliError> {
         peers,
         sends,
     } = work.searched;
-    say(format_args!(
+    print_line(format_args!(
         "entries compared per message, by the matching engine `{}`:\n\
          {:>10.3}  unexpected messages, when a receive starts\n\
          {:>10.3}  posted receives, when a message arrives\n\

@@ -6,7 +6,7 @@ use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::error::CliError;
 use crate::show::file::ResultFile;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use serde::Serialize;
@@ -77,10 +77,10 @@ pub fn run(options: &InstancesArgs) -> Result<u8, CliError> {
     }
     let file = ResultFile::open_if_given(options.csv.as_ref())?;
     let signals = Signals::catch()?;
-    say(
+    print_line(
         "two nodes in one instance (links in shared memory), and in one instance each (links by virtio-net)",
     )?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     // Not counted: builds the image.
     job(INSTANCES[0], TIMED[0].0, MESSAGES[0], &signals)?;
     let mut rows = Vec::new();
@@ -104,7 +104,7 @@ pub fn run(options: &InstancesArgs) -> Result<u8, CliError> {
                 each_us,
                 ratio: one_us / each_us,
             };
-            say(TABLE.row(&row))?;
+            print_line(TABLE.row(&row))?;
             rows.push(row);
         }
     }

@@ -3,11 +3,11 @@
 use crate::host::signals::Signals;
 use crate::host::error::CliError;
 use crate::lab::bench::emulated::JobClock;
-use crate::lab::bench::row::{MemorySetting, KillerRow, RunIn, TABLE, median, tell};
+use crate::lab::bench::row::{MemorySetting, KillerRow, RunIn, TABLE, median, print_row};
 use crate::lab::bench::{drawing, emulated};
 use crate::run::limits;
 use crate::show::file::ResultFile;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use crate::show::table;
 use clap::Args;
 use midplane_device::LEAST_MPI_MEMORY;
@@ -59,7 +59,7 @@ pub fn run(options: &KillerArgs) -> Result<u8, CliError> {
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let signals = Signals::catch()?;
     let costs = Costs::BLUE_GENE;
-    say(format_args!(
+    print_line(format_args!(
         "simulated machine: links of {:.0} MB/s, {} ns per hop, {} ns per packet at a\n\
          processor, {} ns per MPI call, {} ns per compared queue entry,\n\
          {} ns per byte copied from MPI memory",
@@ -70,11 +70,11 @@ pub fn run(options: &KillerArgs) -> Result<u8, CliError> {
         costs.search_ns,
         costs.copy_ns_per_byte
     ))?;
-    say(format_args!(
+    print_line(format_args!(
         "least: {LEAST_MPI_MEMORY} bytes of MPI memory, one record, sufficient for every job;\n\
          250 and 300 KB: the paper's; overhead: time divided by that with unlimited memory"
     ))?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     for extents in MACHINES {
         for messages in COUNTS {
@@ -146,7 +146,7 @@ fn simulate(
             ncts_per_message: measured.ncts as f64 / received,
             restarts_per_message: measured.restarts as f64 / received,
         };
-        tell(row, rows)?;
+        print_row(row, rows)?;
     }
     Ok(())
 }
@@ -159,7 +159,7 @@ fn sum_up(place: &str, rows: &[KillerRow]) -> Result<(), CliError> {
     let Some(worst) = overheads.last() else {
         return Ok(());
     };
-    say(format_args!(
+    print_line(format_args!(
         "{place}: overhead of scarce memory in {} settings: median {:.3}, worst {worst:.3}",
         overheads.len(),
         median(&overheads)

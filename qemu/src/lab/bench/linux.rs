@@ -7,7 +7,7 @@ use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::error::CliError;
 use crate::show::file::ResultFile;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use crate::show::table::{self, Column, Table, six_places_if_any};
 use clap::Args;
 use serde::Serialize;
@@ -100,7 +100,7 @@ impl OtherMpi {
     ) -> Result<Option<String>, CliError> {
         let mut command = Command::new(&self.mpiexec);
         command.args(["-n", processes]).arg(program).args(arguments);
-        boot::said(command, limit_s, signals)
+        boot::capture_output(command, limit_s, signals)
     }
 }
 
@@ -110,7 +110,7 @@ pub fn run(options: &LinuxArgs) -> Result<u8, CliError> {
     let signals = Signals::catch()?;
     let other = OtherMpi::find();
     if other.is_none() {
-        say("no comparison with another MPI: mpicc and mpiexec are not in PATH")?;
+        print_line("no comparison with another MPI: mpicc and mpiexec are not in PATH")?;
     }
     let mut rows = messages(options, other.as_ref(), &signals)?;
     rows.push(killer(options, other.as_ref(), &signals)?);
@@ -176,13 +176,13 @@ fn messages(
         )
     };
     if let (Some(ours), Some(theirs)) = (library(&ours), library(&theirs)) {
-        say(format_args!("ours: {ours}\ntheirs: {theirs}"))?;
+        print_line(format_args!("ours: {ours}\ntheirs: {theirs}"))?;
     }
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     for (name, words) in TIMED {
         let of = |said: &[Option<String>]| middle(said, |said| read(said, name));
-        tell(words.into(), of(&ours), of(&theirs), &mut rows)?;
+        print_row(words.into(), of(&ours), of(&theirs), &mut rows)?;
     }
     Ok(rows)
 }
@@ -207,9 +207,9 @@ fn killer(options: &LinuxArgs, other: Option<&OtherMpi>, signals: &Signals) -> R
     let given_up = theirs.iter().any(Option::is_none);
     let limit = f64::from(options.limit) * 1e6;
     let their = if given_up { Some(limit) } else { of(&theirs) };
-    tell(what, of(&ours), their, &mut rows)?;
+    print_row(what, of(&ours), their, &mut rows)?;
     if given_up {
-        say(format_args!(
+        print_line(format_args!(
             "the other library's job was ended after {} s",
             options.limit
         ))?;
@@ -218,7 +218,7 @@ fn killer(options: &LinuxArgs, other: Option<&OtherMpi>, signals: &Signals) -> R
         .ok_or_else(|| CliError::failure("no row for the killer"))
 }
 
-fn tell(
+fn print_row(
     what: String,
     ours: Option<f64>,
     theirs: Option<f64>,
@@ -230,7 +230,7 @@ fn tell(
         theirs_us: theirs,
         ratio: ours.zip(theirs).map(|(ours, theirs)| ours / theirs),
     };
-    say(TABLE.row(&row))?;
+    print_line(TABLE.row(&row))?;
     rows.push(row);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::{callgrind, costs};
 use crate::host::error::CliError;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use clap::Args;
 use midplane_lab::exchange::{self, Kind};
 use midplane_lab::oneself::{self, Asked};
@@ -39,19 +39,19 @@ pub fn run() -> Result<u8, CliError> {
             "bench message: valgrind is not installed; it counts the instructions",
         ));
     }
-    say("instructions per message of 8 bytes, receive posted, sender and receiver together")?;
-    say("in flight  with protocol  without  ratio")?;
+    print_line("instructions per message of 8 bytes, receive posted, sender and receiver together")?;
+    print_line("in flight  with protocol  without  ratio")?;
     for batch in BATCHES {
         let batch_of = batch.to_string();
         let with = instructions(&["--batch", &batch_of])?;
         let without = instructions(&["--batch", &batch_of, "--bare"])?;
-        say(format_args!(
+        print_line(format_args!(
             "{batch:>9} {with:>14.1} {without:>8.1} {:>6.3}",
             with / without
         ))?;
     }
     let oneself = instructions(&["--oneself"])?;
-    say(format_args!(
+    print_line(format_args!(
         "self-send, from MPI_Irecv to MPI_Wait through the C binding: {oneself:.1}"
     ))?;
     costs::run()?;

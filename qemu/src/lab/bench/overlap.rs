@@ -8,7 +8,7 @@ use crate::host::size;
 use crate::host::error::CliError;
 use crate::show::file::ResultFile;
 use crate::show::plot::{self, Axis, Chart, Mark, Series, MarkShape};
-use crate::show::console::say;
+use crate::show::console::print_line;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::Failure;
@@ -41,14 +41,14 @@ pub struct OverlapArgs {
 }
 
 /// Maximum message in bytes.
-const MOST_BYTES: u64 = 4 << 20;
+const MAX_BYTES: u64 = 4 << 20;
 /// Computation of each process in microseconds, in addition to twice the transfer's time.
 const COMPUTE_US: [u64; 4] = [0, 500, 1000, 2000];
 /// Maximum CPU shares of interrupts in percent: none, half, unlimited.
 const PERCENTS: [u64; 3] = [0, 50, 100];
 const ORDERS: [First; 2] = [First::Sender, First::Receiver];
 /// Minimum message on nodes in QEMU in bytes: shorter ones take little longer than the nodes' scheduling quantum.
-const LEAST_ON_NODES: u64 = 1 << 20;
+const MIN_BYTES_ON_NODES: u64 = 1 << 20;
 /// Computation on nodes in QEMU, as a multiple of the transfer's time.
 const TURNS: u64 = 2;
 
@@ -61,8 +61,8 @@ fn name_of(first: First) -> &'static str {
 
 fn parse_bytes(text: &str) -> Result<u64, String> {
     size::parse(text).and_then(|bytes| match bytes {
-        1..=MOST_BYTES => Ok(bytes),
-        _ => Err(format!("from 1 to {}", size::exact(MOST_BYTES))),
+        1..=MAX_BYTES => Ok(bytes),
+        _ => Err(format!("from 1 to {}", size::exact(MAX_BYTES))),
     })
 }
 
@@ -215,22 +215,22 @@ pub fn run(options: &OverlapArgs) -> Result<u8, CliError> {
     let signals = Signals::catch()?;
     let mut rows = Vec::new();
     let mut tell = |row| {
-        say(TABLE.row(&row))?;
+        print_line(TABLE.row(&row))?;
         rows.push(row);
         signals.pending().map_or(Ok(()), Err)
     };
     match options.on {
         RunIn::Simulated => simulate(&options.bytes, &mut tell)?,
         RunIn::Qemu if setup::has_qemu() => {
-            say(
+            print_line(
                 "nodes in QEMU, scheduled round robin on one processor: they alternate between computing\nand \
                  sleeping; times in microseconds of 1,000 instructions",
             )?;
-            say(TABLE.heading().join("\n"))?;
+            print_line(TABLE.heading().join("\n"))?;
             let long = options
                 .bytes
                 .iter()
-                .filter(|bytes| **bytes >= LEAST_ON_NODES);
+                .filter(|bytes| **bytes >= MIN_BYTES_ON_NODES);
             let each = long.flat_map(|bytes| [100, 0].map(|percent| (*bytes, percent)));
             for (bytes, percent) in each {
                 measure_on_nodes((bytes as usize, percent), &signals, &mut tell)?;
@@ -249,7 +249,7 @@ pub fn run(options: &OverlapArgs) -> Result<u8, CliError> {
 
 fn simulate(sizes: &[u64], tell: &mut impl FnMut(OverlapRow) -> Result<(), CliError>) -> Result<(), CliError> {
     let costs = Costs::BLUE_GENE;
-    say(format_args!(
+    print_line(format_args!(
         "simulated machine: links of {:.0} MB/s, {} ns per packet at a processor, {} ns per MPI\ncall and again if it \
          waits, {} ns per interrupt. hidden: share of the transfer for\nwhich no call waits; served: additional \
          computation time due to the transfer,\nat the busier side.",
@@ -258,7 +258,7 @@ fn simulate(sizes: &[u64], tell: &mut impl FnMut(OverlapRow) -> Result<(), CliEr
         costs.call_ns,
         costs.interrupt_ns,
     ))?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     for &bytes in sizes {
         for first in ORDERS {
             let nonblocking = PERCENTS.map(|percent| (Receive::Nonblocking, percent));
@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn the_widest_row_fits_a_terminal() {
         let mut row = rows(First::Receiver, 100).remove(0);
-        (row.bytes, row.compute_us) = (MOST_BYTES as usize, 123_456.0);
+        (row.bytes, row.compute_us) = (MAX_BYTES as usize, 123_456.0);
         let line = TABLE.row(&row);
         assert!(line.len() <= usize::from(WIDTH), "{line}");
     }

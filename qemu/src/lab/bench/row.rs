@@ -1,7 +1,7 @@
 //! One setting of the killer benchmark, for the table and for CSV.
 
 use crate::host::error::CliError;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use crate::show::table::{Column, Table, six_places};
 use clap::ValueEnum;
 use midplane_device::LEAST_MPI_MEMORY;
@@ -128,8 +128,8 @@ pub const TABLE: Table<KillerRow> = Table {
 ///
 /// # Errors
 /// Returns an error if it cannot be printed.
-pub fn tell(row: KillerRow, rows: &mut Vec<KillerRow>) -> Result<(), CliError> {
-    say(TABLE.row(&row))?;
+pub fn print_row(row: KillerRow, rows: &mut Vec<KillerRow>) -> Result<(), CliError> {
+    print_line(TABLE.row(&row))?;
     rows.push(row);
     Ok(())
 }

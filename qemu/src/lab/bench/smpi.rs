@@ -8,7 +8,7 @@ use crate::host::error::{ErrorContext, CliError};
 use crate::host::resource_usage::ResourceUsage;
 use crate::lab::cluster::{MachineExtents, parse_nodes};
 use crate::show::file::ResultFile;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use crate::show::table::{self, Column, Table, six_places_if_any};
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -197,12 +197,12 @@ impl SmpiTools {
             "--log=root.thres:error",
         ]);
         command.arg(scratch.0.join(job.program)).args(job.arguments);
-        let ended = boot::said_and_used(command, Some(limit_s), signals)?;
+        let ended = boot::capture_output_and_usage(command, Some(limit_s), signals)?;
         ended
-            .map(|(said, used)| {
+            .map(|(capture_output, used)| {
                 Ok(SimulatorResult {
                     used,
-                    virtual_s: seconds(&said)?,
+                    virtual_s: seconds(&capture_output)?,
                 })
             })
             .transpose()
@@ -243,7 +243,7 @@ fn ours(
         .arg(&lines);
     command.arg(boot::program(&format!("{}.c", job.program)));
     command.arg("--").args(job.arguments);
-    let Some(said) = boot::said(command, Some(limit_s), signals)? else {
+    let Some(said) = boot::capture_output(command, Some(limit_s), signals)? else {
         return Ok(None);
     };
     let line = read_line(&lines)?;
@@ -280,10 +280,10 @@ pub fn run(options: &SmpiArgs) -> Result<u8, CliError> {
             let compile = |job: &ComparedProgram| smpi.compile(job.program, &scratch, &signals);
             JOBS.iter().try_for_each(compile)?;
         }
-        None => say("no comparison with SMPI: smpicc and smpirun are not in PATH")?,
+        None => print_line("no comparison with SMPI: smpicc and smpirun are not in PATH")?,
     }
     let mut rows = Vec::new();
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     for job in &JOBS {
         // Whether each of the two has timed out.
         let (mut ours_is, mut theirs_is) = (false, smpi.is_none());
@@ -300,11 +300,11 @@ pub fn run(options: &SmpiArgs) -> Result<u8, CliError> {
                 theirs_is = took[1].is_none();
             }
             let row = SmpiRow::new(job.words, ranks, took[0], took[1]);
-            say(TABLE.row(&row))?;
+            print_line(TABLE.row(&row))?;
             rows.push(row);
         }
     }
-    say(format_args!(
+    print_line(format_args!(
         "-: not completed in {} s, or skipped\n{LEFT_OUT}",
         options.limit
     ))?;

@@ -1,7 +1,7 @@
 //! Check for deadlock: every small machine, with the smallest buffers, above its load limit.
 
 use crate::host::error::CliError;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use clap::Args;
 use net_torus::sim::Traffic;
 use net_torus::sim::matrix::{self, Case, Channels};
@@ -27,7 +27,7 @@ pub struct DeadlockCheck {
 /// Runs the deadlock check on all processors; prints a summary or the failed case.
 pub fn run(packets: u32, seed: u64) -> Result<u8, CliError> {
     let cases: Vec<Case> = matrix::cases().collect();
-    say(format_args!(
+    print_line(format_args!(
         "{} runs: {} machines, extents {:?}, torus and mesh, smallest buffers; {} kinds of channels, {} \
          patterns, {} times the limit, {packets} packets per node, one in {:.0} priority, seed {seed}",
         cases.len(),
@@ -69,7 +69,7 @@ pub fn run(packets: u32, seed: u64) -> Result<u8, CliError> {
         })
     })?;
     let (outcome, part, slowest) = *lock(&total);
-    say(format_args!(
+    print_line(format_args!(
         "{} packets, each delivered exactly once; {:.1} million packet-hops, {} ticks in all, {:.1} s",
         outcome.packets,
         outcome.hops as f64 / 1e6,
@@ -77,7 +77,7 @@ pub fn run(packets: u32, seed: u64) -> Result<u8, CliError> {
         start.elapsed().as_secs_f64()
     ))?;
     if let Some(case) = slowest {
-        say(format_args!(
+        print_line(format_args!(
             "slowest: {:.0} % of the allowed ticks, {}",
             100.0 * part,
             describe(&case)

@@ -19,7 +19,7 @@ const COLOURS: [RGBColor; 6] = [
 ];
 
 /// Minimum range of the heat map's scale, so that noise does not look like a pattern.
-const LEAST_SCALE: f64 = 0.05;
+const MIN_SCALE: f64 = 0.05;
 
 /// Rows of one machine and parameter set, with loads in any order.
 pub struct LatencyCurve {
@@ -108,8 +108,8 @@ fn scale(maps: &[HeatMap]) -> std::ops::Range<f64> {
     let most = used().fold(0.0f64, |most, used| most.max(*used));
     let least = used().fold(most, |least, used| least.min(*used));
     let whole = |part: f64, to: fn(f64) -> f64| to(100.0 * part) / 100.0;
-    let end = whole(most, f64::ceil).max(LEAST_SCALE);
-    whole(least, f64::floor).min(end - LEAST_SCALE)..end
+    let end = whole(most, f64::ceil).max(MIN_SCALE);
+    whole(least, f64::floor).min(end - MIN_SCALE)..end
 }
 
 /// Returns a map for each plane of the machine, or one of their mean.

@@ -9,7 +9,7 @@ use crate::lab::sim::row::{SimRow, TABLE};
 use crate::lab::sim::sweep::{self, SweepValues};
 use crate::run::topology;
 use crate::show::file::ResultFile;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use crate::show::table;
 use clap::{Args, ValueEnum};
 use net_torus::sim::{Config, HOT_FRACTION, Limit, Network, Traffic};
@@ -18,11 +18,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 /// Maximum number of ticks: a packet's creation time is stored in 32 bits.
-const MOST_TICKS: u64 = 1 << 31;
+const MAX_TICKS: u64 = 1 << 31;
 /// Maximum number of threads.
-const MOST_THREADS: i64 = 1024;
+const MAX_THREADS: i64 = 1024;
 /// Minimum number of routers per thread by default; with fewer, threads mostly wait for each other.
-const LEAST_ROUTERS: u32 = 128;
+const MIN_ROUTERS: u32 = 128;
 /// Maximum number of runs in one command.
 const MAX_RUNS: usize = 10_000;
 
@@ -80,17 +80,17 @@ pub struct SimArgs {
 
     /// Ticks before the measurement
     #[arg(long, value_name = "TICKS", default_value_t = 2000,
-          value_parser = clap::value_parser!(u64).range(0..=MOST_TICKS), help_heading = "Limits")]
+          value_parser = clap::value_parser!(u64).range(0..=MAX_TICKS), help_heading = "Limits")]
     warmup: u64,
 
     /// Ticks of the measurement
     #[arg(long, value_name = "TICKS", default_value_t = 4000,
-          value_parser = clap::value_parser!(u64).range(1..=MOST_TICKS), help_heading = "Limits")]
+          value_parser = clap::value_parser!(u64).range(1..=MAX_TICKS), help_heading = "Limits")]
     ticks: u64,
 
     /// Number of threads. The result does not depend on it [default: one for each processor, each with at least 128
     /// routers]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS),
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=MAX_THREADS),
           help_heading = "Limits")]
     threads: Option<u32>,
 
@@ -251,10 +251,10 @@ impl<'a> SimSetting<'a> {
             ));
         }
         let points = options.points().into_iter();
-        points.map(|point| Self::of(options, point)).collect()
+        points.map(|point| Self::from_point(options, point)).collect()
     }
 
-    fn of(options: &'a SimArgs, point: SweepPoint) -> Result<Self, CliError> {
+    fn from_point(options: &'a SimArgs, point: SweepPoint) -> Result<Self, CliError> {
         let shape = Shape::new(point.torus, options.mesh.map(|mesh| !mesh))
             .ok_or_else(|| CliError::usage("--torus: extents are 1 to 256"))?;
         let traffic = options.pattern(point.traffic);
@@ -288,8 +288,8 @@ impl<'a> SimSetting<'a> {
             Err(CliError::usage(format!(
                 "{} routers require {}, and {} are available; use a smaller --torus or smaller --buffers",
                 shape.nodes(),
-                size::about(bytes),
-                size::about(available)
+                size::approximate(bytes),
+                size::approximate(available)
             )))
         }
     }
@@ -325,10 +325,10 @@ impl<'a> SimSetting<'a> {
 
     fn threads(&self) -> u32 {
         let processors = std::thread::available_parallelism().map_or(1, |number| number.get());
-        let most = (self.shape.nodes() / LEAST_ROUTERS).max(1);
+        let most = (self.shape.nodes() / MIN_ROUTERS).max(1);
         self.options
             .threads
-            .unwrap_or(most.min(processors.min(MOST_THREADS as usize) as u32))
+            .unwrap_or(most.min(processors.min(MAX_THREADS as usize) as u32))
     }
 
     /// Returns the bytes of all routers and their packets.
@@ -430,11 +430,11 @@ pub fn run(options: &SimArgs) -> Result<u8, CliError> {
     for setting in &settings {
         let mut memory = vec![[0; 32]; Network::chunks(&setting.config(1.0))];
         let heading = heading(setting);
-        say(format_args!("{heading}\n{}", TABLE.heading().join("\n")))?;
+        print_line(format_args!("{heading}\n{}", TABLE.heading().join("\n")))?;
         let mut rows = Vec::new();
         for &load in &loads {
             let measured = setting.measure(load, &mut memory)?;
-            say(TABLE.row(&measured.row))?;
+            print_line(TABLE.row(&measured.row))?;
             hops += measured.hops;
             by_link = measured.by_link;
             rows.push(measured.row);
@@ -445,14 +445,14 @@ pub fn run(options: &SimArgs) -> Result<u8, CliError> {
         });
     }
     let rows = || curves.iter().flat_map(|curve| &curve.rows);
-    say("99 %: 99th percentile of the latency; escapes: hops on the escape channel per packet")?;
+    print_line("99 %: 99th percentile of the latency; escapes: hops on the escape channel per packet")?;
     if !rows().all(SimRow::is_steady) {
-        say(
+        print_line(
             "* not in steady state: queues grew or shrank during the measurement; use a longer\n  --warmup",
         )?;
     }
     let seconds = start.elapsed().as_secs_f64().max(1e-9);
-    say(format_args!(
+    print_line(format_args!(
         "{:.1} million packet-hops in {seconds:.1} s: {:.2} million per second",
         hops as f64 / 1e6,
         hops as f64 / 1e6 / seconds
@@ -503,7 +503,7 @@ fn heading(setting: &SimSetting<'_>) -> String {
         traffic.name(),
         point.routing.name(),
         point.seed,
-        size::about(setting.bytes()),
+        size::approximate(setting.bytes()),
         shape.nodes(),
         limit.load,
         limit.bound.name(),

@@ -35,12 +35,12 @@ pub fn boot(
     let layout = Layout::new(nodes);
     let shared = Rc::new(SharedMemory::new("midplane-job", layout.total())?);
     let mut fleet = InstancePool::new(&plan.shape);
-    let (bonds, theirs) = bonds()?;
+    let (bonds, theirs) = create_pipes()?;
     fleet.bonds = Some(bonds);
     fleet.debugger = plan.debug.map(|debug| debug.rank as usize);
     for rank in 0..nodes {
         let who = (rank, coord(&plan.shape, rank)?);
-        fleet.nodes.push(Node::of_process(
+        fleet.nodes.push(Node::from_process(
             who,
             fleet.instances.len(),
             &shared,
@@ -59,7 +59,7 @@ pub struct ProcessPipes {
 }
 
 /// Creates the pipes between the tool and the processes; returns both ends.
-pub fn bonds() -> Result<(ControlPipes, ProcessPipes), CliError> {
+pub fn create_pipes() -> Result<(ControlPipes, ProcessPipes), CliError> {
     let pipe = || pipe_with(PipeFlags::CLOEXEC).context("create a pipe for the processes");
     let ((their_life, life), (their_asks, asks)) = (pipe()?, pipe()?);
     let theirs = ProcessPipes {
@@ -148,7 +148,7 @@ fn start(
         None => {
             let under = inherited.under(plan, rank, limits)?;
             let mut command = process(plan, coord, &inherited, &under)?;
-            give_streams(&mut command, prints, rank == 0 && plan.debug.is_none());
+            connect_streams(&mut command, prints, rank == 0 && plan.debug.is_none());
             if under.is_empty() {
                 limit(&mut command, limits);
             }
@@ -157,7 +157,7 @@ fn start(
     };
     let mut command = command;
     let is_kept = debug.is_none() && !plan.under.is_empty();
-    sys::bind_to_us(&mut command, end_signal(is_kept), descriptors);
+    sys::bind_to_this_process(&mut command, end_signal(is_kept), descriptors);
     let child = command.spawn().context(format_args!(
         "start {} for rank {rank}",
         command.get_program().display()
@@ -172,7 +172,7 @@ fn start(
     Ok(instance)
 }
 
-/// Returns the signal for a child when the tool ends. A [supervisor](keep) must kill its descendants first.
+/// Returns the signal for a child when the tool ends. A [supervisor](supervisor) must kill its descendants first.
 pub fn end_signal(is_kept: bool) -> Signal {
     if is_kept { Signal::TERM } else { Signal::KILL }
 }
@@ -227,16 +227,16 @@ pub fn process(
 
 /// Notifies a rank whose program has ended that the job is over. Must be repeated until its process has ended, because
 /// the process may just fall asleep.
-pub fn let_end(plan: &JobPlan<'_>, node: &Node) {
-    node.give_order(AT_ENDS, 1);
+pub fn allow_end(plan: &JobPlan<'_>, node: &Node) {
+    node.set_control_word(AT_ENDS, 1);
     node.ring(Layout::new(plan.shape.nodes()).word(node.rank));
 }
 
 /// Requests the processes' counters, with the sequence number `time` starting at 1. Must be repeated until they [have
-/// answered](has_answered), because a process may just fall asleep.
-pub fn ask_for_counters(fleet: &InstancePool, time: u32) {
+/// answered](has_published), because a process may just fall asleep.
+pub fn request_counters(fleet: &InstancePool, time: u32) {
     for node in &fleet.nodes {
-        node.give_order(AT_ASKED, time);
+        node.set_control_word(AT_ASKED, time);
     }
     if let Some(bonds) = &fleet.bonds {
         // The pipe may have no readers any more.
@@ -245,12 +245,12 @@ pub fn ask_for_counters(fleet: &InstancePool, time: u32) {
 }
 
 /// Checks whether a node has published its counters since the request.
-pub fn has_answered(node: &Node) -> bool {
-    node.order(AT_ANSWERED) == node.order(AT_ASKED)
+pub fn has_published(node: &Node) -> bool {
+    node.control_word(AT_ANSWERED) == node.control_word(AT_ASKED)
 }
 
 /// Connects a process's output to these files. `reads` specifies whether it uses the tool's stdin.
-pub fn give_streams(command: &mut Command, [stdout, stderr]: [OwnedFd; 2], reads: bool) {
+pub fn connect_streams(command: &mut Command, [stdout, stderr]: [OwnedFd; 2], reads: bool) {
     command.stdout(stdout).stderr(stderr);
     command.stdin(if reads {
         Stdio::inherit()

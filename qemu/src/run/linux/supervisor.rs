@@ -88,15 +88,15 @@ pub struct SupervisedArgs {
 ///
 /// # Errors
 /// Returns an error if the command cannot be started.
-pub fn keep(options: &SupervisedArgs) -> Result<u8, CliError> {
+pub fn supervise(options: &SupervisedArgs) -> Result<u8, CliError> {
     // The pipe requests the end; keyboard signals are for the command on the same terminal.
     let signals = Signals::catch_but_keys()?;
-    let life = sys::inherited(options.life).context("redirect the pipe")?;
+    let life = sys::inherit_descriptor(options.life).context("redirect the pipe")?;
     set_child_subreaper(Some(getpid())).context("preserve the state of the command")?;
     let mut command = Command::new(&options.words[0]);
     command.args(&options.words[1..]);
     super::limit(&mut command, [options.stack, options.data]);
-    sys::bind_to_us(&mut command, Signal::KILL, Vec::new());
+    sys::bind_to_this_process(&mut command, Signal::KILL, Vec::new());
     let child = command
         .spawn()
         .context(format_args!("start {}", options.words[0].display()))?;
@@ -120,7 +120,7 @@ pub fn keep(options: &SupervisedArgs) -> Result<u8, CliError> {
             return Ok(status(ended));
         }
         reap(child, &mut ended);
-        absent = if ended.is_some() && !is_there(std::process::id(), options.image.as_bytes()) {
+        absent = if ended.is_some() && !is_running(std::process::id(), options.image.as_bytes()) {
             absent + 1
         } else {
             0
@@ -145,7 +145,7 @@ fn reap(child: Pid, ended: &mut Option<WaitStatus>) {
 
 /// Checks whether a descendant of this process contains this word in its command line, or is about to. While a process
 /// executes another program, its command line is empty for a moment; that of an ended process stays empty.
-fn is_there(process: u32, word: &[u8]) -> bool {
+fn is_running(process: u32, word: &[u8]) -> bool {
     children(process).into_iter().any(|child| {
         let line = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
         let is_it = if line.is_empty() {
@@ -153,7 +153,7 @@ fn is_there(process: u32, word: &[u8]) -> bool {
         } else {
             line.split(|byte| *byte == 0).any(|other| other == word)
         };
-        is_it || is_there(child, word)
+        is_it || is_running(child, word)
     })
 }
 

@@ -3,7 +3,7 @@
 use super::MatchingBench;
 use crate::host::error::CliError;
 use crate::lab::bench::callgrind;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::matching::{ENGINES, Engine};
@@ -80,11 +80,11 @@ const TABLE: Table<InstructionRow> = Table {
 
 /// Counts the instructions; returns CSV.
 pub fn run(bench: &MatchingBench) -> Result<String, CliError> {
-    say(
+    print_line(
         "instructions per message and receive, on this host's processor; of the engine: without\nthose of the \
          surrounding loop; to list: divided by those of the list",
     )?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     for queue in [Queue::Posted, Queue::Unexpected] {
         for order in [Order::Forward, Order::Reverse] {
@@ -123,9 +123,9 @@ fn count(bench: &MatchingBench, search: &Search, rows: &mut Vec<InstructionRow>)
             of_the_engine,
             ratio: of_the_engine / reference,
         };
-        say(TABLE.row(&row))?;
+        print_line(TABLE.row(&row))?;
         rows.push(row);
-        bench.go_on()?;
+        bench.check_signals()?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::MatchingBench;
 use crate::host::error::CliError;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use crate::show::table::{self, Column, Table};
 use midplane_lab::measure::matching::overhead::published;
 use serde::Serialize;
@@ -43,13 +43,13 @@ const TABLE: Table<MemoryRow> = Table {
 
 /// Measures the memory; returns CSV.
 pub fn run(bench: &MatchingBench) -> Result<String, CliError> {
-    say(
+    print_line(
         "memory: bytes of heap that an engine uses for one communicator, with MPI memory for\nexactly this number of \
          records (all in use, no receives), or with this number of posted\nreceives (no MPI memory), from \
          neighbouring ranks; links and buckets in slots and records,\nwhich exist for every engine, are not counted; \
          paper: table 4.5 of 001",
     )?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     for published in published() {
         for engine in &bench.engines {
@@ -68,9 +68,9 @@ pub fn run(bench: &MatchingBench) -> Result<String, CliError> {
                     _ => None,
                 },
             };
-            say(TABLE.row(&row))?;
+            print_line(TABLE.row(&row))?;
             rows.push(row);
-            bench.go_on()?;
+            bench.check_signals()?;
         }
     }
     table::csv(&rows)

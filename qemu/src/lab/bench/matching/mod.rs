@@ -10,7 +10,7 @@ mod time;
 use crate::host::signals::Signals;
 use crate::host::error::CliError;
 use crate::show::file::ResultFile;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use clap::{Args, ValueEnum};
 use midplane_lab::matching::{ENGINES, Engine};
 use std::path::PathBuf;
@@ -84,7 +84,7 @@ struct MatchingBench {
 
 impl MatchingBench {
     /// Returns an error after a signal.
-    fn go_on(&self) -> Result<(), CliError> {
+    fn check_signals(&self) -> Result<(), CliError> {
         self.signals.pending().map_or(Ok(()), Err)
     }
 }
@@ -130,7 +130,7 @@ pub fn run(options: &MatchingArgs) -> Result<u8, CliError> {
         match crate::host::setup::in_path("valgrind") {
             Some(_) => csv = count::run(&bench)?,
             None if options.part.is_none() => {
-                say("no instruction counts: valgrind is not installed")?;
+                print_line("no instruction counts: valgrind is not installed")?;
             }
             None => {
                 return Err(CliError::unusable(
@@ -143,7 +143,7 @@ pub fn run(options: &MatchingArgs) -> Result<u8, CliError> {
         match self_send::check() {
             Ok(()) => csv = self_send::run(&bench)?,
             Err(stop) if options.part.is_some() => return Err(stop),
-            Err(stop) => say(format_args!("the part in QEMU is omitted: {stop}"))?,
+            Err(stop) => print_line(format_args!("the part in QEMU is omitted: {stop}"))?,
         }
     }
     if let Some(file) = csv_file {

@@ -4,7 +4,7 @@ use super::MatchingBench;
 use crate::host::setup;
 use crate::host::error::CliError;
 use crate::lab::bench::boot;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use crate::show::table::{self, Column, Table, six_places};
 use serde::Serialize;
 
@@ -73,12 +73,12 @@ pub fn check() -> Result<(), CliError> {
 
 /// Counts the instructions; returns CSV.
 pub fn run(bench: &MatchingBench) -> Result<String, CliError> {
-    say(
+    print_line(
         "self: instructions of a self-send of 4 bytes on a node (riscv64, in QEMU), all calls\ntogether, with other \
          posted receives or other unexpected messages; first message: it\nprecedes all others; receive first, message \
          first: medians of the following messages;\nratio: to the values with the fewest entries, the larger one",
     )?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     for engine in &bench.engines {
         for queue in QUEUES {
@@ -87,7 +87,7 @@ pub fn run(bench: &MatchingBench) -> Result<String, CliError> {
                 let mut row = count(bench, engine.name, queue, entries)?;
                 let base = base.get_or_insert_with(|| row.clone());
                 row.ratio = ratio(&row, base);
-                say(TABLE.row(&row))?;
+                print_line(TABLE.row(&row))?;
                 rows.push(row);
             }
         }

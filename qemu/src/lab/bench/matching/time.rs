@@ -3,7 +3,7 @@
 use super::MatchingBench;
 use super::row::{SearchRow, TABLE};
 use crate::host::error::CliError;
-use crate::show::console::say;
+use crate::show::console::print_line;
 use midplane_lab::measure::matching::application::APPLICATIONS;
 use midplane_lab::measure::matching::{
     Collective, Effort, Measured, Order, Queue, Search, Traffic,
@@ -91,12 +91,12 @@ fn cases(all: bool) -> Vec<Search> {
 
 /// Measures the search tests.
 pub fn searches(bench: &MatchingBench) -> Result<Vec<SearchRow>, CliError> {
-    say(
+    print_line(
         "search: a queue is filled (in) and emptied (out), one entry per message; medians in ns\nper entry; x list: \
          time of the list divided by that of the engine; paper: the same in\n000 and 001; ~: measured with a sample \
          of the searches",
     )?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     for search in cases(bench.all) {
         let test = SearchTest {
@@ -114,12 +114,12 @@ pub fn searches(bench: &MatchingBench) -> Result<Vec<SearchRow>, CliError> {
 
 /// Measures collectives and applications.
 pub fn traffics(bench: &MatchingBench) -> Result<Vec<SearchRow>, CliError> {
-    say(
+    print_line(
         "traffic: collectives (half of the messages are unexpected, in random order) and queues\nof the length of the \
          papers' applications; out: ns per receive or message;\nx list: time of the list divided by that of the \
          engine; paper: for the collective's\nlatency (002) or queue operations (001)",
     )?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     let test = |name: &str, senders| SearchTest {
         name: name.into(),
@@ -171,7 +171,7 @@ fn compare(
     for _ in 0..bench.runs {
         for (engine, taken) in bench.engines.iter().zip(&mut taken) {
             taken.push(engine.measure(traffic, Effort::default()));
-            bench.go_on()?;
+            bench.check_signals()?;
         }
     }
     let medians: Vec<_> = taken.iter().map(|runs| Measured::medians(runs)).collect();
@@ -192,7 +192,7 @@ fn compare(
             speedup: reference / measured.ns(),
             published: published(engine.name),
         };
-        say(TABLE.row(&row))?;
+        print_line(TABLE.row(&row))?;
         rows.push(row);
     }
     Ok(())
