@@ -85,7 +85,7 @@ const QUESTIONS: [&str; 6] = [
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum CompilerStep {
     /// Prints the reply to a query.
-    Ask,
+    Query,
     /// Creates any output other than a program.
     Compile,
     /// Creates a program.
@@ -106,8 +106,8 @@ enum WrapperQuery {
     /// Open MPI's options of the same names: compiler; header directories, library directories and libraries, without
     /// their option prefixes; version.
     Compiler,
-    HeaderFolders,
-    LibraryFolders,
+    HeaderDirectories,
+    LibraryDirectories,
     Libraries,
     Version,
 }
@@ -123,8 +123,8 @@ impl WrapperQuery {
             "showme:compile" => WrapperQuery::CompileFlags,
             "showme:link" => WrapperQuery::LinkFlags,
             "showme:command" => WrapperQuery::Compiler,
-            "showme:incdirs" => WrapperQuery::HeaderFolders,
-            "showme:libdirs" => WrapperQuery::LibraryFolders,
+            "showme:incdirs" => WrapperQuery::HeaderDirectories,
+            "showme:libdirs" => WrapperQuery::LibraryDirectories,
             "showme:libs" => WrapperQuery::Libraries,
             "showme:version" => WrapperQuery::Version,
             _ => return None,
@@ -215,13 +215,13 @@ fn step(words: &[OsString], has_input: bool) -> CompilerStep {
     let asks =
         |word: &OsString| is_one_of(word, &QUESTIONS) || word.as_bytes().starts_with(b"-print-");
     if words.iter().any(asks) {
-        CompilerStep::Ask
+        CompilerStep::Query
     } else if words.iter().any(|word| is_one_of(word, &NO_LINK)) {
         CompilerStep::Compile
     } else if has_input {
         CompilerStep::Link
     } else {
-        CompilerStep::Ask
+        CompilerStep::Query
     }
 }
 
@@ -261,7 +261,7 @@ pub fn run(words: &[OsString]) -> Result<u8, CliError> {
     match (line.show, line.step) {
         (Some(shown), _) => show(&query_text(shown, &command)),
         (None, CompilerStep::Link) => link(&mut command),
-        (None, CompilerStep::Ask | CompilerStep::Compile) => {
+        (None, CompilerStep::Query | CompilerStep::Compile) => {
             // Replaces this process with the compiler.
             let error = command.exec();
             Err(error).context(format_args!("run {}", command.get_program().display()))
@@ -344,8 +344,8 @@ fn query_text(shown: WrapperQuery, command: &Command) -> String {
         }
         WrapperQuery::CompileFlags | WrapperQuery::LinkFlags => join_words(words()),
         WrapperQuery::Compiler => command.get_program().display().to_string(),
-        WrapperQuery::HeaderFolders => behind("-I"),
-        WrapperQuery::LibraryFolders => behind("-L"),
+        WrapperQuery::HeaderDirectories => behind("-I"),
+        WrapperQuery::LibraryDirectories => behind("-L"),
         WrapperQuery::Libraries => behind("-l"),
         WrapperQuery::Version => VERSION.into(),
     }
@@ -411,9 +411,9 @@ fn parts(line: &WrapperArguments) -> [bool; 3] {
     match line.show {
         // Options that any program is compiled and linked with.
         Some(WrapperQuery::Command) if line.words.is_empty() => [true, true, false],
-        None | Some(WrapperQuery::Command) => [line.step != CompilerStep::Ask, line.step == CompilerStep::Link, true],
-        Some(WrapperQuery::Compiling | WrapperQuery::CompileFlags | WrapperQuery::HeaderFolders) => [true, false, false],
-        Some(WrapperQuery::Linking | WrapperQuery::LinkFlags | WrapperQuery::LibraryFolders | WrapperQuery::Libraries) => {
+        None | Some(WrapperQuery::Command) => [line.step != CompilerStep::Query, line.step == CompilerStep::Link, true],
+        Some(WrapperQuery::Compiling | WrapperQuery::CompileFlags | WrapperQuery::HeaderDirectories) => [true, false, false],
+        Some(WrapperQuery::Linking | WrapperQuery::LinkFlags | WrapperQuery::LibraryDirectories | WrapperQuery::Libraries) => {
             [false, true, false]
         }
         Some(WrapperQuery::Compiler | WrapperQuery::Version) => [false; 3],
@@ -684,12 +684,12 @@ mod tests {
             ("-E -", CompilerStep::Compile),
             ("-MM a.c", CompilerStep::Compile),
             ("-", CompilerStep::Link),
-            ("", CompilerStep::Ask),
-            ("-v", CompilerStep::Ask),
-            ("-o prog -I include -D X", CompilerStep::Ask),
-            ("--version", CompilerStep::Ask),
-            ("--target-help", CompilerStep::Ask),
-            ("-print-prog-name=ld a.c", CompilerStep::Ask),
+            ("", CompilerStep::Query),
+            ("-v", CompilerStep::Query),
+            ("-o prog -I include -D X", CompilerStep::Query),
+            ("--version", CompilerStep::Query),
+            ("--target-help", CompilerStep::Query),
+            ("-print-prog-name=ld a.c", CompilerStep::Query),
             ("-Wl,--version a.o", CompilerStep::Link),
         ] {
             assert_eq!(read(line).unwrap().step, step, "{line}");
@@ -759,8 +759,8 @@ mod tests {
         ]);
         for (shown, said) in [
             (WrapperQuery::Compiler, "cc"),
-            (WrapperQuery::HeaderFolders, "/a b /c"),
-            (WrapperQuery::LibraryFolders, "/d"),
+            (WrapperQuery::HeaderDirectories, "/a b /c"),
+            (WrapperQuery::LibraryDirectories, "/d"),
             (WrapperQuery::Libraries, "one two"),
             (
                 WrapperQuery::LinkFlags,

@@ -40,7 +40,8 @@ impl ImageBuild {
     /// image is up to date.
     pub(super) fn new(
         file: PathBuf,
-        (program, flags): (&Program, &BuildFlags),
+        program: &Program,
+        flags: &BuildFlags,
         compiler: &Path,
         parts: &[&Path],
     ) -> Result<Option<Self>, CliError> {

@@ -58,10 +58,12 @@ pub(super) fn libraries(words: &[OsString]) -> Vec<&'static str> {
         .iter()
         .any(|word| STATIC.iter().any(|one| word == one));
     let [_, others @ ..] = LIBRARIES;
-    let unwinder: &[&str] = match is_static {
-        true => &["-Wl,--eh-frame-hdr", "-lgcc_eh"],
-        false if words.iter().any(|word| word == "-static-libgcc") => &["-lgcc_eh"],
-        false => &LIBRARIES[..1],
+    let unwinder: &[&str] = if is_static {
+        &["-Wl,--eh-frame-hdr", "-lgcc_eh"]
+    } else if words.iter().any(|word| word == "-static-libgcc") {
+        &["-lgcc_eh"]
+    } else {
+        &LIBRARIES[..1]
     };
     [unwinder, &others].concat()
 }
@@ -162,13 +164,13 @@ pub fn build(program: &Program, flags: &BuildFlags, carries: ProcessContent) -> 
         program.build_rust(compiler("rustc"), flags, &[], &file)?;
         return Image::read_process(&file);
     }
-    let library = runtime_library(compiler("build"), (flags.runtime(), carries.links()))?;
+    let library = runtime_library(compiler("build"), flags.runtime(), carries.links())?;
     let library = rename_reserved(&library, carries)?;
     let cc = in_path(driver(program)).unwrap_or_default();
     let script = directories::root().join(SCRIPT_IN_CLUSTER);
-    if let Some(making) = ImageBuild::new(file.clone(), (program, flags), &cc, &[&library, &script])? {
-        let with = (carries, &*library);
-        build_program(program, flags, making, with, &ScratchDirectory::new(&folder)?)?;
+    if let Some(making) = ImageBuild::new(file.clone(), program, flags, &cc, &[&library, &script])? {
+        let scratch = ScratchDirectory::new(&folder)?;
+        build_program(program, flags, making, carries, &library, &scratch)?;
     }
     let image = Image::read_process(&file)?;
     if carries == ProcessContent::Cluster {
@@ -229,7 +231,8 @@ fn build_program(
     program: &Program,
     flags: &BuildFlags,
     mut making: ImageBuild,
-    (carries, library): (ProcessContent, &Path),
+    carries: ProcessContent,
+    library: &Path,
     scratch: &ScratchDirectory,
 ) -> Result<(), CliError> {
     let mut link = Command::new(driver(program));
@@ -336,7 +339,7 @@ fn compile(words: &[OsString], source: &Path) -> Result<Command, CliError> {
 
 /// Builds the runtime library with these features.
 pub(super) fn library(runtime: RuntimeFeatures) -> Result<PathBuf, CliError> {
-    let library = runtime_library(compiler("build"), (runtime, RuntimeDependencies::Kernel))?;
+    let library = runtime_library(compiler("build"), runtime, RuntimeDependencies::Kernel)?;
     rename_reserved(&library, ProcessContent::Node)
 }
 

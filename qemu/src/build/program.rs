@@ -47,13 +47,13 @@ impl Program {
             return Image::read(&image);
         }
         let compiler = Compiler::for_nodes(tools, "build")?;
-        let library = runtime_library(compiler, (flags.runtime(), RuntimeDependencies::Kernel))?;
+        let library = runtime_library(compiler, flags.runtime(), RuntimeDependencies::Kernel)?;
         let scripts = Board::chosen().scripts();
         let parts: Vec<&Path> = { scripts.iter().map(PathBuf::as_path) }
             .chain([&*library])
             .collect();
         let gcc = &tools.gcc.path;
-        if let Some(making) = ImageBuild::new(image.clone(), (self, flags), gcc, &parts)? {
+        if let Some(making) = ImageBuild::new(image.clone(), self, flags, gcc, &parts)? {
             self.build_cached(tools, flags, making, &library, &ScratchDirectory::new(&folder)?)?;
         }
         Image::read(&image)
@@ -78,9 +78,15 @@ impl Program {
             }
             Self::Rust(path) => {
                 let source = absolute(path)?;
-                let with = (flags.runtime(), RuntimeDependencies::Binding);
                 let folder = file.parent().unwrap_or(Path::new("."));
-                match build_around(compiler, with, &source, folder, link)? {
+                match build_around(
+                    compiler,
+                    flags.runtime(),
+                    RuntimeDependencies::Binding,
+                    &source,
+                    folder,
+                    link,
+                )? {
                     Ok(built) => copy_program(&built, file),
                     Err(trouble) => Err(package::build_error(path, trouble, is_for_nodes)),
                 }
@@ -145,7 +151,8 @@ impl Program {
 pub(super) fn kernel_library(tools: &Tools, runtime: RuntimeFeatures) -> Result<PathBuf, CliError> {
     runtime_library(
         Compiler::for_nodes(tools, "build")?,
-        (runtime, RuntimeDependencies::Kernel),
+        runtime,
+        RuntimeDependencies::Kernel,
     )
 }
 
@@ -153,7 +160,8 @@ pub(super) fn kernel_library(tools: &Tools, runtime: RuntimeFeatures) -> Result<
 /// independent of the program and of the runtime's features are compiled once for all.
 pub(super) fn runtime_library(
     compiler: Compiler,
-    (runtime, links): (RuntimeFeatures, RuntimeDependencies),
+    runtime: RuntimeFeatures,
+    links: RuntimeDependencies,
 ) -> Result<PathBuf, CliError> {
     let (name, content) = match links {
         RuntimeDependencies::Cluster => (build_cache::RUNTIMES[1], "extern crate midplane_carrier as _;\n"),
@@ -169,7 +177,7 @@ pub(super) fn runtime_library(
     build_cache::use_folder(&folder)?;
     let source = folder.join("lib.rs");
     write_if_changed(&source, content)?;
-    let built = build_around(compiler, (runtime, links), &source, &folder, &[])?;
+    let built = build_around(compiler, runtime, links, &source, &folder, &[])?;
     built
         .map_err(|_| CliError::failure("the runtime does not compile; see the compiler's messages above"))
 }
@@ -254,7 +262,8 @@ pub(super) enum RuntimeDependencies {
 /// compiled once.
 fn build_around(
     compiler: Compiler,
-    (runtime, links): (RuntimeFeatures, RuntimeDependencies),
+    runtime: RuntimeFeatures,
+    links: RuntimeDependencies,
     source: &Path,
     folder: &Path,
     link: &[OsString],

@@ -101,7 +101,7 @@ struct UnwindTables<'a> {
 }
 
 impl<'a> UnwindTables<'a> {
-    fn of(elf: &object::File<'a>, word: usize) -> UnwindTables<'a> {
+    fn from_elf(elf: &object::File<'a>, word: usize) -> UnwindTables<'a> {
         let section = |name| elf.section_by_name(name);
         let data = |name| section(name).and_then(|section| section.data().ok());
         let eh_address = section(".eh_frame").map_or(0, |section| section.address());
@@ -147,7 +147,7 @@ impl<'a> UnwindTables<'a> {
 
     /// Returns the table rows of the function at `function`, with their start addresses.
     fn rows(&self, function: u64) -> Vec<(u64, UnwindTableRow<usize>)> {
-        fn of<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
+        fn find_rows<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
             section: &S,
             bases: &BaseAddresses,
             function: u64,
@@ -164,8 +164,8 @@ impl<'a> UnwindTables<'a> {
             Some(rows)
         }
         let eh = self.eh.as_ref();
-        let rows = eh.and_then(|eh| of(eh, &self.bases, function));
-        rows.or_else(|| of(self.debug.as_ref()?, &self.bases, function))
+        let rows = eh.and_then(|eh| find_rows(eh, &self.bases, function));
+        rows.or_else(|| find_rows(self.debug.as_ref()?, &self.bases, function))
             .unwrap_or_default()
     }
 
@@ -192,7 +192,7 @@ impl<'a> UnwindTables<'a> {
 
     /// Returns the start of the function that contains this address.
     fn function(&self, address: u64) -> Option<u64> {
-        fn of<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
+        fn find_start<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
             section: &S,
             bases: &BaseAddresses,
             address: u64,
@@ -201,8 +201,8 @@ impl<'a> UnwindTables<'a> {
             fde.ok().map(|fde| fde.initial_address())
         }
         let eh = self.eh.as_ref();
-        eh.and_then(|eh| of(eh, &self.bases, address))
-            .or_else(|| of(self.debug.as_ref()?, &self.bases, address))
+        eh.and_then(|eh| find_start(eh, &self.bases, address))
+            .or_else(|| find_start(self.debug.as_ref()?, &self.bases, address))
     }
 }
 
@@ -224,7 +224,7 @@ pub fn find_overflowing_function(
         return None;
     }
     let elf = object::File::parse(image).ok()?;
-    let tables = UnwindTables::of(&elf, board.word());
+    let tables = UnwindTables::from_elf(&elf, board.word());
     let word = board.word() as u64;
     let noted_sp = noted.saved[1];
     let first = noted_sp.max(stack.start).next_multiple_of(word);
@@ -356,7 +356,7 @@ pub fn innermost_call(
     is_it: &dyn Fn(u64) -> bool,
 ) -> Option<CallSite> {
     let elf = object::File::parse(image).ok()?;
-    let tables = UnwindTables::of(&elf, board.word());
+    let tables = UnwindTables::from_elf(&elf, board.word());
     let mut frame = StackFrame::new(board, noted);
     // Address of the current instruction; for callers, of the call, just before the return address.
     let mut at = frame.pc;

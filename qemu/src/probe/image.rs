@@ -179,14 +179,14 @@ impl ImageOptions {
             )));
         }
         match (self.console, self.auto) {
-            (None, _) | (Some(ConsoleLocation::Found), true) => {}
+            (None, _) | (Some(ConsoleLocation::Detected), true) => {}
             (Some(ConsoleLocation::At(console)), false) => check_console(console, &shape)?,
             (Some(ConsoleLocation::At(_)), true) => {
                 return Err(CliError::usage(
                     "--console: with --auto, boards also detect their console; use --console auto",
                 ));
             }
-            (Some(ConsoleLocation::Found), false) => {
+            (Some(ConsoleLocation::Detected), false) => {
                 return Err(CliError::usage("--console auto is for images with --auto"));
             }
         }
@@ -247,7 +247,7 @@ impl ImageOptions {
             }),
             console: match self.console {
                 Some(ConsoleLocation::At(console)) => Some(console),
-                Some(ConsoleLocation::Found) | None => None,
+                Some(ConsoleLocation::Detected) | None => None,
             },
             mpi_memory: Some(self.mpi_bytes()),
             mpi_borrow: self.mpi_borrow,
@@ -293,12 +293,12 @@ enum ConsoleLocation {
     /// At this line.
     At(Console),
     /// The boards detect it, as they do their coordinates.
-    Found,
+    Detected,
 }
 
 fn parse_where(text: &str) -> Result<ConsoleLocation, String> {
     match text {
-        "auto" => Ok(ConsoleLocation::Found),
+        "auto" => Ok(ConsoleLocation::Detected),
         _ => parse_console(text).map(ConsoleLocation::At),
     }
 }

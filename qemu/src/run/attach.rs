@@ -101,9 +101,11 @@ pub fn run(options: &AttachArgs) -> Result<u8, CliError> {
     let signals = Signals::catch()?;
     command::show(
         &plan,
-        (None, options.watched.timeout),
+        None,
+        options.watched.timeout,
         &signals,
-        (&shown, report_file),
+        &shown,
+        report_file,
         &mut |_| (),
     )
 }

@@ -27,9 +27,9 @@ pub fn boot(
 fn boot_attached(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
     let mut fleet = InstancePool::new(&plan.shape);
     for rank in 0..plan.shape.nodes() {
-        let who = (rank, coord(&plan.shape, rank)?);
+        let coord = coord(&plan.shape, rank)?;
         let window = Rc::new(SharedMemory::new("midplane-window", WINDOW_BYTES)?);
-        let node = Node::new(who, plan.image(rank), 0, &window, MemoryLocation::Whole);
+        let node = Node::new(rank, coord, plan.image(rank), 0, &window, MemoryLocation::Entire);
         fleet.nodes.push(node);
     }
     Ok(fleet)

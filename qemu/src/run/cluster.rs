@@ -30,7 +30,7 @@ pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
     let (bonds, theirs) = create_pipes()?;
     let first = coord(&plan.shape, 0)?;
     let stack = plan.stack.unwrap_or(STACK_BYTES);
-    let inherited = InheritedDescriptors::new(plan, first, (&shared, &theirs), stack)?;
+    let inherited = InheritedDescriptors::new(plan, first, &shared, &theirs, stack)?;
     let under = inherited.under(plan, 0, [None; 2])?;
     let mut command = process(plan, first, &inherited, &under)?;
     connect_streams(&mut command, [its_stdout, its_stderr], true);
@@ -57,9 +57,9 @@ pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
     fleet.bonds = Some(bonds);
     fleet.instances.push(instance);
     for rank in 0..nodes {
-        let who = (rank, coord(&plan.shape, rank)?);
+        let coord = coord(&plan.shape, rank)?;
         let account = layout.account(rank);
-        fleet.nodes.push(Node::from_process(who, 0, &shared, account));
+        fleet.nodes.push(Node::from_process(rank, coord, 0, &shared, account));
     }
     Ok(fleet)
 }

@@ -417,15 +417,16 @@ impl RunOptions {
     /// Returns a program's environment, each entry as NAME=VALUE. The program's own variables override the others.
     fn environment(&self, export: &[OsString], env: &[OsString]) -> Result<Vec<Vec<u8>>, CliError> {
         let mut variables = BTreeMap::new();
-        Self::add_variables((&self.export, &self.env), &mut variables)?;
-        Self::add_variables((export, env), &mut variables)?;
+        Self::add_variables(&self.export, &self.env, &mut variables)?;
+        Self::add_variables(export, env, &mut variables)?;
         let join = |(name, value): (Vec<u8>, Vec<u8>)| [&name[..], b"=", &value].concat();
         Ok(variables.into_iter().map(join).collect())
     }
 
     /// Adds variables: exported ones with their current values, and those with explicit values.
     fn add_variables(
-        (export, env): (&[OsString], &[OsString]),
+        export: &[OsString],
+        env: &[OsString],
         variables: &mut BTreeMap<Vec<u8>, Vec<u8>>,
     ) -> Result<(), CliError> {
         for word in export {
@@ -580,7 +581,8 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
                 let is_several = division.is_none_or(|division| division.instances() > 1);
                 Some(build_for_nodes(
                     options,
-                    (tools, &app.program),
+                    tools,
+                    &app.program,
                     &shape,
                     is_several,
                 )?)
@@ -643,8 +645,8 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
         arguments: facts[0].arguments.clone(),
         programs: if facts.len() > 1 { facts } else { Vec::new() },
     };
-    let limits = (folder, options.watched.timeout);
-    show(&plan, limits, &signals, (&shown, report_file), look)
+    let timeout = options.watched.timeout;
+    show(&plan, folder, timeout, &signals, &shown, report_file, look)
 }
 
 /// Display options of a job.
@@ -667,9 +669,11 @@ pub struct DisplayOptions {
 /// the timeout limits the job's duration.
 pub fn show(
     plan: &JobPlan<'_>,
-    (folder, timeout): (Option<ServedDirectory>, Option<Duration>),
+    folder: Option<ServedDirectory>,
+    timeout: Option<Duration>,
     signals: &Signals,
-    (shown, report_file): (&DisplayOptions, Option<ResultFile>),
+    shown: &DisplayOptions,
+    report_file: Option<ResultFile>,
     look: &mut dyn FnMut(&JobResult),
 ) -> Result<u8, CliError> {
     let (stdout, stderr) = (stdout(), stderr());
@@ -810,7 +814,8 @@ fn tools_for_nodes(
 /// Builds a program's image for the nodes. Fails if it does not fit in a node's memory.
 fn build_for_nodes(
     options: &RunOptions,
-    (tools, program): (&Tools, &Program),
+    tools: &Tools,
+    program: &Program,
     shape: &Shape,
     is_several: bool,
 ) -> Result<Image, CliError> {

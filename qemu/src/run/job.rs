@@ -313,7 +313,7 @@ impl Job<'_, '_, '_> {
             // The debugger's end kills its rank, so that the earlier state counts.
             let seen = self.ends.map(|(cause, _)| cause).or(cause);
             return Some(match seen {
-                None | Some(EndCause::Lost(_)) => EndCause::GivenUp,
+                None | Some(EndCause::Lost(_)) => EndCause::DebuggerEnded,
                 Some(cause) => cause,
             });
         }
@@ -768,7 +768,7 @@ impl Job<'_, '_, '_> {
                 let message = outcome::overwritten_message(&nodes[at]);
                 (error::FAILURE, JobOutcome::Failed, Some(message), None)
             }
-            EndCause::GivenUp => {
+            EndCause::DebuggerEnded => {
                 let message = "the debugger has ended, and the job with it".into();
                 (error::FAILURE, JobOutcome::Interrupted, Some(message), None)
             }

@@ -36,7 +36,7 @@ pub fn boot(
     match (plan.backend, &plan.boxes) {
         (Backend::Boards(_), _) => fleet.boot_boards(plan, qemu, &files, going_on)?,
         (_, None) => fleet.boot_singly(plan, qemu, &files, going_on)?,
-        (_, Some(boxes)) => fleet.boot_boxes(plan, qemu, (boxes, &files), going_on)?,
+        (_, Some(boxes)) => fleet.boot_boxes(plan, qemu, boxes, &files, going_on)?,
     }
     Ok(fleet)
 }
@@ -98,13 +98,13 @@ impl InstancePool {
                 inherited,
                 vec![rank],
             )?;
-            let who = (rank, coord);
             self.nodes.push(Node::new(
-                who,
+                rank,
+                coord,
                 plan.image(rank),
                 instance,
                 &ram,
-                node::MemoryLocation::Whole,
+                node::MemoryLocation::Entire,
             ));
             going_on()?;
         }
@@ -135,12 +135,11 @@ impl InstancePool {
                 lines.push((console.direction, theirs));
                 self.console = Some(ours);
             }
-            let files = (files.file_of_rank(plan, rank), &*window);
-            let instance = self.start_board((plan, qemu), (rank, coord), files, lines)?;
-            let who = (rank, coord);
-            let place = node::MemoryLocation::Whole;
+            let image = files.file_of_rank(plan, rank);
+            let instance = self.start_board(plan, qemu, rank, image, &window, lines)?;
+            let place = node::MemoryLocation::Entire;
             self.nodes
-                .push(Node::new(who, plan.image(rank), instance, &window, place));
+                .push(Node::new(rank, coord, plan.image(rank), instance, &window, place));
             going_on()?;
         }
         Ok(())
@@ -149,11 +148,14 @@ impl InstancePool {
     /// Starts the board of a node; returns the instance's index.
     fn start_board(
         &mut self,
-        (plan, qemu): (&JobPlan<'_>, &Tool),
-        (rank, coord): (u32, Coord),
-        (image, window): (&File, &SharedMemory),
+        plan: &JobPlan<'_>,
+        qemu: &Tool,
+        rank: u32,
+        image: &File,
+        window: &SharedMemory,
         links: Vec<(Direction, OwnedFd)>,
     ) -> Result<usize, CliError> {
+        let coord = coord(&plan.shape, rank)?;
         let personality = record_file(plan, Nodes::One(coord))?;
         let (bell, node_bell) = stream()?;
         let (complaints, node_complaints) = stream()?;
@@ -190,7 +192,8 @@ impl InstancePool {
         &mut self,
         plan: &JobPlan<'_>,
         qemu: &Tool,
-        (boxes, files): (&InstanceBoxes, &ImageFiles),
+        boxes: &InstanceBoxes,
+        files: &ImageFiles,
         going_on: &mut impl FnMut() -> Result<(), CliError>,
     ) -> Result<(), CliError> {
         let division = boxes.division;
@@ -227,7 +230,7 @@ impl InstancePool {
             let nodes = Nodes::Box(nodes);
             let instance =
                 self.start((plan, qemu), nodes, files, carries, sockets, ranks.clone())?;
-            for (index, who) in (0..).zip(ranks.into_iter().zip(coords)) {
+            for (index, (rank, coord)) in (0..).zip(ranks.into_iter().zip(coords)) {
                 let code = image.code;
                 let place = node::MemoryLocation::InBox {
                     layout,
@@ -235,7 +238,7 @@ impl InstancePool {
                     code,
                 };
                 self.nodes
-                    .push(Node::new(who, image, instance, &ram, place));
+                    .push(Node::new(rank, coord, image, instance, &ram, place));
             }
             going_on()?;
         }

@@ -42,7 +42,7 @@ enum OptionAction {
     ConfigFile,
     Verbose,
     /// Requests the default; no effect.
-    Already,
+    Default,
     /// Not supported; a message reports it.
     Ignored,
     /// Prints the version or help.
@@ -161,7 +161,7 @@ const WORDS: &[LauncherOption] = &[
     word(
         &["q", "quiet"],
         0,
-        OptionAction::Already,
+        OptionAction::Default,
         "no effect: this is the default",
     ),
     word(
@@ -173,7 +173,7 @@ const WORDS: &[LauncherOption] = &[
             "envall",
         ],
         0,
-        OptionAction::Already,
+        OptionAction::Default,
         "",
     ),
     word(&["V", "version"], 0, OptionAction::Version, "print the version"),
@@ -377,7 +377,7 @@ impl LaunchRequest {
                 None => (name, None),
             };
             let Some(option) = find(name) else {
-                rest = self.pass_to_run(word, (name, joined), rest)?;
+                rest = self.pass_to_run(word, name, joined, rest)?;
                 continue;
             };
             let mut values: Vec<OsString> = joined.into_iter().collect();
@@ -392,7 +392,7 @@ impl LaunchRequest {
             }
             values.extend_from_slice(&rest[..missing]);
             rest = &rest[missing..];
-            self.apply_option((option.does, word), &values, &mut app)?;
+            self.apply_option(option.does, word, &values, &mut app)?;
             if self.asked.is_some() {
                 return Ok(());
             }
@@ -403,7 +403,8 @@ impl LaunchRequest {
 
     fn apply_option(
         &mut self,
-        (does, word): (OptionAction, &OsStr),
+        does: OptionAction,
+        word: &OsStr,
         values: &[OsString],
         app: &mut AppOptions,
     ) -> Result<(), CliError> {
@@ -465,7 +466,8 @@ impl LaunchRequest {
     fn pass_to_run<'a>(
         &mut self,
         word: &OsStr,
-        (name, joined): (&str, Option<OsString>),
+        name: &str,
+        joined: Option<OsString>,
         rest: &'a [OsString],
     ) -> Result<&'a [OsString], CliError> {
         let run = RunOptions::augment_args(clap::Command::new("run"));
@@ -628,7 +630,7 @@ pub fn help() -> String {
         "\nAll long options of `{name} run` are also accepted (see '{name} help run').\n"
     ));
     for (does, title) in [
-        (OptionAction::Already, "Accepted without effect, because they specify the default"),
+        (OptionAction::Default, "Accepted without effect, because they specify the default"),
         (OptionAction::Ignored, "Ignored with a message"),
     ] {
         let words = WORDS

@@ -19,7 +19,7 @@ use std::rc::Rc;
 #[derive(Clone, Copy, Debug)]
 pub enum MemoryLocation {
     /// The node uses all of it.
-    Whole,
+    Entire,
     /// The node is in a box.
     InBox {
         /// Memory layout of the instance.
@@ -41,7 +41,7 @@ impl MemoryView {
     /// Translates an offset in the node's memory to one in the instance's.
     fn offset(&self, at: u64) -> Option<u64> {
         match self.place {
-            MemoryLocation::Whole => Some(at),
+            MemoryLocation::Entire => Some(at),
             MemoryLocation::InBox {
                 layout,
                 index,
@@ -147,7 +147,8 @@ impl Node {
     /// Creates the node of `rank` at `coord`, which runs `image` at `place` in the memory of the instance with this
     /// index.
     pub fn new(
-        (rank, coord): (u32, Coord),
+        rank: u32,
+        coord: Coord,
         image: &Image,
         instance: usize,
         memory: &Rc<SharedMemory>,
@@ -173,7 +174,8 @@ impl Node {
     /// Creates the node of `rank` at `coord` in the process with this index. Its blackboard is at this offset of the
     /// memory that all processes share.
     pub fn from_process(
-        (rank, coord): (u32, Coord),
+        rank: u32,
+        coord: Coord,
         instance: usize,
         memory: &Rc<SharedMemory>,
         blackboard: u64,
@@ -184,7 +186,7 @@ impl Node {
             instance,
             memory: MemoryView {
                 instance: Rc::clone(memory),
-                place: MemoryLocation::Whole,
+                place: MemoryLocation::Entire,
             },
             blackboard,
             inbox: None,

@@ -128,7 +128,7 @@ pub enum EndCause {
     /// The program overwrote a node's status record; contains its index.
     Overwritten(usize),
     /// The debugger has ended.
-    GivenUp,
+    DebuggerEnded,
 }
 
 /// Frequently polled state of a node.

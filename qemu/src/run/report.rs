@@ -153,7 +153,7 @@ struct CounterLegend {
 }
 
 impl CounterLegend {
-    fn of(about: About) -> Self {
+    fn new(about: About) -> Self {
         Self {
             name: about.name,
             unit: about.unit.name(),
@@ -174,9 +174,9 @@ struct CounterLegends {
 impl CounterLegends {
     fn all() -> Self {
         Self {
-            ranks: Counter::ALL.map(|c| CounterLegend::of(c.about())).into(),
-            links: LinkCounter::ALL.map(|c| CounterLegend::of(c.about())).into(),
-            channels: ChannelCounter::ALL.map(|c| CounterLegend::of(c.about())).into(),
+            ranks: Counter::ALL.map(|c| CounterLegend::new(c.about())).into(),
+            links: LinkCounter::ALL.map(|c| CounterLegend::new(c.about())).into(),
+            channels: ChannelCounter::ALL.map(|c| CounterLegend::new(c.about())).into(),
         }
     }
 }
@@ -203,7 +203,7 @@ struct NodeCounters([u64; Counter::COUNT]);
 impl NodeCounters {
     const NONE: Self = Self([0; Counter::COUNT]);
 
-    fn of(node: &ObservedNode) -> Self {
+    fn from_node(node: &ObservedNode) -> Self {
         node.account
             .as_ref()
             .map_or(Self::NONE, |account| Self(account.counters))
@@ -305,7 +305,7 @@ impl RankRow {
 
 /// Returns the table's lines.
 pub fn table(end: &JobResult) -> Vec<String> {
-    let all: Vec<NodeCounters> = end.nodes.iter().map(NodeCounters::of).collect();
+    let all: Vec<NodeCounters> = end.nodes.iter().map(NodeCounters::from_node).collect();
     let mut rows: Vec<RankRow> = shown_ranks(&all)
         .into_iter()
         .map(|at| {
@@ -366,13 +366,13 @@ fn stacks(nodes: &[ObservedNode]) -> Option<String> {
 pub fn longest_run(nodes: &[ObservedNode]) -> Duration {
     let runs = nodes
         .iter()
-        .map(|node| NodeCounters::of(node).get(Counter::RunTicks));
+        .map(|node| NodeCounters::from_node(node).get(Counter::RunTicks));
     Duration::from_nanos(runs.max().unwrap_or(0))
 }
 
 /// Returns a counter's sum or maximum over all nodes, as the counter defines.
 pub fn total(end: &JobResult, counter: Counter) -> u64 {
-    let values = end.nodes.iter().map(|node| NodeCounters::of(node).get(counter));
+    let values = end.nodes.iter().map(|node| NodeCounters::from_node(node).get(counter));
     values.fold(0, |one, other| counter.about().total.of(one, other))
 }
 
@@ -453,7 +453,7 @@ impl LinkRow {
 /// Returns the lines of the link table: packets sent by channel, forwarded and received, and the peak buffer usage of
 /// each end.
 pub fn link_table(shape: &Shape, end: &JobResult) -> Vec<String> {
-    let all: Vec<NodeCounters> = end.nodes.iter().map(NodeCounters::of).collect();
+    let all: Vec<NodeCounters> = end.nodes.iter().map(NodeCounters::from_node).collect();
     let ends = |at: usize| {
         let node = &end.nodes[at];
         let links = links_of(shape, node).into_iter();
@@ -538,7 +538,7 @@ pub fn write(file: ResultFile, job: &JobFacts, end: &JobResult) -> Result<(), Cl
 }
 
 fn report<'a>(job: &'a JobFacts, end: &'a JobResult) -> Report<'a> {
-    let all: Vec<NodeCounters> = end.nodes.iter().map(NodeCounters::of).collect();
+    let all: Vec<NodeCounters> = end.nodes.iter().map(NodeCounters::from_node).collect();
     let shape = Shape::new(job.torus, job.wraps);
     Report {
         job,

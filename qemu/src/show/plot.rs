@@ -304,7 +304,7 @@ pub fn chart(chart: &Chart<'_>) -> Result<String, CliError> {
 /// # Errors
 /// Returns a failure if the drawing fails.
 pub fn chart_and_maps(chart: &Chart<'_>, maps: &HeatMaps<'_>) -> Result<String, CliError> {
-    let grid = Grid::of(maps);
+    let grid = Grid::from_maps(maps);
     let (width, above) = chart.size();
     let size = (grid.width().max(width), above + grid.height());
     draw(size, |area| {
@@ -400,7 +400,7 @@ struct Grid {
 }
 
 impl Grid {
-    fn of(maps: &HeatMaps<'_>) -> Self {
+    fn from_maps(maps: &HeatMaps<'_>) -> Self {
         let count = maps.maps.len().max(1) as u32;
         let rows = maps.maps.first().map_or(1, |map| map.cells.len().max(1)) as u32;
         let first = maps.maps.first().and_then(|map| map.cells.first());

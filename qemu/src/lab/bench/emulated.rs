@@ -104,7 +104,7 @@ fn setting(
     rows: &mut Vec<KillerRow>,
 ) -> Result<(), CliError> {
     let nodes = extents.iter().map(|&e| u32::from(e)).product::<u32>();
-    let amounts = [MemorySetting::Ample, MemorySetting::Least, MemorySetting::LeastAndAFifth];
+    let amounts = [MemorySetting::Ample, MemorySetting::Minimum, MemorySetting::MinimumAndFifth];
     let mut taken: [Vec<EmulatedJob>; 3] = Default::default();
     // Alternates, so that other load on the host affects all settings alike.
     for run in 0..runs {

@@ -94,7 +94,8 @@ impl OtherMpi {
     fn run(
         &self,
         program: &Path,
-        (processes, arguments): (&str, &[&str]),
+        processes: &str,
+        arguments: &[&str],
         limit_s: Option<u32>,
         signals: &Signals,
     ) -> Result<Option<String>, CliError> {
@@ -126,7 +127,9 @@ fn in_turn(
     other: Option<&OtherMpi>,
     signals: &Signals,
     ours: impl Fn() -> Result<String, CliError>,
-    (name, processes, arguments): (&str, &str, &[&str]),
+    name: &str,
+    processes: &str,
+    arguments: &[&str],
 ) -> Result<[Vec<Option<String>>; 2], CliError> {
     let theirs = match other {
         Some(other) => Some((other, other.compile(name, signals)?)),
@@ -143,7 +146,7 @@ fn in_turn(
                 && before.iter().all(Option::is_some)
             {
                 let limit = Some(options.limit);
-                before.push(other.run(program, (processes, arguments), limit, signals)?);
+                before.push(other.run(program, processes, arguments, limit, signals)?);
             }
             Ok(())
         })();
@@ -163,7 +166,7 @@ fn messages(
     signals: &Signals,
 ) -> Result<Vec<LinuxRow>, CliError> {
     let ours = || boot::run(&["--on", "linux", "-n", "2"], "times.c", &[], signals);
-    let [ours, theirs] = in_turn(options, other, signals, ours, ("times", "2", &[]))?;
+    let [ours, theirs] = in_turn(options, other, signals, ours, "times", "2", &[])?;
     let library = |said: &[Option<String>]| {
         let said = said.first()?.as_ref()?;
         let (_, rest) = said.split_once("times: library ")?;
@@ -199,7 +202,9 @@ fn killer(options: &LinuxArgs, other: Option<&OtherMpi>, signals: &Signals) -> R
         other,
         signals,
         ours,
-        ("killer", PROCESSES, &arguments),
+        "killer",
+        PROCESSES,
+        &arguments,
     )?;
     let of = |said: &[Option<String>]| middle(said, boot::seconds).map(|s| s * 1e6);
     let mut rows = Vec::new();

@@ -156,7 +156,8 @@ fn measure(overlap: Overlap, mut tell: impl FnMut(OverlapRow) -> Result<(), CliE
 
 /// Measures `tests/programs/beside_wait.c` on two nodes, with the instruction count as the clock.
 fn measure_on_nodes(
-    (bytes, percent): (usize, u64),
+    bytes: usize,
+    percent: u64,
     signals: &Signals,
     mut tell: impl FnMut(OverlapRow) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
@@ -233,7 +234,7 @@ pub fn run(options: &OverlapArgs) -> Result<u8, CliError> {
                 .filter(|bytes| **bytes >= MIN_BYTES_ON_NODES);
             let each = long.flat_map(|bytes| [100, 0].map(|percent| (*bytes, percent)));
             for (bytes, percent) in each {
-                measure_on_nodes((bytes as usize, percent), &signals, &mut tell)?;
+                measure_on_nodes(bytes as usize, percent, &signals, &mut tell)?;
             }
         }
         RunIn::Qemu => return Err(boot::no_qemu("bench overlap")),

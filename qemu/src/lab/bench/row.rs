@@ -34,9 +34,9 @@ pub enum MemorySetting {
     /// Capacity for all messages.
     Ample,
     /// Minimum amount that supports a job.
-    Least,
+    Minimum,
     /// 1.2 times the minimum, rounded up to complete records.
-    LeastAndAFifth,
+    MinimumAndFifth,
     /// 250 KB, a limit of the paper's job.
     Paper250,
     /// 300 KB, likewise.
@@ -46,8 +46,8 @@ pub enum MemorySetting {
 impl MemorySetting {
     /// The low amounts.
     pub const SCARCE: [Self; 4] = [
-        Self::Least,
-        Self::LeastAndAFifth,
+        Self::Minimum,
+        Self::MinimumAndFifth,
         Self::Paper250,
         Self::Paper300,
     ];
@@ -55,8 +55,8 @@ impl MemorySetting {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ample => "ample",
-            Self::Least => "least",
-            Self::LeastAndAFifth => "1.2 x least",
+            Self::Minimum => "least",
+            Self::MinimumAndFifth => "1.2 x least",
             Self::Paper250 => "250 KB",
             Self::Paper300 => "300 KB",
         }
@@ -66,8 +66,8 @@ impl MemorySetting {
     pub const fn bytes(self, messages: u32, nodes: u32, bytes: usize) -> usize {
         match self {
             Self::Ample => (messages * nodes) as usize * (bytes + 2 * BLOCK_BYTES),
-            Self::Least => LEAST_MPI_MEMORY,
-            Self::LeastAndAFifth => (LEAST_MPI_MEMORY * 6).div_ceil(5 * BLOCK_BYTES) * BLOCK_BYTES,
+            Self::Minimum => LEAST_MPI_MEMORY,
+            Self::MinimumAndFifth => (LEAST_MPI_MEMORY * 6).div_ceil(5 * BLOCK_BYTES) * BLOCK_BYTES,
             Self::Paper250 => 250_000,
             Self::Paper300 => 300_000,
         }
@@ -165,8 +165,8 @@ mod tests {
     #[test]
     fn scarce_amounts_are_whole_records() {
         let bytes = |memory: MemorySetting| memory.bytes(5, 128, 1 << 10);
-        assert_eq!(bytes(MemorySetting::Least), BLOCK_BYTES);
-        assert_eq!(bytes(MemorySetting::LeastAndAFifth), 2 * BLOCK_BYTES);
+        assert_eq!(bytes(MemorySetting::Minimum), BLOCK_BYTES);
+        assert_eq!(bytes(MemorySetting::MinimumAndFifth), 2 * BLOCK_BYTES);
         assert!(bytes(MemorySetting::Ample) > (5 * 128) << 10);
     }
 
@@ -177,7 +177,7 @@ mod tests {
             nodes: 128,
             messages: 5,
             bytes: 102_400,
-            memory: MemorySetting::LeastAndAFifth,
+            memory: MemorySetting::MinimumAndFifth,
             memory_bytes: 64,
             time_us: 12_345_678.9,
             overhead: 12.345,

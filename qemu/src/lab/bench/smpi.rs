@@ -182,7 +182,8 @@ impl SmpiTools {
         &self,
         job: &ComparedProgram,
         extents: [u16; 3],
-        (scratch, limit_s): (&JobDirectory, u32),
+        scratch: &JobDirectory,
+        limit_s: u32,
         signals: &Signals,
     ) -> Result<Option<SimulatorResult>, CliError> {
         let ranks: u32 = extents.map(u32::from).iter().product();
@@ -232,7 +233,8 @@ struct CsvLine {
 fn ours(
     job: &ComparedProgram,
     ranks: u64,
-    (scratch, limit_s): (&JobDirectory, u32),
+    scratch: &JobDirectory,
+    limit_s: u32,
     signals: &Signals,
 ) -> Result<Option<SimulatorResult>, CliError> {
     let lines = scratch.0.join("ours.csv");
@@ -289,14 +291,13 @@ pub fn run(options: &SmpiArgs) -> Result<u8, CliError> {
         let (mut ours_is, mut theirs_is) = (false, smpi.is_none());
         for &MachineExtents(extents) in &options.nodes {
             let ranks = extents.map(u64::from).iter().product();
-            let bounds = (&scratch, options.limit);
             let mut took = [None; 2];
             if !ours_is {
-                took[0] = ours(job, ranks, bounds, &signals)?;
+                took[0] = ours(job, ranks, &scratch, options.limit, &signals)?;
                 ours_is = took[0].is_none();
             }
             if let (Some(smpi), false) = (&smpi, theirs_is) {
-                took[1] = smpi.run(job, extents, bounds, &signals)?;
+                took[1] = smpi.run(job, extents, &scratch, options.limit, &signals)?;
                 theirs_is = took[1].is_none();
             }
             let row = SmpiRow::new(job.words, ranks, took[0], took[1]);

@@ -39,14 +39,15 @@ pub fn boot(
     fleet.bonds = Some(bonds);
     fleet.debugger = plan.debug.map(|debug| debug.rank as usize);
     for rank in 0..nodes {
-        let who = (rank, coord(&plan.shape, rank)?);
+        let coord = coord(&plan.shape, rank)?;
         fleet.nodes.push(Node::from_process(
-            who,
+            rank,
+            coord,
             fleet.instances.len(),
             &shared,
             layout.account(rank),
         ));
-        fleet.instances.push(start(plan, who, (&shared, &theirs))?);
+        fleet.instances.push(start(plan, rank, coord, &shared, &theirs)?);
         going_on()?;
     }
     Ok(fleet)
@@ -84,7 +85,8 @@ impl InheritedDescriptors {
     pub fn new(
         plan: &JobPlan<'_>,
         coord: Coord,
-        (shared, theirs): (&SharedMemory, &ProcessPipes),
+        shared: &SharedMemory,
+        theirs: &ProcessPipes,
         bytes: u64,
     ) -> Result<Self, CliError> {
         let record = record_file(plan, Nodes::One(coord))?;
@@ -113,8 +115,10 @@ impl InheritedDescriptors {
         limits: [Option<u64>; 2],
     ) -> Result<Vec<String>, CliError> {
         supervisor::under(
-            (plan.under, &plan.image(rank).path),
-            (&self.life, rank),
+            plan.under,
+            &plan.image(rank).path,
+            &self.life,
+            rank,
             limits,
         )
     }
@@ -127,12 +131,14 @@ impl InheritedDescriptors {
 
 fn start(
     plan: &JobPlan<'_>,
-    (rank, coord): (u32, Coord),
-    (shared, theirs): (&SharedMemory, &ProcessPipes),
+    rank: u32,
+    coord: Coord,
+    shared: &SharedMemory,
+    theirs: &ProcessPipes,
 ) -> Result<Instance, CliError> {
     let (stdout, node_stdout) = stream()?;
     let (stderr, node_stderr) = stream()?;
-    let inherited = InheritedDescriptors::new(plan, coord, (shared, theirs), plan.node_memory)?;
+    let inherited = InheritedDescriptors::new(plan, coord, shared, theirs, plan.node_memory)?;
     let prints: [OwnedFd; 2] = [node_stdout.into(), node_stderr.into()];
     let limits = [plan.stack, plan.limits_memory.then_some(plan.node_memory)];
     let debug = plan.debug.filter(|debug| debug.rank == rank);

@@ -36,8 +36,10 @@ const GONE_WITHIN: Duration = Duration::from_secs(5);
 /// # Errors
 /// Returns an error if the command is not found.
 pub fn under(
-    (words, image): (&[String], &Path),
-    (life, rank): (&OwnedFd, u32),
+    words: &[String],
+    image: &Path,
+    life: &OwnedFd,
+    rank: u32,
     [stack, data]: [Option<u64>; 2],
 ) -> Result<Vec<String>, CliError> {
     let Some(command) = words.first() else {

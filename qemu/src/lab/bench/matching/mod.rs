@@ -31,7 +31,7 @@ enum MatchingPart {
     /// Instructions of a self-send on a node in QEMU, with 10 and with 1,000,000 other posted receives or unexpected
     /// messages
     #[value(name = "self")]
-    Oneself,
+    SelfSend,
 }
 
 /// Options of `midplane bench matching`.
@@ -139,7 +139,7 @@ pub fn run(options: &MatchingArgs) -> Result<u8, CliError> {
             }
         }
     }
-    if is_asked(MatchingPart::Oneself) {
+    if is_asked(MatchingPart::SelfSend) {
         match self_send::check() {
             Ok(()) => csv = self_send::run(&bench)?,
             Err(stop) if options.part.is_some() => return Err(stop),
