@@ -9,7 +9,7 @@ use object::elf::{EM_AARCH64, EM_ARM, EM_RISCV, EM_X86_64, Machine};
 use std::path::PathBuf;
 
 /// Returns the ELF machine of this host if programs can run as native processes on it.
-pub fn machine_here() -> Option<Machine> {
+pub fn host_machine() -> Option<Machine> {
     match std::env::consts::ARCH {
         "x86_64" => Some(EM_X86_64),
         "aarch64" => Some(EM_AARCH64),
@@ -72,7 +72,7 @@ impl Board {
 
     /// Describes an image that was built for another `machine`, and the remedy.
     pub fn other(self, machine: Machine) -> String {
-        let own = machine_here();
+        let own = host_machine();
         let boards = [Self::Virt, Self::Stm32f405];
         if Some(machine) == own {
             return "a program for Linux processes: run it with --on linux (for mpiexec: MIDPLANE_ON=linux), or \
@@ -202,7 +202,7 @@ impl Board {
     }
 
     /// Returns the minimum stack size of a program in bytes, and the unit that the size must be a multiple of.
-    pub fn least_stack(self) -> (u64, u64) {
+    pub fn min_stack(self) -> (u64, u64) {
         match self {
             Self::Virt => (16 << 10, 4096),
             // The kernel boots on this stack and on the interrupt stack.

@@ -29,7 +29,7 @@ static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
 ///
 /// # Errors
 /// Returns an error if the directory cannot be created.
-pub(super) fn use_folder(folder: &Path) -> Result<(), CliError> {
+pub(super) fn use_directory(folder: &Path) -> Result<(), CliError> {
     let is_new = !folder.exists();
     match hold(folder) {
         Ok(mark) => {
@@ -53,7 +53,7 @@ pub(super) fn use_folder(folder: &Path) -> Result<(), CliError> {
 /// Currently none: other directories are not removed, and neither are read-only ones.
 pub(super) fn use_image(image: &Path) -> Result<(), CliError> {
     match image.parent() {
-        Some(folder) if folder.join(MARK).exists() => use_folder(folder),
+        Some(folder) if folder.join(MARK).exists() => use_directory(folder),
         _ => Ok(()),
     }
 }
@@ -109,13 +109,13 @@ impl CargoOutputs {
             }
             for folder in ["", "deps", ".fingerprint"] {
                 let named = entries(&profile.join(folder));
-                made.extend(named.filter_map(|path| Some((crate_of(&path)?, path))));
+                made.extend(named.filter_map(|path| Some((crate_of_output(&path)?, path))));
             }
         }
         Self(made)
     }
 
-    fn outputs_of_folder(&self, folder: &Path) -> impl Iterator<Item = &Path> {
+    fn outputs_for_directory(&self, folder: &Path) -> impl Iterator<Item = &Path> {
         let name = crate_name(folder);
         let made = self.0.iter();
         made.filter_map(move |(of, path)| (*of == name).then_some(path.as_path()))
@@ -137,7 +137,7 @@ const CRATE: &str = "program_";
 
 /// Returns the crate that a file or directory belongs to, by its name. A hash, an extension or Midplane's suffix may
 /// follow the crate name.
-fn crate_of(path: &Path) -> Option<String> {
+fn crate_of_output(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let name = name.strip_prefix("lib").unwrap_or(name);
     let name = name.split(['.', '-']).next()?;
@@ -169,7 +169,7 @@ fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
         // A directory of an older version contains no lock file; its own time is used.
         let used = fs::metadata(path.join(MARK)).or_else(|_| fs::metadata(&path));
         if let Ok(used) = used.and_then(|used| used.modified()) {
-            let sum = made.outputs_of_folder(&path).map(bytes).sum::<u64>() + bytes(&path);
+            let sum = made.outputs_for_directory(&path).map(bytes).sum::<u64>() + bytes(&path);
             folders.push((used, sum, path));
         }
     }
@@ -198,7 +198,7 @@ fn remove(folder: &Path, made: &CargoOutputs) -> io::Result<bool> {
         .open(folder.join(MARK))?;
     match mark.try_lock() {
         Ok(()) => {
-            for path in made.outputs_of_folder(folder) {
+            for path in made.outputs_for_directory(folder) {
                 if path.is_dir() {
                     fs::remove_dir_all(path)?
                 } else {

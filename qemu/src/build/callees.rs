@@ -53,7 +53,7 @@ impl<'a> CalleeFinder<'a> {
     /// Returns the function called just before this return address, if the call instruction names it.
     pub fn callee(&self, back: u64) -> Option<Callee> {
         let (address, name) = match self.instruction(back)? {
-            CallTarget::Direct(target) => match self.slot_of_stub(target) {
+            CallTarget::Direct(target) => match self.stub_slot(target) {
                 Some(slot) => (0, self.name_in_slot(slot)),
                 None => (target, self.name_at(target)),
             },
@@ -101,7 +101,7 @@ impl<'a> CalleeFinder<'a> {
     }
 
     /// Returns the slot that contains a linker stub's jump target.
-    fn slot_of_stub(&self, stub: u64) -> Option<u64> {
+    fn stub_slot(&self, stub: u64) -> Option<u64> {
         const MARK: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
         let bytes = self.bytes(stub, 16)?;
         let jump = bytes.strip_prefix(MARK).unwrap_or(bytes);

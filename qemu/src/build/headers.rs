@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// Returns the directory after creating its headers. An unchanged header keeps its modification time, because build
 /// systems use it to detect required builds.
-pub(super) fn folder() -> Result<PathBuf, CliError> {
+pub(super) fn directory() -> Result<PathBuf, CliError> {
     let folder = directories::target().join("midplane/include");
     for (name, text) in [
         (Header::NAME, Header.to_string()),
@@ -29,7 +29,7 @@ pub(super) fn folder() -> Result<PathBuf, CliError> {
 /// Returns the compiler option for the directory, in one word because meson splits two.
 pub(super) fn option() -> Result<OsString, CliError> {
     let mut option = OsString::from("-I");
-    option.push(folder()?);
+    option.push(directory()?);
     Ok(option)
 }
 
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn headers_that_are_there_are_left_alone() {
-        let header = || folder().unwrap().join(Header::NAME);
+        let header = || directory().unwrap().join(Header::NAME);
         let written = |file: PathBuf| file.metadata().and_then(|data| data.modified()).unwrap();
         let before = written(header());
         assert_eq!(written(header()), before);

@@ -1,6 +1,6 @@
 //! A linked image: validation, positions of its shared records, memory requirements, and source lines of addresses.
 
-use crate::build::board::{Board, machine_here};
+use crate::build::board::{Board, host_machine};
 use crate::build::callees::CalleeFinder;
 use crate::build::inputs::BuildFlags;
 use crate::build::unwind::{self, CallSite};
@@ -83,7 +83,7 @@ pub struct StackRanges {
 
 /// Checks that a program is built for this host.
 fn check_machine(path: &Path, machine: Machine) -> Result<(), CliError> {
-    if machine_here().is_none_or(|here| here == machine) {
+    if host_machine().is_none_or(|here| here == machine) {
         return Ok(());
     }
     let other = Board::default().other(machine);
@@ -280,7 +280,7 @@ impl Image {
     /// Checks that the image runs in nodes of `memory` bytes of RAM, with the kernel's own computation. `needs` returns
     /// a node's requirements in addition to the image, for a given RAM size.
     pub fn check_fits(&self, memory: u64, needs: impl Fn(u64) -> Needs) -> Result<(), CliError> {
-        let least = self.least_memory(memory, needs(memory));
+        let least = self.min_memory(memory, needs(memory));
         if memory >= least {
             return Ok(());
         }
@@ -288,7 +288,7 @@ impl Image {
         let mut advice = least;
         loop {
             advice = advice.next_multiple_of(1 << 20);
-            match self.least_memory(advice, needs(advice)) {
+            match self.min_memory(advice, needs(advice)) {
                 enough if enough <= advice => break,
                 more => advice = more,
             }
@@ -313,7 +313,7 @@ impl Image {
     }
 
     /// Returns the minimum RAM in bytes for the image with these requirements.
-    fn least_memory(&self, memory: u64, needs: Needs) -> u64 {
+    fn min_memory(&self, memory: u64, needs: Needs) -> u64 {
         let base = self.board.ram();
         let ram = Bytes {
             start: base,
@@ -323,19 +323,19 @@ impl Image {
             Ok(_) => 0,
             Err(TooSmall { least, .. }) => least,
         };
-        least.max(self.least_for_loading()).max(MIN_MEMORY)
+        least.max(self.min_load_memory()).max(MIN_MEMORY)
     }
 
     /// Returns the minimum RAM in bytes with which QEMU can load the image: the loaded segments must end below the
     /// device tree.
-    fn least_for_loading(&self) -> u64 {
+    fn min_load_memory(&self) -> u64 {
         self.loaded.next_multiple_of(DEVICE_TREE_ALIGN) + DEVICE_TREE_BYTES
     }
 
     /// Describes the location of a fault at `pc`, in the format of [`Image::describe`]. For a fault in library code,
     /// adds the program's line that contains the call. `read` reads the node's RAM.
     pub fn describe_fault(&self, pc: u64, read: MemoryReader<'_>) -> Vec<String> {
-        let overflowed = self.overflowed(read).filter(|_| pc == 0);
+        let overflowed = self.overflow_registers(read).filter(|_| pc == 0);
         let pc = overflowed.map_or(pc, |registers| registers.pc);
         // A wild jump may reach any address; the nearest symbol could then be data.
         let is_code = self.is_code(pc);
@@ -421,7 +421,7 @@ impl Image {
     /// Describes the location of a panic in the runtime under a C program, in the format of [`Image::describe`], and
     /// the program's line that contains the call. Empty without debug information. `read` reads the node's RAM.
     pub fn describe_panic(&self, read: MemoryReader<'_>) -> Vec<String> {
-        let place = self.call(read, &|loader, address| !is_of_rust(loader, address));
+        let place = self.call(read, &|loader, address| !is_from_rust(loader, address));
         let mut lines = place.map_or(Vec::new(), |call| {
             self.lines(call.from, &|file| !is_rust_library_file(file))
         });
@@ -437,7 +437,7 @@ impl Image {
         read: MemoryReader<'_>,
         is_it: &dyn Fn(&addr2line::Loader, u64) -> bool,
     ) -> Option<CallSite> {
-        self.call_from(&self.noted(read)?, read, is_it)
+        self.call_from(&self.recorded_registers(read)?, read, is_it)
     }
 
     /// Returns the innermost active call for a node with these registers.
@@ -454,18 +454,18 @@ impl Image {
     }
 
     /// Returns the registers at a stack overflow, corrected to the function that caused it.
-    fn overflowed(&self, read: MemoryReader<'_>) -> Option<Registers> {
+    fn overflow_registers(&self, read: MemoryReader<'_>) -> Option<Registers> {
         let base = self.board.ram();
         let stack = Bytes {
             start: base + self.stacks.program.start,
             end: base + self.stacks.program.end,
         };
         let word = |address| self.word(read, address);
-        unwind::find_overflowing_function(self.board, &self.bytes, &self.noted(read)?, &word, stack)
+        unwind::find_overflowing_function(self.board, &self.bytes, &self.recorded_registers(read)?, &word, stack)
     }
 
     /// Returns the registers that a node has recorded.
-    fn noted(&self, read: MemoryReader<'_>) -> Option<Registers> {
+    fn recorded_registers(&self, read: MemoryReader<'_>) -> Option<Registers> {
         let mut noted = [0; callers::BYTES];
         read(self.callers?, &mut noted)?;
         Registers::read(&noted)
@@ -599,7 +599,7 @@ fn is_program(loader: &addr2line::Loader, address: u64) -> bool {
 }
 
 /// Checks whether all code at an address belongs to the Rust language's libraries.
-fn is_of_rust(loader: &addr2line::Loader, address: u64) -> bool {
+fn is_from_rust(loader: &addr2line::Loader, address: u64) -> bool {
     let Ok(mut frames) = loader.find_frames(address) else {
         return false;
     };

@@ -46,7 +46,7 @@ impl ImageBuild {
         parts: &[&Path],
     ) -> Result<Option<Self>, CliError> {
         // Created before the build starts; they must not be newer than its outputs.
-        headers::folder()?;
+        headers::directory()?;
         let own = std::env::current_exe().context("find this command")?;
         let mut beside = vec![own.clone(), compiler.into()];
         beside.extend(parts.iter().map(|part| part.to_path_buf()));

@@ -333,7 +333,7 @@ impl Program {
 
 /// Checks the user's stack size.
 pub fn check_stack(bytes: u64) -> Result<(), CliError> {
-    let (least, unit) = Board::chosen().least_stack();
+    let (least, unit) = Board::chosen().min_stack();
     if bytes >= least && bytes.is_multiple_of(unit) {
         return Ok(());
     }

@@ -101,7 +101,7 @@ pub enum ProcessContent {
 }
 
 impl ProcessContent {
-    fn folder(self) -> &'static str {
+    fn directory(self) -> &'static str {
         match self {
             ProcessContent::Node => "linux",
             ProcessContent::Cluster => "cluster",
@@ -158,7 +158,7 @@ pub fn build(program: &Program, flags: &BuildFlags, carries: ProcessContent) -> 
         return Image::read_process(path);
     }
     let flags = &flags.for_processes();
-    let folder = program.folder(flags, carries.folder())?;
+    let folder = program.build_directory(flags, carries.directory())?;
     let file = folder.join(program.name());
     if let Program::Rust(_) | Program::Package(_) = program {
         program.build_rust(compiler("rustc"), flags, &[], &file)?;

@@ -283,7 +283,7 @@ impl Package {
     }
 
     /// Returns the directory of its manifest.
-    fn folder(&self) -> &Path {
+    fn directory(&self) -> &Path {
         self.manifest.parent().unwrap_or(Path::new("/"))
     }
 
@@ -337,7 +337,7 @@ impl Package {
             configured(&compiler.cargo)
         };
         self.begin_versions();
-        cargo.current_dir(self.folder()).env(LINKS, "1");
+        cargo.current_dir(self.directory()).env(LINKS, "1");
         let (option, name) = &self.target;
         cargo
             .args(["--profile", compiler.profile, "--manifest-path"])

@@ -39,7 +39,7 @@ impl Program {
             warn_about_openmp();
         }
         let flags = &flags.for_nodes();
-        let folder = self.folder(flags, kit().target)?;
+        let folder = self.build_directory(flags, kit().target)?;
         let image = folder.join(self.name()).with_extension("elf");
         if let Self::Rust(_) | Self::Package(_) = self {
             let link = link_words(tools, flags, &folder)?;
@@ -124,7 +124,7 @@ impl Program {
     }
 
     /// Returns the directory for this program's image and intermediate files.
-    pub(super) fn folder(&self, flags: &BuildFlags, machine: &str) -> Result<PathBuf, CliError> {
+    pub(super) fn build_directory(&self, flags: &BuildFlags, machine: &str) -> Result<PathBuf, CliError> {
         let mut hasher = DefaultHasher::new();
         let paths = match self {
             Self::C(paths) => &paths[..],
@@ -142,7 +142,7 @@ impl Program {
         let name = format!("{}-{:016x}", self.name(), hasher.finish());
         let folder = directories::target().join("midplane").join(build_cache::PROGRAMS);
         let folder = folder.join(name);
-        build_cache::use_folder(&folder)?;
+        build_cache::use_directory(&folder)?;
         Ok(folder)
     }
 }
@@ -174,7 +174,7 @@ pub(super) fn runtime_library(
     let folder = directories::target()
         .join("midplane")
         .join(name.collect::<Vec<_>>().join("-"));
-    build_cache::use_folder(&folder)?;
+    build_cache::use_directory(&folder)?;
     let source = folder.join("lib.rs");
     write_if_changed(&source, content)?;
     let built = build_around(compiler, runtime, links, &source, &folder, &[])?;
@@ -234,7 +234,7 @@ impl Compiler {
     /// Creates the nodes' compiler for this cargo subcommand.
     fn for_nodes(tools: &Tools, command: &str) -> Result<Self, CliError> {
         let profile = Board::chosen().profile();
-        let folder = target_folder(tools);
+        let folder = target_directory(tools);
         let target = target::to_compile_for(tools, &folder)?;
         Ok(Compiler {
             cargo: tools.rust.cargo(directories::root(), command, &target),
@@ -328,7 +328,7 @@ fn keep_versions(package: &Path, lock: &Path) -> Result<(), CliError> {
 }
 
 /// Returns cargo's target directory for nodes. It is separate, so that builds for nodes never wait for builds of tests.
-fn target_folder(tools: &Tools) -> PathBuf {
+fn target_directory(tools: &Tools) -> PathBuf {
     directories::target().join("midplane").join(tools.rust.folder())
 }
 

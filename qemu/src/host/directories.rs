@@ -12,10 +12,10 @@ use std::sync::OnceLock;
 /// Returns the workspace: the launcher's path, else the build-time path.
 pub fn root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
-    ROOT.get_or_init(|| root_of(std::env::var_os(midplane_setup::ROOT)))
+    ROOT.get_or_init(|| root_from(std::env::var_os(midplane_setup::ROOT)))
 }
 
-fn root_of(told: Option<OsString>) -> PathBuf {
+fn root_from(told: Option<OsString>) -> PathBuf {
     let told = told.map(PathBuf::from).filter(|root| root.is_absolute());
     told.unwrap_or_else(|| {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -79,9 +79,9 @@ mod tests {
 
     #[test]
     fn in_a_checkout_that_was_moved_the_launcher_is_believed() {
-        assert_eq!(root_of(Some("/moved".into())), Path::new("/moved"));
+        assert_eq!(root_from(Some("/moved".into())), Path::new("/moved"));
         for told in [None, Some("relative".into())] {
-            assert!(midplane_setup::check_root(&root_of(told)).is_ok());
+            assert!(midplane_setup::check_root(&root_from(told)).is_ok());
         }
     }
 }

@@ -103,7 +103,7 @@ pub fn limit(command: &mut Command, resource: Resource, bytes: u64) {
 }
 
 /// Returns a child's process ID as rustix's type.
-pub fn pid_of(child: &std::process::Child) -> Pid {
+pub fn process_id(child: &std::process::Child) -> Pid {
     Pid::from_child(child)
 }
 

@@ -328,7 +328,7 @@ struct ClusterRow {
 
 impl ClusterRow {
     /// Returns the host's CPU time per message in microseconds.
-    fn us_a_message(&self) -> f64 {
+    fn microseconds_per_message(&self) -> f64 {
         self.processor_seconds * 1e6 / self.messages.max(1) as f64
     }
 }
@@ -343,7 +343,7 @@ const TABLE: Table<ClusterRow> = Table {
         Column::right("restarts", 8, |r| r.restarts.to_string()),
         Column::right("peak\n(bytes)", 8, |r| r.peak_bytes.to_string()),
         Column::right("host's\n(s)", 6, |r| format!("{:.2}", r.processor_seconds)),
-        Column::right("us per\nmessage", 7, |r| format!("{:.1}", r.us_a_message())),
+        Column::right("us per\nmessage", 7, |r| format!("{:.1}", r.microseconds_per_message())),
         Column::right("memory\n(MiB)", 6, |r| (r.memory_bytes >> 20).to_string()),
     ],
     keys: 2,

@@ -106,8 +106,8 @@ const TABLE: Table<MemoryTerm> = Table {
 
 /// Returns the terms that are allocated at start and never grow.
 fn terms(options: &MemoryArgs) -> Vec<MemoryTerm> {
-    let mut terms = terms_of_mpi(options);
-    terms.extend(terms_of_the_node(options.links));
+    let mut terms = mpi_terms(options);
+    terms.extend(node_terms(options.links));
     terms
 }
 
@@ -120,7 +120,7 @@ fn term(name: &'static str, bytes: usize, why: impl Into<String>) -> MemoryTerm 
 }
 
 /// Returns the terms of the device and the message layer.
-fn terms_of_mpi(options: &MemoryArgs) -> Vec<MemoryTerm> {
+fn mpi_terms(options: &MemoryArgs) -> Vec<MemoryTerm> {
     let nodes = options.nodes;
     let EngineBytes { budget, device, .. } = EngineBytes::from_options(options);
     let blocks = budget.region / midplane_device::region::BLOCK_BYTES;
@@ -194,7 +194,7 @@ fn peers_why(nodes: u64, budget: &Budget) -> String {
 }
 
 /// Returns the terms of the router and the devices.
-fn terms_of_the_node(links: u64) -> Vec<MemoryTerm> {
+fn node_terms(links: u64) -> Vec<MemoryTerm> {
     vec![
         term(
             "router's buffers",

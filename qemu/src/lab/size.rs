@@ -322,7 +322,7 @@ fn of_file(file: &str) -> ImagePart {
         return (C_LIBRARY, "libgcc".into());
     }
     if file.ends_with(".rs") {
-        (RUST, library_of(file))
+        (RUST, library_name(file))
     } else {
         (PROGRAM, file_name())
     }
@@ -332,7 +332,7 @@ fn of_file(file: &str) -> ImagePart {
 const FORMATTING: &str = "core/fmt";
 
 /// Returns the Rust library of a file: the directory that contains `src`, without a version.
-fn library_of(file: &str) -> String {
+fn library_name(file: &str) -> String {
     if file.contains("core/src/fmt/") {
         return FORMATTING.into();
     }

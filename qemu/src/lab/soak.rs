@@ -147,7 +147,7 @@ pub fn run(options: &SoakArgs) -> Result<u8, CliError> {
         // Not for the first one, so that a seed is replayed as specified.
         let polls = sums.jobs % WITH_POLLS == WITH_POLLS - 1;
         let seed = if polls { seed | POLLING } else { seed };
-        let matching = options.matching.unwrap_or_else(|| engine_of(seed));
+        let matching = options.matching.unwrap_or_else(|| select_engine(seed));
         let well = run_seed(seed, matching, options.jobs == Some(1), &mut sums)?;
         failed.extend((!well).then_some(seed));
         if news.elapsed() >= NEWS {
@@ -187,7 +187,7 @@ pub fn run(options: &SoakArgs) -> Result<u8, CliError> {
 }
 
 /// Returns the engine of a seed's job, round robin.
-fn engine_of(seed: u64) -> Choice {
+fn select_engine(seed: u64) -> Choice {
     Choice::ALL[(seed % Choice::ALL.len() as u64) as usize]
 }
 

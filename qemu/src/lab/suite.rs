@@ -194,7 +194,7 @@ impl TestLane {
     }
 
     fn end(&mut self) {
-        let _ = kill_process_group(sys::pid_of(&self.child), Signal::TERM);
+        let _ = kill_process_group(sys::process_id(&self.child), Signal::TERM);
         let _ = self.child.wait();
     }
 }

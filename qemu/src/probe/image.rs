@@ -55,7 +55,7 @@ pub struct ImageOptions {
     mesh: [bool; 3],
 
     /// Coordinates of the node
-    #[arg(long, value_name = "X,Y,Z", default_value = "0,0,0", value_parser = parse_place, help_heading = "Machine")]
+    #[arg(long, value_name = "X,Y,Z", default_value = "0,0,0", value_parser = parse_node, help_heading = "Machine")]
     node: Coord,
 
     /// Create one image for all nodes, which detect extents and coordinates from the wiring
@@ -65,7 +65,7 @@ pub struct ImageOptions {
     /// Serial console for the output of all boards, read by `attach`. Specify an unused link direction of the node at
     /// 0,0,0 or of another node; all images of a machine require the same value. With --auto, specify `auto`: the
     /// boards wait until `attach` reads one of their lines
-    #[arg(long, value_name = "[X,Y,Z:]DIRECTION", value_parser = parse_where, help_heading = "Machine")]
+    #[arg(long, value_name = "[X,Y,Z:]DIRECTION", value_parser = parse_console_location, help_heading = "Machine")]
     console: Option<ConsoleLocation>,
 
     /// Memory for records and buffers of incoming messages, for example 4K [default: 16K]
@@ -283,7 +283,7 @@ fn board() -> impl TypedValueParser<Value = Board> {
 }
 
 /// Parses coordinates.
-fn parse_place(text: &str) -> Result<Coord, String> {
+fn parse_node(text: &str) -> Result<Coord, String> {
     parse_coord(text).ok_or_else(|| format!("`{text}` are not coordinates; use the form 1,0,0"))
 }
 
@@ -296,7 +296,7 @@ enum ConsoleLocation {
     Detected,
 }
 
-fn parse_where(text: &str) -> Result<ConsoleLocation, String> {
+fn parse_console_location(text: &str) -> Result<ConsoleLocation, String> {
     match text {
         "auto" => Ok(ConsoleLocation::Detected),
         _ => parse_console(text).map(ConsoleLocation::At),

@@ -25,12 +25,12 @@ pub fn boot(
 
 /// Creates nodes for boards that were started by others: memory windows that receive the boards' records.
 fn boot_attached(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
-    let mut fleet = InstancePool::new(&plan.shape);
+    let mut pool = InstancePool::new(&plan.shape);
     for rank in 0..plan.shape.nodes() {
         let coord = coord(&plan.shape, rank)?;
         let window = Rc::new(SharedMemory::new("midplane-window", WINDOW_BYTES)?);
         let node = Node::new(rank, coord, plan.image(rank), 0, &window, MemoryLocation::Entire);
-        fleet.nodes.push(node);
+        pool.nodes.push(node);
     }
-    Ok(fleet)
+    Ok(pool)
 }

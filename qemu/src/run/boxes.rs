@@ -42,7 +42,7 @@ pub fn divide(
 ) -> Result<Option<Division>, CliError> {
     let nodes = shape.nodes();
     let instances = match instances {
-        None => return Ok(fewest(shape, starts)),
+        None => return Ok(min_instances(shape, starts)),
         Some(wanted) if wanted == nodes && nodes > 1 => return Ok(None),
         Some(wanted) => wanted,
     };
@@ -71,7 +71,7 @@ pub fn divide(
         ))
     })?;
     match Division::new(shape, parts) {
-        Some(division) if !is_by_image(&division, starts) => Err(CliError::usage(format!(
+        Some(division) if !is_split_by_image(&division, starts) => Err(CliError::usage(format!(
             "--instances {instances}: all nodes of an instance require the same image; omit --instances, or use \
              {nodes}, one for each node"
         ))),
@@ -80,7 +80,7 @@ pub fn divide(
 }
 
 /// Checks whether the nodes of each instance run one image.
-fn is_by_image(division: &Division, starts: &[u32]) -> bool {
+fn is_split_by_image(division: &Division, starts: &[u32]) -> bool {
     let image = |rank: u32| starts.partition_point(|start| *start <= rank);
     starts.is_empty()
         || (0..division.instances()).all(|instance| {
@@ -98,7 +98,7 @@ fn is_by_image(division: &Division, starts: &[u32]) -> bool {
 
 /// Divides `shape` into as few instances as possible, the fastest choice (docs/emulation.md); `None` if boxes cannot
 /// contain it.
-fn fewest(shape: Shape, starts: &[u32]) -> Option<Division> {
+fn min_instances(shape: Shape, starts: &[u32]) -> Option<Division> {
     let most = if shared_bytes(&shape) > MAX_SHARED_BYTES {
         1
     } else {
@@ -106,7 +106,7 @@ fn fewest(shape: Shape, starts: &[u32]) -> Option<Division> {
     };
     (1..=most.max(1)).find_map(|instances| {
         let parts = parts(shape.extents(), instances)?;
-        Division::new(shape, parts).filter(|division| is_by_image(division, starts))
+        Division::new(shape, parts).filter(|division| is_split_by_image(division, starts))
     })
 }
 

@@ -27,11 +27,11 @@ pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
     let shared = Rc::new(SharedMemory::new("midplane-cluster", layout.words())?);
     let (stdout, its_stdout) = messages()?;
     let (stderr, its_stderr) = messages()?;
-    let (bonds, theirs) = create_pipes()?;
+    let (pipes, theirs) = create_pipes()?;
     let first = coord(&plan.shape, 0)?;
     let stack = plan.stack.unwrap_or(STACK_BYTES);
     let inherited = InheritedDescriptors::new(plan, first, &shared, &theirs, stack)?;
-    let under = inherited.under(plan, 0, [None; 2])?;
+    let under = inherited.wrapper_command(plan, 0, [None; 2])?;
     let mut command = process(plan, first, &inherited, &under)?;
     connect_streams(&mut command, [its_stdout, its_stderr], true);
     if plan.processors > 1 {
@@ -41,27 +41,27 @@ pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
         let words: Vec<String> = plan.costs.iter().map(Change::to_string).collect();
         command.env(COSTS, words.join(","));
     }
-    let is_kept = !plan.under.is_empty();
-    sys::bind_to_this_process(&mut command, end_signal(is_kept), inherited.descriptors());
+    let is_supervised = !plan.under.is_empty();
+    sys::bind_to_this_process(&mut command, end_signal(is_supervised), inherited.descriptors());
     let child = command
         .spawn()
         .context(format_args!("start {}", plan.image(0).path.display()))?;
-    let ears = OutputChannels {
+    let channels = OutputChannels {
         prints: [Some(stdout), Some(stderr)],
         is_several: plan.processors > 1,
         ..OutputChannels::default()
     };
-    let mut instance = Instance::new((0..nodes).collect(), ears, child)?;
-    instance.is_kept = is_kept;
-    let mut fleet = InstancePool::new(&plan.shape);
-    fleet.bonds = Some(bonds);
-    fleet.instances.push(instance);
+    let mut instance = Instance::new((0..nodes).collect(), channels, child)?;
+    instance.is_supervised = is_supervised;
+    let mut pool = InstancePool::new(&plan.shape);
+    pool.pipes = Some(pipes);
+    pool.instances.push(instance);
     for rank in 0..nodes {
         let coord = coord(&plan.shape, rank)?;
         let account = layout.account(rank);
-        fleet.nodes.push(Node::from_process(rank, coord, 0, &shared, account));
+        pool.nodes.push(Node::from_process(rank, coord, 0, &shared, account));
     }
-    Ok(fleet)
+    Ok(pool)
 }
 
 /// Creates a socket that preserves message boundaries: the tool's non-blocking end, and the other.

@@ -68,7 +68,7 @@ impl DebugSession {
     ///
     /// # Errors
     /// Returns an error if this executable is not found; the debugger uses it to start the process.
-    pub fn under(
+    pub fn debugger_command(
         &self,
         [stack, data]: [Option<u64>; 2],
         [stdout, stderr]: [RawFd; 2],
@@ -101,7 +101,7 @@ impl DebugSession {
         for words in [&*target, FIRST, "continue"] {
             command.args(["-ex", words]);
         }
-        heed_terminal(&mut command, true);
+        configure_terminal(&mut command, true);
         sys::bind_to_this_process(&mut command, Signal::KILL, Vec::new());
         command
             .spawn()
@@ -152,7 +152,7 @@ pub fn become_process(options: &DebuggedArgs) -> Result<u8, CliError> {
 
 /// Reserves the terminal's signals for this process, so that it can end the nodes in order. A child that reads from the
 /// terminal must stay in the foreground process group.
-pub fn heed_terminal(command: &mut Command, reads: bool) {
+pub fn configure_terminal(command: &mut Command, reads: bool) {
     if !(reads && std::io::stdin().is_terminal()) {
         command.process_group(0);
     }

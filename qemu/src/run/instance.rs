@@ -17,14 +17,14 @@ pub struct Instance {
     /// Its ranks, in the order of the nodes' indices in it.
     pub ranks: Vec<u32>,
     /// Its output channels.
-    pub ears: OutputChannels,
+    pub channels: OutputChannels,
     /// Process descriptor, readable after the process has ended.
     pub pidfd: OwnedFd,
     /// Exit status, set by [`Instance::reap`].
     pub gone: Option<ExitStatus>,
     /// Whether it is a [supervisor](crate::run::linux::supervisor) that ends together with all its descendants when the
-    /// [bonds](ControlPipes) are closed.
-    pub is_kept: bool,
+    /// [pipes](ControlPipes) are closed.
+    pub is_supervised: bool,
     child: Child,
 }
 
@@ -43,17 +43,17 @@ pub struct OutputChannels {
 
 impl Instance {
     /// Creates the instance of a started process.
-    pub fn new(ranks: Vec<u32>, ears: OutputChannels, child: Child) -> Result<Self, CliError> {
+    pub fn new(ranks: Vec<u32>, channels: OutputChannels, child: Child) -> Result<Self, CliError> {
         let mut child = UnclaimedChild(Some(child));
         let first = ranks.first().copied().unwrap_or(0);
-        let pidfd = pidfd_open(sys::pid_of(child.as_ref()), PidfdFlags::empty())
+        let pidfd = pidfd_open(sys::process_id(child.as_ref()), PidfdFlags::empty())
             .context(format_args!("watch the process of rank {first}"))?;
         Ok(Self {
             ranks,
-            ears,
+            channels,
             pidfd,
             gone: None,
-            is_kept: false,
+            is_supervised: false,
             child: child.claim(),
         })
     }
@@ -73,7 +73,7 @@ impl Instance {
     /// Returns its process, or a child of it, that a signal has stopped.
     pub fn stopped(&self) -> Option<u32> {
         let own = self.child.id();
-        let others = if self.ears.is_several {
+        let others = if self.channels.is_several {
             Vec::new()
         } else {
             resource_usage::children(own)
@@ -94,7 +94,7 @@ impl Instance {
         if self.gone.is_some() {
             return Vec::new();
         }
-        if self.is_kept {
+        if self.is_supervised {
             // It is about to end by itself.
             let _ = poll(
                 &mut [PollFd::new(&self.pidfd, PollFlags::IN)],
@@ -103,7 +103,7 @@ impl Instance {
             self.signal(Signal::KILL);
             return Vec::new();
         }
-        let others = if self.ears.is_several {
+        let others = if self.channels.is_several {
             self.children()
         } else {
             Vec::new()
@@ -151,11 +151,11 @@ pub struct InstancePool {
     /// Other end of the boards' serial console.
     pub console: Option<OwnedFd>,
     /// Pipes to native processes.
-    pub bonds: Option<ControlPipes>,
+    pub pipes: Option<ControlPipes>,
     /// Index of the process that is the debugger, or contains the debugged rank.
     pub debugger: Option<usize>,
     /// Children of the debugger when it was asked to end: its rank ends shortly after it.
-    pub leaving: Vec<OwnedFd>,
+    pub ending_processes: Vec<OwnedFd>,
 }
 
 /// Maximum wait for the debugger's children. By then they have been killed; other children of a debugger are its own.
@@ -172,9 +172,9 @@ impl InstancePool {
             nodes: Vec::with_capacity(shape.nodes() as usize),
             doorbells: None,
             console: None,
-            bonds: None,
+            pipes: None,
             debugger: None,
-            leaving: Vec::new(),
+            ending_processes: Vec::new(),
         }
     }
 
@@ -187,14 +187,14 @@ impl InstancePool {
     /// Asks the debugger to end, so that it restores the terminal.
     pub fn end_debugger(&mut self) {
         if let Some(at) = self.debugger {
-            self.leaving = self.instances[at].children();
+            self.ending_processes = self.instances[at].children();
             self.instances[at].signal(Signal::HUP);
         }
     }
 
     /// Kills all nodes and waits for their end. Their output remains readable.
     pub fn kill(&mut self) {
-        self.bonds = None;
+        self.pipes = None;
         let others: Vec<OwnedFd> = self.instances.iter().flat_map(Instance::kill).collect();
         for instance in &mut self.instances {
             if instance.gone.is_none() {
@@ -204,7 +204,7 @@ impl InstancePool {
         for other in &others {
             let _ = poll(&mut [PollFd::new(other, PollFlags::IN)], None);
         }
-        for other in self.leaving.drain(..) {
+        for other in self.ending_processes.drain(..) {
             let _ = poll(
                 &mut [PollFd::new(&other, PollFlags::IN)],
                 Some(&LEAVES_WITHIN),
@@ -241,7 +241,7 @@ impl Drop for UnclaimedChild {
 }
 
 /// Creates a socket for an instance's output: the tool's non-blocking end, and the other.
-pub fn stream() -> Result<(UnixStream, UnixStream), CliError> {
+pub fn output_channel() -> Result<(UnixStream, UnixStream), CliError> {
     let (ours, theirs) = UnixStream::pair().context("create a socket for an instance")?;
     ours.set_nonblocking(true)
         .context("set up a socket for an instance")?;

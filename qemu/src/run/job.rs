@@ -81,20 +81,20 @@ pub fn run<'a>(
         err.lines.add_line(&format!("midplane: starting {nodes} nodes"));
         err.write();
     }
-    let mut fleet = boot(plan, || match signals.pending() {
+    let mut pool = boot(plan, || match signals.pending() {
         Some(stop) => Err(stop),
         None => Ok(()),
     })?;
     // Emulated standalone boards, with a serial console.
-    let emulated = fleet.console.take();
+    let emulated = pool.console.take();
     let emulated = emulated.map(|fd| SerialPort::from_emulated(fd).with_greeting(plan.auto));
     let mut job = Job {
-        decoders: { fleet.nodes.iter() }
+        decoders: { pool.nodes.iter() }
             .map(|node| dictionaries[plan.app(node.rank).0 as usize].decoder())
             .collect(),
-        complaints: fleet.instances.iter().map(|_| VecDeque::new()).collect(),
+        complaints: pool.instances.iter().map(|_| VecDeque::new()).collect(),
         glances: vec![NodeGlance::default(); nodes],
-        fleet,
+        pool,
         out,
         err,
         begun,
@@ -118,7 +118,7 @@ pub fn run<'a>(
         buffer: vec![0; CHUNK],
     };
     let (mut end, lost) = job.until_end(plan, timeout, signals);
-    job.fleet.kill();
+    job.pool.kill();
     job.drain();
     if let Some(at) = lost {
         // QEMU's messages are complete only now.
@@ -164,7 +164,7 @@ pub fn flush(signals: &Signals, out: &mut OutputSink<'_>, err: &mut OutputSink<'
 type JobEnding = (JobResult, Option<usize>);
 
 struct Job<'a, 'b, 'd> {
-    fleet: InstancePool,
+    pool: InstancePool,
     decoders: Vec<LogDecoder<'d>>,
     /// Last messages of each instance's QEMU.
     complaints: Vec<VecDeque<u8>>,
@@ -204,7 +204,7 @@ impl Job<'_, '_, '_> {
         signals: &Signals,
     ) -> JobEnding {
         let deadline = timeout.map(|timeout| self.begun + timeout);
-        let boot = BOOT_SECONDS + BOOT_SECONDS_PER_NODE * self.fleet.nodes.len() as u64;
+        let boot = BOOT_SECONDS + BOOT_SECONDS_PER_NODE * self.pool.nodes.len() as u64;
         let boot_deadline = self.begun + Duration::from_secs(boot);
         let mut next_look = Instant::now();
         let tick = match plan.backend {
@@ -280,7 +280,7 @@ impl Job<'_, '_, '_> {
         }
         let headline = format!("{}; state of the ranks:", attached.closed_reason()?);
         let nodes = self.observe_nodes();
-        let message = Some(with_whereabouts(&headline, &nodes));
+        let message = Some(with_activities(&headline, &nodes));
         let end = self.end(error::FAILURE, JobOutcome::Lost, message, nodes);
         Some((end, None))
     }
@@ -309,7 +309,7 @@ impl Job<'_, '_, '_> {
             return cause;
         };
         let is_waited_for = { self.ends }.is_none_or(|(_, until)| until.is_none_or(|at| now < at));
-        if !(self.fleet.is_debugged() && is_waited_for) {
+        if !(self.pool.is_debugged() && is_waited_for) {
             // The debugger's end kills its rank, so that the earlier state counts.
             let seen = self.ends.map(|(cause, _)| cause).or(cause);
             return Some(match seen {
@@ -322,7 +322,7 @@ impl Job<'_, '_, '_> {
             // Caused by the debugger itself.
             EndCause::Lost(at) if at == debug.rank as usize => {}
             EndCause::Ended => {
-                self.fleet.end_debugger();
+                self.pool.end_debugger();
                 self.ends = Some((EndCause::Ended, Some(now + DEBUGGER_ENDS_WITHIN)));
             }
             cause => {
@@ -351,7 +351,7 @@ impl Job<'_, '_, '_> {
     /// limit has expired.
     fn wait_for_processes(&mut self, plan: &JobPlan<'_>, now: Instant) -> Option<JobEnding> {
         let since = *self.let_end.get_or_insert(now);
-        let instances = &self.fleet.instances;
+        let instances = &self.pool.instances;
         let left = instances.iter().filter(|instance| instance.gone.is_none());
         let left: Vec<u32> = left.flat_map(|instance| instance.ranks.clone()).collect();
         if left.is_empty() {
@@ -364,7 +364,7 @@ impl Job<'_, '_, '_> {
             return Some((end, None));
         }
         for rank in left {
-            linux::allow_end(plan, &self.fleet.nodes[rank as usize]);
+            linux::allow_end(plan, &self.pool.nodes[rank as usize]);
         }
         None
     }
@@ -376,10 +376,10 @@ impl Job<'_, '_, '_> {
             let until = Instant::now() + COUNTERS_WITHIN;
             let owes =
                 |node: &Node| node.state() == Ok(State::Running) && !linux::has_published(node);
-            linux::request_counters(&self.fleet, 1);
-            while self.fleet.nodes.iter().any(owes) && Instant::now() < until {
+            linux::request_counters(&self.pool, 1);
+            while self.pool.nodes.iter().any(owes) && Instant::now() < until {
                 std::thread::sleep(PROCESS_TICK);
-                linux::request_counters(&self.fleet, 1);
+                linux::request_counters(&self.pool, 1);
             }
         }
         self.observe_nodes()
@@ -403,7 +403,7 @@ impl Job<'_, '_, '_> {
         while nodes.iter().any(ObservedNode::may_poll) && Instant::now() < until {
             if matches!(plan.backend, Backend::Linux | Backend::Cluster) {
                 times += 1;
-                linux::request_counters(&self.fleet, times);
+                linux::request_counters(&self.pool, times);
             }
             std::thread::sleep(PROCESS_TICK);
             nodes = self.observe_nodes();
@@ -440,22 +440,22 @@ impl Job<'_, '_, '_> {
             .collect();
         let first = fds.len();
         let mut owners = Vec::new();
-        for (at, instance) in self.fleet.instances.iter().enumerate() {
+        for (at, instance) in self.pool.instances.iter().enumerate() {
             if instance.gone.is_none() {
                 fds.push(PollFd::new(&instance.pidfd, PollFlags::IN));
                 owners.push(at);
             }
-            let ears = &instance.ears;
-            let printed = { ears.prints.iter().zip(room) }
+            let channels = &instance.channels;
+            let printed = { channels.prints.iter().zip(room) }
                 .filter_map(|(socket, room)| socket.as_ref().filter(|_| room));
-            let others = [&ears.bell, &ears.complaints].into_iter().flatten();
+            let others = [&channels.bell, &channels.complaints].into_iter().flatten();
             for socket in others.chain(printed) {
                 fds.push(PollFd::new(socket, PollFlags::IN));
                 owners.push(at);
             }
         }
         let (stdin, asks) = (std::io::stdin(), fds.len());
-        for socket in self.fleet.doorbells.iter().flat_map(Doorbells::waiting) {
+        for socket in self.pool.doorbells.iter().flat_map(Doorbells::waiting) {
             fds.push(PollFd::from_borrowed_fd(socket, PollFlags::OUT));
         }
         let files_at = fds.len();
@@ -488,7 +488,7 @@ impl Job<'_, '_, '_> {
             .collect();
         due.dedup();
         self.forward_received(has_input, has_answers, has_records);
-        if let Some(doorbells) = &mut self.fleet.doorbells {
+        if let Some(doorbells) = &mut self.pool.doorbells {
             doorbells.send_messages();
         }
         for at in due {
@@ -498,11 +498,11 @@ impl Job<'_, '_, '_> {
 
     /// Forwards input and file replies to the nodes, and records from the boards' console.
     fn forward_received(&mut self, has_input: bool, has_answers: bool, has_records: bool) {
-        if has_input && let Some(first) = self.fleet.nodes.first() {
+        if has_input && let Some(first) = self.pool.nodes.first() {
             self.input.forward_stdin(first, &std::io::stdin());
         }
         if has_answers {
-            let nodes = &self.fleet.nodes;
+            let nodes = &self.pool.nodes;
             let give = |answer: FileReply<'_>| nodes[answer.rank].reply_to_call(answer.number, answer.answer);
             self.files.handle_replies(give);
         }
@@ -518,7 +518,7 @@ impl Job<'_, '_, '_> {
         };
         let now = Instant::now();
         let room = [self.out.has_room(), self.err.has_room()];
-        let (nodes, glances) = (&self.fleet.nodes, &mut self.glances);
+        let (nodes, glances) = (&self.pool.nodes, &mut self.glances);
         let take = |rank: u16, said: Said<'_>| {
             let Some(node) = nodes.get(usize::from(rank)) else {
                 return false;
@@ -540,7 +540,7 @@ impl Job<'_, '_, '_> {
 
     /// Handles events of an instance: its end, its messages, its nodes' doorbells.
     fn handle_instance(&mut self, at: usize) {
-        let instance = &mut self.fleet.instances[at];
+        let instance = &mut self.pool.instances[at];
         instance.reap();
         if instance.gone.is_some() {
             self.stirred = true;
@@ -552,13 +552,13 @@ impl Job<'_, '_, '_> {
         }
         let room = [self.out.has_room(), self.err.has_room()];
         self.forward_process_output(at, room);
-        let instance = &mut self.fleet.instances[at];
-        if let Some(bytes) = read(&mut instance.ears.complaints, &mut self.buffer) {
+        let instance = &mut self.pool.instances[at];
+        if let Some(bytes) = read(&mut instance.channels.complaints, &mut self.buffer) {
             let kept = &mut self.complaints[at];
             kept.extend(bytes);
             kept.drain(..kept.len().saturating_sub(COMPLAINT_BYTES));
         }
-        let Some(bells) = read(&mut instance.ears.bell, &mut self.buffer) else {
+        let Some(bells) = read(&mut instance.channels.bell, &mut self.buffer) else {
             return;
         };
         // A full buffer indicates that notifications may be lost.
@@ -578,7 +578,7 @@ impl Job<'_, '_, '_> {
 
     /// Forwards one chunk of a native process's output if there is space; returns whether there was any.
     fn forward_process_output(&mut self, at: usize, room: [bool; 2]) -> bool {
-        let instance = &mut self.fleet.instances[at];
+        let instance = &mut self.pool.instances[at];
         let one = match &*instance.ranks {
             &[rank] if !self.in_messages => Some(rank),
             _ => None,
@@ -586,7 +586,7 @@ impl Job<'_, '_, '_> {
         let now = Instant::now();
         let mut any = false;
         let sinks = [&mut *self.out, &mut *self.err];
-        for ((socket, sink), room) in instance.ears.prints.iter_mut().zip(sinks).zip(room) {
+        for ((socket, sink), room) in instance.channels.prints.iter_mut().zip(sinks).zip(room) {
             if room && let Some(bytes) = read(socket, &mut self.buffer) {
                 let (rank, bytes) = match one {
                     Some(rank) => (Some(rank), bytes),
@@ -604,9 +604,9 @@ impl Job<'_, '_, '_> {
 
     /// Polls a node: output, state, and need for input.
     fn poll_node(&mut self, at: usize) {
-        self.fleet.nodes[at].arm_doorbell();
+        self.pool.nodes[at].arm_doorbell();
         self.forward_output(at);
-        let node = &self.fleet.nodes[at];
+        let node = &self.pool.nodes[at];
         if at == 0 {
             self.input.poll_inbox(node);
         }
@@ -621,7 +621,7 @@ impl Job<'_, '_, '_> {
         let Some(last) = self.files.last(at) else {
             return;
         };
-        let node = &self.fleet.nodes[at];
+        let node = &self.pool.nodes[at];
         let mut bytes = [0; files::BYTES];
         let Some(asked) = node.pending_call(last, &mut bytes) else {
             return;
@@ -640,7 +640,7 @@ impl Job<'_, '_, '_> {
 
     /// Polls all nodes, with or without a notification.
     fn poll_all_nodes(&mut self) {
-        let nodes = self.fleet.nodes.len();
+        let nodes = self.pool.nodes.len();
         let first = self.first;
         self.first = (first + 1) % nodes.max(1);
         for at in (first..nodes).chain(0..first) {
@@ -672,7 +672,7 @@ impl Job<'_, '_, '_> {
     }
 
     fn forward_stream(&mut self, at: usize, stream: Stream) {
-        let node = &mut self.fleet.nodes[at];
+        let node = &mut self.pool.nodes[at];
         let bytes = node.read_output(stream, &mut self.buffer);
         if bytes.is_empty() {
             return;
@@ -690,11 +690,11 @@ impl Job<'_, '_, '_> {
 
     /// Forwards all remaining output of ended nodes.
     fn drain(&mut self) {
-        for at in 0..self.fleet.instances.len() {
+        for at in 0..self.pool.instances.len() {
             let mut left = true;
             while left {
-                let instance = &mut self.fleet.instances[at];
-                let bytes = read(&mut instance.ears.complaints, &mut self.buffer).unwrap_or(&[]);
+                let instance = &mut self.pool.instances[at];
+                let bytes = read(&mut instance.channels.complaints, &mut self.buffer).unwrap_or(&[]);
                 left = !bytes.is_empty();
                 let kept = &mut self.complaints[at];
                 kept.extend(bytes);
@@ -703,7 +703,7 @@ impl Job<'_, '_, '_> {
             // Bounded by the sockets' content.
             while self.forward_process_output(at, [true; 2]) {}
         }
-        for at in 0..self.fleet.nodes.len() {
+        for at in 0..self.pool.nodes.len() {
             for stream in Stream::ALL {
                 // One read is sufficient: a ring buffer contains no more.
                 self.forward_stream(at, stream);
@@ -712,7 +712,7 @@ impl Job<'_, '_, '_> {
     }
 
     fn show_progress(&mut self, up: usize) {
-        let nodes = self.fleet.nodes.len();
+        let nodes = self.pool.nodes.len();
         let quarter = |n: usize| 4 * n / nodes;
         if nodes > QUIET_BOOT && quarter(up) > quarter(self.shown) {
             self.shown = up;
@@ -724,19 +724,19 @@ impl Job<'_, '_, '_> {
     }
 
     fn observe_nodes(&self) -> Vec<ObservedNode> {
-        let stopped: Vec<_> = self.fleet.instances.iter().map(Instance::stopped).collect();
+        let stopped: Vec<_> = self.pool.instances.iter().map(Instance::stopped).collect();
         let seen = |node: &Node| ObservedNode {
             stopped: stopped.get(node.instance).copied().flatten(),
             ..ObservedNode::from_node(node)
         };
-        self.fleet.nodes.iter().map(seen).collect()
+        self.pool.nodes.iter().map(seen).collect()
     }
 
     fn explain_end(&self, plan: &JobPlan<'_>, cause: EndCause, nodes: Vec<ObservedNode>) -> JobEnding {
         let (status, outcome, message, lost) = match cause {
             EndCause::Ended => {
                 let gone: Vec<_> = match self.let_end {
-                    Some(_) => { self.fleet.instances.iter() }
+                    Some(_) => { self.pool.instances.iter() }
                         .map(|instance| instance.gone)
                         .collect(),
                     None => Vec::new(),
@@ -746,7 +746,7 @@ impl Job<'_, '_, '_> {
                 (status, JobOutcome::Ended, message, None)
             }
             EndCause::Failed(at) => {
-                let node = &self.fleet.nodes[at];
+                let node = &self.pool.nodes[at];
                 let image = plan.image(node.rank);
                 let read = |offset, out: &mut [u8]| node.read_ram(offset, out);
                 let places = |stands| match (plan.backend, stands) {
@@ -777,7 +777,7 @@ impl Job<'_, '_, '_> {
     }
 
     fn end_late(&self, headline: &str, nodes: Vec<ObservedNode>) -> JobEnding {
-        let message = Some(with_whereabouts(headline, &nodes));
+        let message = Some(with_activities(headline, &nodes));
         (
             self.end(error::FAILURE, JobOutcome::Timeout, message, nodes),
             None,
@@ -787,7 +787,7 @@ impl Job<'_, '_, '_> {
     /// Handles a signal. A hanging job is ended by Ctrl-C as often as by `--timeout`, so the location report is printed
     /// here, too.
     fn end_interrupted(&self, status: u8, nodes: Vec<ObservedNode>) -> JobEnding {
-        let message = Some(with_whereabouts(
+        let message = Some(with_activities(
             "interrupted by a signal; state of the ranks:",
             &nodes,
         ));
@@ -830,28 +830,28 @@ impl Job<'_, '_, '_> {
     }
 
     fn resource_usage(&self) -> Option<ResourceUsage> {
-        match &self.fleet.instances[..] {
+        match &self.pool.instances[..] {
             [process] if self.in_messages => process.used(),
             _ => None,
         }
     }
 
     fn lost_message(&mut self, plan: &JobPlan<'_>, at: usize) -> Option<String> {
-        let lost = self.fleet.nodes[at].instance;
+        let lost = self.pool.nodes[at].instance;
         let complaints = self.complaints[lost].make_contiguous();
         let complaints = String::from_utf8_lossy(complaints);
-        let nodes = self.fleet.nodes.iter();
+        let nodes = self.pool.nodes.iter();
         let nodes: Vec<_> = nodes
             .filter(|node| node.instance == lost)
             .map(|node| (node.rank, node.coord))
             .collect();
-        let gone = self.fleet.instances[lost].gone?;
+        let gone = self.pool.instances[lost].gone?;
         let process = plan.backend.process();
         Some(outcome::lost_message(&nodes, process, gone, &complaints))
     }
 }
 
-fn with_whereabouts(headline: &str, nodes: &[ObservedNode]) -> String {
+fn with_activities(headline: &str, nodes: &[ObservedNode]) -> String {
     let mut message = headline.to_string();
     for line in outcome::describe_activities(nodes) {
         message.push_str("\n  ");

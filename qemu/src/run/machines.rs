@@ -6,7 +6,7 @@ use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
 use crate::run::boxes::InstanceBoxes;
 use crate::run::doorbell::{self, Doorbells};
-use crate::run::instance::{OutputChannels, InstancePool, Instance, stream};
+use crate::run::instance::{OutputChannels, InstancePool, Instance, output_channel};
 use crate::run::node::{self, Node};
 use crate::run::plan::{Backend, JobPlan, coord, record_file};
 use crate::run::sockets::{LinkSockets, frame_link, serial_line};
@@ -32,13 +32,13 @@ pub fn boot(
     going_on: &mut impl FnMut() -> Result<(), CliError>,
 ) -> Result<InstancePool, CliError> {
     let files = ImageFiles::new(plan)?;
-    let mut fleet = InstancePool::new(&plan.shape);
+    let mut pool = InstancePool::new(&plan.shape);
     match (plan.backend, &plan.boxes) {
-        (Backend::Boards(_), _) => fleet.boot_boards(plan, qemu, &files, going_on)?,
-        (_, None) => fleet.boot_singly(plan, qemu, &files, going_on)?,
-        (_, Some(boxes)) => fleet.boot_boxes(plan, qemu, boxes, &files, going_on)?,
+        (Backend::Boards(_), _) => pool.boot_boards(plan, qemu, &files, going_on)?,
+        (_, None) => pool.boot_singly(plan, qemu, &files, going_on)?,
+        (_, Some(boxes)) => pool.boot_boxes(plan, qemu, boxes, &files, going_on)?,
     }
-    Ok(fleet)
+    Ok(pool)
 }
 
 /// The programs' images in memory files for QEMU.
@@ -56,7 +56,7 @@ impl ImageFiles {
     }
 
     /// Returns the image of a rank's program.
-    fn file_of_rank(&self, plan: &JobPlan<'_>, rank: u32) -> &File {
+    fn rank_file(&self, plan: &JobPlan<'_>, rank: u32) -> &File {
         &self.0[plan.app(rank).0 as usize]
     }
 }
@@ -93,7 +93,7 @@ impl InstancePool {
             let instance = self.start(
                 (plan, qemu),
                 Nodes::One(coord),
-                (files.file_of_rank(plan, rank), &ram),
+                (files.rank_file(plan, rank), &ram),
                 carries,
                 inherited,
                 vec![rank],
@@ -135,7 +135,7 @@ impl InstancePool {
                 lines.push((console.direction, theirs));
                 self.console = Some(ours);
             }
-            let image = files.file_of_rank(plan, rank);
+            let image = files.rank_file(plan, rank);
             let instance = self.start_board(plan, qemu, rank, image, &window, lines)?;
             let place = node::MemoryLocation::Entire;
             self.nodes
@@ -157,8 +157,8 @@ impl InstancePool {
     ) -> Result<usize, CliError> {
         let coord = coord(&plan.shape, rank)?;
         let personality = record_file(plan, Nodes::One(coord))?;
-        let (bell, node_bell) = stream()?;
-        let (complaints, node_complaints) = stream()?;
+        let (bell, node_bell) = output_channel()?;
+        let (complaints, node_complaints) = output_channel()?;
         let image = image.try_clone().context("share the image")?;
         let window = window.file().try_clone().context("share a node's window")?;
         let numbers = numbers(&links);
@@ -179,12 +179,12 @@ impl InstancePool {
         ];
         inherited.extend(links.into_iter().map(|(_, socket)| socket));
         let child = spawn(qemu, arguments, inherited, node_complaints.into(), rank)?;
-        let ears = OutputChannels {
+        let channels = OutputChannels {
             bell: Some(bell),
             complaints: Some(complaints),
             ..OutputChannels::default()
         };
-        self.instances.push(Instance::new(vec![rank], ears, child)?);
+        self.instances.push(Instance::new(vec![rank], channels, child)?);
         Ok(self.instances.len() - 1)
     }
 
@@ -226,7 +226,7 @@ impl InstancePool {
                     .map(|socket| (socket.as_raw_fd(), doorbell::vectors(&division))),
             };
             let sockets = socket.into_iter().map(OwnedFd::from).collect();
-            let files = (files.file_of_rank(plan, first), &*ram);
+            let files = (files.rank_file(plan, first), &*ram);
             let nodes = Nodes::Box(nodes);
             let instance =
                 self.start((plan, qemu), nodes, files, carries, sockets, ranks.clone())?;
@@ -258,8 +258,8 @@ impl InstancePool {
         ranks: Vec<u32>,
     ) -> Result<usize, CliError> {
         let record = record_file(plan, nodes)?;
-        let (bell, node_bell) = stream()?;
-        let (complaints, node_complaints) = stream()?;
+        let (bell, node_bell) = output_channel()?;
+        let (complaints, node_complaints) = output_channel()?;
         let image = image.try_clone().context("share the image")?;
         let memory = ram.file().try_clone().context("share an instance's memory")?;
         let arguments = Wiring {
@@ -278,12 +278,12 @@ impl InstancePool {
         inherited.extend(sockets);
         let first = ranks.first().copied().unwrap_or(0);
         let child = spawn(qemu, arguments, inherited, node_complaints.into(), first)?;
-        let ears = OutputChannels {
+        let channels = OutputChannels {
             bell: Some(bell),
             complaints: Some(complaints),
             ..OutputChannels::default()
         };
-        self.instances.push(Instance::new(ranks, ears, child)?);
+        self.instances.push(Instance::new(ranks, channels, child)?);
         Ok(self.instances.len() - 1)
     }
 }

@@ -88,7 +88,7 @@ impl LineAssembler {
         while let Some(end) = bytes.iter().position(|&b| b == b'\n') {
             let (line, rest) = bytes.split_at(end + 1);
             let held = self.partial.remove(&rank).map(|(held, _)| held);
-            self.begin(rank);
+            self.begin_line(rank);
             self.ready.extend(held.unwrap_or_default());
             self.ready.extend(line);
             self.open = None;
@@ -115,7 +115,7 @@ impl LineAssembler {
     /// Shows incomplete lines whose delay has expired; returns the time of the next call.
     pub fn show_delayed(&mut self, now: Instant) -> Option<Instant> {
         let patience = self.patience?;
-        let mut due: Vec<OutputSource> = self.waiting(|since| now >= since + patience);
+        let mut due: Vec<OutputSource> = self.waiting_sources(|since| now >= since + patience);
         due.sort_unstable();
         for rank in due {
             self.show_partial(rank);
@@ -128,7 +128,7 @@ impl LineAssembler {
 
     /// Completes every line at the end of all output.
     pub fn finish(&mut self) {
-        let mut rest = self.waiting(|_| true);
+        let mut rest = self.waiting_sources(|_| true);
         rest.sort_unstable();
         for rank in rest {
             self.show_partial(rank);
@@ -137,7 +137,7 @@ impl LineAssembler {
         self.break_line();
     }
 
-    fn waiting(&self, when: impl Fn(Instant) -> bool) -> Vec<OutputSource> {
+    fn waiting_sources(&self, when: impl Fn(Instant) -> bool) -> Vec<OutputSource> {
         self.partial
             .iter()
             .filter(|(_, (_, since))| when(*since))
@@ -147,14 +147,14 @@ impl LineAssembler {
 
     fn show_partial(&mut self, rank: OutputSource) {
         if let Some((held, _)) = self.partial.remove(&rank) {
-            self.begin(rank);
+            self.begin_line(rank);
             self.ready.extend(held);
             self.open = Some(rank);
         }
     }
 
     /// Prepares for output of a line of `rank`.
-    fn begin(&mut self, rank: OutputSource) {
+    fn begin_line(&mut self, rank: OutputSource) {
         if self.open != Some(rank) {
             self.break_line();
             if self.style == OutputStyle::Prefixed {

@@ -17,7 +17,7 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Prints a message to the user. Continues if stderr is closed or full.
-pub fn say(text: &str) {
+pub fn print_message(text: &str) {
     print_error_line(format_args!("midplane: {text}"));
 }
 
@@ -26,13 +26,13 @@ pub fn run_shown(mut command: Command) -> Result<(), CliError> {
     sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
     let (mut child, output) = start(&mut command)?;
     let status = follow(&mut child, &output, || {})?;
-    judge(&command, status)
+    check_status(&command, status)
 }
 
 /// Runs a command that must not be interrupted, such as a package manager. It runs in a session of its own, out of
 /// reach of the terminal's signals and hang-up. A signal received meanwhile is returned as an error after the command
 /// completes.
-pub fn run_whole(mut command: Command) -> Result<(), CliError> {
+pub fn run_uninterrupted(mut command: Command) -> Result<(), CliError> {
     let hold = SignalGuard::begin()?;
     sys::start_session(&mut command);
     let (mut child, output) = start(&mut command)?;
@@ -41,14 +41,14 @@ pub fn run_whole(mut command: Command) -> Result<(), CliError> {
         if hold.has_received() && !said {
             said = true;
             let program = command.get_program().display();
-            say(&format!(
+            print_message(&format!(
                 "ending after {program} completes, to avoid an incomplete installation"
             ));
         }
     });
     match hold.end() {
         Some(stop) => Err(stop),
-        None => judge(&command, status?),
+        None => check_status(&command, status?),
     }
 }
 
@@ -92,7 +92,7 @@ fn follow(child: &mut Child, output: &File, mut between: impl FnMut()) -> Result
     }
 }
 
-fn judge(command: &Command, status: ExitStatus) -> Result<(), CliError> {
+fn check_status(command: &Command, status: ExitStatus) -> Result<(), CliError> {
     if status.success() {
         Ok(())
     } else {

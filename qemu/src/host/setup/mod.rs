@@ -20,7 +20,7 @@ use midplane_setup::plan::{Step, ThisMachine, Tried, plan};
 pub use midplane_setup::rust::own_cargo;
 use midplane_setup::rust::{self, Choice, Rust};
 use midplane_setup::{Places, Refusal, doctor as examination, folder};
-use commands::{run_shown, run_whole, say};
+use commands::{run_shown, run_uninterrupted, print_message};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -74,7 +74,7 @@ pub fn ensure() -> Result<Tools, CliError> {
     loop {
         let found = Found::look(choice, &fetching.places);
         if let Some(tools) = found.tools() {
-            if fetching.has_crates_of(&tools.rust)? {
+            if fetching.has_library_crates(&tools.rust)? {
                 return Ok(tools);
             }
             continue;
@@ -86,7 +86,7 @@ pub fn ensure() -> Result<Tools, CliError> {
             return Err(CliError::unusable(format!("missing: {missing}")));
         };
         if !said {
-            say(&format!("missing: {missing}; fetching"));
+            print_message(&format!("missing: {missing}; fetching"));
             said = true;
         }
         fetching.execute_step(step).map_err(|stop| {
@@ -117,12 +117,12 @@ impl ToolInstaller {
                 match run_shown(rustup) {
                     Err(stop) if stop.message.is_empty() => Err(stop),
                     Ok(()) if rust::has_own_sources(&self.places) => Ok(()),
-                    _ => self.do_without_sources("rustup cannot add the sources of Rust's library"),
+                    _ => self.continue_without_sources("rustup cannot add the sources of Rust's library"),
                 }
             }
             Step::Update(by) => {
                 self.tried.update = true;
-                run_whole(by.apt_get(&["update".into()]))
+                run_uninterrupted(by.apt_get(&["update".into()]))
             }
             Step::UpdateOwn => self.update_own(),
             Step::Install {
@@ -130,21 +130,21 @@ impl ToolInstaller {
                 needs,
                 packages,
             } => {
-                let installed = run_whole(by.apt_get(&apt::install(packages)));
-                self.or_update(installed, needs, Step::Update(*by))
+                let installed = run_uninterrupted(by.apt_get(&apt::install(packages)));
+                self.retry_with_update(installed, needs, Step::Update(*by))
             }
             Step::Unpack { need, packages, .. } => {
                 let unpacked = self
-                    .folder()
+                    .package_directory()
                     .and_then(|folder| unpack::unpack(&folder, *need, packages, &self.lists));
-                self.or_update(unpacked, &[*need], Step::UpdateOwn)
+                self.retry_with_update(unpacked, &[*need], Step::UpdateOwn)
             }
         }
     }
 
     /// Checks whether the crates for a build of the compiler's library are available. Cargo fetches all of them before
     /// the first build. If that fails, for example without a network, the library is not built from source.
-    fn has_crates_of(&self, rust: &Rust) -> Result<bool, CliError> {
+    fn has_library_crates(&self, rust: &Rust) -> Result<bool, CliError> {
         let built = self.places.target.join("midplane").join(rust.folder());
         if *rust != Rust::Sources || built.exists() {
             return Ok(true);
@@ -156,18 +156,18 @@ impl ToolInstaller {
             Ok(()) => Ok(true),
             Err(stop) if stop.message.is_empty() => Err(stop),
             Err(_) => {
-                self.do_without_sources("cargo cannot fetch the dependencies of Rust's library")?;
+                self.continue_without_sources("cargo cannot fetch the dependencies of Rust's library")?;
                 Ok(false)
             }
         }
     }
 
     /// Falls back to an installed target or to Debian's compiler.
-    fn do_without_sources(&self, why: &str) -> Result<(), CliError> {
-        let note = self.folder()?.join(folder::NO_SOURCES);
+    fn continue_without_sources(&self, why: &str) -> Result<(), CliError> {
+        let note = self.package_directory()?.join(folder::NO_SOURCES);
         let version = rust::own_version(&self.places).unwrap_or_default();
         std::fs::write(&note, version).context(format_args!("write {}", note.display()))?;
-        say(&format!(
+        print_message(&format!(
             "{why}; doing without, while {} is available",
             note.display()
         ));
@@ -176,7 +176,7 @@ impl ToolInstaller {
 
     /// Package lists may contain versions that the server no longer provides. They are updated once, then planning
     /// starts again.
-    fn or_update(
+    fn retry_with_update(
         &mut self,
         done: Result<(), CliError>,
         needs: &[Need],
@@ -184,7 +184,7 @@ impl ToolInstaller {
     ) -> Result<(), CliError> {
         match done {
             Err(stop) if !stop.message.is_empty() && !self.tried.update => {
-                say(&format!("{stop}; retrying with new package lists"));
+                print_message(&format!("{stop}; retrying with new package lists"));
                 self.execute_step(&update)
             }
             Err(stop) => Err(stop),
@@ -197,7 +197,7 @@ impl ToolInstaller {
 
     fn update_own(&mut self) -> Result<(), CliError> {
         self.tried.update = true;
-        let folder = self.folder()?.join("apt");
+        let folder = self.package_directory()?.join("apt");
         for part in ["lists/partial", "cache/archives/partial"] {
             let part = folder.join(part);
             std::fs::create_dir_all(&part).map_err(|error| {
@@ -211,7 +211,7 @@ impl ToolInstaller {
     }
 
     /// Creates and returns Midplane's own directory.
-    fn folder(&self) -> Result<PathBuf, CliError> {
+    fn package_directory(&self) -> Result<PathBuf, CliError> {
         let mut why = String::new();
         for folder in folder::candidates(&self.places) {
             match std::fs::create_dir_all(&folder) {

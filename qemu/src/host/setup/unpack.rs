@@ -1,6 +1,6 @@
 //! Unpacking of packages into Midplane's own directory.
 
-use super::commands::{run_shown, say};
+use super::commands::{run_shown, print_message};
 use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
 use midplane_setup::apt::Lists;
@@ -26,11 +26,11 @@ pub fn unpack(folder: &Path, need: Need, packages: &[String], lists: &Lists) -> 
     let lock = folder.join("lock");
     let lock = File::create(&lock).context(format_args!("create {}", lock.display()))?;
     if lock.try_lock().is_err() {
-        say("waiting for another process that installs packages");
+        print_message("waiting for another process that installs packages");
         lock.lock().context("wait for a lock")?;
     }
     let place = folder.join(need.folder());
-    remove_left_over(folder)?;
+    remove_leftovers(folder)?;
     let scratch = folder.join(format!("{UNDER_WAY}{}", need.folder()));
     let (archives, root) = (scratch.join("archives"), scratch.join("root"));
     for part in [&archives, &root] {
@@ -42,7 +42,7 @@ pub fn unpack(folder: &Path, need: Need, packages: &[String], lists: &Lists) -> 
         .args(packages.iter().filter(|package| !is_base(package)))
         .current_dir(&archives);
     run_shown(download)?;
-    say(&format!("unpacking in {}", place.display()));
+    print_message(&format!("unpacking in {}", place.display()));
     for archive in files(&archives)? {
         unpack_archive(&archive, &root, &scratch)?;
     }
@@ -53,7 +53,7 @@ pub fn unpack(folder: &Path, need: Need, packages: &[String], lists: &Lists) -> 
         fs::rename(&place, &old).context(format_args!("move {} away", place.display()))?;
     }
     fs::rename(&root, &place).context(format_args!("create {}", place.display()))?;
-    remove_left_over(folder)
+    remove_leftovers(folder)
 }
 
 /// The C library must match the loader; both are the system's.
@@ -63,7 +63,7 @@ fn is_base(package: &str) -> bool {
 }
 
 /// Removes the files of an interrupted process. The caller holds the lock.
-fn remove_left_over(folder: &Path) -> Result<(), CliError> {
+fn remove_leftovers(folder: &Path) -> Result<(), CliError> {
     for entry in files(folder)? {
         let name = entry.file_name().unwrap_or_default().to_string_lossy();
         if name.starts_with(UNDER_WAY) {
@@ -199,7 +199,7 @@ mod tests {
         for name in [".under-way-qemu/root", ".under-way-old", "gcc/usr"] {
             fs::create_dir_all(folder.join(name)).unwrap();
         }
-        remove_left_over(&folder).unwrap();
+        remove_leftovers(&folder).unwrap();
         assert_eq!(files(&folder).unwrap(), [folder.join("gcc")]);
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -29,14 +29,14 @@ pub fn run(
     arguments: &[&str],
     signals: &Signals,
 ) -> Result<String, CliError> {
-    run_and_use(options, name, arguments, signals).map(|(said, _)| said)
+    run_with_usage(options, name, arguments, signals).map(|(said, _)| said)
 }
 
 /// Runs a program like [`run`], and also returns the job's resource usage.
 ///
 /// # Errors
 /// Returns the errors of [`run`].
-pub fn run_and_use(
+pub fn run_with_usage(
     options: &[&str],
     name: &str,
     arguments: &[&str],
@@ -111,11 +111,11 @@ fn wait(
     limit_s: Option<u32>,
     signals: &Signals,
 ) -> Result<Option<(Output, ResourceUsage)>, CliError> {
-    let group = sys::pid_of(&child);
+    let group = sys::process_id(&child);
     let (ended, ends) = UnixStream::pair().context("wait for a job")?;
     std::thread::scope(|scope| {
         let waiter = scope.spawn(move || {
-            let output = output_of(child);
+            let output = wait_with_output(child);
             // Completes the wait below.
             drop(ends);
             output
@@ -149,10 +149,10 @@ fn wait(
 }
 
 /// Returns a process's output and resource usage after its end.
-fn output_of(mut child: Child) -> io::Result<(Output, ResourceUsage)> {
+fn wait_with_output(mut child: Child) -> io::Result<(Output, ResourceUsage)> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let errors = std::thread::spawn(|| all_of(stderr));
-    let stdout = all_of(stdout);
+    let errors = std::thread::spawn(|| read_all(stderr));
+    let stdout = read_all(stdout);
     let stderr = match errors.join() {
         Ok(stderr) => stderr,
         Err(panic) => std::panic::resume_unwind(panic),
@@ -166,7 +166,7 @@ fn output_of(mut child: Child) -> io::Result<(Output, ResourceUsage)> {
     Ok((output, used))
 }
 
-fn all_of(stream: Option<impl Read>) -> io::Result<Vec<u8>> {
+fn read_all(stream: Option<impl Read>) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     if let Some(mut stream) = stream {
         stream.read_to_end(&mut all)?;

@@ -89,7 +89,7 @@ pub fn run(options: &InstancesArgs) -> Result<u8, CliError> {
         // Alternates, so that other load on the host affects both alike.
         for _ in 0..options.runs {
             for (instances, taken) in INSTANCES.iter().zip(&mut taken) {
-                taken.push(took(instances, name, &signals)?);
+                taken.push(measure_message(instances, name, &signals)?);
             }
         }
         let parts: [(&str, TimeSelector); 2] = [
@@ -119,7 +119,7 @@ fn middle(taken: &[MessageTime], of: TimeSelector) -> f64 {
 }
 
 /// Measures two jobs that differ only in the number of messages.
-fn took(instances: &str, name: &str, signals: &Signals) -> Result<MessageTime, CliError> {
+fn measure_message(instances: &str, name: &str, signals: &Signals) -> Result<MessageTime, CliError> {
     let (_, short) = job(instances, name, MESSAGES[0], signals)?;
     let (wall, long) = job(instances, name, MESSAGES[1], signals)?;
     let more = f64::from(BLOCKS * (MESSAGES[1] - MESSAGES[0]));
@@ -133,7 +133,7 @@ fn took(instances: &str, name: &str, signals: &Signals) -> Result<MessageTime, C
 fn job(instances: &str, name: &str, messages: u32, signals: &Signals) -> Result<(f64, f64), CliError> {
     let options = ["--torus", "2x1x1", "--instances", instances];
     let arguments = [&*messages.to_string(), name];
-    let (said, used) = boot::run_and_use(&options, "times.c", &arguments, signals)?;
+    let (said, used) = boot::run_with_usage(&options, "times.c", &arguments, signals)?;
     let wall = boot::number(&said, "times", name).ok_or_else(|| {
         CliError::failure(format!("times.c did not print `{name}`:\n{said}"))
     })?;

@@ -86,7 +86,7 @@ pub fn run(options: &KillerArgs) -> Result<u8, CliError> {
             }
         }
     }
-    sum_up("simulated machine", &rows)?;
+    print_summary("simulated machine", &rows)?;
     if !options.no_qemu {
         let simulated = rows.len();
         let matching = options.matching.unwrap_or_default();
@@ -96,7 +96,7 @@ pub fn run(options: &KillerArgs) -> Result<u8, CliError> {
             JobClock::Instructions
         };
         emulated::run(options.runs, clock, matching, &signals, &mut rows)?;
-        sum_up("QEMU", &rows[simulated..])?;
+        print_summary("QEMU", &rows[simulated..])?;
     }
     if let Some(file) = csv_file {
         file.write(&table::csv(&rows)?)?;
@@ -152,7 +152,7 @@ fn simulate(
 }
 
 /// Prints the median and the maximum overhead of the rows with low memory.
-fn sum_up(place: &str, rows: &[KillerRow]) -> Result<(), CliError> {
+fn print_summary(place: &str, rows: &[KillerRow]) -> Result<(), CliError> {
     let scarce = rows.iter().filter(|row| row.memory != MemorySetting::Ample);
     let mut overheads: Vec<f64> = scarce.map(|row| row.overhead).collect();
     overheads.sort_by(f64::total_cmp);

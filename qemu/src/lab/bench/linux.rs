@@ -122,7 +122,7 @@ pub fn run(options: &LinuxArgs) -> Result<u8, CliError> {
 }
 
 /// Returns a program's outputs under Midplane and the other MPI, run alternately.
-fn in_turn(
+fn run_alternating(
     options: &LinuxArgs,
     other: Option<&OtherMpi>,
     signals: &Signals,
@@ -166,7 +166,7 @@ fn messages(
     signals: &Signals,
 ) -> Result<Vec<LinuxRow>, CliError> {
     let ours = || boot::run(&["--on", "linux", "-n", "2"], "times.c", &[], signals);
-    let [ours, theirs] = in_turn(options, other, signals, ours, "times", "2", &[])?;
+    let [ours, theirs] = run_alternating(options, other, signals, ours, "times", "2", &[])?;
     let library = |said: &[Option<String>]| {
         let said = said.first()?.as_ref()?;
         let (_, rest) = said.split_once("times: library ")?;
@@ -184,7 +184,7 @@ fn messages(
     print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     for (name, words) in TIMED {
-        let of = |said: &[Option<String>]| middle(said, |said| read(said, name));
+        let of = |said: &[Option<String>]| median_of(said, |said| read(said, name));
         print_row(words.into(), of(&ours), of(&theirs), &mut rows)?;
     }
     Ok(rows)
@@ -197,7 +197,7 @@ fn killer(options: &LinuxArgs, other: Option<&OtherMpi>, signals: &Signals) -> R
     let arguments = [messages.as_str(), "16"];
     let job = ["--on", "linux", "-n", PROCESSES, "--mpi-memory", "64K"];
     let ours = || boot::run(&job, "killer.c", &arguments, signals);
-    let [ours, theirs] = in_turn(
+    let [ours, theirs] = run_alternating(
         options,
         other,
         signals,
@@ -206,7 +206,7 @@ fn killer(options: &LinuxArgs, other: Option<&OtherMpi>, signals: &Signals) -> R
         PROCESSES,
         &arguments,
     )?;
-    let of = |said: &[Option<String>]| middle(said, boot::seconds).map(|s| s * 1e6);
+    let of = |said: &[Option<String>]| median_of(said, boot::seconds).map(|s| s * 1e6);
     let mut rows = Vec::new();
     let what = format!("killer, {PROCESSES} x {messages} x 16 bytes, 64 KiB");
     let given_up = theirs.iter().any(Option::is_none);
@@ -241,7 +241,7 @@ fn print_row(
 }
 
 /// Returns the median over the runs.
-fn middle(said: &[Option<String>], of: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+fn median_of(said: &[Option<String>], of: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let numbers = said.iter().flatten().map(|said| of(said));
     let numbers = numbers.collect::<Option<Vec<f64>>>()?;
     (!numbers.is_empty()).then(|| row::middle(numbers))
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn the_median_is_of_what_was_measured() {
         let said = |us: &str| Some(format!("times: half {us}\n"));
-        let half = |said: &[Option<String>]| middle(said, |said| read(said, "half"));
+        let half = |said: &[Option<String>]| median_of(said, |said| read(said, "half"));
         assert_eq!(half(&[said("3"), said("1"), said("2")]), Some(2.0));
         assert_eq!(half(&[said("3"), None]), Some(3.0));
         assert_eq!(half(&[said("3"), said("?")]), None);

@@ -52,7 +52,7 @@ const MIN_BYTES_ON_NODES: u64 = 1 << 20;
 /// Computation on nodes in QEMU, as a multiple of the transfer's time.
 const TURNS: u64 = 2;
 
-fn name_of(first: First) -> &'static str {
+fn first_name(first: First) -> &'static str {
     match first {
         First::Sender => "sender",
         First::Receiver => "receiver",
@@ -135,7 +135,7 @@ fn measure(overlap: Overlap, mut tell: impl FnMut(OverlapRow) -> Result<(), CliE
         tell(OverlapRow {
             place: RunIn::Simulated,
             bytes: overlap.bytes,
-            first: name_of(overlap.first),
+            first: first_name(overlap.first),
             receive: match overlap.receive {
                 Receive::Blocking => "blocking",
                 Receive::Nonblocking => "nonblocking",
@@ -168,7 +168,7 @@ fn measure_on_nodes(
     let arguments = ["overlap", &size, &TURNS.to_string()];
     let said = boot::run(&options, "beside_wait.c", &arguments, signals)?;
     for first in ORDERS {
-        let row = on_nodes(&said, name_of(first), (bytes, percent)).ok_or_else(|| {
+        let row = on_nodes(&said, first_name(first), (bytes, percent)).ok_or_else(|| {
             CliError::failure(format!("beside_wait.c did not print its times:\n{said}"))
         })?;
         tell(row)?;

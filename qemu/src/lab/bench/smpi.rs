@@ -230,7 +230,7 @@ struct CsvLine {
     memory_bytes: u64,
 }
 
-fn ours(
+fn run_cluster(
     job: &ComparedProgram,
     ranks: u64,
     scratch: &JobDirectory,
@@ -293,7 +293,7 @@ pub fn run(options: &SmpiArgs) -> Result<u8, CliError> {
             let ranks = extents.map(u64::from).iter().product();
             let mut took = [None; 2];
             if !ours_is {
-                took[0] = ours(job, ranks, &scratch, options.limit, &signals)?;
+                took[0] = run_cluster(job, ranks, &scratch, options.limit, &signals)?;
                 ours_is = took[0].is_none();
             }
             if let (Some(smpi), false) = (&smpi, theirs_is) {

@@ -238,7 +238,7 @@ struct SimSetting<'a> {
 
 impl<'a> SimSetting<'a> {
     /// Validates all requested settings.
-    fn all(options: &'a SimArgs) -> Result<Vec<Self>, CliError> {
+    fn all_combinations(options: &'a SimArgs) -> Result<Vec<Self>, CliError> {
         let runs = options.runs();
         if runs > MAX_RUNS {
             return Err(CliError::usage(format!(
@@ -420,7 +420,7 @@ pub fn run(options: &SimArgs) -> Result<u8, CliError> {
         };
         return check::run(options.check.packets, seed);
     }
-    let settings = SimSetting::all(options)?;
+    let settings = SimSetting::all_combinations(options)?;
     // Before a possibly long simulation.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let loads = sweep::values(&options.load);
@@ -600,7 +600,7 @@ mod tests {
         let options = options(arguments).unwrap();
         assert_eq!(options.runs(), 2 * 2 * 2 * 2 * 4 * 4);
         assert_eq!(sweep::values(&options.load), [0.1, 0.2, 0.3, 0.9]);
-        let settings = SimSetting::all(&options).unwrap();
+        let settings = SimSetting::all_combinations(&options).unwrap();
         assert_eq!(settings.len(), 64);
         let names: std::collections::BTreeSet<String> =
             settings.iter().map(SimSetting::name).collect();

@@ -7,7 +7,7 @@ use crate::host::shared::SharedMemory;
 use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
 use crate::run::debug;
-use crate::run::instance::{ControlPipes, OutputChannels, InstancePool, Instance, stream};
+use crate::run::instance::{ControlPipes, OutputChannels, InstancePool, Instance, output_channel};
 use crate::run::node::Node;
 use crate::run::plan::{PlannedApp, JobPlan, coord, record_file};
 use crate::run::outcome::FailureLocation;
@@ -34,23 +34,23 @@ pub fn boot(
     let nodes = plan.shape.nodes();
     let layout = Layout::new(nodes);
     let shared = Rc::new(SharedMemory::new("midplane-job", layout.total())?);
-    let mut fleet = InstancePool::new(&plan.shape);
-    let (bonds, theirs) = create_pipes()?;
-    fleet.bonds = Some(bonds);
-    fleet.debugger = plan.debug.map(|debug| debug.rank as usize);
+    let mut pool = InstancePool::new(&plan.shape);
+    let (pipes, theirs) = create_pipes()?;
+    pool.pipes = Some(pipes);
+    pool.debugger = plan.debug.map(|debug| debug.rank as usize);
     for rank in 0..nodes {
         let coord = coord(&plan.shape, rank)?;
-        fleet.nodes.push(Node::from_process(
+        pool.nodes.push(Node::from_process(
             rank,
             coord,
-            fleet.instances.len(),
+            pool.instances.len(),
             &shared,
             layout.account(rank),
         ));
-        fleet.instances.push(start(plan, rank, coord, &shared, &theirs)?);
+        pool.instances.push(start(plan, rank, coord, &shared, &theirs)?);
         going_on()?;
     }
-    Ok(fleet)
+    Ok(pool)
 }
 
 /// The processes' ends of the [`ControlPipes`].
@@ -108,13 +108,13 @@ impl InheritedDescriptors {
     }
 
     /// Returns the command line to run the process of `rank`, or of all, under; see [`supervisor`].
-    pub fn under(
+    pub fn wrapper_command(
         &self,
         plan: &JobPlan<'_>,
         rank: u32,
         limits: [Option<u64>; 2],
     ) -> Result<Vec<String>, CliError> {
-        supervisor::under(
+        supervisor::supervisor_command(
             plan.under,
             &plan.image(rank).path,
             &self.life,
@@ -136,23 +136,23 @@ fn start(
     shared: &SharedMemory,
     theirs: &ProcessPipes,
 ) -> Result<Instance, CliError> {
-    let (stdout, node_stdout) = stream()?;
-    let (stderr, node_stderr) = stream()?;
+    let (stdout, node_stdout) = output_channel()?;
+    let (stderr, node_stderr) = output_channel()?;
     let inherited = InheritedDescriptors::new(plan, coord, shared, theirs, plan.node_memory)?;
     let prints: [OwnedFd; 2] = [node_stdout.into(), node_stderr.into()];
     let limits = [plan.stack, plan.limits_memory.then_some(plan.node_memory)];
     let debug = plan.debug.filter(|debug| debug.rank == rank);
     let (command, descriptors) = match debug {
         Some(debug) => {
-            let under = debug.under(limits, [&prints[0], &prints[1]].map(AsRawFd::as_raw_fd))?;
+            let under = debug.debugger_command(limits, [&prints[0], &prints[1]].map(AsRawFd::as_raw_fd))?;
             let mut command = process(plan, coord, &inherited, &under)?;
             let mut descriptors = inherited.descriptors();
             descriptors.extend(prints);
-            debug::heed_terminal(&mut command, true);
+            debug::configure_terminal(&mut command, true);
             (command, descriptors)
         }
         None => {
-            let under = inherited.under(plan, rank, limits)?;
+            let under = inherited.wrapper_command(plan, rank, limits)?;
             let mut command = process(plan, coord, &inherited, &under)?;
             connect_streams(&mut command, prints, rank == 0 && plan.debug.is_none());
             if under.is_empty() {
@@ -162,25 +162,25 @@ fn start(
         }
     };
     let mut command = command;
-    let is_kept = debug.is_none() && !plan.under.is_empty();
-    sys::bind_to_this_process(&mut command, end_signal(is_kept), descriptors);
+    let is_supervised = debug.is_none() && !plan.under.is_empty();
+    sys::bind_to_this_process(&mut command, end_signal(is_supervised), descriptors);
     let child = command.spawn().context(format_args!(
         "start {} for rank {rank}",
         command.get_program().display()
     ))?;
     // All output of a native process is its program's.
-    let ears = OutputChannels {
+    let channels = OutputChannels {
         prints: [Some(stdout), Some(stderr)],
         ..OutputChannels::default()
     };
-    let mut instance = Instance::new(vec![rank], ears, child)?;
-    instance.is_kept = is_kept;
+    let mut instance = Instance::new(vec![rank], channels, child)?;
+    instance.is_supervised = is_supervised;
     Ok(instance)
 }
 
-/// Returns the signal for a child when the tool ends. A [supervisor](supervisor) must kill its descendants first.
-pub fn end_signal(is_kept: bool) -> Signal {
-    if is_kept { Signal::TERM } else { Signal::KILL }
+/// Returns the signal for a child when the tool ends. A [`supervisor`] must kill its descendants first.
+pub fn end_signal(is_supervised: bool) -> Signal {
+    if is_supervised { Signal::TERM } else { Signal::KILL }
 }
 
 /// Limits a process's stack and data, in bytes.
@@ -240,13 +240,13 @@ pub fn allow_end(plan: &JobPlan<'_>, node: &Node) {
 
 /// Requests the processes' counters, with the sequence number `time` starting at 1. Must be repeated until they [have
 /// answered](has_published), because a process may just fall asleep.
-pub fn request_counters(fleet: &InstancePool, time: u32) {
-    for node in &fleet.nodes {
+pub fn request_counters(pool: &InstancePool, time: u32) {
+    for node in &pool.nodes {
         node.set_control_word(AT_ASKED, time);
     }
-    if let Some(bonds) = &fleet.bonds {
+    if let Some(pipes) = &pool.pipes {
         // The pipe may have no readers any more.
-        let _ = rustix::io::write(&bonds.asks, b"?");
+        let _ = rustix::io::write(&pipes.asks, b"?");
     }
 }
 
@@ -263,7 +263,7 @@ pub fn connect_streams(command: &mut Command, [stdout, stderr]: [OwnedFd; 2], re
     } else {
         Stdio::null()
     });
-    debug::heed_terminal(command, reads);
+    debug::configure_terminal(command, reads);
 }
 
 /// Returns the program's environment variables as name and value.

@@ -35,7 +35,7 @@ const GONE_WITHIN: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// Returns an error if the command is not found.
-pub fn under(
+pub fn supervisor_command(
     words: &[String],
     image: &Path,
     life: &OwnedFd,
@@ -102,7 +102,7 @@ pub fn supervise(options: &SupervisedArgs) -> Result<u8, CliError> {
     let child = command
         .spawn()
         .context(format_args!("start {}", options.words[0].display()))?;
-    let child = sys::pid_of(&child);
+    let child = sys::process_id(&child);
     let pidfd = rustix::process::pidfd_open(child, rustix::process::PidfdFlags::empty())
         .context("watch the command")?;
     let look = Timespec::try_from(LOOK).ok();
