@@ -18,7 +18,7 @@ pub fn host_machine() -> Option<Machine> {
     }
 }
 
-/// What a node is, where it is emulated.
+/// Board of the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Board {
     /// QEMU's riscv64 machine with a configurable amount of memory

@@ -280,7 +280,7 @@ fn build_around(
     fs::create_dir_all(&package).context(format_args!("create {}", package.display()))?;
     write_if_changed(
         &package.join("Cargo.toml"),
-        &manifest(&name, source, (runtime, links)),
+        &manifest(&name, source, runtime, links),
     )?;
     let lock = package.join("Cargo.lock");
     keep_versions(&package, &lock)?;
@@ -430,7 +430,7 @@ impl CargoFilter {
 }
 
 /// Returns the manifest of the generated package.
-fn manifest(name: &str, source: &Path, (runtime, links): (RuntimeFeatures, RuntimeDependencies)) -> String {
+fn manifest(name: &str, source: &Path, runtime: RuntimeFeatures, links: RuntimeDependencies) -> String {
     let root = directories::root();
     let quoted = |path: &Path| toml_string(&path.to_string_lossy());
     let features = match &runtime.features()[..] {
@@ -553,7 +553,7 @@ mod tests {
                 options: all,
                 borrow: all,
             };
-            let of = |links| manifest("a", Path::new("/a.rs"), (runtime, links));
+            let of = |links| manifest("a", Path::new("/a.rs"), runtime, links);
             assert!(of(RuntimeDependencies::Kernel).contains("default-features = false }"));
             let manifest = of(RuntimeDependencies::Binding);
             assert!(!manifest.contains("default-features"), "{manifest}");

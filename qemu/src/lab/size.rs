@@ -301,7 +301,7 @@ fn of_code(loader: &addr2line::Loader, at: u64, name: &str) -> ImagePart {
 fn of_file(file: &str) -> ImagePart {
     for (layer, name) in INNER_CRATES {
         if let Some((_, rest)) = file.split_once(&format!("{}/{name}/src/", LAYERS[layer])) {
-            return (layer, part_of_inner((layer, name), rest.split('/')));
+            return (layer, part_of_inner(layer, name, rest.split('/')));
         }
     }
     for (number, layer) in LAYERS.iter().enumerate() {
@@ -354,7 +354,7 @@ fn part_of<'p>(mut path: impl Iterator<Item = &'p str>) -> String {
 }
 
 /// The part with this path in an inner crate.
-fn part_of_inner<'p>((layer, name): (usize, &str), path: impl Iterator<Item = &'p str>) -> String {
+fn part_of_inner<'p>(layer: usize, name: &str, path: impl Iterator<Item = &'p str>) -> String {
     match layer {
         MPI => format!("{name}/{}", part_of(path)),
         _ => name.into(),
@@ -380,7 +380,7 @@ fn of_name(name: &str) -> ImagePart {
         let modules = steps.iter().take(steps.len().saturating_sub(1).max(1));
         let is_it = |inner: &&(usize, &str)| of.strip_prefix("midplane-") == Some(inner.1);
         if let Some(&inner) = INNER_CRATES.iter().find(is_it) {
-            return Some((inner.0, part_of_inner(inner, modules.copied())));
+            return Some((inner.0, part_of_inner(inner.0, inner.1, modules.copied())));
         }
         let number = LAYERS.iter().position(|layer| *layer == of)?;
         Some((number, part_of(modules.copied())))

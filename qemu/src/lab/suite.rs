@@ -290,7 +290,7 @@ fn low_disk_warning(free: u64) -> Option<String> {
     })
 }
 
-/// What is to be tested.
+/// Options of `midplane test`.
 #[derive(clap::Args)]
 pub struct TestArgs {
     /// Also run the tests that take minutes

@@ -36,7 +36,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What is made, and for which node.
+/// Options of a board image and its node.
 #[derive(Args, Debug)]
 pub struct ImageOptions {
     /// Board

@@ -41,7 +41,7 @@ use std::path::PathBuf;
 use std::slice;
 use std::time::Duration;
 
-/// How long a job has, and what is shown of it.
+/// Time limit of a job and report options.
 #[derive(Args, Debug)]
 pub struct ReportOptions {
     /// End the job after this time and print the call of each rank
@@ -283,7 +283,7 @@ impl AppRequest {
     }
 }
 
-/// What the nodes of a job are.
+/// Platform of the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum RunPlatform {
     /// Bare-metal nodes that QEMU emulates

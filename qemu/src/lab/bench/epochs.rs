@@ -226,7 +226,7 @@ impl EpochBench {
         Ok(())
     }
 
-    fn transactions(&mut self, (each, ahead): (u32, u32), costs: Costs) -> Result<(), CliError> {
+    fn transactions(&mut self, each: u32, ahead: u32, costs: Costs) -> Result<(), CliError> {
         print_line(format_args!(
             "\nthousands of random transactions per second, of {TRANSACTION} bytes each, at most\n{ahead} of a \
              process in flight; for nonblocking and reordered epochs: the gain"
@@ -354,7 +354,7 @@ fn simulate(options: &EpochsArgs, bench: &mut EpochBench) -> Result<(), CliError
         costs.interrupt_ns,
     ))?;
     bench.patterns(options.late, costs)?;
-    bench.transactions((options.transactions, options.ahead), costs)?;
+    bench.transactions(options.transactions, options.ahead, costs)?;
     bench.lu(options.rows, costs)
 }
 

@@ -20,7 +20,7 @@ mod smpi;
 use crate::host::error::CliError;
 use clap::Subcommand;
 
-/// What to measure.
+/// Measurements of `midplane bench`.
 #[derive(Subcommand, Debug)]
 pub enum BenchCommand {
     /// Measure the cost of scarce MPI memory with the killer benchmark

@@ -168,7 +168,7 @@ fn measure_on_nodes(
     let arguments = ["overlap", &size, &TURNS.to_string()];
     let said = boot::run(&options, "beside_wait.c", &arguments, signals)?;
     for first in ORDERS {
-        let row = on_nodes(&said, first_name(first), (bytes, percent)).ok_or_else(|| {
+        let row = on_nodes(&said, first_name(first), bytes, percent).ok_or_else(|| {
             CliError::failure(format!("beside_wait.c did not print its times:\n{said}"))
         })?;
         tell(row)?;
@@ -177,7 +177,7 @@ fn measure_on_nodes(
 }
 
 /// Parses the output of `beside_wait.c` for one order.
-fn on_nodes(said: &str, first: &'static str, (bytes, percent): (usize, u64)) -> Option<OverlapRow> {
+fn on_nodes(said: &str, first: &'static str, bytes: usize, percent: u64) -> Option<OverlapRow> {
     let side = |name: &str| {
         let (_, rest) = said.split_once(&format!("overlap: {first} first, {name}: "))?;
         let mut words = rest.lines().next()?.split_whitespace();
@@ -392,14 +392,14 @@ mod tests {
             )
         };
         let said = side("sender", 40) + &side("receiver", 1000);
-        let row = on_nodes(&said, "sender", (8, 100)).expect("a row");
+        let row = on_nodes(&said, "sender", 8, 100).expect("a row");
         assert_eq!(
             (row.transfer_us, row.compute_us, row.sender_us),
             (4.0, 8.0, 9.0)
         );
         assert_eq!((row.sender_hidden, row.receiver_hidden), (0.99, 0.75));
         assert_eq!(row.receiver_served, 0.5);
-        assert!(on_nodes(&said, "receiver", (8, 100)).is_none());
+        assert!(on_nodes(&said, "receiver", 8, 100).is_none());
     }
 
     #[test]

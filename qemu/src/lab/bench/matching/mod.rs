@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 pub use count::{LoopArgs, run_loop};
 
-/// What to measure of the engines.
+/// Experiment with the matching engines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum MatchingPart {
     /// Bytes in addition to receives and records: table 4.5 of 001
