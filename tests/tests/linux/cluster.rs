@@ -202,7 +202,7 @@ fn the_programs_options_are_not_the_runtimes() {
 fn what_a_cluster_cannot_run_is_refused() {
     for (options, name, words) in [
         (&[][..], "ring.rs", "is Rust, whose library keeps state"),
-        (&["--cflags=-fopenmp"], "pi.c", "-fopenmp makes threads"),
+        (&["--cflags=-fopenmp"], "pi.c", "-fopenmp creates threads"),
         (
             &["--mpi-borrow"],
             "pi.c",
