@@ -135,7 +135,7 @@ fn variables_of_the_environment_reach_every_node() {
         (["--env", "=A"], "--env =A: the form is NAME=VALUE"),
         (
             ["-x", "NO_SUCH_VARIABLE"],
-            "no variable NO_SUCH_VARIABLE here",
+            "the variable NO_SUCH_VARIABLE is not set",
         ),
     ] {
         run(&options, "environment.c", &[]).expect(2).says(&[words]);
