@@ -178,7 +178,7 @@ fn a_program_of_several_files_takes_the_compilers_options() {
     // No code of the program calls `main`, and no line of the runtime is reported as if it did.
     let without_main = midplane(&["run", "-I", &include, &area]).expect(2);
     let last = without_main.stderr.lines().last().unwrap_or_default();
-    assert!(last.ends_with(" have main"), "{without_main}");
+    assert!(last.ends_with(" define main"), "{without_main}");
 }
 
 #[test]
