@@ -17,7 +17,7 @@ use crate::build::linux;
 use crate::build::program::kernel_library;
 use crate::build::diagnostics::CompilerOutput;
 use crate::build::unsupported;
-use crate::host::directories::{self, write_if_different};
+use crate::host::directories::{self, write_atomically};
 use crate::host::invocation::command_name;
 use crate::host::setup;
 use crate::host::error::{ErrorContext, CliError};
@@ -397,7 +397,7 @@ fn show_pkg_config(words: &[OsString]) -> Result<u8, CliError> {
             "Name: {name}\nDescription: Midplane, an MPI\nVersion: {}\nCflags: {compile}\nLibs: {link}\n",
             env!("CARGO_PKG_VERSION")
         );
-        write_if_different(&folder.join(format!("{name}.pc")), &text, 0o644)?;
+        write_atomically(&folder.join(format!("{name}.pc")), &text, 0o644)?;
     }
     show(&folder.display().to_string())
 }
@@ -662,7 +662,7 @@ fn write_wrappers() -> Result<PathBuf, CliError> {
         ("midplane", format!("{start}exec {tool} \"$@\"\n")),
     ];
     for (name, text) in scripts {
-        write_if_different(&folder.join(name), &text, 0o755)?;
+        write_atomically(&folder.join(name), &text, 0o755)?;
     }
     Ok(folder.join("mpicc"))
 }

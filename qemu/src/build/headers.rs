@@ -1,7 +1,7 @@
 //! Directory of `mpi.h` and `pmpi.h`, generated from the function table (`mpi-adi/api`) and passed to every compiler.
 
 use crate::build::build_cache::not_created;
-use crate::host::directories::{self, write_if_different};
+use crate::host::directories::{self, write_atomically};
 use crate::host::error::CliError;
 use midplane_api::{Header, ProfilingHeader};
 use std::ffi::OsString;
@@ -21,7 +21,7 @@ pub(super) fn directory() -> Result<PathBuf, CliError> {
             continue;
         }
         fs::create_dir_all(&folder).map_err(|error| not_created(&folder, &error))?;
-        write_if_different(&file, &text, 0o644)?;
+        write_atomically(&file, &text, 0o644)?;
     }
     Ok(folder)
 }

@@ -64,7 +64,7 @@ pub fn built() -> PathBuf {
 }
 
 /// Writes a file atomically: a reader finds the old file or the new one.
-pub fn write_if_different(file: &Path, text: &str, mode: u32) -> Result<(), CliError> {
+pub fn write_atomically(file: &Path, text: &str, mode: u32) -> Result<(), CliError> {
     let mut new = file.as_os_str().to_os_string();
     new.push(format!(".{}", std::process::id()));
     let written = fs::write(&new, text)
