@@ -30,9 +30,9 @@ use cap::Cap;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use host::directories::root;
+use host::error::{self, CliError, HelpPage};
 use host::invocation::{command_name, help_page, one_line, with_name};
 use host::setup;
-use host::error::{self, HelpPage, CliError};
 use lab::{bench, cluster, memory, sim, size, soak, suite};
 use probe::{explain, flash, image};
 use run::linux::supervisor;
@@ -143,13 +143,19 @@ fn main() -> ExitCode {
         _ => None,
     };
     if let Some(run) = run {
-        return end(check_checkout().and_then(|()| run(&arguments[1..])), &arguments);
+        return end(
+            check_checkout().and_then(|()| run(&arguments[1..])),
+            &arguments,
+        );
     }
     if let [help, command] = &arguments[..]
         && help == "help"
         && let Some(text) = own_help(command)
     {
-        return end(console::print_bytes(text.as_bytes()).map(|()| 0), &arguments);
+        return end(
+            console::print_bytes(text.as_bytes()).map(|()| 0),
+            &arguments,
+        );
     }
     let cli = match parse(as_mpirun(std::env::args_os())) {
         Ok(cli) => cli,
@@ -225,7 +231,10 @@ fn end(status: Result<u8, CliError>, arguments: &[OsString]) -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(stop) => {
             if !stop.message.is_empty() {
-                print_error_line(format_args!("midplane: {stop}{}", pointer(&stop, arguments)));
+                print_error_line(format_args!(
+                    "midplane: {stop}{}",
+                    pointer(&stop, arguments)
+                ));
             }
             ExitCode::from(stop.status)
         }

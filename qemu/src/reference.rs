@@ -12,8 +12,14 @@ const END: &str = "<!-- End of the generated part. -->\n";
 
 /// Pages that describe a command in more detail.
 const PAGES: [(&str, &str); 13] = [
-    ("cc", "[existing projects](../tutorials/existing-project.md), [mpiexec and the compiler wrapper](../mpiexec.md)"),
-    ("mpiexec", "[mpiexec and the compiler wrapper](../mpiexec.md)"),
+    (
+        "cc",
+        "[existing projects](../tutorials/existing-project.md), [mpiexec and the compiler wrapper](../mpiexec.md)",
+    ),
+    (
+        "mpiexec",
+        "[mpiexec and the compiler wrapper](../mpiexec.md)",
+    ),
     ("sim", "[the torus network](../torus.md#the-simulator)"),
     ("cluster", "[the simulator](../scale.md)"),
     ("size", "[image size](../size.md)"),
@@ -21,7 +27,10 @@ const PAGES: [(&str, &str); 13] = [
     ("flash", "[the STM32F405 board](../stm32f405.md)"),
     ("attach", "[the STM32F405 board](../stm32f405.md)"),
     ("soak", "[protocol checks](../protocol-checks.md)"),
-    ("killer", "[cost of the memory protocol](../results/protocol.md)"),
+    (
+        "killer",
+        "[cost of the memory protocol](../results/protocol.md)",
+    ),
     ("matching", "[matching engines](../matching.md)"),
     ("collectives", "[collectives](../collectives.md)"),
     ("epochs", "[one-sided communication](../rma.md)"),
@@ -42,14 +51,24 @@ pub fn check_file(name: &str, wanted: &str) {
 
 /// Returns the page with its generated part replaced.
 pub fn page(present: &str, root: &Command) -> String {
-    let (before, rest) = present.split_once(BEGIN).expect("the first line of the generated part");
-    let (_, after) = rest.split_once(END).expect("the last line of the generated part");
+    let (before, rest) = present
+        .split_once(BEGIN)
+        .expect("the first line of the generated part");
+    let (_, after) = rest
+        .split_once(END)
+        .expect("the last line of the generated part");
     let mut text = String::from(BEGIN);
     text.push_str("\n| command | function |\n|---|---|\n");
     for (path, command) in commands(root) {
         let anchor = path.replace(' ', "-");
-        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-        text.push_str(&format!("| [`{path}`](#midplane-{anchor}) | {} |\n", cell(&about)));
+        let about = command
+            .get_about()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        text.push_str(&format!(
+            "| [`{path}`](#midplane-{anchor}) | {} |\n",
+            cell(&about)
+        ));
     }
     text.push_str("\n`midplane help` followed by a command prints its options.\n");
     for (path, command) in commands(root) {
@@ -66,7 +85,10 @@ fn commands(root: &Command) -> Vec<(String, &Command)> {
     for command in root.get_subcommands().filter(visible) {
         all.push((command.get_name().to_string(), command));
         for inner in command.get_subcommands().filter(visible) {
-            all.push((format!("{} {}", command.get_name(), inner.get_name()), inner));
+            all.push((
+                format!("{} {}", command.get_name(), inner.get_name()),
+                inner,
+            ));
         }
     }
     all
@@ -99,7 +121,11 @@ fn section(path: &str, command: &Command) -> String {
 fn tables(command: &Command) -> String {
     let is_shown = |arg: &&Arg| !arg.is_hide_set() && arg.get_id() != "help";
     let group = |arg: &Arg| {
-        let default = if arg.is_positional() { "Arguments" } else { "Options" };
+        let default = if arg.is_positional() {
+            "Arguments"
+        } else {
+            "Options"
+        };
         arg.get_help_heading().unwrap_or(default).to_string()
     };
     let mut groups: Vec<String> = Vec::new();
@@ -113,7 +139,9 @@ fn tables(command: &Command) -> String {
     }
     let mut text = String::new();
     for name in groups {
-        text.push_str(&format!("\n| {name} | default | values | meaning |\n|---|---|---|---|\n"));
+        text.push_str(&format!(
+            "\n| {name} | default | values | meaning |\n|---|---|---|---|\n"
+        ));
         for arg in command.get_arguments().filter(is_shown) {
             if group(arg) == name {
                 text.push_str(&row(arg));
@@ -124,11 +152,18 @@ fn tables(command: &Command) -> String {
 }
 
 fn row(arg: &Arg) -> String {
-    let mut help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+    let mut help = arg
+        .get_long_help()
+        .or(arg.get_help())
+        .map(ToString::to_string)
+        .unwrap_or_default();
     help = help.replace('\n', " ");
     let mut default = if arg.get_action().takes_values() && !arg.is_hide_default_value_set() {
         let values = arg.get_default_values().iter();
-        values.map(|value| format!("`{}`", value.display())).collect::<Vec<_>>().join(", ")
+        values
+            .map(|value| format!("`{}`", value.display()))
+            .collect::<Vec<_>>()
+            .join(", ")
     } else {
         String::new()
     };
@@ -138,7 +173,11 @@ fn row(arg: &Arg) -> String {
         help = before.to_string();
     }
     let values = arg.get_possible_values();
-    let values = if arg.get_action().takes_values() { values } else { Vec::new() };
+    let values = if arg.get_action().takes_values() {
+        values
+    } else {
+        Vec::new()
+    };
     let names: Vec<String> = { values.iter() }
         .map(|value| format!("`{}`", value.get_name()))
         .collect();
@@ -148,7 +187,11 @@ fn row(arg: &Arg) -> String {
     }
     for value in &values {
         if let Some(text) = value.get_help() {
-            meaning.push_str(&format!(" `{}`: {}.", value.get_name(), escaped(&text.to_string())));
+            meaning.push_str(&format!(
+                " `{}`: {}.",
+                value.get_name(),
+                escaped(&text.to_string())
+            ));
         }
     }
     format!(
@@ -162,7 +205,10 @@ fn row(arg: &Arg) -> String {
 
 /// Returns an argument as it is written on a command line.
 fn name(arg: &Arg) -> String {
-    let value = arg.get_value_names().map(|names| names.join(" ")).unwrap_or_default();
+    let value = arg
+        .get_value_names()
+        .map(|names| names.join(" "))
+        .unwrap_or_default();
     if arg.is_positional() {
         return format!("`{value}`");
     }

@@ -80,10 +80,14 @@ impl Board {
                 .into();
         }
         match boards.into_iter().find(|board| board.machine() == machine) {
-            Some(Self::Virt) => "an image for nodes in QEMU: run it without --on and --board and with MIDPLANE_ON \
+            Some(Self::Virt) => {
+                "an image for nodes in QEMU: run it without --on and --board and with MIDPLANE_ON \
                                  unset, or compile it for the requested platform"
-                .into(),
-            Some(Self::Stm32f405) => "an image for the board STM32F405: run it with --board stm32f405".into(),
+                    .into()
+            }
+            Some(Self::Stm32f405) => {
+                "an image for the board STM32F405: run it with --board stm32f405".into()
+            }
             None => format!("built for another machine (ELF machine {})", machine.0),
         }
     }

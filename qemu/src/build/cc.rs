@@ -11,16 +11,16 @@
 //! argument, or `MIDPLANE_ON=linux` in the environment, selects the host's `cc` for native processes.
 
 use crate::build::compiler::{self, Linker, OPENMP, run_compiler, without_openmp};
-use crate::build::inputs::{BuildFlags, FileKind};
+use crate::build::diagnostics::CompilerOutput;
 use crate::build::headers;
+use crate::build::inputs::{BuildFlags, FileKind};
 use crate::build::linux;
 use crate::build::program::kernel_library;
-use crate::build::diagnostics::CompilerOutput;
 use crate::build::unsupported;
 use crate::host::directories::{self, write_atomically};
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::invocation::command_name;
 use crate::host::setup;
-use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
 use crate::show::console::{self, print_error_line};
 use rustix::process::Signal;
@@ -173,7 +173,9 @@ impl WrapperArguments {
                 )));
             }
         };
-        let show = rest.iter().find_map(|word| WrapperQuery::from_argument(word));
+        let show = rest
+            .iter()
+            .find_map(|word| WrapperQuery::from_argument(word));
         let words: Vec<OsString> = { rest.iter() }
             .filter(|word| WrapperQuery::from_argument(word).is_none())
             .filter(|word| on_linux && *word != "-pie" || compiler::is_for_nodes(word))
@@ -185,7 +187,9 @@ impl WrapperArguments {
             compiler::with_symbols(&words)
         };
         let inputs = inputs(&words);
-        is_cpp |= inputs.iter().any(|input| FileKind::is_cpp(Path::new(input)));
+        is_cpp |= inputs
+            .iter()
+            .any(|input| FileKind::is_cpp(Path::new(input)));
         Ok(Self {
             on_linux,
             is_cpp,
@@ -313,7 +317,8 @@ fn prepare_command(line: &WrapperArguments) -> Result<Command, CliError> {
             for_nodes(line, &Linker::Gnu)
         }
     };
-    let is_seen = line.show.is_none() && line.step == CompilerStep::Link && std::io::stderr().is_terminal();
+    let is_seen =
+        line.show.is_none() && line.step == CompilerStep::Link && std::io::stderr().is_terminal();
     if is_seen {
         prepare()
     } else {
@@ -411,11 +416,20 @@ fn parts(line: &WrapperArguments) -> [bool; 3] {
     match line.show {
         // Options that any program is compiled and linked with.
         Some(WrapperQuery::Command) if line.words.is_empty() => [true, true, false],
-        None | Some(WrapperQuery::Command) => [line.step != CompilerStep::Query, line.step == CompilerStep::Link, true],
-        Some(WrapperQuery::Compiling | WrapperQuery::CompileFlags | WrapperQuery::HeaderDirectories) => [true, false, false],
-        Some(WrapperQuery::Linking | WrapperQuery::LinkFlags | WrapperQuery::LibraryDirectories | WrapperQuery::Libraries) => {
-            [false, true, false]
-        }
+        None | Some(WrapperQuery::Command) => [
+            line.step != CompilerStep::Query,
+            line.step == CompilerStep::Link,
+            true,
+        ],
+        Some(
+            WrapperQuery::Compiling | WrapperQuery::CompileFlags | WrapperQuery::HeaderDirectories,
+        ) => [true, false, false],
+        Some(
+            WrapperQuery::Linking
+            | WrapperQuery::LinkFlags
+            | WrapperQuery::LibraryDirectories
+            | WrapperQuery::Libraries,
+        ) => [false, true, false],
         Some(WrapperQuery::Compiler | WrapperQuery::Version) => [false; 3],
     }
 }
@@ -436,7 +450,10 @@ fn check(line: &WrapperArguments) -> Result<(), CliError> {
             "-shared: nodes do not support shared libraries; create a static one (ar)",
         ));
     }
-    if line.step == CompilerStep::Link && line.show.is_none() && line.words.iter().any(|w| w == OPENMP) {
+    if line.step == CompilerStep::Link
+        && line.show.is_none()
+        && line.words.iter().any(|w| w == OPENMP)
+    {
         compiler::warn_about_openmp();
     }
     Ok(())
@@ -738,10 +755,19 @@ mod tests {
     #[test]
     fn what_is_to_be_shown_is_no_word_of_the_compilers() {
         let line = read("-show a.c").unwrap();
-        assert_eq!((line.show, line.step), (Some(WrapperQuery::Command), CompilerStep::Link));
+        assert_eq!(
+            (line.show, line.step),
+            (Some(WrapperQuery::Command), CompilerStep::Link)
+        );
         assert_eq!(line.words, ["a.c"]);
-        assert_eq!(read("-showme:link").unwrap().show, Some(WrapperQuery::LinkFlags));
-        assert_eq!(read("--showme:version").unwrap().show, Some(WrapperQuery::Version));
+        assert_eq!(
+            read("-showme:link").unwrap().show,
+            Some(WrapperQuery::LinkFlags)
+        );
+        assert_eq!(
+            read("--showme:version").unwrap().show,
+            Some(WrapperQuery::Version)
+        );
     }
 
     #[test]

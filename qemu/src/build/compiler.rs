@@ -1,12 +1,12 @@
 //! Command lines of compiler and linker, and handling of their diagnostics.
 
 use crate::build::board::Board;
-use crate::build::inputs::{BuildFlags, FileKind};
-use crate::build::headers;
 use crate::build::diagnostics::CompilerOutput;
+use crate::build::headers;
+use crate::build::inputs::{BuildFlags, FileKind};
 use crate::build::unsupported;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{self, Tools};
-use crate::host::error::{ErrorContext, CliError};
 use crate::show::console::print_error_line;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -15,7 +15,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Creates the command that compiles a source for nodes; the caller appends the file names.
-pub(super) fn compile_c(tools: &Tools, flags: &BuildFlags, source: &Path) -> Result<Command, CliError> {
+pub(super) fn compile_c(
+    tools: &Tools,
+    flags: &BuildFlags,
+    source: &Path,
+) -> Result<Command, CliError> {
     if FileKind::is_cpp(source) {
         return Err(CliError::unusable(format!(
             "{} is C++, which nodes do not support yet; use --on linux or --on cluster",

@@ -1,6 +1,6 @@
 //! Diagnostics of compiler and linker, and the missing symbols that they report.
 
-use crate::host::error::{ErrorContext, CliError};
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::sys;
 use crate::show::console::print_error_line;
 use midplane_c::WARNING;

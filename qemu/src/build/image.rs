@@ -4,8 +4,8 @@ use crate::build::board::{Board, host_machine};
 use crate::build::callees::CalleeFinder;
 use crate::build::inputs::BuildFlags;
 use crate::build::unwind::{self, CallSite};
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::size;
-use crate::host::error::{ErrorContext, CliError};
 use kernel_rt::board::stm32f405::memory as stm32f405;
 use kernel_rt::mem::{MIN_MEMORY, Needs, Plan};
 use midplane_abi::address::Bytes;
@@ -143,7 +143,8 @@ impl Image {
     /// Reads an image from a file.
     pub fn read(path: &Path) -> Result<Self, CliError> {
         let bytes = std::fs::read(path).context(format_args!("read {}", path.display()))?;
-        Self::parse(path, bytes).map_err(|why| CliError::unusable(format!("{}: {why}", path.display())))
+        Self::parse(path, bytes)
+            .map_err(|why| CliError::unusable(format!("{}: {why}", path.display())))
     }
 
     /// Reads a native program. Its processes map the memory shared with the tool themselves.
@@ -461,7 +462,13 @@ impl Image {
             end: base + self.stacks.program.end,
         };
         let word = |address| self.word(read, address);
-        unwind::find_overflowing_function(self.board, &self.bytes, &self.recorded_registers(read)?, &word, stack)
+        unwind::find_overflowing_function(
+            self.board,
+            &self.bytes,
+            &self.recorded_registers(read)?,
+            &word,
+            stack,
+        )
     }
 
     /// Returns the registers that a node has recorded.
@@ -567,8 +574,7 @@ impl Image {
 }
 
 /// Message for a fault in the progress thread while the program computes.
-const BESIDE_CALLS: &str =
-    "a nonblocking operation, which continues while the program computes: the address belongs to its buffer";
+const BESIDE_CALLS: &str = "a nonblocking operation, which continues while the program computes: the address belongs to its buffer";
 
 /// Checks whether the code at an address is Rust.
 fn is_rust(loader: &addr2line::Loader, address: u64) -> bool {

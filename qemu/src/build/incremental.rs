@@ -5,11 +5,13 @@
 //! diagnostic, so that a warning is repeated each time. Libraries in the user's options are not tracked; with them the
 //! image is always rebuilt.
 
-use crate::build::compiler::{Linker, ScratchDirectory, absolute, link_quickly, run_compiler, run_linker};
-use crate::build::inputs::{BuildFlags, FileKind, Program};
+use crate::build::compiler::{
+    Linker, ScratchDirectory, absolute, link_quickly, run_compiler, run_linker,
+};
 use crate::build::headers;
+use crate::build::inputs::{BuildFlags, FileKind, Program};
 use crate::host::directories;
-use crate::host::error::{ErrorContext, CliError};
+use crate::host::error::{CliError, ErrorContext};
 use midplane_setup::fresh::{Artifact, Begun};
 use std::fs;
 use std::path::{Path, PathBuf};

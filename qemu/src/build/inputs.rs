@@ -2,8 +2,8 @@
 
 use crate::build::board::Board;
 use crate::build::package::Package;
-use crate::host::size;
 use crate::host::error::CliError;
+use crate::host::size;
 use midplane_device::matching::Choice;
 use std::ffi::OsString;
 use std::fs;
@@ -166,8 +166,9 @@ impl FileKind {
     /// Determines the kind from name and content.
     pub(super) fn from_path(path: &Path) -> Result<Self, CliError> {
         let shown = path.display();
-        let mut file = fs::File::open(path)
-            .map_err(|error| CliError::usage(format!("cannot read the program {shown}: {error}")))?;
+        let mut file = fs::File::open(path).map_err(|error| {
+            CliError::usage(format!("cannot read the program {shown}: {error}"))
+        })?;
         if file.metadata().is_ok_and(|m| m.is_dir()) {
             if path.join(MANIFEST).is_file() {
                 return Ok(Self::Package);
@@ -291,7 +292,9 @@ impl Program {
                     "is a Rust program, and this option is for C programs",
                 ),
                 (
-                    OptionScope::Compile(option) | OptionScope::LinkC(option) | OptionScope::Link(option),
+                    OptionScope::Compile(option)
+                    | OptionScope::LinkC(option)
+                    | OptionScope::Link(option),
                     Self::Image(_),
                 ) => (option, "has been linked already"),
                 _ => continue,

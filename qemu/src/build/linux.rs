@@ -1,16 +1,16 @@
 //! Build of native programs, with nodes as Linux processes or as coroutines in one process. C programs are compiled and
 //! linked by the host's compiler with the runtime as a static library; Rust programs are built by cargo.
 
+use crate::build::build_cache;
 use crate::build::compiler::{OPENMP, ScratchDirectory};
-use crate::build::inputs::{BuildFlags, FileKind, Program, RuntimeFeatures};
 use crate::build::headers;
 use crate::build::image::Image;
-use crate::build::build_cache;
 use crate::build::incremental::ImageBuild;
+use crate::build::inputs::{BuildFlags, FileKind, Program, RuntimeFeatures};
 use crate::build::program::{Compiler, RuntimeDependencies, runtime_library};
 use crate::host::directories;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{in_path, own_cargo};
-use crate::host::error::{ErrorContext, CliError};
 use crate::show::console::print_error_line;
 use midplane_setup::fresh::Artifact;
 use object::Endianness;
@@ -149,7 +149,11 @@ impl ProcessContent {
 ///
 /// # Errors
 /// Returns an error for an unsupported program, a missing compiler or a failed compilation.
-pub fn build(program: &Program, flags: &BuildFlags, carries: ProcessContent) -> Result<Image, CliError> {
+pub fn build(
+    program: &Program,
+    flags: &BuildFlags,
+    carries: ProcessContent,
+) -> Result<Image, CliError> {
     if carries == ProcessContent::Cluster {
         check_for_cluster(program, flags)?;
     }
@@ -168,7 +172,8 @@ pub fn build(program: &Program, flags: &BuildFlags, carries: ProcessContent) -> 
     let library = rename_reserved(&library, carries)?;
     let cc = in_path(driver(program)).unwrap_or_default();
     let script = directories::root().join(SCRIPT_IN_CLUSTER);
-    if let Some(making) = ImageBuild::new(file.clone(), program, flags, &cc, &[&library, &script])? {
+    if let Some(making) = ImageBuild::new(file.clone(), program, flags, &cc, &[&library, &script])?
+    {
         let scratch = ScratchDirectory::new(&folder)?;
         build_program(program, flags, making, carries, &library, &scratch)?;
     }
@@ -187,7 +192,11 @@ fn check_libraries(program: &[u8]) -> Result<(), CliError> {
         !{ SHARED_IN_CLUSTER.iter() }
             .any(|known| stem == *known || *known == "ld-linux" && stem.starts_with(known))
     };
-    match needed_libraries(program).unwrap_or_default().iter().find(shared) {
+    match needed_libraries(program)
+        .unwrap_or_default()
+        .iter()
+        .find(shared)
+    {
         None => Ok(()),
         Some(name) => Err(CliError::unusable(format!(
             "the program needs {name}, a shared library: all ranks of the simulator would share its variables; link \
@@ -246,7 +255,8 @@ fn build_program(
         link.arg(object);
     }
     if carries == ProcessContent::Cluster {
-        link.arg("-T").arg(directories::root().join(SCRIPT_IN_CLUSTER));
+        link.arg("-T")
+            .arg(directories::root().join(SCRIPT_IN_CLUSTER));
         if driver(program) == "c++" {
             link.arg("-static-libstdc++");
         }
@@ -328,7 +338,11 @@ fn compiler(command: &str) -> Compiler {
 
 /// Creates the command that compiles a source with these options; the caller appends the file names.
 fn compile(words: &[OsString], source: &Path) -> Result<Command, CliError> {
-    let compiler = if FileKind::is_cpp(source) { "c++" } else { "cc" };
+    let compiler = if FileKind::is_cpp(source) {
+        "c++"
+    } else {
+        "cc"
+    };
     let mut compile = Command::new(compiler);
     compile
         .args(["-O2", "-g", "-fno-pie"])
@@ -402,6 +416,9 @@ mod tests {
         }
         assert_eq!(of("-static-libgcc")[..2], ["-lgcc_eh", "-lpthread"]);
         assert_eq!(replace_option(OsStr::new("-static-pie")), "-static");
-        assert_eq!(replace_option(OsStr::new("-static-libgcc")), "-static-libgcc");
+        assert_eq!(
+            replace_option(OsStr::new("-static-libgcc")),
+            "-static-libgcc"
+        );
     }
 }

@@ -9,10 +9,10 @@
 
 use crate::build::compiler::absolute;
 use crate::build::inputs::RuntimeFeatures;
-use crate::build::program::{Compiler, BuildTrouble, run_cargo};
+use crate::build::program::{BuildTrouble, Compiler, run_cargo};
 use crate::host::directories;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{no_cargo, own_cargo};
-use crate::host::error::{ErrorContext, CliError};
 use crate::show::console::print_error_line;
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
@@ -124,7 +124,12 @@ impl PackageMetadata {
         }
     }
 
-    fn choose(self, target: &CargoTarget, given: &Path, workspace: &Path) -> Result<Package, CliError> {
+    fn choose(
+        self,
+        target: &CargoTarget,
+        given: &Path,
+        workspace: &Path,
+    ) -> Result<Package, CliError> {
         let option = target.option().unwrap_or("--bin");
         Ok(Package {
             given: given.into(),

@@ -1,19 +1,19 @@
 //! Build of an image: the kernel as a static library, the program's objects, and the link.
 
 use crate::build::board::Board;
+use crate::build::build_cache;
 use crate::build::compiler::{
     Linker, OPENMP, ScratchDirectory, absolute, begin_link, compile_c, end_link, is_for_nodes,
     link_c_library, llvm_linker, warn_about_openmp,
 };
-use crate::build::inputs::{BuildFlags, Program, RuntimeFeatures};
 use crate::build::image::Image;
-use crate::build::build_cache;
 use crate::build::incremental::ImageBuild;
+use crate::build::inputs::{BuildFlags, Program, RuntimeFeatures};
 use crate::build::package::{self, add_link, copy_program};
 use crate::build::target;
 use crate::host::directories;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{Tools, no_cargo};
-use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
 use crate::show::console::print_error_line;
 use midplane_setup::fresh::Artifact;
@@ -54,7 +54,13 @@ impl Program {
             .collect();
         let gcc = &tools.gcc.path;
         if let Some(making) = ImageBuild::new(image.clone(), self, flags, gcc, &parts)? {
-            self.build_cached(tools, flags, making, &library, &ScratchDirectory::new(&folder)?)?;
+            self.build_cached(
+                tools,
+                flags,
+                making,
+                &library,
+                &ScratchDirectory::new(&folder)?,
+            )?;
         }
         Image::read(&image)
     }
@@ -124,7 +130,11 @@ impl Program {
     }
 
     /// Returns the directory for this program's image and intermediate files.
-    pub(super) fn build_directory(&self, flags: &BuildFlags, machine: &str) -> Result<PathBuf, CliError> {
+    pub(super) fn build_directory(
+        &self,
+        flags: &BuildFlags,
+        machine: &str,
+    ) -> Result<PathBuf, CliError> {
         let mut hasher = DefaultHasher::new();
         let paths = match self {
             Self::C(paths) => &paths[..],
@@ -140,7 +150,9 @@ impl Program {
         let asked = (flags.runtime(), flags.matching);
         (&flags.compile, &flags.link, asked, machine).hash(&mut hasher);
         let name = format!("{}-{:016x}", self.name(), hasher.finish());
-        let folder = directories::target().join("midplane").join(build_cache::PROGRAMS);
+        let folder = directories::target()
+            .join("midplane")
+            .join(build_cache::PROGRAMS);
         let folder = folder.join(name);
         build_cache::use_directory(&folder)?;
         Ok(folder)
@@ -164,7 +176,10 @@ pub(super) fn runtime_library(
     links: RuntimeDependencies,
 ) -> Result<PathBuf, CliError> {
     let (name, content) = match links {
-        RuntimeDependencies::Cluster => (build_cache::RUNTIMES[1], "extern crate midplane_carrier as _;\n"),
+        RuntimeDependencies::Cluster => (
+            build_cache::RUNTIMES[1],
+            "extern crate midplane_carrier as _;\n",
+        ),
         RuntimeDependencies::Kernel | RuntimeDependencies::Binding => (
             build_cache::RUNTIMES[0],
             "#![no_std]\nextern crate midplane_c as _;\nkernel_rt::steps!();\n",
@@ -178,8 +193,9 @@ pub(super) fn runtime_library(
     let source = folder.join("lib.rs");
     write_if_changed(&source, content)?;
     let built = build_around(compiler, runtime, links, &source, &folder, &[])?;
-    built
-        .map_err(|_| CliError::failure("the runtime does not compile; see the compiler's messages above"))
+    built.map_err(|_| {
+        CliError::failure("the runtime does not compile; see the compiler's messages above")
+    })
 }
 
 /// Returns the linker driver and its arguments for a Rust program on nodes.
@@ -315,8 +331,8 @@ fn build_around(
 /// Uses the dependency versions that the workspace was tested with: copies the workspace's lock file after each change
 /// of it. Cargo drops unused entries, so the original copy is kept next to it.
 fn keep_versions(package: &Path, lock: &Path) -> Result<(), CliError> {
-    let tested =
-        fs::read(directories::root().join("Cargo.lock")).context("read the workspace's Cargo.lock")?;
+    let tested = fs::read(directories::root().join("Cargo.lock"))
+        .context("read the workspace's Cargo.lock")?;
     let origin = package.join("workspace.lock");
     if lock.exists() && fs::read(&origin).is_ok_and(|last| last == tested) {
         return Ok(());
@@ -329,7 +345,9 @@ fn keep_versions(package: &Path, lock: &Path) -> Result<(), CliError> {
 
 /// Returns cargo's target directory for nodes. It is separate, so that builds for nodes never wait for builds of tests.
 fn target_directory(tools: &Tools) -> PathBuf {
-    directories::target().join("midplane").join(tools.rust.folder())
+    directories::target()
+        .join("midplane")
+        .join(tools.rust.folder())
 }
 
 /// Reason of a failed build.
@@ -430,7 +448,12 @@ impl CargoFilter {
 }
 
 /// Returns the manifest of the generated package.
-fn manifest(name: &str, source: &Path, runtime: RuntimeFeatures, links: RuntimeDependencies) -> String {
+fn manifest(
+    name: &str,
+    source: &Path,
+    runtime: RuntimeFeatures,
+    links: RuntimeDependencies,
+) -> String {
     let root = directories::root();
     let quoted = |path: &Path| toml_string(&path.to_string_lossy());
     let features = match &runtime.features()[..] {
@@ -473,7 +496,8 @@ fn manifest(name: &str, source: &Path, runtime: RuntimeFeatures, links: RuntimeD
          [workspace]\n",
         match links {
             RuntimeDependencies::Binding => format!("[[bin]]\nname = \"{name}\""),
-            RuntimeDependencies::Kernel | RuntimeDependencies::Cluster => "[lib]\ncrate-type = [\"staticlib\"]".into(),
+            RuntimeDependencies::Kernel | RuntimeDependencies::Cluster =>
+                "[lib]\ncrate-type = [\"staticlib\"]".into(),
         },
         quoted(source),
         quoted(&root.join("kernel-rt")),

@@ -4,8 +4,8 @@
 //! that does not return. It requires additional code and a low register in each function. The tool uses the images'
 //! call frame information instead (`unwind.rs`), enabled by a separate option (`.cargo/along.toml`).
 
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::Tools;
-use crate::host::error::{ErrorContext, CliError};
 use midplane_setup::kit::kit;
 use midplane_setup::rust::Rust;
 use std::ffi::OsString;

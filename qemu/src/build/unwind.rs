@@ -171,7 +171,12 @@ impl<'a> UnwindTables<'a> {
 
     /// Returns the start of the function's first row that locates the return address of a frame with these registers at
     /// `place`.
-    fn row_with_return_address(&self, frame: &StackFrame, function: u64, place: u64) -> Option<u64> {
+    fn row_with_return_address(
+        &self,
+        frame: &StackFrame,
+        function: u64,
+        place: u64,
+    ) -> Option<u64> {
         let rows = self.rows(function);
         let row = { rows.iter() }.find(|(_, row)| frame.return_address_place(row) == Some(place));
         row.map(|(start, _)| *start)

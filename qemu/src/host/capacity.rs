@@ -1,7 +1,7 @@
 //! Check that the machine can hold the requested nodes.
 
-use crate::host::size;
 use crate::host::error::CliError;
+use crate::host::size;
 pub use midplane_setup::machine::memory_available;
 use midplane_setup::machine::{DESCRIPTORS_PER_NODE, Machine as Offer, QEMU_BYTES, touched};
 pub use midplane_setup::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY};
@@ -28,7 +28,12 @@ impl HostMachine {
 
     /// Returns an error if `nodes` exceeds the capacity, with one QEMU process per node or `instances` in total. Counts
     /// only the memory that nodes certainly touch, not the allocations of their programs.
-    pub fn check(&self, nodes: u64, memory: NodeMemory, instances: Option<u64>) -> Result<(), CliError> {
+    pub fn check(
+        &self,
+        nodes: u64,
+        memory: NodeMemory,
+        instances: Option<u64>,
+    ) -> Result<(), CliError> {
         let NodeMemory { node, mpi } = memory;
         let touched = touched(node, mpi);
         if node > self.0.memory {
@@ -48,7 +53,11 @@ impl HostMachine {
         let offer = format!(
             "{} of memory are available, a node requires about {} before its program starts; {} open files are allowed",
             size::approximate(self.0.memory),
-            size::approximate(touched.saturating_add(if instances.is_some() { 0 } else { QEMU_BYTES })),
+            size::approximate(touched.saturating_add(if instances.is_some() {
+                0
+            } else {
+                QEMU_BYTES
+            })),
             self.0.descriptors,
         );
         Err(CliError::usage(match instances {

@@ -1,6 +1,6 @@
 //! Directories of the sources and of the build results.
 
-use crate::host::error::{ErrorContext, CliError};
+use crate::host::error::{CliError, ErrorContext};
 use rustix::fs::{Access, access};
 use std::ffi::OsString;
 use std::fs;

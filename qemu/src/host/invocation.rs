@@ -36,7 +36,10 @@ pub fn help_page(root: &clap::Command, arguments: &[OsString]) -> String {
     let mut page = format!("{} help", command_name());
     let mut command = root;
     for argument in arguments {
-        let Some(sub) = command.find_subcommand(argument).filter(|sub| !sub.is_hide_set()) else {
+        let Some(sub) = command
+            .find_subcommand(argument)
+            .filter(|sub| !sub.is_hide_set())
+        else {
             break;
         };
         page.push(' ');
@@ -78,7 +81,10 @@ mod tests {
             .subcommand(bench)
             .subcommand(clap::Command::new("secret").hide(true));
         for (arguments, page) in [
-            (&["bench", "killer", "--runs"][..], "midplane help bench killer"),
+            (
+                &["bench", "killer", "--runs"][..],
+                "midplane help bench killer",
+            ),
             (&["bench", "-x"], "midplane help bench"),
             (&["secret"], "midplane help"),
             (&[], "midplane help"),

@@ -2,12 +2,12 @@
 
 pub mod capacity;
 pub mod directories;
+pub mod error;
 pub mod invocation;
+pub mod resource_usage;
 pub mod setup;
 pub mod shared;
 pub mod signals;
 pub mod size;
-pub mod error;
 #[allow(unsafe_code)]
 pub mod sys;
-pub mod resource_usage;

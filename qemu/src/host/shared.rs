@@ -1,6 +1,6 @@
 //! Memory shared with a QEMU process: an unnamed file that both map.
 
-use crate::host::error::{ErrorContext, CliError};
+use crate::host::error::{CliError, ErrorContext};
 use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
 use rustix::io::Errno;
 use rustix::thread::futex;

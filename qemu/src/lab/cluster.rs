@@ -1,17 +1,17 @@
 //! `midplane cluster`: simulates N nodes in one process, in virtual time; command line, table, CSV and drawing. Runs a
 //! built-in program in this process, or a C program with `run --on cluster`.
 
+use crate::host::error::CliError;
 use crate::host::invocation::one_line;
+use crate::host::resource_usage::ResourceUsage;
 use crate::host::signals::Signals;
 use crate::host::size;
-use crate::host::error::CliError;
-use crate::host::resource_usage::ResourceUsage;
 use crate::run::command::{self, RunOptions};
 use crate::run::job_result::JobResult;
 use crate::run::{limits, report, topology};
-use crate::show::file::ResultFile;
-use crate::show::plot::{self, Axis, Chart, Mark, Series, MarkShape};
 use crate::show::console::{print_error_line, print_line};
+use crate::show::file::ResultFile;
+use crate::show::plot::{self, Axis, Chart, Mark, MarkShape, Series};
 use crate::show::table::{self, Column, Table, six_places};
 use clap::{Args, Parser, ValueEnum};
 use midplane_abi::counters::Counter;
@@ -343,7 +343,9 @@ const TABLE: Table<ClusterRow> = Table {
         Column::right("restarts", 8, |r| r.restarts.to_string()),
         Column::right("peak\n(bytes)", 8, |r| r.peak_bytes.to_string()),
         Column::right("host's\n(s)", 6, |r| format!("{:.2}", r.processor_seconds)),
-        Column::right("us per\nmessage", 7, |r| format!("{:.1}", r.microseconds_per_message())),
+        Column::right("us per\nmessage", 7, |r| {
+            format!("{:.1}", r.microseconds_per_message())
+        }),
         Column::right("memory\n(MiB)", 6, |r| (r.memory_bytes >> 20).to_string()),
     ],
     keys: 2,
@@ -476,7 +478,8 @@ fn run_c(
     words.extend(options.program.iter().cloned());
     words.push("--".into());
     words.extend(options.arguments.iter().cloned());
-    let run = RunArguments::try_parse_from(words).map_err(|error| CliError::usage(one_line(&error)))?;
+    let run =
+        RunArguments::try_parse_from(words).map_err(|error| CliError::usage(one_line(&error)))?;
     let program = PathBuf::from(&options.program[0]);
     let program = program.file_stem().unwrap_or_default().to_string_lossy();
     let mut row = None;

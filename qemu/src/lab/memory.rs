@@ -16,11 +16,11 @@ use midplane_device::{Adi, Budget};
 use net_torus::Router;
 use net_torus::chunk::{CHUNK_BYTES, PACKET_BYTES};
 
-use crate::host::size;
 use crate::host::error::CliError;
+use crate::host::size;
 use crate::run::limits;
 use crate::show::console::print_line;
-use crate::show::table::{ColumnAlignment, Column, Table};
+use crate::show::table::{Column, ColumnAlignment, Table};
 
 /// Options of `midplane memory`.
 #[derive(Args, Debug)]
@@ -130,7 +130,11 @@ fn mpi_terms(options: &MemoryArgs) -> Vec<MemoryTerm> {
             budget.region,
             format!("{blocks} blocks of 32: records and buffers of unexpected messages"),
         ),
-        term("its bit map", budget.map, "one bit per block, rounded up to words"),
+        term(
+            "its bit map",
+            budget.map,
+            "one bit per block, rounded up to words",
+        ),
         term("table of peers", budget.peers, peers_why(nodes, &budget)),
         term(
             "matching engine",
@@ -258,9 +262,7 @@ fn window_terms(nodes: usize) -> [MemoryTerm; 4] {
         term(
             "an epoch",
             EPOCH_BYTES,
-            format!(
-                "until it completes; {MEMBER_BYTES} more for each process of a post or start"
-            ),
+            format!("until it completes; {MEMBER_BYTES} more for each process of a post or start"),
         ),
         term(
             "deferred",

@@ -4,10 +4,10 @@
 //! name. Unnamed content (constants, gaps, address tables) is listed under its section.
 
 use crate::build::board::Board;
-use crate::build::inputs::{BuildFlags, Program};
 use crate::build::image::Image;
-use crate::host::setup;
+use crate::build::inputs::{BuildFlags, Program};
 use crate::host::error::CliError;
+use crate::host::setup;
 use crate::run::limits;
 use crate::show::console::print_line;
 use crate::show::table::{Column, Table};
@@ -262,7 +262,10 @@ fn parts(image: &Image) -> Result<BTreeMap<ImagePart, SectionBytes>, CliError> {
                 SectionKind::Text => of_code(&loader, *start, name),
                 _ => of_name(name),
             };
-            parts.entry(part).or_default().add(SectionBytes::from_section(kind, bytes));
+            parts
+                .entry(part)
+                .or_default()
+                .add(SectionBytes::from_section(kind, bytes));
         }
         let section_bytes = section.size();
         let section = section.name().unwrap_or_default().to_string();

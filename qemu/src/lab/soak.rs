@@ -11,8 +11,8 @@ use midplane_lab::matching as sequences;
 use midplane_lab::sim::{POLLING, Report, Seeded};
 
 use crate::host::capacity;
+use crate::host::error::{self, CliError, ErrorContext};
 use crate::host::signals::Signals;
-use crate::host::error::{self, ErrorContext, CliError};
 use crate::run::limits;
 use crate::show::console::{print_error_line, print_line};
 
@@ -193,7 +193,12 @@ fn select_engine(seed: u64) -> Choice {
 
 /// Runs a seed's job and, for some seeds, a sequence for the matching engines, and reports failures; returns true if
 /// there are none. The `only` seed always draws a sequence, and its job is shown if it fails.
-fn run_seed(seed: u64, matching: Choice, only: bool, sums: &mut SoakTotals) -> Result<bool, CliError> {
+fn run_seed(
+    seed: u64,
+    matching: Choice,
+    only: bool,
+    sums: &mut SoakTotals,
+) -> Result<bool, CliError> {
     let before = sums.failures;
     let job = Seeded::draw(seed).with_matching(matching);
     sums.jobs += 1;

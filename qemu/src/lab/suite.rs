@@ -1,8 +1,8 @@
 //! `midplane test`: runs all tests of the workspace and prints a summary. Long tests run only on request.
 
+use crate::host::error::{self, CliError, ErrorContext};
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::error::{self, ErrorContext, CliError};
 use crate::host::sys;
 use crate::show::console;
 use midplane_setup::parts;
@@ -358,16 +358,24 @@ pub fn run(options: &TestArgs) -> Result<u8, CliError> {
         succeeded &= ended.succeeded;
     }
     if !succeeded && counts.failed == 0 {
-        console::print_error_line("midplane: tests did not compile, or a test program terminated early; see above");
+        console::print_error_line(
+            "midplane: tests did not compile, or a test program terminated early; see above",
+        );
         counts.failed = 1;
     }
     if counts.failed > 0
         && let Some(why) = free_bytes().and_then(low_disk_warning)
     {
-        console::print_error_line(format!("midplane: {why}: some tests failed for this reason"));
+        console::print_error_line(format!(
+            "midplane: {why}: some tests failed for this reason"
+        ));
     }
     console::print_line(counts)?;
-    Ok(if counts.failed == 0 { 0 } else { error::FAILURE })
+    Ok(if counts.failed == 0 {
+        0
+    } else {
+        error::FAILURE
+    })
 }
 
 #[cfg(test)]

@@ -8,8 +8,10 @@ use midplane_abi::failure::{Failure, LOGGED};
 
 /// Options of `midplane explain`.
 #[derive(Args, Debug)]
-#[command(after_help = "A node prints its failure record to a debug probe's terminal (docs/stm32f405.md) or to a \
-                        console of QEMU.")]
+#[command(
+    after_help = "A node prints its failure record to a debug probe's terminal (docs/stm32f405.md) or to a \
+                        console of QEMU."
+)]
 pub struct ExplainArgs {
     /// Failure record as printed by the node: hexadecimal digits, with or without `failed:` in front
     #[arg(value_name = "RECORD", required = true)]
@@ -30,12 +32,10 @@ fn decode_record(record: &str) -> Result<String, CliError> {
         _ => None,
     };
     let bytes = digits.chunks(2).map(byte).collect::<Option<Vec<u8>>>();
-    let bytes =
-        bytes.ok_or_else(|| CliError::usage("RECORD must consist of pairs of hexadecimal digits"))?;
+    let bytes = bytes
+        .ok_or_else(|| CliError::usage("RECORD must consist of pairs of hexadecimal digits"))?;
     let failure = Failure::read(&bytes).ok_or_else(|| {
-        CliError::usage(
-            "RECORD is not a failure record of this version; check that it is complete",
-        )
+        CliError::usage("RECORD is not a failure record of this version; check that it is complete")
     })?;
     Ok(failure.in_words(write_text).to_string())
 }

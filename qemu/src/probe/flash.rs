@@ -1,6 +1,6 @@
 //! `midplane flash`: builds an image for one node and writes it to the board's flash with probe-rs.
 
-use crate::host::error::{ErrorContext, CliError};
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::sys;
 use crate::probe::image::ImageOptions;
 use crate::show::console::print_line;

@@ -6,15 +6,15 @@
 
 use crate::build::board::Board;
 use crate::build::compiler;
-use crate::build::inputs::{self, BuildFlags, Program};
 use crate::build::image::Image;
+use crate::build::inputs::{self, BuildFlags, Program};
 use crate::host::directories;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{self, Tools};
 use crate::host::size;
-use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
-use crate::run::serial_port::{check_console, parse_console};
 use crate::run::notation::parse_coord;
+use crate::run::serial_port::{check_console, parse_console};
 use crate::run::{limits, topology};
 use crate::show::console::print_line;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -277,7 +277,9 @@ impl ImageOptions {
 
 /// Creates a parser for the boards that have a flash memory.
 fn board() -> impl TypedValueParser<Value = Board> {
-    let values = [Board::Stm32f405].iter().filter_map(Board::to_possible_value);
+    let values = [Board::Stm32f405]
+        .iter()
+        .filter_map(Board::to_possible_value);
     // The parser accepts these names only.
     PossibleValuesParser::new(values).map(|_| Board::Stm32f405)
 }
@@ -361,7 +363,9 @@ fn binary(elf: &[u8]) -> Option<Vec<u8>> {
 fn objcopy(tools: &Tools) -> Result<PathBuf, CliError> {
     let mut command = tools.gcc.command();
     command.arg("-print-prog-name=objcopy");
-    let output = command.output().context("query the C compiler for objcopy")?;
+    let output = command
+        .output()
+        .context("query the C compiler for objcopy")?;
     let path = String::from_utf8_lossy(&output.stdout).trim().to_string();
     if path.is_empty() {
         Err(CliError::failure("the C compiler has no objcopy"))

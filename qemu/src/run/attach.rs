@@ -2,12 +2,12 @@
 
 use crate::build::board::Board;
 use crate::build::image::Image;
-use crate::host::signals::Signals;
 use crate::host::error::CliError;
+use crate::host::signals::Signals;
 use crate::run::command::{self, DisplayOptions, ReportOptions};
-use crate::run::serial_port::SerialPort;
 use crate::run::output::OutputStyle;
 use crate::run::plan::{Backend, JobPlan};
+use crate::run::serial_port::SerialPort;
 use crate::run::topology;
 use crate::show::file::ResultFile;
 use clap::Args;

@@ -1,9 +1,9 @@
 //! Start of a job's nodes on any back end.
 
-use crate::host::shared::SharedMemory;
 use crate::host::error::CliError;
+use crate::host::shared::SharedMemory;
 use crate::run::instance::InstancePool;
-use crate::run::node::{Node, MemoryLocation};
+use crate::run::node::{MemoryLocation, Node};
 use crate::run::plan::{Backend, JobPlan, coord};
 use crate::run::{cluster, linux, machines};
 use midplane_abi::stm32f405::WINDOW_BYTES;
@@ -29,7 +29,14 @@ fn boot_attached(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
     for rank in 0..plan.shape.nodes() {
         let coord = coord(&plan.shape, rank)?;
         let window = Rc::new(SharedMemory::new("midplane-window", WINDOW_BYTES)?);
-        let node = Node::new(rank, coord, plan.image(rank), 0, &window, MemoryLocation::Entire);
+        let node = Node::new(
+            rank,
+            coord,
+            plan.image(rank),
+            0,
+            &window,
+            MemoryLocation::Entire,
+        );
         pool.nodes.push(node);
     }
     Ok(pool)

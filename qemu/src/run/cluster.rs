@@ -1,11 +1,11 @@
 //! A job whose nodes are coroutines of one native process, in virtual time (`kernel-rt/cluster/carrier`). Like native
 //! nodes, it shares the nodes' status records with the tool. Output arrives in messages that contain the rank.
 
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::shared::SharedMemory;
-use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
-use crate::run::instance::{OutputChannels, InstancePool, Instance};
-use crate::run::linux::{InheritedDescriptors, create_pipes, end_signal, connect_streams, process};
+use crate::run::instance::{Instance, InstancePool, OutputChannels};
+use crate::run::linux::{InheritedDescriptors, connect_streams, create_pipes, end_signal, process};
 use crate::run::node::Node;
 use crate::run::plan::{JobPlan, coord};
 use kernel_rt::board::linux::carried::{COSTS, PROCESSORS};
@@ -42,7 +42,11 @@ pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
         command.env(COSTS, words.join(","));
     }
     let is_supervised = !plan.under.is_empty();
-    sys::bind_to_this_process(&mut command, end_signal(is_supervised), inherited.descriptors());
+    sys::bind_to_this_process(
+        &mut command,
+        end_signal(is_supervised),
+        inherited.descriptors(),
+    );
     let child = command
         .spawn()
         .context(format_args!("start {}", plan.image(0).path.display()))?;
@@ -59,7 +63,8 @@ pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
     for rank in 0..nodes {
         let coord = coord(&plan.shape, rank)?;
         let account = layout.account(rank);
-        pool.nodes.push(Node::from_process(rank, coord, 0, &shared, account));
+        pool.nodes
+            .push(Node::from_process(rank, coord, 0, &shared, account));
     }
     Ok(pool)
 }

@@ -1,28 +1,28 @@
 //! `midplane run`: from the command line to the exit status.
 
 use crate::build::board::Board;
-use crate::build::inputs::{self, BuildFlags, OptionScope, Program};
 use crate::build::image::Image;
+use crate::build::inputs::{self, BuildFlags, OptionScope, Program};
 use crate::build::linux::{self, ProcessContent};
 use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, HostMachine, NodeMemory};
+use crate::host::error::{CliError, FAILURE};
 use crate::host::setup::{self, Tool, Tools};
 use crate::host::signals::Signals;
 use crate::host::size;
-use crate::host::error::{FAILURE, CliError};
 use crate::run::boxes::{self, InstanceBoxes};
 use crate::run::debug::DebugSession;
-use crate::run::job_result::JobResult;
 use crate::run::faults::FaultOptions;
 use crate::run::files::ServedDirectory;
 use crate::run::job;
-use crate::run::serial_port::{check_console, parse_console};
+use crate::run::job_result::JobResult;
+use crate::run::outcome::JobOutcome;
 use crate::run::output::{OutputSink, OutputStyle};
 use crate::run::plan::{self, Backend, JobPlan};
 use crate::run::report::{self, JobFacts, ProgramFacts};
-use crate::run::outcome::JobOutcome;
+use crate::run::serial_port::{check_console, parse_console};
 use crate::run::{limits, topology, wiring};
-use crate::show::file::ResultFile;
 use crate::show::console;
+use crate::show::file::ResultFile;
 use clap::{Args, ValueEnum};
 use kernel_rt::mem::{MPI_SHARE, Needs};
 use midplane_abi::boot_parameters::Console;
@@ -383,10 +383,15 @@ impl RunOptions {
                 "midplane: -wdir does nothing for nodes; use --files DIRECTORY to provide a directory",
             );
         }
-        let Some((first, others)) = apps.split_first().filter(|_| self.on == RunPlatform::Cluster) else {
+        let Some((first, others)) = apps
+            .split_first()
+            .filter(|_| self.on == RunPlatform::Cluster)
+        else {
             return Ok(());
         };
-        let has_one = |same: fn(&AppRequest, &AppRequest) -> bool| others.iter().all(|other| same(first, other));
+        let has_one = |same: fn(&AppRequest, &AppRequest) -> bool| {
+            others.iter().all(|other| same(first, other))
+        };
         let several = [
             (has_one(|a, b| a.program == b.program), "programs"),
             (
@@ -537,7 +542,10 @@ pub fn run(options: &RunOptions) -> Result<u8, CliError> {
 }
 
 /// Runs the command and passes the job's result to `look`.
-pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -> Result<u8, CliError> {
+pub fn run_and_observe(
+    options: &RunOptions,
+    look: &mut dyn FnMut(&JobResult),
+) -> Result<u8, CliError> {
     let shape = checked(options)?;
     let node_memory = options.node_memory();
     let faults = options.faults.configured_faults(&shape)?;
@@ -554,7 +562,9 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
         .filter(|at| image_of(*at) != image_of(at - 1))
         .map(|at| apps[at].first)
         .collect();
-    let folder = { options.files.as_deref() }.map(ServedDirectory::open).transpose()?;
+    let folder = { options.files.as_deref() }
+        .map(ServedDirectory::open)
+        .transpose()?;
     let report_file = ResultFile::open_if_given(options.watched.report.as_ref())?;
     let division = match options.board {
         Board::Virt if options.debug.is_some() => None,
@@ -587,7 +597,11 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
                     is_several,
                 )?)
             }
-            (true, None) => Some(linux::build(&app.program, &flags, options.on.process_content())?),
+            (true, None) => Some(linux::build(
+                &app.program,
+                &flags,
+                options.on.process_content(),
+            )?),
         });
     }
     let debug = debugger(options, &shape)?;
@@ -629,7 +643,9 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
         console: options.console,
         log: options.verbose,
         counted: options.count_instructions,
-        sandbox: tools.as_ref().is_some_and(|tools| supports_sandbox(&tools.qemu)),
+        sandbox: tools
+            .as_ref()
+            .is_some_and(|tools| supports_sandbox(&tools.qemu)),
     };
     let signals = match debug {
         // The debugger reads from the terminal and handles its keys.
@@ -685,7 +701,13 @@ pub fn show(
     look(&end);
     let status = print_report(shown, plan, &end, report_file, &mut err);
     job::flush(signals, &mut out, &mut err);
-    Ok(status_after_output(status, end.outcome, &mut out, &mut err, signals))
+    Ok(status_after_output(
+        status,
+        end.outcome,
+        &mut out,
+        &mut err,
+        signals,
+    ))
 }
 
 /// Checks all options that can be rejected before a build; returns the machine's shape.
@@ -721,10 +743,10 @@ fn debugger(options: &RunOptions, shape: &Shape) -> Result<Option<DebugSession>,
         return Ok(None);
     };
     let why_not = match (options.on, options.board) {
-        (RunPlatform::Cluster, _) => Some("all ranks run in one process, on which gdb can be started"),
-        (_, Board::Stm32f405) => {
-            Some("the other boards treat a silent link as cut")
+        (RunPlatform::Cluster, _) => {
+            Some("all ranks run in one process, on which gdb can be started")
         }
+        (_, Board::Stm32f405) => Some("the other boards treat a silent link as cut"),
         _ => None,
     };
     if let Some(why) = why_not {
@@ -738,7 +760,12 @@ fn debugger(options: &RunOptions, shape: &Shape) -> Result<Option<DebugSession>,
             shape.nodes() - 1
         )));
     }
-    DebugSession::find(rank, &options.debugger.concat(), options.on == RunPlatform::Linux).map(Some)
+    DebugSession::find(
+        rank,
+        &options.debugger.concat(),
+        options.on == RunPlatform::Linux,
+    )
+    .map(Some)
 }
 
 /// Describes the platform on which an option for QEMU has no effect.

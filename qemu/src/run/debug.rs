@@ -3,7 +3,7 @@
 //! and wait for this one as for any slow rank.
 
 use crate::build::image::Image;
-use crate::host::error::{ErrorContext, CliError};
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::sys;
 use clap::Args;
 use midplane_setup::ask::in_path;

@@ -1,6 +1,6 @@
 //! The kernels' logs: decodes defmt frames with the image's table.
 
-use crate::host::error::{ErrorContext, CliError};
+use crate::host::error::{CliError, ErrorContext};
 use defmt_decoder::{DecodeError, StreamDecoder, Table};
 use kernel_rt::mpi_failure::write_text;
 use midplane_abi::failure::{Failure, LOGGED};
@@ -79,7 +79,8 @@ mod tests {
         let why = Why::MpiAbort(7);
         let failure = Failure { place, why };
         let record = failure.write();
-        let line = |record: &[u8]| expand_failure(format!("1.5 ERROR {LOGGED}{record:?} (end.rs:70)"));
+        let line =
+            |record: &[u8]| expand_failure(format!("1.5 ERROR {LOGGED}{record:?} (end.rs:70)"));
         assert_eq!(
             line(record.bytes()),
             format!("1.5 ERROR {} (end.rs:70)", failure.in_words(write_text))

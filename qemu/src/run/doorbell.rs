@@ -4,8 +4,8 @@
 //! once over its socket: the protocol version, its own ID, the shared memory, then the event files of all other peers,
 //! and last its own.
 
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::shared::memory_file;
-use crate::host::error::{ErrorContext, CliError};
 use midplane_abi::layout::{Division, shared_bytes};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;

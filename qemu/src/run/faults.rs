@@ -85,7 +85,9 @@ fn parse_part(text: &str) -> Result<u32, String> {
         .filter(|part| (0.0..=most).contains(part))
         .map(|part| (part * f64::from(MILLION)).round() as u32)
         .ok_or_else(|| {
-            format!("`{text}` is not a fraction of the frames; specify 0 to {most}, for example 0.01")
+            format!(
+                "`{text}` is not a fraction of the frames; specify 0 to {most}, for example 0.01"
+            )
         })
 }
 
@@ -148,7 +150,11 @@ mod tests {
     #[test]
     fn orders_that_mean_nothing_are_refused() {
         let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
-        let said = |options: FaultOptions| options.configured_faults(&shape).map_err(|stop| stop.message);
+        let said = |options: FaultOptions| {
+            options
+                .configured_faults(&shape)
+                .map_err(|stop| stop.message)
+        };
         let cut = parse_cut("1,0,0:x+@1s").unwrap();
         let seed = Some(7);
         assert_eq!(said(FaultOptions::default()), Ok(None));

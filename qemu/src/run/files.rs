@@ -9,7 +9,7 @@
 //!
 //! Descriptors are local to a node, and open files are closed when the job ends.
 
-use crate::host::error::{ErrorContext, CliError};
+use crate::host::error::{CliError, ErrorContext};
 use midplane_abi::files::{
     Asked, BYTES, Call, MAX_OPEN, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
     OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE, Status,
@@ -201,7 +201,12 @@ impl DescriptorTable {
 type CompletedCall = Result<([u64; 2], usize), Errno>;
 
 /// Performs one call of a node.
-fn perform_call(folder: &ServedDirectory, node: &mut DescriptorTable, asked: &Asked, bytes: &mut [u8; BYTES]) -> CompletedCall {
+fn perform_call(
+    folder: &ServedDirectory,
+    node: &mut DescriptorTable,
+    asked: &Asked,
+    bytes: &mut [u8; BYTES],
+) -> CompletedCall {
     let [first, second, third] = asked.numbers;
     let call = asked.call.ok_or(Errno::NOSYS)?;
     let given = asked.length;
@@ -265,7 +270,12 @@ fn perform_call(folder: &ServedDirectory, node: &mut DescriptorTable, asked: &As
 }
 
 /// Performs a call that changes directory entries; `given` contains one or two paths.
-fn change_entries(folder: &ServedDirectory, call: Call, number: u64, given: &[u8]) -> Result<(), Errno> {
+fn change_entries(
+    folder: &ServedDirectory,
+    call: Call,
+    number: u64,
+    given: &[u8],
+) -> Result<(), Errno> {
     match call {
         Call::Rename => {
             let first = usize::try_from(number).unwrap_or(usize::MAX);

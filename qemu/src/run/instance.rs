@@ -1,8 +1,8 @@
 //! Processes that contain nodes: their state and end. All of them end with this process.
 
-use crate::host::error::{ErrorContext, CliError};
-use crate::host::sys;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::resource_usage::{self, ResourceUsage};
+use crate::host::sys;
 use crate::run::doorbell::Doorbells;
 use crate::run::node::Node;
 use net_torus::coord::Shape;

@@ -1,23 +1,23 @@
 //! Event loop of a job, from boot to end.
 
-use crate::host::signals::Signals;
 use crate::host::error::{self, CliError};
 use crate::host::resource_usage::ResourceUsage;
+use crate::host::signals::Signals;
 use crate::run::boot::boot;
 use crate::run::cluster;
 use crate::run::decode::{LogDecoder, LogDictionary};
 use crate::run::doorbell::Doorbells;
-use crate::run::job_result::JobResult;
 use crate::run::files::{FileReply, FileServer, ServedDirectory};
 use crate::run::input::StandardInput;
-use crate::run::instance::{InstancePool, Instance};
-use crate::run::serial_port::{AttachedBoards, SerialPort};
+use crate::run::instance::{Instance, InstancePool};
+use crate::run::job_result::JobResult;
 use crate::run::linux;
 use crate::run::node::Node;
+use crate::run::outcome::{self, EndCause, FailureLocation, JobOutcome, NodeGlance, ObservedNode};
 use crate::run::output::OutputSink;
 use crate::run::plan::{Backend, JobPlan};
 use crate::run::report;
-use crate::run::outcome::{self, EndCause, NodeGlance, JobOutcome, ObservedNode, FailureLocation};
+use crate::run::serial_port::{AttachedBoards, SerialPort};
 use crate::show::console;
 use kernel_rt::dev::chain::Said;
 use midplane_abi::blackboard::State;
@@ -78,7 +78,8 @@ pub fn run<'a>(
     let begun = Instant::now();
     let nodes = plan.shape.nodes() as usize;
     if nodes > QUIET_BOOT {
-        err.lines.add_line(&format!("midplane: starting {nodes} nodes"));
+        err.lines
+            .add_line(&format!("midplane: starting {nodes} nodes"));
         err.write();
     }
     let mut pool = boot(plan, || match signals.pending() {
@@ -146,7 +147,11 @@ pub fn flush(signals: &Signals, out: &mut OutputSink<'_>, err: &mut OutputSink<'
     loop {
         out.write();
         err.write();
-        let mut fds: Vec<PollFd<'_>> = out.poll_descriptor().into_iter().chain(err.poll_descriptor()).collect();
+        let mut fds: Vec<PollFd<'_>> = out
+            .poll_descriptor()
+            .into_iter()
+            .chain(err.poll_descriptor())
+            .collect();
         if fds.is_empty() || signals.pending().is_some() {
             return;
         }
@@ -238,7 +243,9 @@ impl Job<'_, '_, '_> {
                         return end;
                     }
                 }
-                Some(EndCause::Ended) => return self.explain_end(plan, EndCause::Ended, self.observe_nodes()),
+                Some(EndCause::Ended) => {
+                    return self.explain_end(plan, EndCause::Ended, self.observe_nodes());
+                }
                 Some(cause) => {
                     let nodes = self.observe_at_end(plan);
                     return self.explain_end(plan, cause, nodes);
@@ -249,8 +256,9 @@ impl Job<'_, '_, '_> {
                 let limit = timeout.unwrap_or_default().as_secs_f64();
                 return {
                     let nodes = self.observe_with_counters(plan);
-                    let limit =
-                        format!("the job did not end within {limit} s (--timeout); state of the ranks:");
+                    let limit = format!(
+                        "the job did not end within {limit} s (--timeout); state of the ranks:"
+                    );
                     self.end_late(&limit, nodes)
                 };
             }
@@ -327,7 +335,9 @@ impl Job<'_, '_, '_> {
             }
             cause => {
                 let (end, _) = self.explain_end(plan, cause, self.observe_nodes());
-                let what = end.message.unwrap_or_else(|| "the job cannot continue".into());
+                let what = end
+                    .message
+                    .unwrap_or_else(|| "the job cannot continue".into());
                 self.err.lines.add_line(&format!(
                     "midplane: {what}\nmidplane: the debugger is still attached to rank {}; the job ends with the \
                      debugger",
@@ -503,7 +513,9 @@ impl Job<'_, '_, '_> {
         }
         if has_answers {
             let nodes = &self.pool.nodes;
-            let give = |answer: FileReply<'_>| nodes[answer.rank].reply_to_call(answer.number, answer.answer);
+            let give = |answer: FileReply<'_>| {
+                nodes[answer.rank].reply_to_call(answer.number, answer.answer)
+            };
             self.files.handle_replies(give);
         }
         if has_records {
@@ -524,7 +536,9 @@ impl Job<'_, '_, '_> {
                 return false;
             };
             match said {
-                Said::Printed(Stream::Out, bytes) => self.out.lines.add_output(rank.into(), bytes, now),
+                Said::Printed(Stream::Out, bytes) => {
+                    self.out.lines.add_output(rank.into(), bytes, now)
+                }
                 Said::Printed(_, bytes) => self.err.lines.add_output(rank.into(), bytes, now),
                 Said::Memory(at, bytes) => {
                     let is_there = node.write_ram(at.into(), bytes);
@@ -683,7 +697,9 @@ impl Job<'_, '_, '_> {
             Stream::Err => self.err.lines.add_output(rank, bytes, now),
             Stream::Log => {
                 let lines = &mut self.err.lines;
-                self.decoders[at].decode_bytes(bytes, |line| lines.add_line(&format!("[{rank}] log: {line}")));
+                self.decoders[at].decode_bytes(bytes, |line| {
+                    lines.add_line(&format!("[{rank}] log: {line}"))
+                });
             }
         }
     }
@@ -694,7 +710,8 @@ impl Job<'_, '_, '_> {
             let mut left = true;
             while left {
                 let instance = &mut self.pool.instances[at];
-                let bytes = read(&mut instance.channels.complaints, &mut self.buffer).unwrap_or(&[]);
+                let bytes =
+                    read(&mut instance.channels.complaints, &mut self.buffer).unwrap_or(&[]);
                 left = !bytes.is_empty();
                 let kept = &mut self.complaints[at];
                 kept.extend(bytes);
@@ -732,7 +749,12 @@ impl Job<'_, '_, '_> {
         self.pool.nodes.iter().map(seen).collect()
     }
 
-    fn explain_end(&self, plan: &JobPlan<'_>, cause: EndCause, nodes: Vec<ObservedNode>) -> JobEnding {
+    fn explain_end(
+        &self,
+        plan: &JobPlan<'_>,
+        cause: EndCause,
+        nodes: Vec<ObservedNode>,
+    ) -> JobEnding {
         let (status, outcome, message, lost) = match cause {
             EndCause::Ended => {
                 let gone: Vec<_> = match self.let_end {
@@ -791,7 +813,10 @@ impl Job<'_, '_, '_> {
             "interrupted by a signal; state of the ranks:",
             &nodes,
         ));
-        (self.end(status, JobOutcome::Interrupted, message, nodes), None)
+        (
+            self.end(status, JobOutcome::Interrupted, message, nodes),
+            None,
+        )
     }
 
     /// Handles a failure to write the nodes' output.

@@ -11,9 +11,7 @@ pub fn parse_mpi_memory(text: &str) -> Result<u64, String> {
     let bytes = size::parse(text)?;
     let (least, greatest) = (LEAST_MPI_MEMORY as u64, GREATEST_MPI_MEMORY as u64);
     if bytes < least {
-        return Err(format!(
-            "too small; the minimum is {least} bytes"
-        ));
+        return Err(format!("too small; the minimum is {least} bytes"));
     }
     if bytes > greatest {
         return Err(format!(
@@ -29,7 +27,10 @@ pub fn parse_eager(text: &str) -> Result<u64, String> {
     let greatest = GREATEST_EAGER_LIMIT as u64;
     size::parse(text).and_then(|bytes| {
         if bytes > greatest {
-            Err(format!("too large; the maximum is {}", size::exact(greatest)))
+            Err(format!(
+                "too large; the maximum is {}",
+                size::exact(greatest)
+            ))
         } else {
             Ok(bytes)
         }

@@ -1,12 +1,12 @@
 //! Boot of emulated machines, with one or several nodes per instance.
 
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::Tool;
 use crate::host::shared::{SharedMemory, memory_file};
-use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
 use crate::run::boxes::InstanceBoxes;
 use crate::run::doorbell::{self, Doorbells};
-use crate::run::instance::{OutputChannels, InstancePool, Instance, output_channel};
+use crate::run::instance::{Instance, InstancePool, OutputChannels, output_channel};
 use crate::run::node::{self, Node};
 use crate::run::plan::{Backend, JobPlan, coord, record_file};
 use crate::run::sockets::{LinkSockets, frame_link, serial_line};
@@ -82,7 +82,11 @@ impl InstancePool {
             if plan.debug.is_some_and(|debug| debug.rank == rank) {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
                     .context("create a socket for the debugger (TCP on 127.0.0.1)")?;
-                waiting = Some(listener.local_addr().context("query the debugger's socket")?);
+                waiting = Some(
+                    listener
+                        .local_addr()
+                        .context("query the debugger's socket")?,
+                );
                 debugger = Some(listener.as_raw_fd());
                 inherited.push(listener.into());
             }
@@ -138,8 +142,14 @@ impl InstancePool {
             let image = files.rank_file(plan, rank);
             let instance = self.start_board(plan, qemu, rank, image, &window, lines)?;
             let place = node::MemoryLocation::Entire;
-            self.nodes
-                .push(Node::new(rank, coord, plan.image(rank), instance, &window, place));
+            self.nodes.push(Node::new(
+                rank,
+                coord,
+                plan.image(rank),
+                instance,
+                &window,
+                place,
+            ));
             going_on()?;
         }
         Ok(())
@@ -184,7 +194,8 @@ impl InstancePool {
             complaints: Some(complaints),
             ..OutputChannels::default()
         };
-        self.instances.push(Instance::new(vec![rank], channels, child)?);
+        self.instances
+            .push(Instance::new(vec![rank], channels, child)?);
         Ok(self.instances.len() - 1)
     }
 
@@ -261,7 +272,10 @@ impl InstancePool {
         let (bell, node_bell) = output_channel()?;
         let (complaints, node_complaints) = output_channel()?;
         let image = image.try_clone().context("share the image")?;
-        let memory = ram.file().try_clone().context("share an instance's memory")?;
+        let memory = ram
+            .file()
+            .try_clone()
+            .context("share an instance's memory")?;
         let arguments = Wiring {
             memory: ram.bytes(),
             ram: memory.as_raw_fd(),

@@ -2,8 +2,8 @@
 //! They are parsed here instead of by clap: options use one dash or two, some require two values, and a colon separates
 //! programs (MPI-3.1 section 8.8).
 
-use crate::host::invocation::command_name;
 use crate::host::error::CliError;
+use crate::host::invocation::command_name;
 use crate::run::command::{AppOptions, RunOptions};
 use crate::show::console::print_error_line;
 use clap::Args;
@@ -176,7 +176,12 @@ const WORDS: &[LauncherOption] = &[
         OptionAction::Default,
         "",
     ),
-    word(&["V", "version"], 0, OptionAction::Version, "print the version"),
+    word(
+        &["V", "version"],
+        0,
+        OptionAction::Version,
+        "print the version",
+    ),
     word(&["h", "help"], 0, OptionAction::Help, "print this help"),
     // Options of other launchers for hosts, processors, networks and remote start.
     word(
@@ -253,7 +258,12 @@ const WORDS: &[LauncherOption] = &[
         OptionAction::Ignored,
         "",
     ),
-    word(&["mca", "gmca", "pmca", "prtemca"], 2, OptionAction::Ignored, ""),
+    word(
+        &["mca", "gmca", "pmca", "prtemca"],
+        2,
+        OptionAction::Ignored,
+        "",
+    ),
 ];
 
 /// Finds the option of this name, given without dashes.
@@ -304,9 +314,7 @@ impl LaunchRequest {
         }
         for app in &request.apps {
             if app.program.as_os_str().is_empty() {
-                return Err(usage(
-                    "give a program, one on each side of a `:`",
-                ));
+                return Err(usage("give a program, one on each side of a `:`"));
             }
         }
         Ok(request)
@@ -441,7 +449,9 @@ impl LaunchRequest {
                 }
             }
             (OptionAction::Directory, [directory]) => app.directory = Some(directory.into()),
-            (OptionAction::Timeout, [seconds]) => self.run.extend(["--timeout".into(), seconds.clone()]),
+            (OptionAction::Timeout, [seconds]) => {
+                self.run.extend(["--timeout".into(), seconds.clone()])
+            }
             (OptionAction::Hosts, [names]) => {
                 let names = names.to_string_lossy();
                 names
@@ -475,10 +485,7 @@ impl LaunchRequest {
             .filter(|_| word.as_bytes().starts_with(b"--"))
             .find(|option| option.get_long() == Some(name));
         let Some(option) = option else {
-            return Err(usage(format_args!(
-                "unknown option {}",
-                word.display()
-            )));
+            return Err(usage(format_args!("unknown option {}", word.display())));
         };
         self.has_torus |= matches!(name, "torus" | "nodes");
         self.run.push(format!("--{name}").into());
@@ -498,7 +505,11 @@ impl LaunchRequest {
     }
 
     /// Returns the job's options; `place` is the default platform.
-    fn options(mut self, place: Option<OsString>, read: ReadOptions) -> Result<RunOptions, CliError> {
+    fn options(
+        mut self,
+        place: Option<OsString>,
+        read: ReadOptions,
+    ) -> Result<RunOptions, CliError> {
         if !self.ignored.is_empty() {
             self.ignored.sort_unstable();
             self.ignored.dedup();
@@ -630,7 +641,10 @@ pub fn help() -> String {
         "\nAll long options of `{name} run` are also accepted (see '{name} help run').\n"
     ));
     for (does, title) in [
-        (OptionAction::Default, "Accepted without effect, because they specify the default"),
+        (
+            OptionAction::Default,
+            "Accepted without effect, because they specify the default",
+        ),
         (OptionAction::Ignored, "Ignored with a message"),
     ] {
         let words = WORDS
@@ -750,7 +764,10 @@ mod tests {
             ignored,
             "-ppn --bind-to --map-by --rank-by --mca -print-rank-map -iface -launcher --report-bindings"
         );
-        assert_eq!(read("-n 4 --version a").unwrap().asked, Some(OptionAction::Version));
+        assert_eq!(
+            read("-n 4 --version a").unwrap().asked,
+            Some(OptionAction::Version)
+        );
         assert_eq!(read("-h").unwrap().asked, Some(OptionAction::Help));
     }
 

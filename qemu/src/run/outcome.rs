@@ -1,7 +1,7 @@
 //! Outcome of a job, as messages and as an exit status. Free of side effects.
 
 use crate::host::error::FAILURE;
-use crate::run::node::{Node, StacksUse, RecordError};
+use crate::run::node::{Node, RecordError, StacksUse};
 use kernel_rt::mpi_failure::write_text;
 use midplane_abi::blackboard::{End, SeenCall, Snapshot, State};
 use midplane_abi::failure::text_of;
@@ -350,7 +350,10 @@ pub fn describe_activities(nodes: &[ObservedNode]) -> Vec<String> {
         .into_iter()
         .map(|(activity, members)| match members[..] {
             [one] => format!("{}: {activity}", one.name()),
-            _ => format!("ranks {}: {activity}", ranges(members.iter().map(|n| n.rank))),
+            _ => format!(
+                "ranks {}: {activity}",
+                ranges(members.iter().map(|n| n.rank))
+            ),
         })
         .collect()
 }

@@ -353,7 +353,10 @@ mod tests {
         }
         assert!(!sink.has_room());
         sink.write();
-        assert!(sink.poll_descriptor().is_some(), "a full pipe must leave a rest");
+        assert!(
+            sink.poll_descriptor().is_some(),
+            "a full pipe must leave a rest"
+        );
         drop(read);
         sink.write();
         assert_eq!(sink.write_error(), Some(Errno::PIPE));

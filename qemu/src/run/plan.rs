@@ -1,9 +1,9 @@
 //! Plan of a job: the nodes to boot, and the boot parameters of each instance.
 
 use crate::build::image::Image;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::Tool;
 use crate::host::shared::memory_file;
-use crate::host::error::{ErrorContext, CliError};
 use crate::run::boxes::InstanceBoxes;
 use crate::run::debug::DebugSession;
 use crate::run::serial_port::SerialPort;

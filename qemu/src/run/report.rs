@@ -3,12 +3,12 @@
 #[cfg(test)]
 mod reference;
 
-use crate::host::error::{ErrorContext, CliError};
+use crate::host::error::{CliError, ErrorContext};
 use crate::run::job_result::JobResult;
 use crate::run::node::{StackUse, StacksUse};
 use crate::run::outcome::{JobOutcome, ObservedNode};
 use crate::show::file::ResultFile;
-use crate::show::table::{ColumnAlignment, Column, Table};
+use crate::show::table::{Column, ColumnAlignment, Table};
 use midplane_abi::blackboard::State;
 use midplane_abi::counters::{About, ChannelCounter, Counter, LinkCounter, LinkCounters};
 use net_torus::{Direction, Shape, Vc};
@@ -175,8 +175,12 @@ impl CounterLegends {
     fn all() -> Self {
         Self {
             ranks: Counter::ALL.map(|c| CounterLegend::new(c.about())).into(),
-            links: LinkCounter::ALL.map(|c| CounterLegend::new(c.about())).into(),
-            channels: ChannelCounter::ALL.map(|c| CounterLegend::new(c.about())).into(),
+            links: LinkCounter::ALL
+                .map(|c| CounterLegend::new(c.about()))
+                .into(),
+            channels: ChannelCounter::ALL
+                .map(|c| CounterLegend::new(c.about()))
+                .into(),
         }
     }
 }
@@ -372,7 +376,10 @@ pub fn longest_run(nodes: &[ObservedNode]) -> Duration {
 
 /// Returns a counter's sum or maximum over all nodes, as the counter defines.
 pub fn total(end: &JobResult, counter: Counter) -> u64 {
-    let values = end.nodes.iter().map(|node| NodeCounters::from_node(node).get(counter));
+    let values = end
+        .nodes
+        .iter()
+        .map(|node| NodeCounters::from_node(node).get(counter));
     values.fold(0, |one, other| counter.about().total.of(one, other))
 }
 

@@ -1,6 +1,6 @@
 //! Sockets for the links between emulated machines.
 
-use crate::host::error::{ErrorContext, CliError};
+use crate::host::error::{CliError, ErrorContext};
 use crate::run::topology::{self, LinkEnd};
 use net_torus::coord::{Direction, Shape};
 use std::collections::HashMap;
@@ -118,6 +118,11 @@ mod tests {
     #[test]
     fn a_node_of_a_single_node_machine_has_no_links() {
         let shape = Shape::new([1, 1, 1], [true; 3]).unwrap();
-        assert!(LinkSockets::new(&shape, frame_link).take_ends(0).unwrap().is_empty());
+        assert!(
+            LinkSockets::new(&shape, frame_link)
+                .take_ends(0)
+                .unwrap()
+                .is_empty()
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Drawings (SVG): charts with points and lines, and heat maps of a machine's planes.
 
-use crate::host::error::{ErrorContext, CliError};
+use crate::host::error::{CliError, ErrorContext};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::element::ComposedElement;

@@ -1,6 +1,6 @@
 //! Tables: rows of one type under headings, limited to [`WIDTH`] columns of a terminal; and the same rows as CSV.
 
-use crate::host::error::{ErrorContext, CliError};
+use crate::host::error::{CliError, ErrorContext};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Row, Table as Grid, Width};
 use serde::{Serialize, Serializer};
 
@@ -121,7 +121,9 @@ impl<R> Table<R> {
             let widths = cells.iter().map(|row| row[at].chars().count() as u16);
             let widest = widths.max().unwrap_or(0);
             match self.columns[at].cells {
-                ColumnAlignment::Right(least) | ColumnAlignment::Left(least) => widest.max(least) + self.gap,
+                ColumnAlignment::Right(least) | ColumnAlignment::Left(least) => {
+                    widest.max(least) + self.gap
+                }
                 ColumnAlignment::Prose => 0,
             }
         };
@@ -164,7 +166,9 @@ impl<R> Table<R> {
             let headings = self.columns[at].heading.split('\n');
             let heading = headings.map(|line| line.chars().count() as u16).max();
             let least = match self.columns[at].cells {
-                ColumnAlignment::Right(least) | ColumnAlignment::Left(least) => least.max(heading.unwrap_or(0)),
+                ColumnAlignment::Right(least) | ColumnAlignment::Left(least) => {
+                    least.max(heading.unwrap_or(0))
+                }
                 ColumnAlignment::Prose => continue,
             };
             if let ColumnAlignment::Right(_) = self.columns[at].cells {

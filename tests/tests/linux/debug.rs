@@ -113,7 +113,10 @@ fn what_cannot_be_debugged_is_refused() {
             &["--on", "cluster", "--debug", "0"],
             "all ranks run in one process",
         ),
-        (&["--debug", "0", "--board", "stm32f405"], "treat a silent link as cut"),
+        (
+            &["--debug", "0", "--board", "stm32f405"],
+            "treat a silent link as cut",
+        ),
         (
             &["--on", "linux", "--debug", "0", "--under", "true"],
             "cannot be used with",

@@ -289,7 +289,8 @@ fn a_checkout_that_cannot_be_written_is_built_from() {
     let output = run("/proc/none", &["run", "--on", "linux", &program("pi.c")]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.code() == Some(2) && said.contains("set XDG_CACHE_HOME to a writable directory"),
+        output.status.code() == Some(2)
+            && said.contains("set XDG_CACHE_HOME to a writable directory"),
         "{output:?}"
     );
     assert_eq!(said.lines().count(), 1, "{output:?}");

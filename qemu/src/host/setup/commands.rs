@@ -1,9 +1,9 @@
 //! Commands that are run on the user's behalf: each is printed first, with its output on stderr.
 
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::signals::SignalGuard;
-use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
-use crate::show::console::{print_error_line, print_error_bytes};
+use crate::show::console::{print_error_bytes, print_error_line};
 use midplane_setup::ask::line;
 use rustix::fs::MemfdFlags;
 use rustix::process::Signal;
@@ -74,7 +74,11 @@ fn start(command: &mut Command) -> Result<(Child, File), CliError> {
 }
 
 /// Copies a child's output until the child has ended. Calls `between` periodically.
-fn follow(child: &mut Child, output: &File, mut between: impl FnMut()) -> Result<ExitStatus, CliError> {
+fn follow(
+    child: &mut Child,
+    output: &File,
+    mut between: impl FnMut(),
+) -> Result<ExitStatus, CliError> {
     let mut shown = 0;
     loop {
         // The status is read before the last check of the output.

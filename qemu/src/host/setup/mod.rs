@@ -6,8 +6,9 @@
 mod commands;
 mod unpack;
 
-use crate::host::error::{ErrorContext, CliError};
+use crate::host::error::{CliError, ErrorContext};
 use crate::show::console::print_bytes;
+use commands::{print_message, run_shown, run_uninterrupted};
 use midplane_setup::apt::{self, Lists};
 pub use midplane_setup::ask::{Tool, in_path};
 pub use midplane_setup::found::Tools;
@@ -20,7 +21,6 @@ use midplane_setup::plan::{Step, ThisMachine, Tried, plan};
 pub use midplane_setup::rust::own_cargo;
 use midplane_setup::rust::{self, Choice, Rust};
 use midplane_setup::{Places, Refusal, doctor as examination, folder};
-use commands::{run_shown, run_uninterrupted, print_message};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -117,7 +117,9 @@ impl ToolInstaller {
                 match run_shown(rustup) {
                     Err(stop) if stop.message.is_empty() => Err(stop),
                     Ok(()) if rust::has_own_sources(&self.places) => Ok(()),
-                    _ => self.continue_without_sources("rustup cannot add the sources of Rust's library"),
+                    _ => self.continue_without_sources(
+                        "rustup cannot add the sources of Rust's library",
+                    ),
                 }
             }
             Step::Update(by) => {
@@ -156,7 +158,9 @@ impl ToolInstaller {
             Ok(()) => Ok(true),
             Err(stop) if stop.message.is_empty() => Err(stop),
             Err(_) => {
-                self.continue_without_sources("cargo cannot fetch the dependencies of Rust's library")?;
+                self.continue_without_sources(
+                    "cargo cannot fetch the dependencies of Rust's library",
+                )?;
                 Ok(false)
             }
         }

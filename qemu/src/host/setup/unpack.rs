@@ -1,7 +1,7 @@
 //! Unpacking of packages into Midplane's own directory.
 
-use super::commands::{run_shown, print_message};
-use crate::host::error::{ErrorContext, CliError};
+use super::commands::{print_message, run_shown};
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::sys;
 use midplane_setup::apt::Lists;
 use midplane_setup::folder::{PACKAGES, is_wanted};
@@ -17,7 +17,12 @@ const UNDER_WAY: &str = ".under-way-";
 
 /// Fetches packages, each as `name=version`, and unpacks the required files into the need's directory below `folder`.
 /// The directory appears atomically. Waits for other processes that do the same.
-pub fn unpack(folder: &Path, need: Need, packages: &[String], lists: &Lists) -> Result<(), CliError> {
+pub fn unpack(
+    folder: &Path,
+    need: Need,
+    packages: &[String],
+    lists: &Lists,
+) -> Result<(), CliError> {
     if packages.is_empty() {
         return Err(CliError::unusable(
             "apt-get reports the package as installed, but its content was not found",

@@ -1,10 +1,10 @@
 //! Jobs that benchmarks run as a user would.
 
 use crate::host::directories;
-use crate::host::signals::Signals;
-use crate::host::error::{ErrorContext, CliError, USAGE};
-use crate::host::sys;
+use crate::host::error::{CliError, ErrorContext, USAGE};
 use crate::host::resource_usage::ResourceUsage;
+use crate::host::signals::Signals;
+use crate::host::sys;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, kill_process_group};
 use std::io::{self, Read};

@@ -1,6 +1,6 @@
 //! Instruction counts, from valgrind's callgrind.
 
-use crate::host::error::{ErrorContext, CliError};
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::sys;
 use rustix::process::Signal;
 use std::process::{Command, Stdio};

@@ -1,10 +1,10 @@
 //! Collectives on the simulated machine, compared with the lower bound of its wires.
 
-use crate::host::signals::Signals;
 use crate::host::error::CliError;
+use crate::host::signals::Signals;
 use crate::run::topology::parse_extents;
-use crate::show::file::ResultFile;
 use crate::show::console::print_line;
+use crate::show::file::ResultFile;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::collectives::{Collective, Kind};
@@ -130,8 +130,9 @@ fn measure(kind: Kind, bytes: usize, extents: [u16; 3]) -> Result<CollectiveRow,
             costs,
         };
         let measured = collective.run();
-        let measured = measured
-            .map_err(|error| CliError::failure(format!("{} of {bytes} bytes: {error}", kind.name())))?;
+        let measured = measured.map_err(|error| {
+            CliError::failure(format!("{} of {bytes} bytes: {error}", kind.name()))
+        })?;
         Ok(measured.ns as f64 / 1e3)
     };
     let collective = Collective {

@@ -1,9 +1,9 @@
 //! Instruction counts of messages and collectives on nodes, in QEMU.
 
 use super::boot;
+use crate::host::error::CliError;
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::error::CliError;
 use crate::show::console::print_line;
 
 /// Machines, each in one instance.

@@ -1,8 +1,8 @@
 //! Chart of overhead by number of nodes: colours for message sizes, shapes for amounts of memory.
 
 use crate::host::error::CliError;
-use crate::lab::bench::row::{MemorySetting, KillerRow, RunIn};
-use crate::show::plot::{self, Axis, Chart, Mark, Series, MarkShape};
+use crate::lab::bench::row::{KillerRow, MemorySetting, RunIn};
+use crate::show::plot::{self, Axis, Chart, Mark, MarkShape, Series};
 use plotters::style::RGBColor;
 
 const COLOURS: [RGBColor; 3] = [

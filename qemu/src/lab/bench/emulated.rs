@@ -1,11 +1,11 @@
 //! The killer benchmark in QEMU.
 
 use crate::host::directories;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::error::{ErrorContext, CliError};
 use crate::lab::bench::boot;
-use crate::lab::bench::row::{MemorySetting, KillerRow, RunIn, middle, print_row};
+use crate::lab::bench::row::{KillerRow, MemorySetting, RunIn, middle, print_row};
 use crate::show::console::print_line;
 use midplane_abi::counters::Counter;
 use midplane_device::matching::Choice;
@@ -104,7 +104,11 @@ fn setting(
     rows: &mut Vec<KillerRow>,
 ) -> Result<(), CliError> {
     let nodes = extents.iter().map(|&e| u32::from(e)).product::<u32>();
-    let amounts = [MemorySetting::Ample, MemorySetting::Minimum, MemorySetting::MinimumAndFifth];
+    let amounts = [
+        MemorySetting::Ample,
+        MemorySetting::Minimum,
+        MemorySetting::MinimumAndFifth,
+    ];
     let mut taken: [Vec<EmulatedJob>; 3] = Default::default();
     // Alternates, so that other load on the host affects all settings alike.
     for run in 0..runs {

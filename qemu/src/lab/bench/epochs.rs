@@ -2,12 +2,12 @@
 
 use super::boot;
 use super::row::RunIn;
+use crate::host::error::CliError;
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::error::CliError;
-use crate::show::file::ResultFile;
-use crate::show::plot::{self, Axis, Chart, Mark, Series, MarkShape};
 use crate::show::console::print_line;
+use crate::show::file::ResultFile;
+use crate::show::plot::{self, Axis, Chart, Mark, MarkShape, Series};
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::Failure;
@@ -373,7 +373,9 @@ fn marks() -> [CallKind; 3] {
         filled: true,
     };
     [
-        ("blocking", mark(MarkShape::Square, BLOCKING), |r| r.blocking),
+        ("blocking", mark(MarkShape::Square, BLOCKING), |r| {
+            r.blocking
+        }),
         ("not blocking", mark(MarkShape::Circle, NONBLOCKING), |r| {
             r.nonblocking
         }),

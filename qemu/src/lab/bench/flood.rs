@@ -1,7 +1,7 @@
 //! Device work per message under many short messages.
 
-use crate::host::size;
 use crate::host::error::CliError;
+use crate::host::size;
 use crate::run::limits;
 use crate::show::console::print_line;
 use clap::Args;

@@ -2,11 +2,11 @@
 
 use super::boot;
 use super::row;
+use crate::host::error::CliError;
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::error::CliError;
-use crate::show::file::ResultFile;
 use crate::show::console::print_line;
+use crate::show::file::ResultFile;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use serde::Serialize;
@@ -119,7 +119,11 @@ fn middle(taken: &[MessageTime], of: TimeSelector) -> f64 {
 }
 
 /// Measures two jobs that differ only in the number of messages.
-fn measure_message(instances: &str, name: &str, signals: &Signals) -> Result<MessageTime, CliError> {
+fn measure_message(
+    instances: &str,
+    name: &str,
+    signals: &Signals,
+) -> Result<MessageTime, CliError> {
     let (_, short) = job(instances, name, MESSAGES[0], signals)?;
     let (wall, long) = job(instances, name, MESSAGES[1], signals)?;
     let more = f64::from(BLOCKS * (MESSAGES[1] - MESSAGES[0]));
@@ -130,13 +134,17 @@ fn measure_message(instances: &str, name: &str, signals: &Signals) -> Result<Mes
 }
 
 /// Returns the program's microseconds, and the job's CPU time in seconds.
-fn job(instances: &str, name: &str, messages: u32, signals: &Signals) -> Result<(f64, f64), CliError> {
+fn job(
+    instances: &str,
+    name: &str,
+    messages: u32,
+    signals: &Signals,
+) -> Result<(f64, f64), CliError> {
     let options = ["--torus", "2x1x1", "--instances", instances];
     let arguments = [&*messages.to_string(), name];
     let (said, used) = boot::run_with_usage(&options, "times.c", &arguments, signals)?;
-    let wall = boot::number(&said, "times", name).ok_or_else(|| {
-        CliError::failure(format!("times.c did not print `{name}`:\n{said}"))
-    })?;
+    let wall = boot::number(&said, "times", name)
+        .ok_or_else(|| CliError::failure(format!("times.c did not print `{name}`:\n{said}")))?;
     Ok((wall, used.processor.as_secs_f64()))
 }
 

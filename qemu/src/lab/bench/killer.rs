@@ -1,13 +1,13 @@
 //! The killer benchmark: command line, table, CSV and drawing.
 
-use crate::host::signals::Signals;
 use crate::host::error::CliError;
+use crate::host::signals::Signals;
 use crate::lab::bench::emulated::JobClock;
-use crate::lab::bench::row::{MemorySetting, KillerRow, RunIn, TABLE, median, print_row};
+use crate::lab::bench::row::{KillerRow, MemorySetting, RunIn, TABLE, median, print_row};
 use crate::lab::bench::{drawing, emulated};
 use crate::run::limits;
-use crate::show::file::ResultFile;
 use crate::show::console::print_line;
+use crate::show::file::ResultFile;
 use crate::show::table;
 use clap::Args;
 use midplane_device::LEAST_MPI_MEMORY;

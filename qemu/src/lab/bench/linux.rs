@@ -3,11 +3,11 @@
 use super::boot;
 use super::row;
 use crate::host::directories;
+use crate::host::error::CliError;
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::error::CliError;
-use crate::show::file::ResultFile;
 use crate::show::console::print_line;
+use crate::show::file::ResultFile;
 use crate::show::table::{self, Column, Table, six_places_if_any};
 use clap::Args;
 use serde::Serialize;
@@ -191,20 +191,18 @@ fn messages(
 }
 
 /// Measures the killer and its unexpected messages: with bounded memory, and without a bound.
-fn killer(options: &LinuxArgs, other: Option<&OtherMpi>, signals: &Signals) -> Result<LinuxRow, CliError> {
+fn killer(
+    options: &LinuxArgs,
+    other: Option<&OtherMpi>,
+    signals: &Signals,
+) -> Result<LinuxRow, CliError> {
     const PROCESSES: &str = "8";
     let messages = options.messages.to_string();
     let arguments = [messages.as_str(), "16"];
     let job = ["--on", "linux", "-n", PROCESSES, "--mpi-memory", "64K"];
     let ours = || boot::run(&job, "killer.c", &arguments, signals);
     let [ours, theirs] = run_alternating(
-        options,
-        other,
-        signals,
-        ours,
-        "killer",
-        PROCESSES,
-        &arguments,
+        options, other, signals, ours, "killer", PROCESSES, &arguments,
     )?;
     let of = |said: &[Option<String>]| median_of(said, boot::seconds).map(|s| s * 1e6);
     let mut rows = Vec::new();

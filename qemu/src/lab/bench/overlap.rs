@@ -2,13 +2,13 @@
 
 use super::boot;
 use super::row::RunIn;
+use crate::host::error::CliError;
 use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::size;
-use crate::host::error::CliError;
-use crate::show::file::ResultFile;
-use crate::show::plot::{self, Axis, Chart, Mark, Series, MarkShape};
 use crate::show::console::print_line;
+use crate::show::file::ResultFile;
+use crate::show::plot::{self, Axis, Chart, Mark, MarkShape, Series};
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::Failure;
@@ -121,7 +121,10 @@ fn failed(error: Failure) -> CliError {
 }
 
 /// Measures one message with each amount of computation, in one order and with one interrupt limit.
-fn measure(overlap: Overlap, mut tell: impl FnMut(OverlapRow) -> Result<(), CliError>) -> Result<(), CliError> {
+fn measure(
+    overlap: Overlap,
+    mut tell: impl FnMut(OverlapRow) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     let transfer = overlap.transfer_ns().map_err(failed)?;
     let computed = COMPUTE_US.map(|us| us * 1000).into_iter();
     for compute_ns in computed.chain([TURNS * transfer]) {
@@ -248,7 +251,10 @@ pub fn run(options: &OverlapArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-fn simulate(sizes: &[u64], tell: &mut impl FnMut(OverlapRow) -> Result<(), CliError>) -> Result<(), CliError> {
+fn simulate(
+    sizes: &[u64],
+    tell: &mut impl FnMut(OverlapRow) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     let costs = Costs::BLUE_GENE;
     print_line(format_args!(
         "simulated machine: links of {:.0} MB/s, {} ns per packet at a processor, {} ns per MPI\ncall and again if it \
@@ -296,7 +302,10 @@ fn drawing(rows: &[OverlapRow]) -> Result<String, CliError> {
         .into_iter()
         .zip(COLOURS)
         .flat_map(|(percent, colour)| {
-            let shapes = [("sender", MarkShape::Circle), ("receiver", MarkShape::Square)];
+            let shapes = [
+                ("sender", MarkShape::Circle),
+                ("receiver", MarkShape::Square),
+            ];
             shapes.map(|(first, shape)| {
                 let mark = Mark {
                     shape,

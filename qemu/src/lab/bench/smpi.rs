@@ -2,13 +2,13 @@
 
 use super::boot;
 use crate::host::directories;
+use crate::host::error::{CliError, ErrorContext};
+use crate::host::resource_usage::ResourceUsage;
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::error::{ErrorContext, CliError};
-use crate::host::resource_usage::ResourceUsage;
 use crate::lab::cluster::{MachineExtents, parse_nodes};
-use crate::show::file::ResultFile;
 use crate::show::console::print_line;
+use crate::show::file::ResultFile;
 use crate::show::table::{self, Column, Table, six_places_if_any};
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -120,7 +120,12 @@ fn mib(bytes: Option<u64>) -> Option<f64> {
 }
 
 impl SmpiRow {
-    fn new(what: &'static str, ranks: u64, ours: Option<SimulatorResult>, theirs: Option<SimulatorResult>) -> SmpiRow {
+    fn new(
+        what: &'static str,
+        ranks: u64,
+        ours: Option<SimulatorResult>,
+        theirs: Option<SimulatorResult>,
+    ) -> SmpiRow {
         let seconds = |took: SimulatorResult| took.used.processor.as_secs_f64();
         let [ours_s, theirs_s] = [ours, theirs].map(|took| took.map(seconds));
         SmpiRow {
@@ -174,7 +179,12 @@ impl SmpiTools {
         })
     }
 
-    fn compile(&self, program: &str, scratch: &JobDirectory, signals: &Signals) -> Result<(), CliError> {
+    fn compile(
+        &self,
+        program: &str,
+        scratch: &JobDirectory,
+        signals: &Signals,
+    ) -> Result<(), CliError> {
         boot::compile(&self.smpicc, program, &scratch.0.join(program), signals)
     }
 

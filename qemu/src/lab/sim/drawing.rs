@@ -2,7 +2,7 @@
 
 use crate::host::error::CliError;
 use crate::lab::sim::row::SimRow;
-use crate::show::plot::{self, Axis, Chart, HeatMap, HeatMaps, Mark, Series, MarkShape};
+use crate::show::plot::{self, Axis, Chart, HeatMap, HeatMaps, Mark, MarkShape, Series};
 use net_torus::{Direction, Shape};
 use plotters::style::RGBColor;
 

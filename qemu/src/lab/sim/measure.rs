@@ -1,15 +1,15 @@
 //! Simulation of loads one by one: command line, table, CSV and drawing.
 
 use crate::host::capacity;
-use crate::host::size;
 use crate::host::error::CliError;
+use crate::host::size;
 use crate::lab::sim::check::{self, DeadlockCheck};
 use crate::lab::sim::drawing::{self, LatencyCurve};
 use crate::lab::sim::row::{SimRow, TABLE};
 use crate::lab::sim::sweep::{self, SweepValues};
 use crate::run::topology;
-use crate::show::file::ResultFile;
 use crate::show::console::print_line;
+use crate::show::file::ResultFile;
 use crate::show::table;
 use clap::{Args, ValueEnum};
 use net_torus::sim::{Config, HOT_FRACTION, Limit, Network, Traffic};
@@ -49,7 +49,13 @@ pub struct SimArgs {
     mesh: MeshDimensions,
 
     /// Traffic pattern; several values, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "uniform", help_heading = "Traffic")]
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "uniform",
+        help_heading = "Traffic"
+    )]
     traffic: Vec<TrafficPattern>,
 
     /// Offered load as a fraction of the limit, above 0 and at most 100; several values and ranges
@@ -62,7 +68,13 @@ pub struct SimArgs {
     seed: Vec<SweepValues<u64>>,
 
     /// Routing algorithm; several values, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "adaptive", help_heading = "Machine")]
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "adaptive",
+        help_heading = "Machine"
+    )]
     routing: Vec<RoutingMode>,
 
     /// Packet size in chunks of 32 bytes, 1 to 8, or a range such as 1-8
@@ -251,7 +263,9 @@ impl<'a> SimSetting<'a> {
             ));
         }
         let points = options.points().into_iter();
-        points.map(|point| Self::from_point(options, point)).collect()
+        points
+            .map(|point| Self::from_point(options, point))
+            .collect()
     }
 
     fn from_point(options: &'a SimArgs, point: SweepPoint) -> Result<Self, CliError> {
@@ -445,7 +459,9 @@ pub fn run(options: &SimArgs) -> Result<u8, CliError> {
         });
     }
     let rows = || curves.iter().flat_map(|curve| &curve.rows);
-    print_line("99 %: 99th percentile of the latency; escapes: hops on the escape channel per packet")?;
+    print_line(
+        "99 %: 99th percentile of the latency; escapes: hops on the escape channel per packet",
+    )?;
     if !rows().all(SimRow::is_steady) {
         print_line(
             "* not in steady state: queues grew or shrank during the measurement; use a longer\n  --warmup",

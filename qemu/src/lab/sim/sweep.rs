@@ -74,7 +74,9 @@ fn integers(
     let Some(steps) = steps.filter(|steps| *steps < MAX_VALUES as u64) else {
         return Err(range_help());
     };
-    Ok(SweepValues((0..=steps).map(|at| first + at * step).collect()))
+    Ok(SweepValues(
+        (0..=steps).map(|at| first + at * step).collect(),
+    ))
 }
 
 fn range_help() -> String {
@@ -97,7 +99,10 @@ mod tests {
         assert_eq!(loads("0.5:0.5:1"), Ok(SweepValues(vec![0.5])));
         assert_eq!(seeds("3:6"), Ok(SweepValues(vec![3, 4, 5, 6])));
         assert_eq!(seeds("3:8:2"), Ok(SweepValues(vec![3, 5, 7])));
-        assert_eq!(seeds("18446744073709551615"), Ok(SweepValues(vec![u64::MAX])));
+        assert_eq!(
+            seeds("18446744073709551615"),
+            Ok(SweepValues(vec![u64::MAX]))
+        );
         assert_eq!(buffers("2:2047:2045"), Ok(SweepValues(vec![2, 2047])));
     }
 

@@ -3,14 +3,14 @@
 
 pub mod supervisor;
 
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::shared::SharedMemory;
-use crate::host::error::{ErrorContext, CliError};
 use crate::host::sys;
 use crate::run::debug;
-use crate::run::instance::{ControlPipes, OutputChannels, InstancePool, Instance, output_channel};
+use crate::run::instance::{ControlPipes, Instance, InstancePool, OutputChannels, output_channel};
 use crate::run::node::Node;
-use crate::run::plan::{PlannedApp, JobPlan, coord, record_file};
 use crate::run::outcome::FailureLocation;
+use crate::run::plan::{JobPlan, PlannedApp, coord, record_file};
 use kernel_rt::board::linux::VARIABLE;
 use kernel_rt::board::linux::share::{
     AT_ANSWERED, AT_ASKED, AT_ENDS, AT_TRACE, FRAMES, Layout, Trace,
@@ -47,7 +47,8 @@ pub fn boot(
             &shared,
             layout.account(rank),
         ));
-        pool.instances.push(start(plan, rank, coord, &shared, &theirs)?);
+        pool.instances
+            .push(start(plan, rank, coord, &shared, &theirs)?);
         going_on()?;
     }
     Ok(pool)
@@ -90,7 +91,10 @@ impl InheritedDescriptors {
         bytes: u64,
     ) -> Result<Self, CliError> {
         let record = record_file(plan, Nodes::One(coord))?;
-        let file = shared.file().try_clone().context("share the job's memory")?;
+        let file = shared
+            .file()
+            .try_clone()
+            .context("share the job's memory")?;
         let [life, asks] = [&theirs.life, &theirs.asks].map(OwnedFd::try_clone);
         Ok(Self {
             file: file.into(),
@@ -114,13 +118,7 @@ impl InheritedDescriptors {
         rank: u32,
         limits: [Option<u64>; 2],
     ) -> Result<Vec<String>, CliError> {
-        supervisor::supervisor_command(
-            plan.under,
-            &plan.image(rank).path,
-            &self.life,
-            rank,
-            limits,
-        )
+        supervisor::supervisor_command(plan.under, &plan.image(rank).path, &self.life, rank, limits)
     }
 
     /// Returns the descriptors to inherit.
@@ -144,7 +142,8 @@ fn start(
     let debug = plan.debug.filter(|debug| debug.rank == rank);
     let (command, descriptors) = match debug {
         Some(debug) => {
-            let under = debug.debugger_command(limits, [&prints[0], &prints[1]].map(AsRawFd::as_raw_fd))?;
+            let under =
+                debug.debugger_command(limits, [&prints[0], &prints[1]].map(AsRawFd::as_raw_fd))?;
             let mut command = process(plan, coord, &inherited, &under)?;
             let mut descriptors = inherited.descriptors();
             descriptors.extend(prints);
@@ -180,7 +179,11 @@ fn start(
 
 /// Returns the signal for a child when the tool ends. A [`supervisor`] must kill its descendants first.
 pub fn end_signal(is_supervised: bool) -> Signal {
-    if is_supervised { Signal::TERM } else { Signal::KILL }
+    if is_supervised {
+        Signal::TERM
+    } else {
+        Signal::KILL
+    }
 }
 
 /// Limits a process's stack and data, in bytes.

@@ -2,10 +2,10 @@
 //! start the rank as its own child, or end before it, out of reach of the parent-death signal. All orphaned descendants
 //! become children of this process. It kills them when the job is over or the tool has ended.
 
-use crate::host::signals::Signals;
-use crate::host::error::{ErrorContext, CliError};
-use crate::host::sys;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::resource_usage::{children, has_ended};
+use crate::host::signals::Signals;
+use crate::host::sys;
 use clap::Args;
 use midplane_setup::ask::in_path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -79,11 +79,9 @@ fn counters_of_node() -> Vec<Field> {
 }
 
 fn stack() -> Vec<Field> {
-    let bytes = |name, meaning| in_unit("bytes", field(name, FieldKind::Simple("integer"), meaning));
-    vec![
-        bytes("peak_bytes", "Peak usage."),
-        bytes("bytes", "Size."),
-    ]
+    let bytes =
+        |name, meaning| in_unit("bytes", field(name, FieldKind::Simple("integer"), meaning));
+    vec![bytes("peak_bytes", "Peak usage."), bytes("bytes", "Size.")]
 }
 
 fn legend() -> Vec<Field> {
@@ -136,7 +134,11 @@ fn link() -> Vec<Field> {
 fn rank() -> Vec<Field> {
     let states = ["unreadable", "off", "booting", "running", "done", "failed"];
     let mut fields = vec![
-        field("rank", FieldKind::Simple("integer"), "Rank in MPI_COMM_WORLD."),
+        field(
+            "rank",
+            FieldKind::Simple("integer"),
+            "Rank in MPI_COMM_WORLD.",
+        ),
         field(
             "coordinates",
             FieldKind::List("integer", Some(3)),
@@ -174,14 +176,26 @@ fn rank() -> Vec<Field> {
 
 fn program() -> Vec<Field> {
     vec![
-        field("program", FieldKind::Simple("string"), "File of the program."),
+        field(
+            "program",
+            FieldKind::Simple("string"),
+            "File of the program.",
+        ),
         field(
             "arguments",
             FieldKind::List("string", None),
             "Arguments of the program.",
         ),
-        field("first_rank", FieldKind::Simple("integer"), "First rank that runs it."),
-        field("ranks", FieldKind::Simple("integer"), "Number of ranks that run it."),
+        field(
+            "first_rank",
+            FieldKind::Simple("integer"),
+            "First rank that runs it.",
+        ),
+        field(
+            "ranks",
+            FieldKind::Simple("integer"),
+            "Number of ranks that run it.",
+        ),
     ]
 }
 
@@ -204,7 +218,11 @@ fn fields() -> Vec<Field> {
         field(name, FieldKind::Objects(legend()), &meaning)
     });
     vec![
-        simple("program", "string", "File of the program; of several programs, the first."),
+        simple(
+            "program",
+            "string",
+            "File of the program; of several programs, the first.",
+        ),
         field(
             "arguments",
             FieldKind::List("string", None),
@@ -227,7 +245,10 @@ fn fields() -> Vec<Field> {
         ),
         simple("nodes", "integer", "Number of nodes."),
         in_unit("bytes", simple("node_memory", "integer", "RAM of a node.")),
-        in_unit("bytes", simple("mpi_memory", "integer", "MPI memory of a node.")),
+        in_unit(
+            "bytes",
+            simple("mpi_memory", "integer", "MPI memory of a node."),
+        ),
         simple(
             "mpi_borrow",
             "boolean",
@@ -249,11 +270,19 @@ fn fields() -> Vec<Field> {
         optional(simple("message", "string", "Message about a failure.")),
         in_unit(
             "seconds",
-            simple("seconds", "number", "Duration from the start of the first node to the end."),
+            simple(
+                "seconds",
+                "number",
+                "Duration from the start of the first node to the end.",
+            ),
         ),
         optional(in_unit(
             "seconds",
-            simple("virtual_seconds", "number", "Duration in virtual time, with `--on cluster`."),
+            simple(
+                "virtual_seconds",
+                "number",
+                "Duration in virtual time, with `--on cluster`.",
+            ),
         )),
         optional(field(
             "cut_links",
@@ -265,7 +294,11 @@ fn fields() -> Vec<Field> {
             FieldKind::Object(counters_of_node()),
             "Counters of all ranks, combined.",
         ),
-        field("ranks", FieldKind::Objects(rank()), "One entry for each rank, in rank order."),
+        field(
+            "ranks",
+            FieldKind::Objects(rank()),
+            "One entry for each rank, in rank order.",
+        ),
         field(
             "counters",
             FieldKind::Object(legends.into()),
@@ -418,7 +451,9 @@ fn check(value: &Value, schema: &Value, path: &str) -> Result<(), String> {
         Value::Array(names) => names.iter().any(is_type),
         name => is_type(name),
     };
-    let is_listed = schema["enum"].as_array().is_none_or(|values| values.contains(value));
+    let is_listed = schema["enum"]
+        .as_array()
+        .is_none_or(|values| values.contains(value));
     if !has_type || !is_listed {
         return Err(format!("{path}: {value}"));
     }
@@ -434,7 +469,9 @@ fn check(value: &Value, schema: &Value, path: &str) -> Result<(), String> {
     if let Some(object) = value.as_object() {
         let required = schema["required"].as_array().expect("a list");
         for name in required.iter().filter_map(Value::as_str) {
-            object.get(name).ok_or_else(|| format!("{path}.{name} is missing"))?;
+            object
+                .get(name)
+                .ok_or_else(|| format!("{path}.{name} is missing"))?;
         }
         for (name, value) in object {
             let schema = schema["properties"].get(name);
@@ -483,7 +520,12 @@ fn a_report_matches_the_schema() {
     assert_eq!(check(&sample, &schema, "report"), Ok(()));
     // The sample contains every property at the top and of a rank.
     let names = |value: &Value| -> Vec<String> {
-        value.as_object().expect("an object").keys().cloned().collect()
+        value
+            .as_object()
+            .expect("an object")
+            .keys()
+            .cloned()
+            .collect()
     };
     assert_eq!(names(&sample), names(&schema["properties"]));
     let rank = &schema["properties"]["ranks"]["items"]["properties"];

@@ -3,14 +3,14 @@
 mod count;
 mod drawing;
 mod memory;
-mod self_send;
 mod row;
+mod self_send;
 mod time;
 
-use crate::host::signals::Signals;
 use crate::host::error::CliError;
-use crate::show::file::ResultFile;
+use crate::host::signals::Signals;
 use crate::show::console::print_line;
+use crate::show::file::ResultFile;
 use clap::{Args, ValueEnum};
 use midplane_lab::matching::{ENGINES, Engine};
 use std::path::PathBuf;
@@ -91,7 +91,11 @@ impl MatchingBench {
 
 /// Measures the engines; returns the exit status.
 pub fn run(options: &MatchingArgs) -> Result<u8, CliError> {
-    if options.svg.is_some() && options.part.is_some_and(|part| part != MatchingPart::Search) {
+    if options.svg.is_some()
+        && options
+            .part
+            .is_some_and(|part| part != MatchingPart::Search)
+    {
         return Err(CliError::usage(
             "--svg: only `search` is drawn; select `search` or no experiment",
         ));

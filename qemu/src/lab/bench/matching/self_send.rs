@@ -1,8 +1,8 @@
 //! Instruction counts of a self-send on a node, with few and with many other entries in the queue.
 
 use super::MatchingBench;
-use crate::host::setup;
 use crate::host::error::CliError;
+use crate::host::setup;
 use crate::lab::bench::boot;
 use crate::show::console::print_line;
 use crate::show::table::{self, Column, Table, six_places};
@@ -114,7 +114,12 @@ fn count(
 }
 
 /// Parses the program's output: `oneself: N QUEUE: A to queue all; receive first: B, then C; message first: D, then E`.
-fn read(engine: &'static str, queue: &'static str, entries: u32, said: &str) -> Option<SelfSendRow> {
+fn read(
+    engine: &'static str,
+    queue: &'static str,
+    entries: u32,
+    said: &str,
+) -> Option<SelfSendRow> {
     let (_, rest) = said.split_once(&format!("oneself: {entries} {queue}: "))?;
     let line = rest.lines().next()?;
     let numbers = line.split(|c: char| !c.is_ascii_digit());
