@@ -20,23 +20,26 @@ mod build;
 mod host;
 mod lab;
 mod probe;
+#[cfg(test)]
+mod reference;
 mod run;
 mod show;
 
 use build::cc;
 use cap::Cap;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand};
-use host::folders::root;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use host::directories::root;
+use host::error::{self, CliError, HelpPage};
+use host::invocation::{command_name, help_page, one_line, with_name};
 use host::setup;
-use host::stop::{self, Stop};
 use lab::{bench, cluster, memory, sim, size, soak, suite};
 use probe::{explain, flash, image};
-use run::linux::keep;
+use run::linux::supervisor;
 use run::{attach, command, debug, mpiexec};
-use show::say::{complain, unwritable};
+use show::console::{self, print_error_line, stdout_error};
 use std::alloc::System;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind as IoErrorKind;
 use std::process::ExitCode;
 
@@ -53,77 +56,73 @@ static HEAP: Cap<System> = Cap::new(System, usize::MAX);
     arg_required_else_help = true
 )]
 #[command(
-    after_help = "Exit status: 0 or the program's own; 1 when the job or a test failed; 2 when the \
-                        command line, the program or the machine cannot be used as asked."
+    after_help = "Exit status: the program's exit status; 1 if the job or a test failed; 2 if the command line, the \
+                  program or the machine cannot be used as specified."
 )]
 struct Cli {
     #[command(subcommand)]
-    command: Sub,
+    command: CliCommand,
 }
 
 #[derive(Subcommand)]
-enum Sub {
-    /// Compile a program, boot a torus of nodes and run it
-    Run(Box<command::Options>),
-    /// Compile and link C as mpicc does, for make, CMake and configure
+enum CliCommand {
+    /// Compile a program, boot a torus of nodes and run the program on it
+    Run(Box<command::RunOptions>),
+    /// Compile and link C programs as mpicc does, for make, CMake and configure
     ///
-    /// Takes the compiler's own words (-c, -o, -I, -D, -O2, -l and so on) and -show. Without -c it links an image that
-    /// `run` boots. `--on linux` in front of them, or MIDPLANE_ON=linux in the environment, makes a program for processes
-    /// of this machine. `--path` alone writes mpicc, mpicxx, mpiexec, mpirun and midplane as files and prints the path of mpicc;
-    /// `--pkg-config` alone writes mpi.pc for pkg-config, and prints its folder.
+    /// Accepts the compiler's command-line arguments. `midplane help cc` lists the additional options.
     Cc(CcArgs),
-    /// Start a program, or several, as other implementations' mpiexec does
+    /// Start one or several programs with the options of other implementations' mpiexec
     ///
-    /// `mpiexec [OPTIONS] PROGRAM [ARGUMENTS] [: [OPTIONS] PROGRAM [ARGUMENTS]]..`: what `cc --path` writes as mpiexec and
-    /// mpirun. `cargo midplane mpiexec --help` has its options.
+    /// `midplane help mpiexec` lists the options.
     Mpiexec(CcArgs),
-    /// Simulate the nodes' routers alone, under synthetic traffic
+    /// Simulate only the routers of a machine, with synthetic traffic
     Sim(sim::SimArgs),
-    /// Run a program on whole machines of up to 65,536 nodes in this process, in virtual time
+    /// Simulate a machine of up to 65,536 nodes in one process, in virtual time
     Cluster(Box<cluster::ClusterArgs>),
-    /// Show what a node's memory is used for, term by term
+    /// Print the memory budget of a node, term by term
     Memory(memory::MemoryArgs),
-    /// Show what a program's image is made of, by layer and by part
+    /// Print the size of a program's image by layer and module
     Size(size::SizeArgs),
-    /// Make an image for a board with one node's personality in it: ELF, binary and Intel HEX
+    /// Create an image for one board, including the node's boot configuration: ELF, binary and Intel HEX
     Image(image::ImageArgs),
-    /// Make such an image and write it into a board's flash, by probe-rs
+    /// Create an image for one board and write it to the board's flash with probe-rs
     Flash(flash::FlashArgs),
-    /// Show what boards print and report by the serial console of one of them
+    /// Show output and report of boards through the serial console of one of them
     Attach(attach::AttachArgs),
-    /// Put in words what a node without a tool has printed of its failure
+    /// Decode the failure record of a standalone node
     Explain(explain::ExplainArgs),
-    /// Measure the memory protocol and matching
+    /// Measure the memory protocol, the matching engines and communication
     #[command(subcommand)]
-    Bench(bench::Bench),
-    /// Run random jobs and long explorations of the memory protocol until the time is up
+    Bench(bench::BenchCommand),
+    /// Run random jobs and long explorations of the memory protocol for a specified time
     Soak(soak::SoakArgs),
     /// Run all tests of this repository: host, cluster and QEMU
     ///
-    /// Fetches what is missing first, as `run` does. Ends with a line of counts; exit status 1 if a test
-    /// failed. Tests that take minutes are left out, and counted as skipped, without --all.
+    /// Installs missing tools first, as `run` does. The last line contains the number of passed, failed and skipped
+    /// tests. The exit status is 1 if a test failed. Without --all, tests that take minutes are skipped.
     Test(suite::TestArgs),
-    /// Show which tools are found, what is missing, and what `run` would do about it
+    /// Check the required tools and print the commands that `run` would use to install missing ones
     ///
-    /// Exit status 0 when everything is there, else 1. Installs nothing and writes nothing, but says what
-    /// `run` and `test` would do first: which commands, which packages, where to. They install by rustup, and
-    /// by apt-get as root or by sudo without a password where nothing is removed or downgraded; the rest they
-    /// unpack in $XDG_CACHE_HOME/midplane or ~/.cache/midplane. MIDPLANE_RUST=installed, rustup or debian
-    /// chooses the Rust compiler for the nodes: with the library that is installed for their target, or with
-    /// its sources, which rustup adds, or Debian's.
+    /// The exit status is 0 if all tools are available, otherwise 1. This command installs and writes nothing. `run`
+    /// and `test` install missing tools with rustup, and with apt-get as root or with sudo if no password is required.
+    /// They use apt-get only if it removes and downgrades no package. Other packages are unpacked in
+    /// $XDG_CACHE_HOME/midplane or ~/.cache/midplane. The variable MIDPLANE_RUST selects the Rust compiler for nodes:
+    /// `installed` uses the installed library of the target, `rustup` builds the library from the sources that rustup
+    /// adds, and `debian` uses Debian's compiler.
     Doctor,
-    /// What a debugger starts a rank's process by (`run --debug`)
+    /// Start the process of a debugged rank (`run --debug`)
     #[command(hide = true)]
-    Debugged(debug::Debugged),
-    /// What stands between us and a command that ranks run under (`run --under`)
+    Debugged(debug::DebuggedArgs),
+    /// Supervise the wrapper command of a rank (`run --under`)
     #[command(hide = true)]
-    Kept(keep::Kept),
+    Kept(supervisor::SupervisedArgs),
 }
 
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 struct CcArgs {
-    /// What the compiler, or mpiexec, is told
+    /// Arguments for the compiler or for mpiexec
     #[arg(
         value_name = "WORDS",
         trailing_var_arg = true,
@@ -133,73 +132,121 @@ struct CcArgs {
 }
 
 /// A command that parses its own arguments; returns the exit status.
-type Command = fn(&[OsString]) -> Result<u8, Stop>;
+type CommandRunner = fn(&[OsString]) -> Result<u8, CliError>;
 
 fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     // Bypasses clap: every argument is for the compiler or the launcher.
-    let mut arguments = std::env::args_os().skip(1);
-    let run: Option<Command> = match arguments.next() {
+    let run: Option<CommandRunner> = match arguments.first() {
         Some(command) if command == "cc" => Some(cc::run),
         Some(command) if command == "mpiexec" => Some(|words| mpiexec::run(words, run_options)),
         _ => None,
     };
     if let Some(run) = run {
-        let words: Vec<OsString> = arguments.collect();
-        return end(checked().and_then(|()| run(&words)));
+        return end(
+            check_checkout().and_then(|()| run(&arguments[1..])),
+            &arguments,
+        );
     }
-    let cli = match Cli::try_parse_from(as_mpirun(std::env::args_os())) {
+    if let [help, command] = &arguments[..]
+        && help == "help"
+        && let Some(text) = own_help(command)
+    {
+        return end(
+            console::print_bytes(text.as_bytes()).map(|()| 0),
+            &arguments,
+        );
+    }
+    let cli = match parse(as_mpirun(std::env::args_os())) {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return report_parse_error(&error, &arguments),
     };
-    if let Err(stop) = checked() {
-        return end(Err(stop));
+    if let Err(stop) = check_checkout() {
+        return end(Err(stop), &arguments);
     }
     let status = match cli.command {
-        Sub::Run(options) => command::run(&options),
-        Sub::Cc(options) => cc::run(&options.words),
-        Sub::Mpiexec(options) => mpiexec::run(&options.words, run_options),
-        Sub::Sim(options) => sim::run(&options),
-        Sub::Cluster(options) => cluster::run(&options),
-        Sub::Memory(options) => memory::run(&options),
-        Sub::Size(options) => size::run(&options),
-        Sub::Image(options) => image::run(&options),
-        Sub::Flash(options) => flash::run(&options),
-        Sub::Attach(options) => attach::run(&options),
-        Sub::Explain(options) => explain::run(&options),
-        Sub::Bench(bench) => bench::run(&bench),
-        Sub::Soak(options) => soak::run(&options),
-        Sub::Test(options) => suite::run(&options),
-        Sub::Debugged(options) => debug::become_process(&options),
-        Sub::Kept(options) => keep::keep(&options),
-        Sub::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),
+        CliCommand::Run(options) => command::run(&options),
+        CliCommand::Cc(options) => cc::run(&options.words),
+        CliCommand::Mpiexec(options) => mpiexec::run(&options.words, run_options),
+        CliCommand::Sim(options) => sim::run(&options),
+        CliCommand::Cluster(options) => cluster::run(&options),
+        CliCommand::Memory(options) => memory::run(&options),
+        CliCommand::Size(options) => size::run(&options),
+        CliCommand::Image(options) => image::run(&options),
+        CliCommand::Flash(options) => flash::run(&options),
+        CliCommand::Attach(options) => attach::run(&options),
+        CliCommand::Explain(options) => explain::run(&options),
+        CliCommand::Bench(bench) => bench::run(&bench),
+        CliCommand::Soak(options) => soak::run(&options),
+        CliCommand::Test(options) => suite::run(&options),
+        CliCommand::Debugged(options) => debug::become_process(&options),
+        CliCommand::Kept(options) => supervisor::supervise(&options),
+        CliCommand::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),
     };
-    end(status)
+    end(status, &arguments)
+}
+
+/// Returns the command line's definition, with the name by which the user called the command.
+fn command_line() -> clap::Command {
+    let name = command_name();
+    with_name(Cli::command().bin_name(name), name)
+}
+
+/// Parses a command line whose first word is the command's name.
+fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut matches = command_line().try_get_matches_from(words)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command_line()))
+}
+
+/// Returns the help text of a command that parses its own arguments.
+fn own_help(command: &OsStr) -> Option<String> {
+    match command.to_str() {
+        Some("cc") => Some(cc::help()),
+        Some("mpiexec") => Some(mpiexec::help()),
+        _ => None,
+    }
 }
 
 /// Parses the options of `run` from a command line whose first word is the command's name.
-fn run_options(words: &[OsString]) -> Result<command::Options, Stop> {
-    match Cli::try_parse_from(words).map(|cli| cli.command) {
-        Ok(Sub::Run(options)) => Ok(*options),
-        Ok(_) => Err(Stop::usage("give a program")),
-        Err(error) => Err(Stop::usage(one_line(&error))),
+fn run_options(words: &[OsString]) -> Result<command::RunOptions, CliError> {
+    let usage = |message: String| CliError {
+        help: HelpPage::Run,
+        ..CliError::usage(message)
+    };
+    match parse(words.iter().cloned()).map(|cli| cli.command) {
+        Ok(CliCommand::Run(options)) => Ok(*options),
+        Ok(_) => Err(usage("give a program".into())),
+        Err(error) => Err(usage(one_line(&error))),
     }
 }
 
 /// Checks that there is a checkout to build from.
-fn checked() -> Result<(), Stop> {
-    midplane_setup::check_root(root()).map_err(Stop::from)
+fn check_checkout() -> Result<(), CliError> {
+    midplane_setup::check_root(root()).map_err(CliError::from)
 }
 
-/// Converts the result to the exit status and prints the message.
-fn end(status: Result<u8, Stop>) -> ExitCode {
+/// Converts the result to the exit status and prints the message. `arguments` are those of the command line.
+fn end(status: Result<u8, CliError>, arguments: &[OsString]) -> ExitCode {
     match status {
         Ok(status) => ExitCode::from(status),
-        Err(Stop { status, message }) => {
-            if !message.is_empty() {
-                complain(format_args!("midplane: {message}"));
+        Err(stop) => {
+            if !stop.message.is_empty() {
+                print_error_line(format_args!(
+                    "midplane: {stop}{}",
+                    pointer(&stop, arguments)
+                ));
             }
-            ExitCode::from(status)
+            ExitCode::from(stop.status)
         }
+    }
+}
+
+/// Returns the reference to the help page of an error.
+fn pointer(stop: &CliError, arguments: &[OsString]) -> String {
+    match stop.help {
+        HelpPage::None => String::new(),
+        HelpPage::Called => format!(" (see '{}')", help_page(&Cli::command(), arguments)),
+        HelpPage::Run => format!(" (see '{} help run')", command_name()),
     }
 }
 
@@ -216,13 +263,13 @@ fn as_mpirun(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
 }
 
 /// Prints requested help; reports any other error in one line with a remedy.
-fn refuse(error: &clap::Error) -> ExitCode {
+fn report_parse_error(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             match error.print() {
                 Err(error) if error.kind() != IoErrorKind::BrokenPipe => {
-                    complain(format_args!("midplane: {}", unwritable(error)));
-                    ExitCode::from(stop::FAILURE)
+                    print_error_line(format_args!("midplane: {}", stdout_error(error)));
+                    ExitCode::from(error::FAILURE)
                 }
                 // A closed pipe is no error: its reader needs no more output.
                 _ => ExitCode::SUCCESS,
@@ -230,41 +277,15 @@ fn refuse(error: &clap::Error) -> ExitCode {
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
-            ExitCode::from(stop::USAGE)
+            ExitCode::from(error::USAGE)
         }
-        _ => {
-            complain(format_args!("midplane: {}", one_line(error)));
-            ExitCode::from(stop::USAGE)
-        }
+        _ => end(Err(CliError::usage(one_line(error))), arguments),
     }
-}
-
-/// Joins the useful paragraphs of a message in one line.
-fn one_line(error: &clap::Error) -> String {
-    let message = error.to_string();
-    let mut words = Vec::new();
-    for line in message.lines().map(str::trim) {
-        if line.is_empty() || line.starts_with("Usage:") || line.starts_with("For more information")
-        {
-            continue;
-        }
-        words.push(line.strip_prefix("error: ").unwrap_or(line));
-    }
-    let mut line = words.join("; ").replace(":; ", ": ");
-    if let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg)
-        && error.kind() == ErrorKind::UnknownArgument
-        && !argument.starts_with('-')
-    {
-        line.push_str("; the program's own arguments follow `--`");
-    }
-    line.push_str(" (`cargo midplane help` explains)");
-    line
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent_and_documented() {
@@ -284,10 +305,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_reference_page_is_up_to_date() {
+        let name = "docs/reference/cli.md";
+        let present = std::fs::read_to_string(root().join(name)).expect("the page");
+        let mut command = command_line();
+        command.build();
+        reference::check_file(name, &reference::page(&present, &command));
+    }
+
     /// Help texts change only on purpose: `INSTA_UPDATE=always cargo test -p midplane` updates the snapshot.
     #[test]
     fn help_of_the_commands_that_run_something() {
-        let mut command = Cli::command().term_width(80);
+        let mut command = command_line().term_width(80);
         command.build();
         for name in ["run", "attach", "sim", "memory", "soak"] {
             let sub = command.find_subcommand_mut(name).expect("a subcommand");
@@ -299,7 +329,10 @@ mod tests {
     fn words_of_usage_errors() {
         let said = |arguments: &[&str]| {
             let all = ["midplane"].iter().chain(arguments);
-            one_line(&Cli::try_parse_from(all).err().expect("refused"))
+            let error = parse(all.map(OsString::from)).err().expect("refused");
+            let stop = CliError::usage(one_line(&error));
+            let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+            format!("{stop}{}", pointer(&stop, &arguments))
         };
         let lines = [
             said(&["run"]),
@@ -311,6 +344,8 @@ mod tests {
             said(&["memory", "--nodes", "257"]),
             said(&["bench", "killer", "--no-qemu", "--runs", "2"]),
             said(&["sim", "--packets", "5"]),
+            said(&["image", "--board", "virt", "a.c"]),
+            said(&["rum"]),
         ];
         insta::assert_snapshot!("usage_errors", lines.join("\n"));
     }

@@ -111,7 +111,7 @@ fn killer_on_four_boards(is_good: bool) -> CompletedRun {
     assert_eq!(report["arguments"][1], "64", "{report}");
     let peak = report["ranks"][3]["stack"]["peak_bytes"].as_u64();
     assert!(peak > Some(500) && peak < Some(5_000), "{report}");
-    ended.says_in_order(&["rank  (x,y,z)", "(1,1,0)", "most bytes of stack in use: "]);
+    ended.says_in_order(&["rank  (x,y,z)", "(1,1,0)", "peak stack use in bytes: "]);
     ended
 }
 
@@ -214,7 +214,7 @@ fn a_job_that_does_not_end() {
     second.says(&["it is in use by another program"]);
     machine.adapter.unplug();
     let ended = first.end().expect(1);
-    ended.says(&["it has gone", "where the job was:"]);
+    ended.says(&["it has disappeared", "state of the ranks:"]);
     let ended = machine.attach(&[]).expect(2);
     ended.says(&["--serial"]);
 }
@@ -268,7 +268,7 @@ fn a_board_that_finds_its_place_out_is_attached_to() {
     let alone = ["--torus", "1x1x1", "--timeout", LIMIT];
     attach(&[], &[])
         .expect(2)
-        .says(&["say the machine's extents by --torus"]);
+        .says(&["specify the machine's extents with --torus"]);
     check_killer(&attach(&[], &alone).expect(0), 1, "5", "64");
     let looped = [[(0, X_PLUS), (0, X_MINUS)]];
     attach(&looped, &alone).expect(1).says(&[
@@ -305,7 +305,7 @@ fn what_cannot_be_attached_to_is_refused() {
         .expect(2)
         .says(&["is for images with --auto"]);
     let auto = ["image", "--auto", "--console", "z+", &killer];
-    midplane(&auto).expect(2).says(&["give --console auto"]);
+    midplane(&auto).expect(2).says(&["use --console auto"]);
     let elf = format!("{stem}.elf");
     let attach = |port: &str| midplane(&["attach", "--serial", port, &elf]);
     image(&[]).expect(0);
@@ -345,7 +345,7 @@ fn silence_is_spoken_of() {
     let elf = format!("{stem}.elf");
     let words = ["attach", "--serial", &adapter.path, "--timeout", "11", &elf];
     midplane(&words).expect(1).says(&[
-        "nothing has come yet; the boards must be on, made with --console, and send 1000000 bits per second",
+        "no data received yet; check that the boards are on, use images made with --console, and send 1000000 bits per second",
         "did not end within 11 s",
     ]);
 }

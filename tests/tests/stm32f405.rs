@@ -137,7 +137,7 @@ fn images_for_one_node_hold_its_personality() {
     let run = run.each_ref().map(String::as_str);
     midplane(&run)
         .expect(2)
-        .says(&["whose personality it holds"]);
+        .says(&["contains its boot configuration"]);
     // 65,536 nodes do not fit; the message contains the sum.
     let many = ["--torus", "64x32x32", "--node", "0,0,0"];
     let many = [&["image"][..], &many, &[&killer]].concat();
@@ -323,7 +323,7 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
     assert_eq!(said, "rank 0 of 1\n");
     midplane(&["run", "--board", "stm32f405", image])
         .expect(2)
-        .says(&["whose personality it holds"]);
+        .says(&["contains its boot configuration"]);
 }
 
 /// Maximum flash in bytes of `killer.c`.
@@ -359,7 +359,7 @@ fn the_size_of_an_image_is_told_by_layer() {
     };
     let flash = first_number(line("flash: "));
     assert!(flash <= MOST_FLASH, "{flash} bytes of flash");
-    let all = line("all besides the program's stack and data");
+    let all = line("total without the program's stack and data");
     let (_, all) = all.rsplit_once(": ").expect("a sum");
     let all = first_number(all);
     assert!(all <= MOST_RAM, "{all} bytes of RAM");
@@ -499,10 +499,10 @@ fn a_stack_overflow_by_frames_of_any_size_names_the_line() {
 fn the_most_that_was_used_of_the_stacks_is_reported() {
     let options = [&BOARD[..], &["--torus", "2x1x1"]].concat();
     let (ended, report) = run_with_report(&options, "killer.c", &["5", "64"]);
-    let line = "most bytes of stack in use: ";
+    let line = "peak stack use in bytes: program ";
     ended
         .expect(0)
-        .says(&[line, " of 20480, of that of interrupts ", " of 3584"]);
+        .says(&[line, " of 20480, interrupts ", " of 3584"]);
     let peak = |stack: &str| report["ranks"][0][stack]["peak_bytes"].as_u64();
     assert!(peak("stack") < Some(5_000), "{report}");
     let (ended, report) = run_with_report(&options, "fail_stack.c", &[]);

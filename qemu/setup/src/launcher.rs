@@ -47,6 +47,8 @@ fn launch(arguments: &[OsString]) -> Result<u8, (u8, SetupError)> {
         build(profile, &tool, &places.root)?;
     }
     let mut command = Command::new(&tool.file);
+    // The tool prints this name in help texts.
+    command.arg0("cargo midplane");
     let error = command.env(ROOT, &places.root).args(arguments).exec();
     let message = format!("cannot start {}: {error}", tool.file.display());
     Err((FAILURE, SetupError(message)))

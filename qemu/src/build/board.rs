@@ -9,7 +9,7 @@ use object::elf::{EM_AARCH64, EM_ARM, EM_RISCV, EM_X86_64, Machine};
 use std::path::PathBuf;
 
 /// Returns the ELF machine of this host if programs can run as native processes on it.
-pub fn machine_here() -> Option<Machine> {
+pub fn host_machine() -> Option<Machine> {
     match std::env::consts::ARCH {
         "x86_64" => Some(EM_X86_64),
         "aarch64" => Some(EM_AARCH64),
@@ -18,13 +18,13 @@ pub fn machine_here() -> Option<Machine> {
     }
 }
 
-/// What a node is, where it is emulated.
+/// Board of the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Board {
-    /// QEMU's riscv64 machine, with as much memory as is wanted
+    /// QEMU's riscv64 machine with a configurable amount of memory
     #[default]
     Virt,
-    /// A microcontroller: 128 KiB of RAM, six serial links
+    /// Microcontroller with 128 KiB of RAM and six serial links
     Stm32f405,
 }
 
@@ -72,18 +72,22 @@ impl Board {
 
     /// Describes an image that was built for another `machine`, and the remedy.
     pub fn other(self, machine: Machine) -> String {
-        let own = machine_here();
+        let own = host_machine();
         let boards = [Self::Virt, Self::Stm32f405];
         if Some(machine) == own {
-            return "a program for processes of this machine: run it with --on linux (mpiexec heeds MIDPLANE_ON=linux), or \
-                    compile it for nodes, with MIDPLANE_ON unset"
+            return "a program for Linux processes: run it with --on linux (for mpiexec: MIDPLANE_ON=linux), or \
+                    compile it for nodes with MIDPLANE_ON unset"
                 .into();
         }
         match boards.into_iter().find(|board| board.machine() == machine) {
-            Some(Self::Virt) => "an image for nodes in QEMU: run it without --on and --board, with MIDPLANE_ON unset, or \
-                                 compile it for what was asked for"
-                .into(),
-            Some(Self::Stm32f405) => "an image for the board STM32F405: run it with --board stm32f405".into(),
+            Some(Self::Virt) => {
+                "an image for nodes in QEMU: run it without --on and --board and with MIDPLANE_ON \
+                                 unset, or compile it for the requested platform"
+                    .into()
+            }
+            Some(Self::Stm32f405) => {
+                "an image for the board STM32F405: run it with --board stm32f405".into()
+            }
             None => format!("built for another machine (ELF machine {})", machine.0),
         }
     }
@@ -175,7 +179,7 @@ impl Board {
     /// Returns all linker scripts that an image may depend on.
     pub fn scripts(self) -> Vec<PathBuf> {
         let behind = self.scripts_behind().into_iter().flatten();
-        let root = crate::host::folders::root();
+        let root = crate::host::directories::root();
         { [self.script()].into_iter().chain(behind) }
             .map(|script| root.join(script))
             .collect()
@@ -202,7 +206,7 @@ impl Board {
     }
 
     /// Returns the minimum stack size of a program in bytes, and the unit that the size must be a multiple of.
-    pub fn least_stack(self) -> (u64, u64) {
+    pub fn min_stack(self) -> (u64, u64) {
         match self {
             Self::Virt => (16 << 10, 4096),
             // The kernel boots on this stack and on the interrupt stack.
@@ -220,7 +224,7 @@ mod tests {
     /// The constants of the linker script equal those of the kernel.
     #[test]
     fn the_linker_script_says_what_the_kernel_says() {
-        let script = crate::host::folders::root().join(Board::Stm32f405.script());
+        let script = crate::host::directories::root().join(Board::Stm32f405.script());
         let script = std::fs::read_to_string(script).unwrap();
         for (name, value) in [
             ("MIDPLANE_TRAP_STACK_BYTES", memory::TRAP_STACK_BYTES),

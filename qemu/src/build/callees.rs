@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::OnceLock;
 
 /// Symbols and code of a program's file.
-pub struct Callees<'a> {
+pub struct CalleeFinder<'a> {
     elf: ElfFile64<'a>,
     /// Functions by address, with size and name.
     functions: BTreeMap<u64, (u64, &'a str)>,
@@ -25,7 +25,7 @@ const RUNTIMES_ASSEMBLER: [&str; 3] = [
     "stack_call_trampoline",
 ];
 
-impl<'a> Callees<'a> {
+impl<'a> CalleeFinder<'a> {
     /// Reads a program's file; `None` if it is not a 64-bit ELF file.
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
         let elf = ElfFile64::<Endianness>::parse(bytes).ok()?;
@@ -53,11 +53,11 @@ impl<'a> Callees<'a> {
     /// Returns the function called just before this return address, if the call instruction names it.
     pub fn callee(&self, back: u64) -> Option<Callee> {
         let (address, name) = match self.instruction(back)? {
-            Target::Direct(target) => match self.slot_of_stub(target) {
+            CallTarget::Direct(target) => match self.stub_slot(target) {
                 Some(slot) => (0, self.name_in_slot(slot)),
                 None => (target, self.name_at(target)),
             },
-            Target::Slot(slot) => (0, self.name_in_slot(slot)),
+            CallTarget::Slot(slot) => (0, self.name_in_slot(slot)),
         };
         let name = plain(&name?);
         Some(Callee { address, name })
@@ -73,19 +73,19 @@ impl<'a> Callees<'a> {
             || matches!(loader.find_location(address), Ok(Some(_)));
         address - start < *bytes
             && (!name.starts_with('_') || name.starts_with("_Z"))
-            && !(self.is_static && is_c_librarys(name))
+            && !(self.is_static && is_from_c_library(name))
             && !is_runtimes
     }
 
-    fn instruction(&self, back: u64) -> Option<Target> {
+    fn instruction(&self, back: u64) -> Option<CallTarget> {
         let word = |bytes: &[u8]| Some(i32::from_le_bytes(bytes.try_into().ok()?));
         match self.elf.architecture() {
             object::Architecture::X86_64 => {
                 let bytes = self.bytes(back.checked_sub(6)?, 6)?;
                 let relative = back.checked_add_signed(word(&bytes[2..])?.into())?;
                 match bytes {
-                    [0xff, 0x15, ..] => Some(Target::Slot(relative)),
-                    [_, 0xe8, ..] => Some(Target::Direct(relative)),
+                    [0xff, 0x15, ..] => Some(CallTarget::Slot(relative)),
+                    [_, 0xe8, ..] => Some(CallTarget::Direct(relative)),
                     _ => None,
                 }
             }
@@ -94,14 +94,14 @@ impl<'a> Callees<'a> {
                 let word = word(self.bytes(at, 4)?)?;
                 let is_call = word as u32 >> 26 == 0b10_0101;
                 let offset = i64::from(word << 6 >> 6) * 4;
-                is_call.then_some(Target::Direct(at.checked_add_signed(offset)?))
+                is_call.then_some(CallTarget::Direct(at.checked_add_signed(offset)?))
             }
             _ => None,
         }
     }
 
     /// Returns the slot that contains a linker stub's jump target.
-    fn slot_of_stub(&self, stub: u64) -> Option<u64> {
+    fn stub_slot(&self, stub: u64) -> Option<u64> {
         const MARK: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
         let bytes = self.bytes(stub, 16)?;
         let jump = bytes.strip_prefix(MARK).unwrap_or(bytes);
@@ -154,7 +154,7 @@ pub struct Callee {
     pub name: String,
 }
 
-enum Target {
+enum CallTarget {
     Direct(u64),
     Slot(u64),
 }
@@ -180,7 +180,7 @@ fn plain(name: &str) -> String {
 }
 
 /// Checks whether this machine's C library contains a function of this name.
-fn is_c_librarys(name: &str) -> bool {
+fn is_from_c_library(name: &str) -> bool {
     static NAMES: OnceLock<HashSet<String>> = OnceLock::new();
     let names = NAMES.get_or_init(|| {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
@@ -215,14 +215,14 @@ mod tests {
             assert!(plain(name).starts_with(expected), "{name}: {}", plain(name));
         }
         assert!(rank("MPI_Recv") < rank("PMPI_Recv") && rank("puts") < rank("_IO_puts"));
-        assert!(is_c_librarys("strlen") && !is_c_librarys("main"));
+        assert!(is_from_c_library("strlen") && !is_from_c_library("main"));
     }
 
     #[test]
     fn what_is_no_program_tells_nothing() {
-        assert!(Callees::read(b"\x7fELF").is_none());
+        assert!(CalleeFinder::read(b"\x7fELF").is_none());
         let own = std::fs::read("/proc/self/exe").unwrap();
-        let own = Callees::read(&own).unwrap();
+        let own = CalleeFinder::read(&own).unwrap();
         for address in [0, 1, 5, u64::MAX] {
             assert!(own.callee(address).is_none());
         }

@@ -11,17 +11,18 @@
 //! argument, or `MIDPLANE_ON=linux` in the environment, selects the host's `cc` for native processes.
 
 use crate::build::compiler::{self, Linker, OPENMP, run_compiler, without_openmp};
-use crate::build::given::{Flags, Kind};
+use crate::build::diagnostics::CompilerOutput;
 use crate::build::headers;
+use crate::build::inputs::{BuildFlags, FileKind};
 use crate::build::linux;
 use crate::build::program::kernel_library;
-use crate::build::said::Said;
 use crate::build::unsupported;
-use crate::host::folders::{self, write_anew};
+use crate::host::directories::{self, write_atomically};
+use crate::host::error::{CliError, ErrorContext};
+use crate::host::invocation::command_name;
 use crate::host::setup;
-use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
-use crate::show::say::{self, complain};
+use crate::show::console::{self, print_error_line};
 use rustix::process::Signal;
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -77,14 +78,14 @@ const QUESTIONS: [&str; 6] = [
     "-dumpfullversion",
     "-dumpmachine",
     "-dumpspecs",
-    "--help",
+    "--target-help",
 ];
 
 /// Requested action of the compiler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Step {
+enum CompilerStep {
     /// Prints the reply to a query.
-    Ask,
+    Query,
     /// Creates any output other than a program.
     Compile,
     /// Creates a program.
@@ -93,7 +94,7 @@ enum Step {
 
 /// Information to print instead of running the compiler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Show {
+enum WrapperQuery {
     /// The complete command.
     Command,
     /// MPICH's -compile-info and -link-info: the compiler and its options for any program.
@@ -105,27 +106,27 @@ enum Show {
     /// Open MPI's options of the same names: compiler; header directories, library directories and libraries, without
     /// their option prefixes; version.
     Compiler,
-    HeaderFolders,
-    LibraryFolders,
+    HeaderDirectories,
+    LibraryDirectories,
     Libraries,
     Version,
 }
 
-impl Show {
-    fn of(word: &OsStr) -> Option<Show> {
+impl WrapperQuery {
+    fn from_argument(word: &OsStr) -> Option<WrapperQuery> {
         let word = word.to_str()?;
         let word = word.strip_prefix("--").or_else(|| word.strip_prefix('-'))?;
         Some(match word {
-            "show" | "showme" => Show::Command,
-            "compile-info" | "compile_info" => Show::Compiling,
-            "link-info" | "link_info" => Show::Linking,
-            "showme:compile" => Show::CompileFlags,
-            "showme:link" => Show::LinkFlags,
-            "showme:command" => Show::Compiler,
-            "showme:incdirs" => Show::HeaderFolders,
-            "showme:libdirs" => Show::LibraryFolders,
-            "showme:libs" => Show::Libraries,
-            "showme:version" => Show::Version,
+            "show" | "showme" => WrapperQuery::Command,
+            "compile-info" | "compile_info" => WrapperQuery::Compiling,
+            "link-info" | "link_info" => WrapperQuery::Linking,
+            "showme:compile" => WrapperQuery::CompileFlags,
+            "showme:link" => WrapperQuery::LinkFlags,
+            "showme:command" => WrapperQuery::Compiler,
+            "showme:incdirs" => WrapperQuery::HeaderDirectories,
+            "showme:libdirs" => WrapperQuery::LibraryDirectories,
+            "showme:libs" => WrapperQuery::Libraries,
+            "showme:version" => WrapperQuery::Version,
             _ => return None,
         })
     }
@@ -133,17 +134,17 @@ impl Show {
 
 /// A parsed command line.
 #[derive(Debug)]
-struct Line {
+struct WrapperArguments {
     on_linux: bool,
     is_cpp: bool,
-    show: Option<Show>,
-    step: Step,
+    show: Option<WrapperQuery>,
+    step: CompilerStep,
     words: Vec<OsString>,
 }
 
-impl Line {
+impl WrapperArguments {
     /// Parses a command line; `on` is the platform that the environment specifies.
-    fn read(words: &[OsString], on: Option<&OsStr>) -> Result<Self, Stop> {
+    fn read(words: &[OsString], on: Option<&OsStr>) -> Result<Self, CliError> {
         let mut on = on.filter(|on| !on.is_empty());
         let (mut rest, mut is_cpp) = (words, false);
         loop {
@@ -153,7 +154,7 @@ impl Line {
                     rest
                 }
                 [word] if word == "--on" => {
-                    return Err(Stop::usage("--on: say where, qemu or linux"));
+                    return Err(CliError::usage("--on: specify qemu or linux"));
                 }
                 [word, rest @ ..] if word == "--c++" => {
                     is_cpp = true;
@@ -166,15 +167,17 @@ impl Line {
             None | Some(b"qemu") => false,
             Some(b"linux") => true,
             Some(_) => {
-                return Err(Stop::usage(format!(
-                    "--on and {ON} are qemu or linux, not `{}`",
+                return Err(CliError::usage(format!(
+                    "--on and {ON} must be qemu or linux, not `{}`",
                     on.unwrap_or_default().display()
                 )));
             }
         };
-        let show = rest.iter().find_map(|word| Show::of(word));
+        let show = rest
+            .iter()
+            .find_map(|word| WrapperQuery::from_argument(word));
         let words: Vec<OsString> = { rest.iter() }
-            .filter(|word| Show::of(word).is_none())
+            .filter(|word| WrapperQuery::from_argument(word).is_none())
             .filter(|word| on_linux && *word != "-pie" || compiler::is_for_nodes(word))
             .cloned()
             .collect();
@@ -184,7 +187,9 @@ impl Line {
             compiler::with_symbols(&words)
         };
         let inputs = inputs(&words);
-        is_cpp |= inputs.iter().any(|input| Kind::is_cpp(Path::new(input)));
+        is_cpp |= inputs
+            .iter()
+            .any(|input| FileKind::is_cpp(Path::new(input)));
         Ok(Self {
             on_linux,
             is_cpp,
@@ -209,18 +214,18 @@ fn inputs(words: &[OsString]) -> Vec<&OsStr> {
     inputs
 }
 
-fn step(words: &[OsString], has_input: bool) -> Step {
+fn step(words: &[OsString], has_input: bool) -> CompilerStep {
     let is_one_of = |word: &OsString, list: &[&str]| list.iter().any(|one| word == one);
     let asks =
         |word: &OsString| is_one_of(word, &QUESTIONS) || word.as_bytes().starts_with(b"-print-");
     if words.iter().any(asks) {
-        Step::Ask
+        CompilerStep::Query
     } else if words.iter().any(|word| is_one_of(word, &NO_LINK)) {
-        Step::Compile
+        CompilerStep::Compile
     } else if has_input {
-        Step::Link
+        CompilerStep::Link
     } else {
-        Step::Ask
+        CompilerStep::Query
     }
 }
 
@@ -228,7 +233,10 @@ fn step(words: &[OsString], has_input: bool) -> Step {
 ///
 /// # Errors
 /// Returns an error for unsupported arguments, missing tools, or a runtime that does not compile.
-pub fn run(words: &[OsString]) -> Result<u8, Stop> {
+pub fn run(words: &[OsString]) -> Result<u8, CliError> {
+    if words.iter().any(|word| word == "--help") {
+        return console::print_bytes(help().as_bytes()).map(|()| 0);
+    }
     if words == ["--path"] {
         let path = write_wrappers()?;
         return show(&path.display().to_string());
@@ -238,35 +246,70 @@ pub fn run(words: &[OsString]) -> Result<u8, Stop> {
     }
     // The compiler would accept `--path` as its own option, and report the next argument as a missing file.
     if words.iter().any(|word| word == "--path") {
-        return Err(Stop::usage(format!(
-            "--path stands alone: the files that it writes heed {ON}, and --on as their own first words"
+        return Err(CliError::usage(format!(
+            "--path must be the only argument; to select a platform, call the created files with --on as their first \
+             argument, or set {ON}"
         )));
     }
     let on = std::env::var_os(ON);
-    let line = Line::read(words, on.as_deref())?;
-    if line.show == Some(Show::Version) {
+    let line = WrapperArguments::read(words, on.as_deref())?;
+    if line.show == Some(WrapperQuery::Version) {
         return show(VERSION);
     }
     check(&line)?;
-    let is_link = line.show.is_none() && line.step == Step::Link;
+    let is_link = line.show.is_none() && line.step == CompilerStep::Link;
     if !line.on_linux && is_link && link_quickly(&line)? {
         return Ok(0);
     }
-    let mut command = prepared(&line)?;
+    let mut command = prepare_command(&line)?;
     match (line.show, line.step) {
-        (Some(shown), _) => show(&answer(shown, &command)),
-        (None, Step::Link) => link(&mut command),
-        (None, Step::Ask | Step::Compile) => {
+        (Some(shown), _) => show(&query_text(shown, &command)),
+        (None, CompilerStep::Link) => link(&mut command),
+        (None, CompilerStep::Query | CompilerStep::Compile) => {
             // Replaces this process with the compiler.
             let error = command.exec();
-            Err(error).doing(format_args!("run {}", command.get_program().display()))
+            Err(error).context(format_args!("run {}", command.get_program().display()))
         }
     }
 }
 
+/// Returns the text of `--help`.
+pub fn help() -> String {
+    format!(
+        "Compile and link C programs as mpicc does, for make, CMake and configure\n\n\
+         Usage: {0} cc [--on WHERE] [--c++] [COMPILER OPTIONS] [FILES]\n       \
+         {0} cc --path\n       \
+         {0} cc [--on WHERE] [--c++] --pkg-config\n\n\
+         The command passes the compiler's options (-c, -o, -I, -D, -O2, -l and so on) to the compiler, and adds the options\n\
+         that a program for nodes requires. Without -c it links an image that `{0} run` boots.\n\n\
+         Options, in front of the compiler's options:\n  \
+         --on WHERE\n          \
+         Platform of the program: qemu or linux [default: the variable {ON}, or qemu]\n  \
+         --c++\n          \
+         Use the C++ compiler, as mpicxx does; requires --on linux\n  \
+         --path\n          \
+         Write mpicc, mpicxx, mpiexec, mpirun and midplane as files, and print the path of mpicc\n  \
+         --pkg-config\n          \
+         Write mpi.pc for pkg-config, and print its directory\n  \
+         --help\n          \
+         Print this help\n\n\
+         Options that print the command or a part of it, without compiling:\n  \
+         -show, -showme\n          \
+         Complete command\n  \
+         -compile-info, -link-info\n          \
+         Compiler with the options for compiling or linking\n  \
+         -showme:compile, -showme:link\n          \
+         Options for compiling or linking, without the compiler\n  \
+         -showme:command, -showme:incdirs, -showme:libdirs, -showme:libs, -showme:version\n          \
+         Compiler, header directories, library directories, libraries, version\n\n\
+         The option --target-help prints the compiler's own options.\n",
+        command_name()
+    )
+}
+
 /// Creates the requested command. Progress output of the runtime's build and of downloads is shown only on a terminal,
 /// because build systems parse the reply to a query.
-fn prepared(line: &Line) -> Result<Command, Stop> {
+fn prepare_command(line: &WrapperArguments) -> Result<Command, CliError> {
     let prepare = || {
         if line.on_linux {
             on_linux(line)
@@ -274,16 +317,17 @@ fn prepared(line: &Line) -> Result<Command, Stop> {
             for_nodes(line, &Linker::Gnu)
         }
     };
-    let is_seen = line.show.is_none() && line.step == Step::Link && std::io::stderr().is_terminal();
+    let is_seen =
+        line.show.is_none() && line.step == CompilerStep::Link && std::io::stderr().is_terminal();
     if is_seen {
         prepare()
     } else {
-        say::quietly(prepare)
+        console::with_buffered_stderr(prepare)
     }
 }
 
 /// Returns the requested information about a command.
-fn answer(shown: Show, command: &Command) -> String {
+fn query_text(shown: WrapperQuery, command: &Command) -> String {
     let words = || command.get_args().map(|word| word.to_string_lossy());
     // Collects the values of an option, in the same word or the next one.
     let behind = |option: &'static str| {
@@ -299,21 +343,21 @@ fn answer(shown: Show, command: &Command) -> String {
         values.join(" ")
     };
     match shown {
-        Show::Command | Show::Compiling | Show::Linking => {
+        WrapperQuery::Command | WrapperQuery::Compiling | WrapperQuery::Linking => {
             let program = command.get_program().to_string_lossy();
-            joined([program].into_iter().chain(words()))
+            join_words([program].into_iter().chain(words()))
         }
-        Show::CompileFlags | Show::LinkFlags => joined(words()),
-        Show::Compiler => command.get_program().display().to_string(),
-        Show::HeaderFolders => behind("-I"),
-        Show::LibraryFolders => behind("-L"),
-        Show::Libraries => behind("-l"),
-        Show::Version => VERSION.into(),
+        WrapperQuery::CompileFlags | WrapperQuery::LinkFlags => join_words(words()),
+        WrapperQuery::Compiler => command.get_program().display().to_string(),
+        WrapperQuery::HeaderDirectories => behind("-I"),
+        WrapperQuery::LibraryDirectories => behind("-L"),
+        WrapperQuery::Libraries => behind("-l"),
+        WrapperQuery::Version => VERSION.into(),
     }
 }
 
 /// Joins words in a line. Quotes only words that a shell would split: CMake does not recognize quoted options.
-fn joined<'a>(words: impl Iterator<Item = Cow<'a, str>>) -> String {
+fn join_words<'a>(words: impl Iterator<Item = Cow<'a, str>>) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
     let quoted = words.map(|word| {
         if !word.is_empty() && word.chars().all(is_plain) {
@@ -332,78 +376,90 @@ const VERSION: &str = concat!("mpicc: Midplane ", env!("CARGO_PKG_VERSION"));
 const PKG_CONFIG: &str = "--pkg-config";
 
 /// Writes `mpi.pc` for pkg-config, with the link options of programs that `words` select; prints its directory.
-fn show_pkg_config(words: &[OsString]) -> Result<u8, Stop> {
+fn show_pkg_config(words: &[OsString]) -> Result<u8, CliError> {
     let on = std::env::var_os(ON);
     let flags = |question: &str| {
         let words: Vec<OsString> = words.iter().cloned().chain([question.into()]).collect();
-        let line = Line::read(&words, on.as_deref())?;
+        let line = WrapperArguments::read(&words, on.as_deref())?;
         if !line.words.is_empty() {
-            return Err(Stop::usage(format!(
-                "{PKG_CONFIG}: only --on and --c++ stand in front of it"
+            return Err(CliError::usage(format!(
+                "{PKG_CONFIG}: only --on and --c++ may precede it"
             )));
         }
         check(&line)?;
-        let shown = line.show.unwrap_or(Show::CompileFlags);
-        Ok((line.on_linux, answer(shown, &prepared(&line)?)))
+        let shown = line.show.unwrap_or(WrapperQuery::CompileFlags);
+        Ok((line.on_linux, query_text(shown, &prepare_command(&line)?)))
     };
     let (on_linux, compile) = flags("-showme:compile")?;
     let (_, link) = flags("-showme:link")?;
-    let folder = folders::target()
+    let folder = directories::target()
         .join("midplane/pkgconfig")
         .join(if on_linux { "linux" } else { "qemu" });
-    fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+    fs::create_dir_all(&folder).context(format_args!("create {}", folder.display()))?;
     // Build systems search for other MPIs by these names.
     for name in ["mpi", "ompi", "ompi-c", "ompi-cxx", "mpich"] {
         let text = format!(
             "Name: {name}\nDescription: Midplane, an MPI\nVersion: {}\nCflags: {compile}\nLibs: {link}\n",
             env!("CARGO_PKG_VERSION")
         );
-        write_anew(&folder.join(format!("{name}.pc")), &text, 0o644)?;
+        write_atomically(&folder.join(format!("{name}.pc")), &text, 0o644)?;
     }
     show(&folder.display().to_string())
 }
 
-fn show(line: &str) -> Result<u8, Stop> {
-    crate::show::say::say(line).map(|()| 0)
+fn show(line: &str) -> Result<u8, CliError> {
+    crate::show::console::print_line(line).map(|()| 0)
 }
 
 /// Returns the required parts of the command: compile options, link options, the user's arguments.
-fn parts(line: &Line) -> [bool; 3] {
+fn parts(line: &WrapperArguments) -> [bool; 3] {
     match line.show {
         // Options that any program is compiled and linked with.
-        Some(Show::Command) if line.words.is_empty() => [true, true, false],
-        None | Some(Show::Command) => [line.step != Step::Ask, line.step == Step::Link, true],
-        Some(Show::Compiling | Show::CompileFlags | Show::HeaderFolders) => [true, false, false],
-        Some(Show::Linking | Show::LinkFlags | Show::LibraryFolders | Show::Libraries) => {
-            [false, true, false]
-        }
-        Some(Show::Compiler | Show::Version) => [false; 3],
+        Some(WrapperQuery::Command) if line.words.is_empty() => [true, true, false],
+        None | Some(WrapperQuery::Command) => [
+            line.step != CompilerStep::Query,
+            line.step == CompilerStep::Link,
+            true,
+        ],
+        Some(
+            WrapperQuery::Compiling | WrapperQuery::CompileFlags | WrapperQuery::HeaderDirectories,
+        ) => [true, false, false],
+        Some(
+            WrapperQuery::Linking
+            | WrapperQuery::LinkFlags
+            | WrapperQuery::LibraryDirectories
+            | WrapperQuery::Libraries,
+        ) => [false, true, false],
+        Some(WrapperQuery::Compiler | WrapperQuery::Version) => [false; 3],
     }
 }
 
 /// Returns an error for features that nodes do not support, and warns about ignored options.
-fn check(line: &Line) -> Result<(), Stop> {
+fn check(line: &WrapperArguments) -> Result<(), CliError> {
     if line.on_linux {
         return Ok(());
     }
     if line.is_cpp {
-        return Err(Stop::usage(format!(
-            "C++ is what the nodes do not have yet; with --on linux in front, or {ON}=linux, programs in C++ are compiled \
-             for processes of this machine"
+        return Err(CliError::usage(format!(
+            "nodes do not support C++ yet; to compile C++ programs for Linux processes, use --on linux as the first \
+             argument, or {ON}=linux"
         )));
     }
     if line.words.iter().any(|word| word == "-shared") {
-        return Err(Stop::usage(
-            "-shared: nodes have no shared libraries; make a static one (ar)",
+        return Err(CliError::usage(
+            "-shared: nodes do not support shared libraries; create a static one (ar)",
         ));
     }
-    if line.step == Step::Link && line.show.is_none() && line.words.iter().any(|w| w == OPENMP) {
-        compiler::say_that_openmp_is_left_out();
+    if line.step == CompilerStep::Link
+        && line.show.is_none()
+        && line.words.iter().any(|w| w == OPENMP)
+    {
+        compiler::warn_about_openmp();
     }
     Ok(())
 }
 
-fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
+fn for_nodes(line: &WrapperArguments, linker: &Linker) -> Result<Command, CliError> {
     let tools = setup::ensure()?;
     let [compiles, links, words] = parts(line);
     let mut command = tools.gcc.command();
@@ -422,9 +478,9 @@ fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
     if links {
         end_languages(line, &mut command);
         // The job's options are not known here.
-        let flags = Flags {
+        let flags = BuildFlags {
             instances: true,
-            ..Flags::default()
+            ..BuildFlags::default()
         };
         let runtime = flags.for_nodes().runtime();
         compiler::end_link(&mut command, &kernel_library(&tools, runtime)?);
@@ -433,7 +489,7 @@ fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
     Ok(command)
 }
 
-fn on_linux(line: &Line) -> Result<Command, Stop> {
+fn on_linux(line: &WrapperArguments) -> Result<Command, CliError> {
     let [compiles, links, words] = parts(line);
     let is_shared = line.words.iter().any(|word| word == "-shared");
     let mut command = Command::new(if line.is_cpp { "c++" } else { "cc" });
@@ -451,23 +507,23 @@ fn on_linux(line: &Line) -> Result<Command, Stop> {
     if words {
         // A build system that queried the link options may repeat this one.
         let words = line.words.iter().filter(|word| **word != start);
-        command.args(words.map(|word| linux::in_place_of(word)));
+        command.args(words.map(|word| linux::replace_option(word)));
     }
     if compiles {
         command.arg(headers::option()?);
     }
     if links && !is_shared {
         end_languages(line, &mut command);
-        let runtime = Flags::default().for_processes().runtime();
+        let runtime = BuildFlags::default().for_processes().runtime();
         command.arg(start);
-        name_library(&linux::library(runtime)?, &mut command);
+        add_library(&linux::library(runtime)?, &mut command);
         command.args(linux::libraries(&line.words));
     }
     Ok(command)
 }
 
 /// Adds a library by directory and name, because meson ignores file paths.
-fn name_library(library: &Path, command: &mut Command) {
+fn add_library(library: &Path, command: &mut Command) {
     let stem = library.file_stem().and_then(OsStr::to_str);
     let name = stem.and_then(|stem| stem.strip_prefix("lib"));
     match (library.parent(), name) {
@@ -483,7 +539,7 @@ fn name_library(library: &Path, command: &mut Command) {
 }
 
 /// Ends a `-x` option: later files are recognized by their extensions again.
-fn end_languages(line: &Line, command: &mut Command) {
+fn end_languages(line: &WrapperArguments, command: &mut Command) {
     if line
         .words
         .iter()
@@ -494,15 +550,15 @@ fn end_languages(line: &Line, command: &mut Command) {
 }
 
 /// Returns the start-up object of native programs. Compiles it if it is missing or older than its source.
-fn start_object() -> Result<PathBuf, Stop> {
-    let source = folders::root().join("kernel-rt/ld/linux.c");
-    let folder = folders::target().join("midplane/linux");
+fn start_object() -> Result<PathBuf, CliError> {
+    let source = directories::root().join("kernel-rt/ld/linux.c");
+    let folder = directories::target().join("midplane/linux");
     let object = folder.join("start.o");
     let time = |path: &Path| path.metadata().and_then(|m| m.modified()).ok();
     if time(&object) >= time(&source) && object.exists() {
         return Ok(object);
     }
-    fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+    fs::create_dir_all(&folder).context(format_args!("create {}", folder.display()))?;
     // Other processes may do the same at the same time.
     let new = folder.join(format!("start.{}.o", std::process::id()));
     let mut compile = Command::new("cc");
@@ -512,13 +568,13 @@ fn start_object() -> Result<PathBuf, Stop> {
         .arg("-o")
         .arg(&new);
     run_compiler(compile, &source)?;
-    fs::rename(&new, &object).doing("put an object in its place")?;
+    fs::rename(&new, &object).context("rename an object file")?;
     Ok(object)
 }
 
 /// Compiles, and links with LLVM's linker. Returns false if that fails or if the user would miss a diagnostic. Then all
 /// is repeated with GNU's linker for its messages.
-fn link_quickly(line: &Line) -> Result<bool, Stop> {
+fn link_quickly(line: &WrapperArguments) -> Result<bool, CliError> {
     // Excludes standard input, since it cannot be read twice, and relocatable output (`-r`), a task for GNU's linker.
     let is_usual = line.words.iter().all(|word| word != "-" && word != "-r");
     let linker = is_usual.then(compiler::llvm_linker).flatten();
@@ -529,11 +585,11 @@ fn link_quickly(line: &Line) -> Result<bool, Stop> {
     let mut command = if std::io::stderr().is_terminal() {
         prepare()?
     } else {
-        say::quietly(prepare)?
+        console::with_buffered_stderr(prepare)?
     };
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
     let output = command.stdin(Stdio::null()).output();
-    let output = output.doing(format_args!("run {}", command.get_program().display()))?;
+    let output = output.context(format_args!("run {}", command.get_program().display()))?;
     // Output of the linker itself (`-Wl,--version`) must come from GNU's.
     let is_done = output.status.success()
         && output.stdout.is_empty()
@@ -560,13 +616,13 @@ fn result(words: &[OsString]) -> &Path {
 }
 
 /// Runs a link command. Forwards its messages as they arrive, and lists missing MPI functions again at the end.
-fn link(command: &mut Command) -> Result<u8, Stop> {
-    sys::bind_to_us(command, Signal::TERM, Vec::new());
+fn link(command: &mut Command) -> Result<u8, CliError> {
+    sys::bind_to_this_process(command, Signal::TERM, Vec::new());
     let program = command.get_program().to_os_string();
     let mut child = command
         .stderr(Stdio::piped())
         .spawn()
-        .doing(format_args!("run {}", program.display()))?;
+        .context(format_args!("run {}", program.display()))?;
     let mut words = Vec::new();
     if let Some(stderr) = &mut child.stderr {
         let mut piece = [0; 4096];
@@ -576,26 +632,26 @@ fn link(command: &mut Command) -> Result<u8, Stop> {
             words.extend_from_slice(&piece[..bytes]);
         }
     }
-    let status = child.wait().doing("wait for the compiler")?;
-    let said = Said::of(
+    let status = child.wait().context("wait for the compiler")?;
+    let said = CompilerOutput::new(
         status.success(),
         String::from_utf8_lossy(&words).into_owned(),
     );
     if !said.success {
-        name_missing(&said);
+        print_missing_functions(&said);
     }
     let by_signal = || status.signal().map_or(1, |signal| 128 + signal);
     Ok(status.code().unwrap_or_else(by_signal) as u8)
 }
 
-fn name_missing(said: &Said) {
+fn print_missing_functions(said: &CompilerOutput) {
     let is_mpi = |name: &&str| name.starts_with("MPI_") || name.starts_with("PMPI_");
     let missing: Vec<&str> = { said.undefined().into_iter() }
         .map(|(name, _)| name)
         .filter(is_mpi)
         .collect();
     if !missing.is_empty() {
-        complain(format_args!(
+        print_error_line(format_args!(
             "midplane: the program calls {}, which Midplane does not have yet",
             missing.join(", ")
         ));
@@ -604,12 +660,12 @@ fn name_missing(said: &Said) {
 
 /// Writes the wrapper scripts `mpicc`, `mpicxx`, `mpiexec` and `mpirun` for build systems, and `midplane`, to run this
 /// command from any directory. Returns the path of the first.
-fn write_wrappers() -> Result<PathBuf, Stop> {
-    let tool = std::env::current_exe().doing("find this command")?;
-    let folder = folders::target().join("midplane/bin");
-    fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+fn write_wrappers() -> Result<PathBuf, CliError> {
+    let tool = std::env::current_exe().context("find this command")?;
+    let folder = directories::target().join("midplane/bin");
+    fs::create_dir_all(&folder).context(format_args!("create {}", folder.display()))?;
     let quote = |path: &Path| shell_words::quote(&path.to_string_lossy()).into_owned();
-    let root = quote(folders::root());
+    let root = quote(directories::root());
     let start = format!(
         "#!/bin/sh\n# Written by `cargo midplane cc --path`.\nexport {}={root}\n",
         midplane_setup::ROOT
@@ -623,7 +679,7 @@ fn write_wrappers() -> Result<PathBuf, Stop> {
         ("midplane", format!("{start}exec {tool} \"$@\"\n")),
     ];
     for (name, text) in scripts {
-        write_anew(&folder.join(name), &text, 0o755)?;
+        write_atomically(&folder.join(name), &text, 0o755)?;
     }
     Ok(folder.join("mpicc"))
 }
@@ -632,25 +688,26 @@ fn write_wrappers() -> Result<PathBuf, Stop> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Line, Stop> {
+    fn read(line: &str) -> Result<WrapperArguments, CliError> {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        Line::read(&words, None)
+        WrapperArguments::read(&words, None)
     }
 
     #[test]
     fn what_is_wanted_is_read_from_the_words() {
         for (line, step) in [
-            ("a.c b.c -o prog -lm", Step::Link),
-            ("-c a.c -o a.o", Step::Compile),
-            ("-E -", Step::Compile),
-            ("-MM a.c", Step::Compile),
-            ("-", Step::Link),
-            ("", Step::Ask),
-            ("-v", Step::Ask),
-            ("-o prog -I include -D X", Step::Ask),
-            ("--version", Step::Ask),
-            ("-print-prog-name=ld a.c", Step::Ask),
-            ("-Wl,--version a.o", Step::Link),
+            ("a.c b.c -o prog -lm", CompilerStep::Link),
+            ("-c a.c -o a.o", CompilerStep::Compile),
+            ("-E -", CompilerStep::Compile),
+            ("-MM a.c", CompilerStep::Compile),
+            ("-", CompilerStep::Link),
+            ("", CompilerStep::Query),
+            ("-v", CompilerStep::Query),
+            ("-o prog -I include -D X", CompilerStep::Query),
+            ("--version", CompilerStep::Query),
+            ("--target-help", CompilerStep::Query),
+            ("-print-prog-name=ld a.c", CompilerStep::Query),
+            ("-Wl,--version a.o", CompilerStep::Link),
         ] {
             assert_eq!(read(line).unwrap().step, step, "{line}");
         }
@@ -677,7 +734,7 @@ mod tests {
         assert!(read("--on linux a.c").unwrap().on_linux);
         assert!(!read("--on qemu a.c").unwrap().on_linux);
         assert!(read("--on moon a.c").unwrap_err().message.contains("moon"));
-        let on = |on| Line::read(&["a.c".into()], Some(OsStr::new(on))).unwrap();
+        let on = |on| WrapperArguments::read(&["a.c".into()], Some(OsStr::new(on))).unwrap();
         assert!(on("linux").on_linux && !on("").on_linux);
         assert!(read("--on linux a.cpp").unwrap().is_cpp);
         assert!(read("--c++ a.o").unwrap().is_cpp);
@@ -698,10 +755,19 @@ mod tests {
     #[test]
     fn what_is_to_be_shown_is_no_word_of_the_compilers() {
         let line = read("-show a.c").unwrap();
-        assert_eq!((line.show, line.step), (Some(Show::Command), Step::Link));
+        assert_eq!(
+            (line.show, line.step),
+            (Some(WrapperQuery::Command), CompilerStep::Link)
+        );
         assert_eq!(line.words, ["a.c"]);
-        assert_eq!(read("-showme:link").unwrap().show, Some(Show::LinkFlags));
-        assert_eq!(read("--showme:version").unwrap().show, Some(Show::Version));
+        assert_eq!(
+            read("-showme:link").unwrap().show,
+            Some(WrapperQuery::LinkFlags)
+        );
+        assert_eq!(
+            read("--showme:version").unwrap().show,
+            Some(WrapperQuery::Version)
+        );
     }
 
     #[test]
@@ -718,16 +784,16 @@ mod tests {
             "-Wl,--wrap=x",
         ]);
         for (shown, said) in [
-            (Show::Compiler, "cc"),
-            (Show::HeaderFolders, "/a b /c"),
-            (Show::LibraryFolders, "/d"),
-            (Show::Libraries, "one two"),
+            (WrapperQuery::Compiler, "cc"),
+            (WrapperQuery::HeaderDirectories, "/a b /c"),
+            (WrapperQuery::LibraryDirectories, "/d"),
+            (WrapperQuery::Libraries, "one two"),
             (
-                Show::LinkFlags,
+                WrapperQuery::LinkFlags,
                 "-I '/a b' -I/c -L/d -lone -l two -Wl,--wrap=x",
             ),
         ] {
-            assert_eq!(answer(shown, &command), said);
+            assert_eq!(query_text(shown, &command), said);
         }
     }
 }

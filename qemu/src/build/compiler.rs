@@ -1,13 +1,13 @@
 //! Command lines of compiler and linker, and handling of their diagnostics.
 
 use crate::build::board::Board;
-use crate::build::given::{Flags, Kind};
+use crate::build::diagnostics::CompilerOutput;
 use crate::build::headers;
-use crate::build::said::Said;
+use crate::build::inputs::{BuildFlags, FileKind};
 use crate::build::unsupported;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{self, ToolSet};
-use crate::host::stop::{Doing, Stop};
-use crate::show::say::complain;
+use crate::show::console::print_error_line;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,14 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Creates the command that compiles a source for nodes; the caller appends the file names.
-pub(super) fn compile_c(tools: &ToolSet, flags: &Flags, source: &Path) -> Result<Command, Stop> {
-    if Kind::is_cpp(source) {
-        return Err(Stop::usage(format!(
-            "{} is C++, which the nodes do not have yet; it runs with --on linux and --on cluster",
+pub(super) fn compile_c(
+    tools: &ToolSet,
+    flags: &BuildFlags,
+    source: &Path,
+) -> Result<Command, CliError> {
+    if FileKind::is_cpp(source) {
+        return Err(CliError::unusable(format!(
+            "{} is C++, which nodes do not support yet; use --on linux or --on cluster",
             source.display()
         )));
     }
@@ -101,10 +105,9 @@ pub(super) fn without_openmp(words: &[OsString]) -> impl Iterator<Item = &OsStr>
     })
 }
 
-pub(super) fn say_that_openmp_is_left_out() {
-    complain(format_args!(
-        "midplane: {OPENMP}: a node has one thread; OpenMP's directives are not compiled, and its functions say that \
-         there is one thread"
+pub(super) fn warn_about_openmp() {
+    print_error_line(format_args!(
+        "midplane: {OPENMP}: a node has one thread; OpenMP directives are ignored, and its functions report one thread"
     ));
 }
 
@@ -122,11 +125,11 @@ pub fn begin_compile(compile: &mut Command) {
 }
 
 /// Appends the final compiler options: the header directories.
-pub(super) fn end_compile(compile: &mut Command) -> Result<(), Stop> {
+pub(super) fn end_compile(compile: &mut Command) -> Result<(), CliError> {
     compile.arg(headers::option()?);
     // Headers that picolibc lacks.
     let mut option = OsString::from("-I");
-    option.push(crate::host::folders::root().join("kernel-rt/include"));
+    option.push(crate::host::directories::root().join("kernel-rt/include"));
     compile.arg(option);
     Ok(())
 }
@@ -142,7 +145,7 @@ pub enum Linker {
 /// Appends the initial linker options.
 pub(super) fn begin_link(link: &mut Command, linker: &Linker) {
     let board = Board::chosen();
-    let root = crate::host::folders::root();
+    let root = crate::host::directories::root();
     link.args(board.machine_flags())
         .args(["-nostartfiles", "-static"]);
     let behind = board.scripts_behind().map(|[gnu, llvm]| match linker {
@@ -185,28 +188,28 @@ pub(super) fn link_c_library(link: &mut Command, linker: &Linker) {
 }
 
 /// Compiles one source. Returns whether the compiler printed a diagnostic.
-pub fn run_compiler(mut compile: Command, source: &Path) -> Result<bool, Stop> {
-    let said = Said::by(&mut compile)?;
-    said.pass_on();
-    match (said.success, said.unknown_to_the_compiler()) {
+pub fn run_compiler(mut compile: Command, source: &Path) -> Result<bool, CliError> {
+    let said = CompilerOutput::by(&mut compile)?;
+    said.print_messages();
+    match (said.success, said.implicit_functions()) {
         (true, _) => Ok(!said.is_silent()),
-        (false, missing) if missing.is_empty() => Err(refused(source, "compile")),
-        (false, missing) => Err(Stop::usage(format!(
-            "{} uses {}, which Midplane does not have yet; what the compiler says is above",
+        (false, missing) if missing.is_empty() => Err(build_error(source, "compile")),
+        (false, missing) => Err(CliError::unusable(format!(
+            "{} uses {}, which Midplane does not have yet; see the compiler's messages above",
             source.display(),
             missing.join(", ")
         ))),
     }
 }
 
-pub(super) fn absolute(path: &Path) -> Result<PathBuf, Stop> {
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, CliError> {
     path.canonicalize()
-        .doing(format_args!("find {}", path.display()))
+        .context(format_args!("find {}", path.display()))
 }
 
-pub(super) fn refused(path: &Path, verb: &str) -> Stop {
-    Stop::usage(format!(
-        "{} does not {verb}; what the compiler says is above",
+pub(super) fn build_error(path: &Path, verb: &str) -> CliError {
+    CliError::unusable(format!(
+        "{} does not {verb}; see the compiler's messages above",
         path.display()
     ))
 }
@@ -221,12 +224,12 @@ pub(super) fn llvm_linker() -> Option<Linker> {
 pub(super) fn link_quickly(
     command: impl FnOnce(&Linker) -> Command,
     linked: &Path,
-) -> Result<bool, Stop> {
+) -> Result<bool, CliError> {
     let Some(linker) = llvm_linker() else {
         return Ok(false);
     };
     let mut command = command(&linker);
-    let said = Said::by(command.arg("-o").arg(linked))?;
+    let said = CompilerOutput::by(command.arg("-o").arg(linked))?;
     Ok(said.success && said.is_silent() && !unsupported::is_any_in(linked))
 }
 
@@ -236,22 +239,22 @@ pub(super) fn run_linker(
     mut command: Command,
     linked: &Path,
     program: &Path,
-) -> Result<bool, Stop> {
-    let said = Said::by(&mut command)?;
+) -> Result<bool, CliError> {
+    let said = CompilerOutput::by(&mut command)?;
     if said.success {
-        said.pass_on_the_rest();
-        let tells = unsupported::tell(&said, linked);
+        said.print_other_messages();
+        let tells = unsupported::print_notes(&said, linked);
         return Ok(tells || !said.is_silent());
     }
     // The linker looks up lines for addresses after relaxation, in tables from before it. After a shortened call it
     // would report an earlier line.
-    let said = Said::by(command.arg("-Wl,--no-relax"))?;
+    let said = CompilerOutput::by(command.arg("-Wl,--no-relax"))?;
     let undefined = said.undefined();
     let (mpi, others): (Vec<_>, Vec<_>) = undefined
         .into_iter()
         .partition(|(name, _)| name.starts_with("MPI_") || name.starts_with("PMPI_"));
     if !others.is_empty() || mpi.is_empty() {
-        said.pass_on();
+        said.print_messages();
     }
     let list = |names: &[(&str, &str)]| {
         let each = names.iter().map(|(name, place)| match (*name, *place) {
@@ -262,13 +265,13 @@ pub(super) fn run_linker(
         each.collect::<Vec<_>>().join(", ")
     };
     Err(match (&mpi[..], &others[..]) {
-        ([], []) => refused(program, "link"),
-        ([], others) => Stop::usage(format!(
-            "{} does not link: neither the files given nor the nodes' C library have {}",
+        ([], []) => build_error(program, "link"),
+        ([], others) => CliError::unusable(format!(
+            "{} does not link: neither the specified files nor the nodes' C library define {}",
             program.display(),
             list(others)
         )),
-        (mpi, _) => Stop::usage(format!(
+        (mpi, _) => CliError::unusable(format!(
             "the program calls {}, which Midplane does not have yet",
             list(mpi)
         )),
@@ -276,19 +279,19 @@ pub(super) fn run_linker(
 }
 
 /// A directory of this process, removed on drop.
-pub(super) struct Scratch(pub(super) PathBuf);
+pub(super) struct ScratchDirectory(pub(super) PathBuf);
 
-impl Scratch {
-    pub(super) fn new(parent: &Path) -> Result<Self, Stop> {
+impl ScratchDirectory {
+    pub(super) fn new(parent: &Path) -> Result<Self, CliError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = parent.join(format!("build-{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+        fs::create_dir_all(&folder).context(format_args!("create {}", folder.display()))?;
         Ok(Self(folder))
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         // A directory that cannot be removed stays in the build directory and is harmless.
         let _ = fs::remove_dir_all(&self.0);

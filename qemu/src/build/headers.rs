@@ -1,8 +1,8 @@
 //! Directory of `mpi.h` and `pmpi.h`, generated from the function table (`mpi-adi/api`) and passed to every compiler.
 
-use crate::build::kept::not_created;
-use crate::host::folders::{self, write_anew};
-use crate::host::stop::Stop;
+use crate::build::build_cache::not_created;
+use crate::host::directories::{self, write_atomically};
+use crate::host::error::CliError;
 use midplane_api::{Header, ProfilingHeader};
 use std::ffi::OsString;
 use std::fs;
@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 /// Returns the directory after creating its headers. An unchanged header keeps its modification time, because build
 /// systems use it to detect required builds.
-pub(super) fn folder() -> Result<PathBuf, Stop> {
-    let folder = folders::target().join("midplane/include");
+pub(super) fn directory() -> Result<PathBuf, CliError> {
+    let folder = directories::target().join("midplane/include");
     for (name, text) in [
         (Header::NAME, Header.to_string()),
         (ProfilingHeader::NAME, ProfilingHeader.to_string()),
@@ -21,15 +21,15 @@ pub(super) fn folder() -> Result<PathBuf, Stop> {
             continue;
         }
         fs::create_dir_all(&folder).map_err(|error| not_created(&folder, &error))?;
-        write_anew(&file, &text, 0o644)?;
+        write_atomically(&file, &text, 0o644)?;
     }
     Ok(folder)
 }
 
 /// Returns the compiler option for the directory, in one word because meson splits two.
-pub(super) fn option() -> Result<OsString, Stop> {
+pub(super) fn option() -> Result<OsString, CliError> {
     let mut option = OsString::from("-I");
-    option.push(folder()?);
+    option.push(directory()?);
     Ok(option)
 }
 
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn headers_that_are_there_are_left_alone() {
-        let header = || folder().unwrap().join(Header::NAME);
+        let header = || directory().unwrap().join(Header::NAME);
         let written = |file: PathBuf| file.metadata().and_then(|data| data.modified()).unwrap();
         let before = written(header());
         assert_eq!(written(header()), before);

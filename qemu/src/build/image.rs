@@ -1,11 +1,11 @@
 //! A linked image: validation, positions of its shared records, memory requirements, and source lines of addresses.
 
-use crate::build::board::{Board, machine_here};
-use crate::build::callees::Callees;
-use crate::build::given::Flags;
-use crate::build::unwind::{self, Call};
+use crate::build::board::{Board, host_machine};
+use crate::build::callees::CalleeFinder;
+use crate::build::inputs::BuildFlags;
+use crate::build::unwind::{self, CallSite};
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::size;
-use crate::host::stop::{Doing, Stop};
 use kernel_rt::board::stm32f405::memory as stm32f405;
 use kernel_rt::memory_plan::{MIN_MEMORY, MemoryNeeds, MemoryPlan};
 use midplane_abi::address::AddressRange;
@@ -36,7 +36,7 @@ const DEVICE_TREE_BYTES: u64 = 1 << 20;
 const DEVICE_TREE_ALIGN: u64 = 2 << 20;
 
 /// Reads bytes of a node's RAM, starting at an offset.
-pub type Read<'a> = &'a dyn Fn(u64, &mut [u8]) -> Option<()>;
+pub type MemoryReader<'a> = &'a dyn Fn(u64, &mut [u8]) -> Option<()>;
 
 /// A bootable image for nodes.
 #[derive(Debug)]
@@ -69,12 +69,12 @@ pub struct Image {
     loaded: u64,
     /// Whether the image contains a personality (boot configuration) and so is for one node.
     pub has_personality: bool,
-    pub stacks: Stacks,
+    pub stacks: StackRanges,
 }
 
 /// A node's stacks as offsets in RAM. Each grows down from its end.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Stacks {
+pub struct StackRanges {
     /// Stack of the program.
     pub program: AddressRange,
     /// Stack of interrupts and faults.
@@ -82,12 +82,12 @@ pub struct Stacks {
 }
 
 /// Checks that a program is built for this host.
-fn check_machine(path: &Path, machine: Machine) -> Result<(), Stop> {
-    if machine_here().is_none_or(|here| here == machine) {
+fn check_machine(path: &Path, machine: Machine) -> Result<(), CliError> {
+    if host_machine().is_none_or(|here| here == machine) {
         return Ok(());
     }
     let other = Board::default().other(machine);
-    Err(Stop::usage(format!("{}: {other}", path.display())))
+    Err(CliError::unusable(format!("{}: {other}", path.display())))
 }
 
 /// Returns the end of the loaded segments, relative to the RAM that begins at `base`.
@@ -104,7 +104,7 @@ fn loaded_bytes<Elf: FileHeader<Endian = Endianness>>(
             let end = start
                 .checked_sub(base)
                 .and_then(|start| start.checked_add(bytes))
-                .ok_or("a part of it lies outside the RAM of a node")?;
+                .ok_or("a section is outside the RAM of a node")?;
             loaded = loaded.max(end);
         }
     }
@@ -117,17 +117,18 @@ fn symbol_in_ram<'data>(elf: &impl Object<'data>, base: u64, name: &str) -> Resu
         .find(|s| s.name() == Ok(name))
         .and_then(|s| s.address().checked_sub(base))
         .ok_or_else(|| match elf.symbols().next() {
-            None => "it is stripped: it has no symbols, by which the tool finds what a node shows; link it by mpicc, whose \
-                     option -s leaves what is needed, or strip it with --strip-debug only"
+            None => "it is stripped: `midplane` requires its symbols to read a node's state; link it with mpicc, \
+                     whose option -s keeps the required symbols, or strip it with --strip-debug only"
                 .into(),
             Some(_) => format!(
-                "no symbol {name} in RAM: it was not linked with Midplane's runtime; link it by mpicc (`cargo midplane cc`)"
+                "no symbol {name} in RAM: it was not linked with Midplane's runtime; link it with mpicc (`midplane \
+                 cc`)"
             ),
         })
 }
 
 /// Returns the bytes between two symbols.
-fn between(
+fn bytes_between(
     place_of: impl Fn(&str) -> Result<u64, String>,
     start: &str,
     end: &str,
@@ -140,14 +141,15 @@ fn between(
 
 impl Image {
     /// Reads an image from a file.
-    pub fn read(path: &Path) -> Result<Self, Stop> {
-        let bytes = std::fs::read(path).doing(format_args!("read {}", path.display()))?;
-        Self::parse(path, bytes).map_err(|why| Stop::usage(format!("{}: {why}", path.display())))
+    pub fn read(path: &Path) -> Result<Self, CliError> {
+        let bytes = std::fs::read(path).context(format_args!("read {}", path.display()))?;
+        Self::parse(path, bytes)
+            .map_err(|why| CliError::unusable(format!("{}: {why}", path.display())))
     }
 
     /// Reads a native program. Its processes map the memory shared with the tool themselves.
-    pub fn of_process(path: &Path) -> Result<Self, Stop> {
-        let bytes = std::fs::read(path).doing(format_args!("read {}", path.display()))?;
+    pub fn read_process(path: &Path) -> Result<Self, CliError> {
+        let bytes = std::fs::read(path).context(format_args!("read {}", path.display()))?;
         // The system would pass a file that it cannot execute to the shell.
         if let Ok(elf) = ElfFile::<FileHeader64<Endianness>>::parse(&*bytes) {
             check_machine(path, elf.elf_header().e_machine(elf.endian()))?;
@@ -170,7 +172,7 @@ impl Image {
             footprint: 0,
             loaded: 0,
             has_personality: false,
-            stacks: Stacks::default(),
+            stacks: StackRanges::default(),
         })
     }
 
@@ -178,7 +180,7 @@ impl Image {
         match FileKind::parse(&*bytes) {
             Ok(FileKind::Elf32) => Self::parse_elf::<FileHeader32<Endianness>>(path, bytes),
             Ok(FileKind::Elf64) => Self::parse_elf::<FileHeader64<Endianness>>(path, bytes),
-            _ => Err("not an ELF file, which an image for nodes is".into()),
+            _ => Err("not an ELF file; images for nodes are ELF files".into()),
         }
     }
 
@@ -207,7 +209,7 @@ impl Image {
             let symbol = symbol.ok_or_else(|| "no code in it".to_string())?;
             Ok(symbol.address())
         };
-        let code = between(address, CODE_START, CODE_END)?;
+        let code = bytes_between(address, CODE_START, CODE_END)?;
         let loaded = match board {
             Board::Virt => loaded_bytes(&elf, base)?,
             Board::Stm32f405 => 0,
@@ -221,9 +223,9 @@ impl Image {
             // This board's outbox is not in the node's memory.
             Board::Stm32f405 => end,
         };
-        let stacks = Stacks {
-            program: between(symbol, "__stack_bottom", "__stack_top")?,
-            interrupts: between(symbol, "__trap_stack", "__trap_stack_top")?,
+        let stacks = StackRanges {
+            program: bytes_between(symbol, "__stack_bottom", "__stack_top")?,
+            interrupts: bytes_between(symbol, "__trap_stack", "__trap_stack_top")?,
         };
         let personality = elf.section_by_name(".personality");
         let has_personality = personality.is_some_and(|section| section.size() > 0);
@@ -255,7 +257,7 @@ impl Image {
 
     /// Checks that the image supports the job's features: several instances, log, loans from the heap. `run` builds
     /// images without unused features.
-    pub fn check_has(&self, flags: &Flags) -> Result<(), Stop> {
+    pub fn check_has(&self, flags: &BuildFlags) -> Result<(), CliError> {
         let lacks = |name: &str| {
             let elf = object::File::parse(&*self.bytes);
             !elf.is_ok_and(|elf| elf.symbols().any(|symbol| symbol.name() == Ok(name)))
@@ -267,8 +269,8 @@ impl Image {
         ];
         for (needed, symbol, what) in lacking {
             if needed && lacks(symbol) {
-                return Err(Stop::usage(format!(
-                    "{} was built {what}; give its source, or have it linked by `midplane cc`",
+                return Err(CliError::unusable(format!(
+                    "{} was built {what}; specify its source, or link it with `midplane cc`",
                     self.path.display()
                 )));
             }
@@ -278,8 +280,12 @@ impl Image {
 
     /// Checks that the image runs in nodes of `memory` bytes of RAM, with the kernel's own computation. `needs` returns
     /// a node's requirements in addition to the image, for a given RAM size.
-    pub fn check_fits(&self, memory: u64, needs: impl Fn(u64) -> MemoryNeeds) -> Result<(), Stop> {
-        let least = self.least_memory(memory, needs(memory));
+    pub fn check_fits(
+        &self,
+        memory: u64,
+        needs: impl Fn(u64) -> MemoryNeeds,
+    ) -> Result<(), CliError> {
+        let least = self.min_memory(memory, needs(memory));
         if memory >= least {
             return Ok(());
         }
@@ -287,32 +293,32 @@ impl Image {
         let mut advice = least;
         loop {
             advice = advice.next_multiple_of(1 << 20);
-            match self.least_memory(advice, needs(advice)) {
+            match self.min_memory(advice, needs(advice)) {
                 enough if enough <= advice => break,
                 more => advice = more,
             }
         }
-        Err(Stop::usage(format!(
-            "the program needs more RAM than a node has: {} of its own, {} in all with MPI memory and the \
-             kernel's, but --node-memory is {}; give at least --node-memory {}",
-            size::about(self.footprint),
-            size::about(least),
+        Err(CliError::unusable(format!(
+            "the program requires more RAM than a node has: {} for the program, {} in total with the MPI memory and \
+             the kernel, but --node-memory is {}; use at least --node-memory {}",
+            size::approximate(self.footprint),
+            size::approximate(least),
             size::exact(memory),
             size::exact(advice),
         )))
     }
 
     /// Checks that the image runs on an STM32F405 with this many links, bytes of MPI memory and nodes in the job.
-    pub fn check_fits_board(&self, links: usize, mpi: u64, nodes: u32) -> Result<(), Stop> {
+    pub fn check_fits_board(&self, links: usize, mpi: u64, nodes: u32) -> Result<(), CliError> {
         let needs = stm32f405::HeapNeeds::for_node(&EngineKind::STANDARD, links, mpi, nodes);
         match stm32f405::heap(self.board.ram() + self.footprint, needs) {
             Ok(_) => Ok(()),
-            Err(why) => Err(Stop::usage(why.to_string())),
+            Err(why) => Err(CliError::unusable(why.to_string())),
         }
     }
 
     /// Returns the minimum RAM in bytes for the image with these requirements.
-    fn least_memory(&self, memory: u64, needs: MemoryNeeds) -> u64 {
+    fn min_memory(&self, memory: u64, needs: MemoryNeeds) -> u64 {
         let base = self.board.ram();
         let ram = AddressRange {
             start: base,
@@ -322,19 +328,19 @@ impl Image {
             Ok(_) => 0,
             Err(MemoryTooSmall { least, .. }) => least,
         };
-        least.max(self.least_for_loading()).max(MIN_MEMORY)
+        least.max(self.min_load_memory()).max(MIN_MEMORY)
     }
 
     /// Returns the minimum RAM in bytes with which QEMU can load the image: the loaded segments must end below the
     /// device tree.
-    fn least_for_loading(&self) -> u64 {
+    fn min_load_memory(&self) -> u64 {
         self.loaded.next_multiple_of(DEVICE_TREE_ALIGN) + DEVICE_TREE_BYTES
     }
 
     /// Describes the location of a fault at `pc`, in the format of [`Image::describe`]. For a fault in library code,
     /// adds the program's line that contains the call. `read` reads the node's RAM.
-    pub fn describe_fault(&self, pc: u64, read: Read<'_>) -> Vec<String> {
-        let overflowed = self.overflowed(read).filter(|_| pc == 0);
+    pub fn describe_fault(&self, pc: u64, read: MemoryReader<'_>) -> Vec<String> {
+        let overflowed = self.overflow_registers(read).filter(|_| pc == 0);
         let pc = overflowed.map_or(pc, |registers| registers.pc);
         // A wild jump may reach any address; the nearest symbol could then be data.
         let is_code = self.is_code(pc);
@@ -397,7 +403,7 @@ impl Image {
     }
 
     /// Describes the last failed allocation of a node, if there is one. `read` reads the node's RAM.
-    pub fn describe_failed_malloc(&self, read: Read<'_>) -> Option<String> {
+    pub fn describe_failed_malloc(&self, read: MemoryReader<'_>) -> Option<String> {
         let mut note = [0; failed_malloc::BYTES];
         read(self.failed_malloc?, &mut note)?;
         let MallocFailure { bytes, from } = MallocFailure::read(note)?;
@@ -405,24 +411,24 @@ impl Image {
         let place = self.describe(from.checked_sub(1)?);
         let place = place.first().map(|line| format!(" in {line}"));
         Some(format!(
-            "an allocation of {bytes} bytes had failed before{}: its result must be checked; --node-memory gives more",
+            "an allocation of {bytes} bytes had failed before{}: check its result, or increase --node-memory",
             place.unwrap_or_default()
         ))
     }
 
     /// Describes the program's call that ended the job, in the format of [`Image::describe`]. Empty without such a call
     /// or without debug information. `read` reads the node's RAM.
-    pub fn describe_call(&self, read: Read<'_>) -> Vec<String> {
+    pub fn describe_call(&self, read: MemoryReader<'_>) -> Vec<String> {
         let call = self.call(read, &is_program);
         call.map_or(Vec::new(), |call| self.describe(call.from))
     }
 
     /// Describes the location of a panic in the runtime under a C program, in the format of [`Image::describe`], and
     /// the program's line that contains the call. Empty without debug information. `read` reads the node's RAM.
-    pub fn describe_panic(&self, read: Read<'_>) -> Vec<String> {
-        let place = self.call(read, &|loader, address| !is_of_rust(loader, address));
+    pub fn describe_panic(&self, read: MemoryReader<'_>) -> Vec<String> {
+        let place = self.call(read, &|loader, address| !is_from_rust(loader, address));
         let mut lines = place.map_or(Vec::new(), |call| {
-            self.lines(call.from, &|file| !is_rusts_file(file))
+            self.lines(call.from, &|file| !is_rust_library_file(file))
         });
         if let (Some(line), Some(call)) = (lines.last_mut(), self.describe_call(read).first()) {
             line.push_str(&format!(", called from {call}"));
@@ -433,19 +439,19 @@ impl Image {
     /// Returns the innermost active call whose caller matches `is_it`, for a node with recorded registers.
     fn call(
         &self,
-        read: Read<'_>,
+        read: MemoryReader<'_>,
         is_it: &dyn Fn(&addr2line::Loader, u64) -> bool,
-    ) -> Option<Call> {
-        self.call_from(&self.noted(read)?, read, is_it)
+    ) -> Option<CallSite> {
+        self.call_from(&self.recorded_registers(read)?, read, is_it)
     }
 
     /// Returns the innermost active call for a node with these registers.
     fn call_from(
         &self,
         registers: &BacktraceRegisters,
-        read: Read<'_>,
+        read: MemoryReader<'_>,
         is_it: &dyn Fn(&addr2line::Loader, u64) -> bool,
-    ) -> Option<Call> {
+    ) -> Option<CallSite> {
         let loader = addr2line::Loader::new(&self.path).ok()?;
         let is_it = |address| is_it(&loader, address);
         let word = |address| self.word(read, address);
@@ -453,25 +459,31 @@ impl Image {
     }
 
     /// Returns the registers at a stack overflow, corrected to the function that caused it.
-    fn overflowed(&self, read: Read<'_>) -> Option<BacktraceRegisters> {
+    fn overflow_registers(&self, read: MemoryReader<'_>) -> Option<BacktraceRegisters> {
         let base = self.board.ram();
         let stack = AddressRange {
             start: base + self.stacks.program.start,
             end: base + self.stacks.program.end,
         };
         let word = |address| self.word(read, address);
-        unwind::overflowed(self.board, &self.bytes, &self.noted(read)?, &word, stack)
+        unwind::find_overflowing_function(
+            self.board,
+            &self.bytes,
+            &self.recorded_registers(read)?,
+            &word,
+            stack,
+        )
     }
 
     /// Returns the registers that a node has recorded.
-    fn noted(&self, read: Read<'_>) -> Option<BacktraceRegisters> {
+    fn recorded_registers(&self, read: MemoryReader<'_>) -> Option<BacktraceRegisters> {
         let mut noted = [0; backtrace::BYTES];
         read(self.callers?, &mut noted)?;
         BacktraceRegisters::read(&noted)
     }
 
     /// Reads a word of a node's memory.
-    fn word(&self, read: Read<'_>, address: u64) -> Option<u64> {
+    fn word(&self, read: MemoryReader<'_>, address: u64) -> Option<u64> {
         let mut word = [0; 8];
         let bytes = &mut word[..self.board.word()];
         read(address.checked_sub(self.board.ram())?, bytes)?;
@@ -484,7 +496,7 @@ impl Image {
     pub fn describe_process(&self, pc: Option<u64>, calls: &[u64]) -> Vec<String> {
         let (Ok(loader), Some(code)) = (
             addr2line::Loader::new(&self.path),
-            Callees::read(&self.bytes),
+            CalleeFinder::read(&self.bytes),
         ) else {
             return Vec::new();
         };
@@ -566,8 +578,7 @@ impl Image {
 }
 
 /// Message for a fault in the progress thread while the program computes.
-const BESIDE_CALLS: &str =
-    "a nonblocking operation, which goes on while the program computes: the memory is its buffer's";
+const BESIDE_CALLS: &str = "a nonblocking operation, which continues while the program computes: the address belongs to its buffer";
 
 /// Checks whether the code at an address is Rust.
 fn is_rust(loader: &addr2line::Loader, address: u64) -> bool {
@@ -598,13 +609,13 @@ fn is_program(loader: &addr2line::Loader, address: u64) -> bool {
 }
 
 /// Checks whether all code at an address belongs to the Rust language's libraries.
-fn is_of_rust(loader: &addr2line::Loader, address: u64) -> bool {
+fn is_from_rust(loader: &addr2line::Loader, address: u64) -> bool {
     let Ok(mut frames) = loader.find_frames(address) else {
         return false;
     };
     while let Ok(Some(frame)) = frames.next() {
         let file = frame.location.and_then(|location| location.file);
-        if !file.is_some_and(is_rusts_file) {
+        if !file.is_some_and(is_rust_library_file) {
             return false;
         }
     }
@@ -612,7 +623,7 @@ fn is_of_rust(loader: &addr2line::Loader, address: u64) -> bool {
 }
 
 /// Checks whether a source belongs to the Rust language's libraries.
-fn is_rusts_file(file: &str) -> bool {
+fn is_rust_library_file(file: &str) -> bool {
     ["/library/core/src/", "/library/alloc/src/"]
         .iter()
         .any(|folder| file.contains(folder))
@@ -638,7 +649,7 @@ mod tests {
             footprint,
             loaded,
             has_personality: false,
-            stacks: Stacks::default(),
+            stacks: StackRanges::default(),
         }
     }
 
@@ -676,9 +687,9 @@ mod tests {
         };
         let file = std::env::temp_dir().join(format!("midplane-other-{}", std::process::id()));
         std::fs::write(&file, program).unwrap();
-        let error = Image::of_process(&file).unwrap_err();
+        let error = Image::read_process(&file).unwrap_err();
         std::fs::remove_file(&file).unwrap();
-        assert_eq!(error.status, crate::host::stop::USAGE);
+        assert_eq!(error.status, crate::host::error::USAGE);
         if !cfg!(target_arch = "riscv64") {
             assert!(
                 error.message.contains("an image for nodes in QEMU"),
@@ -698,7 +709,7 @@ mod tests {
     fn a_program_that_is_too_big_is_refused_with_what_would_do() {
         let big = image(9 << 20, 1 << 20);
         let error = big.check_fits(8 << 20, |_| NEEDS).unwrap_err();
-        assert_eq!(error.status, crate::host::stop::USAGE);
+        assert_eq!(error.status, crate::host::error::USAGE);
         assert!(error.message.contains("--node-memory is 8M"), "{error}");
         assert!(error.message.ends_with("--node-memory 11M"), "{error}");
         assert!(big.check_fits(11 << 20, |_| NEEDS).is_ok());

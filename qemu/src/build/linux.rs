@@ -1,17 +1,17 @@
 //! Build of native programs, with nodes as Linux processes or as coroutines in one process. C programs are compiled and
 //! linked by the host's compiler with the runtime as a static library; Rust programs are built by cargo.
 
-use crate::build::compiler::{OPENMP, Scratch};
-use crate::build::given::{Flags, Kind, Program, Runtime};
+use crate::build::build_cache;
+use crate::build::compiler::{OPENMP, ScratchDirectory};
 use crate::build::headers;
 use crate::build::image::Image;
-use crate::build::kept;
-use crate::build::making::Making;
-use crate::build::program::{Compiler, Links, runtime_library};
-use crate::host::folders;
+use crate::build::incremental::ImageBuild;
+use crate::build::inputs::{BuildFlags, FileKind, Program, RuntimeFeatures};
+use crate::build::program::{Compiler, RuntimeDependencies, runtime_library};
+use crate::host::directories;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{in_path, own_cargo};
-use crate::host::stop::{Doing, Stop};
-use crate::show::say::complain;
+use crate::show::console::print_error_line;
 use midplane_setup::stamp::BuildArtifact;
 use object::Endianness;
 use object::elf::{DT_NEEDED, FileHeader64};
@@ -43,7 +43,7 @@ const LIBRARIES: [&str; 4] = ["-lgcc_s", "-lpthread", "-ldl", "-lm"];
 const STATIC: [&str; 3] = ["-static", "--static", "-static-pie"];
 
 /// Returns the replacement of a compiler option in a link with the runtime.
-pub(super) fn in_place_of(word: &OsStr) -> &OsStr {
+pub(super) fn replace_option(word: &OsStr) -> &OsStr {
     if word == "-static-pie" {
         return OsStr::new("-static");
     }
@@ -58,10 +58,12 @@ pub(super) fn libraries(words: &[OsString]) -> Vec<&'static str> {
         .iter()
         .any(|word| STATIC.iter().any(|one| word == one));
     let [_, others @ ..] = LIBRARIES;
-    let unwinder: &[&str] = match is_static {
-        true => &["-Wl,--eh-frame-hdr", "-lgcc_eh"],
-        false if words.iter().any(|word| word == "-static-libgcc") => &["-lgcc_eh"],
-        false => &LIBRARIES[..1],
+    let unwinder: &[&str] = if is_static {
+        &["-Wl,--eh-frame-hdr", "-lgcc_eh"]
+    } else if words.iter().any(|word| word == "-static-libgcc") {
+        &["-lgcc_eh"]
+    } else {
+        &LIBRARIES[..1]
     };
     [unwinder, &others].concat()
 }
@@ -92,39 +94,39 @@ const RESERVED_IN_CLUSTER: [(&str, &str); 7] = [
 
 /// Content of one process of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Carries {
+pub enum ProcessContent {
     Node,
     /// All nodes of a machine.
     Cluster,
 }
 
-impl Carries {
-    fn folder(self) -> &'static str {
+impl ProcessContent {
+    fn directory(self) -> &'static str {
         match self {
-            Carries::Node => "linux",
-            Carries::Cluster => "cluster",
+            ProcessContent::Node => "linux",
+            ProcessContent::Cluster => "cluster",
         }
     }
 
-    fn links(self) -> Links {
+    fn links(self) -> RuntimeDependencies {
         match self {
-            Carries::Node => Links::Kernel,
-            Carries::Cluster => Links::Cluster,
+            ProcessContent::Node => RuntimeDependencies::Kernel,
+            ProcessContent::Cluster => RuntimeDependencies::Cluster,
         }
     }
 
     fn wrap(self) -> &'static str {
         match self {
-            Carries::Node => WRAP,
-            Carries::Cluster => WRAP_IN_CLUSTER,
+            ProcessContent::Node => WRAP,
+            ProcessContent::Cluster => WRAP_IN_CLUSTER,
         }
     }
 
     /// Returns the functions that are renamed in the runtime.
     fn reserved(self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let (write, more) = match self {
-            Carries::Node => ("__write", &[][..]),
-            Carries::Cluster => ("midplane_write", &RESERVED_IN_CLUSTER[..]),
+            ProcessContent::Node => ("__write", &[][..]),
+            ProcessContent::Cluster => ("midplane_write", &RESERVED_IN_CLUSTER[..]),
         };
         let more = more.iter().copied();
         RESERVED.into_iter().chain([("write", write)]).chain(more)
@@ -133,8 +135,8 @@ impl Carries {
     /// Returns the sources of the layer between the program and the host's C library.
     fn start(self) -> &'static [&'static str] {
         match self {
-            Carries::Node => &["kernel-rt/ld/linux.c"],
-            Carries::Cluster => &[
+            ProcessContent::Node => &["kernel-rt/ld/linux.c"],
+            ProcessContent::Cluster => &[
                 "kernel-rt/ld/cluster.c",
                 "kernel-rt/ld/cluster_library.c",
                 "kernel-rt/ld/cluster_system.c",
@@ -147,55 +149,64 @@ impl Carries {
 ///
 /// # Errors
 /// Returns an error for an unsupported program, a missing compiler or a failed compilation.
-pub fn build(program: &Program, flags: &Flags, carries: Carries) -> Result<Image, Stop> {
-    if carries == Carries::Cluster {
+pub fn build(
+    program: &Program,
+    flags: &BuildFlags,
+    carries: ProcessContent,
+) -> Result<Image, CliError> {
+    if carries == ProcessContent::Cluster {
         check_for_cluster(program, flags)?;
     }
     if let Program::Image(path) = program {
-        kept::use_image(path)?;
-        return Image::of_process(path);
+        build_cache::use_image(path)?;
+        return Image::read_process(path);
     }
     let flags = &flags.for_processes();
-    let folder = program.folder(flags, carries.folder())?;
+    let folder = program.build_directory(flags, carries.directory())?;
     let file = folder.join(program.name());
     if let Program::Rust(_) | Program::Package(_) = program {
         program.build_rust(compiler("rustc"), flags, &[], &file)?;
-        return Image::of_process(&file);
+        return Image::read_process(&file);
     }
-    let library = runtime_library(compiler("build"), (flags.runtime(), carries.links()))?;
-    let library = apart(&library, carries)?;
+    let library = runtime_library(compiler("build"), flags.runtime(), carries.links())?;
+    let library = rename_reserved(&library, carries)?;
     let cc = in_path(driver(program)).unwrap_or_default();
-    let script = folders::root().join(SCRIPT_IN_CLUSTER);
-    if let Some(making) = Making::new(file.clone(), (program, flags), &cc, &[&library, &script])? {
-        let with = (carries, &*library);
-        make(program, flags, making, with, &Scratch::new(&folder)?)?;
+    let script = directories::root().join(SCRIPT_IN_CLUSTER);
+    if let Some(making) = ImageBuild::new(file.clone(), program, flags, &cc, &[&library, &script])?
+    {
+        let scratch = ScratchDirectory::new(&folder)?;
+        build_program(program, flags, making, carries, &library, &scratch)?;
     }
-    let image = Image::of_process(&file)?;
-    if carries == Carries::Cluster {
+    let image = Image::read_process(&file)?;
+    if carries == ProcessContent::Cluster {
         check_libraries(&image.bytes)?;
     }
     Ok(image)
 }
 
 /// Checks that a cluster's program uses no shared library, whose variables all ranks would share.
-fn check_libraries(program: &[u8]) -> Result<(), Stop> {
+fn check_libraries(program: &[u8]) -> Result<(), CliError> {
     let shared = |name: &&String| {
         let stem = name.split(".so").next().unwrap_or_default();
         let stem = stem.strip_prefix("lib").unwrap_or(stem);
         !{ SHARED_IN_CLUSTER.iter() }
             .any(|known| stem == *known || *known == "ld-linux" && stem.starts_with(known))
     };
-    match needed(program).unwrap_or_default().iter().find(shared) {
+    match needed_libraries(program)
+        .unwrap_or_default()
+        .iter()
+        .find(shared)
+    {
         None => Ok(()),
-        Some(name) => Err(Stop::usage(format!(
-            "the program needs {name}, of whose variables all ranks of a cluster would have one copy; give it the static \
-             library (.a), or run it with --on linux"
+        Some(name) => Err(CliError::unusable(format!(
+            "the program needs {name}, a shared library: all ranks of the simulator would share its variables; link \
+             the static library (.a), or use --on linux"
         ))),
     }
 }
 
 /// Returns the names of the shared libraries that a native program requires.
-fn needed(program: &[u8]) -> object::Result<Vec<String>> {
+fn needed_libraries(program: &[u8]) -> object::Result<Vec<String>> {
     let header = FileHeader64::<Endianness>::parse(program)?;
     let endian = header.endian()?;
     let sections = header.sections(endian, program)?;
@@ -214,7 +225,7 @@ fn needed(program: &[u8]) -> object::Result<Vec<String>> {
 
 /// Encloses a library argument in options for static linking, so that each rank of a cluster has its own variables. The
 /// C library's own libraries stay shared.
-fn linked_statically(word: &OsString) -> Vec<OsString> {
+fn static_options(word: &OsString) -> Vec<OsString> {
     let name = word.to_str().and_then(|word| word.strip_prefix("-l"));
     match name {
         Some(name) if !SHARED_IN_CLUSTER.contains(&name) => {
@@ -225,25 +236,27 @@ fn linked_statically(word: &OsString) -> Vec<OsString> {
 }
 
 /// Compiles outdated sources and links with the runtime's library.
-fn make(
+fn build_program(
     program: &Program,
-    flags: &Flags,
-    mut making: Making,
-    (carries, library): (Carries, &Path),
-    scratch: &Scratch,
-) -> Result<(), Stop> {
+    flags: &BuildFlags,
+    mut making: ImageBuild,
+    carries: ProcessContent,
+    library: &Path,
+    scratch: &ScratchDirectory,
+) -> Result<(), CliError> {
     let mut link = Command::new(driver(program));
     link.args([FIXED, carries.wrap()])
-        .args(flags.compile.iter().map(|word| in_place_of(word)));
+        .args(flags.compile.iter().map(|word| replace_option(word)));
     for (at, start) in carries.start().iter().enumerate() {
-        let source = folders::root().join(start);
+        let source = directories::root().join(start);
         let object = scratch.0.join(format!("start-{at}.o"));
         // Compiled without the program's options: these could redefine its names or include other headers first.
         making.compile(compile(&[], &source)?, &source, &object)?;
         link.arg(object);
     }
-    if carries == Carries::Cluster {
-        link.arg("-T").arg(folders::root().join(SCRIPT_IN_CLUSTER));
+    if carries == ProcessContent::Cluster {
+        link.arg("-T")
+            .arg(directories::root().join(SCRIPT_IN_CLUSTER));
         if driver(program) == "c++" {
             link.arg("-static-libstdc++");
         }
@@ -253,8 +266,8 @@ fn make(
             let objects = making.objects(paths, scratch, |path| compile(&flags.compile, path))?;
             link.args(objects);
             match carries {
-                Carries::Node => link.args(&flags.link),
-                Carries::Cluster => link.args(flags.link.iter().flat_map(linked_statically)),
+                ProcessContent::Node => link.args(&flags.link),
+                ProcessContent::Cluster => link.args(flags.link.iter().flat_map(static_options)),
             };
             link.arg(library);
         }
@@ -262,20 +275,21 @@ fn make(
     }
     link.args(libraries(&[&flags.compile[..], &flags.link].concat()));
     let linked = making.link(link, &scratch.0.join("program"), program.path());
-    let is_static = |word: &OsString| linked_statically(word).len() > 1;
-    if linked.is_err() && carries == Carries::Cluster && flags.link.iter().any(is_static) {
-        complain(
-            "note: for a cluster -l takes a static library (.a), of whose variables each rank has its own copy",
+    let is_static = |word: &OsString| static_options(word).len() > 1;
+    if linked.is_err() && carries == ProcessContent::Cluster && flags.link.iter().any(is_static) {
+        print_error_line(
+            "note: with --on cluster, -l requires a static library (.a), so that each rank has a separate copy of its \
+             variables",
         );
     }
     linked
 }
 
 /// Checks that the program supports ranks that share a process.
-fn check_for_cluster(program: &Program, flags: &Flags) -> Result<(), Stop> {
+fn check_for_cluster(program: &Program, flags: &BuildFlags) -> Result<(), CliError> {
     let what = match program {
         Program::C(_) if flags.compile.iter().any(|word| word == OPENMP) => {
-            format!("{OPENMP} makes threads, which have state")
+            format!("{OPENMP} creates threads, which have state")
         }
         Program::C(_) => return Ok(()),
         Program::Rust(_) | Program::Package(_) => format!(
@@ -283,22 +297,22 @@ fn check_for_cluster(program: &Program, flags: &Flags) -> Result<(), Stop> {
             program.path().display()
         ),
         Program::Image(path) => {
-            return Err(Stop::usage(format!(
-                "{} is linked already, and not for a cluster: give what it was made from",
+            return Err(CliError::unusable(format!(
+                "{} is linked already, and not for --on cluster: specify its source",
                 path.display()
             )));
         }
     };
-    Err(Stop::usage(format!(
-        "{what} beside the data that a rank of a cluster has for itself; a cluster runs C and C++ (.c, .cpp, .o, .a), and \
-         `run --on linux` runs this"
+    Err(CliError::unusable(format!(
+        "{what} outside the separate data of each rank; --on cluster supports C and C++ (.c, .cpp, .o, .a); use --on \
+         linux for this program"
     )))
 }
 
 /// Returns the compiler driver that links the program.
 fn driver(program: &Program) -> &'static str {
     match program {
-        Program::C(paths) if paths.iter().any(|path| Kind::is_cpp(path)) => "c++",
+        Program::C(paths) if paths.iter().any(|path| FileKind::is_cpp(path)) => "c++",
         _ => "cc",
     }
 }
@@ -315,7 +329,7 @@ fn compiler(command: &str) -> Compiler {
     cargo.args([command, "--target", &target]);
     Compiler {
         cargo,
-        target: folders::target().join("midplane/linux"),
+        target: directories::target().join("midplane/linux"),
         profile: "process",
         output: Path::new(&target).join("process"),
         version: String::new(),
@@ -323,8 +337,12 @@ fn compiler(command: &str) -> Compiler {
 }
 
 /// Creates the command that compiles a source with these options; the caller appends the file names.
-fn compile(words: &[OsString], source: &Path) -> Result<Command, Stop> {
-    let compiler = if Kind::is_cpp(source) { "c++" } else { "cc" };
+fn compile(words: &[OsString], source: &Path) -> Result<Command, CliError> {
+    let compiler = if FileKind::is_cpp(source) {
+        "c++"
+    } else {
+        "cc"
+    };
     let mut compile = Command::new(compiler);
     compile
         .args(["-O2", "-g", "-fno-pie"])
@@ -334,13 +352,13 @@ fn compile(words: &[OsString], source: &Path) -> Result<Command, Stop> {
 }
 
 /// Builds the runtime library with these features.
-pub(super) fn library(runtime: Runtime) -> Result<PathBuf, Stop> {
-    let library = runtime_library(compiler("build"), (runtime, Links::Kernel))?;
-    apart(&library, Carries::Node)
+pub(super) fn library(runtime: RuntimeFeatures) -> Result<PathBuf, CliError> {
+    let library = runtime_library(compiler("build"), runtime, RuntimeDependencies::Kernel)?;
+    rename_reserved(&library, ProcessContent::Node)
 }
 
 /// Returns the path of a file in the same directory whose name ends in `end`.
-fn beside(file: &Path, end: &str) -> PathBuf {
+fn sibling_path(file: &Path, end: &str) -> PathBuf {
     let mut name = file.file_stem().unwrap_or_default().to_os_string();
     name.push(end);
     file.with_file_name(name)
@@ -348,15 +366,15 @@ fn beside(file: &Path, end: &str) -> PathBuf {
 
 /// Renames the C library's functions in the runtime library to reserved names. A program's own `read`, for example,
 /// then does not replace the runtime's.
-fn apart(library: &Path, carries: Carries) -> Result<PathBuf, Stop> {
+fn rename_reserved(library: &Path, carries: ProcessContent) -> Result<PathBuf, CliError> {
     let words: Vec<_> = carries
         .reserved()
         .map(|(name, reserved)| format!("--redefine-sym={name}={reserved}"))
         .collect();
     let artifact = BuildArtifact {
         // CMake would parse a second dot as the start of an extension.
-        file: beside(library, "_apart.a"),
-        root: folders::root().into(),
+        file: sibling_path(library, "_apart.a"),
+        root: directories::root().into(),
         beside: vec![library.into()],
         with: format!("{words:?}"),
     };
@@ -367,13 +385,13 @@ fn apart(library: &Path, carries: Carries) -> Result<PathBuf, Stop> {
     let made = artifact.file.with_extension(std::process::id().to_string());
     let mut rename = Command::new("objcopy");
     let status = rename.args(words).arg(library).arg(&made).status();
-    if !status.doing("run objcopy")?.success() {
-        return Err(Stop::failure(
-            "objcopy does not take the runtime's library; what it says is above",
+    if !status.context("run objcopy")?.success() {
+        return Err(CliError::failure(
+            "objcopy cannot convert the runtime's library; see its messages above",
         ));
     }
     // Atomic: a reader finds the old library or the new one.
-    fs::rename(&made, &artifact.file).doing("put the runtime's library in its place")?;
+    fs::rename(&made, &artifact.file).context("rename the runtime's library")?;
     let rule = format!("apart: {}\n", library.display());
     let list = fs::write(artifact.file.with_extension("d"), rule);
     // Without the stamp, the file is created again.
@@ -397,7 +415,10 @@ mod tests {
             );
         }
         assert_eq!(of("-static-libgcc")[..2], ["-lgcc_eh", "-lpthread"]);
-        assert_eq!(in_place_of(OsStr::new("-static-pie")), "-static");
-        assert_eq!(in_place_of(OsStr::new("-static-libgcc")), "-static-libgcc");
+        assert_eq!(replace_option(OsStr::new("-static-pie")), "-static");
+        assert_eq!(
+            replace_option(OsStr::new("-static-libgcc")),
+            "-static-libgcc"
+        );
     }
 }

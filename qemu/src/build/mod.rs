@@ -1,18 +1,18 @@
 //! Build of a program: from its source to a bootable image for nodes or to a native program.
 
 pub mod board;
+mod build_cache;
 mod callees;
 pub mod cc;
 pub mod compiler;
-pub mod given;
+mod diagnostics;
 mod headers;
 pub mod image;
-mod kept;
+mod incremental;
+pub mod inputs;
 pub mod linux;
-mod making;
 pub mod package;
 pub mod program;
-mod said;
 mod target;
 mod unsupported;
 mod unwind;

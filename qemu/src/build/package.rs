@@ -8,12 +8,12 @@
 //! and the C library.
 
 use crate::build::compiler::absolute;
-use crate::build::given::Runtime;
-use crate::build::program::{Compiler, Trouble, run_cargo};
-use crate::host::folders;
+use crate::build::inputs::RuntimeFeatures;
+use crate::build::program::{BuildTrouble, Compiler, run_cargo};
+use crate::host::directories;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{no_cargo, own_cargo};
-use crate::host::stop::{Doing, Stop};
-use crate::show::say::complain;
+use crate::show::console::print_error_line;
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -49,17 +49,17 @@ pub struct Package {
 
 /// Output of `cargo metadata`, reduced to the required fields.
 #[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Described>,
+struct CargoMetadata {
+    packages: Vec<PackageMetadata>,
     workspace_root: PathBuf,
 }
 
 #[derive(Deserialize)]
-struct Described {
+struct PackageMetadata {
     name: String,
     manifest_path: PathBuf,
     dependencies: Vec<Dependency>,
-    targets: Vec<Target>,
+    targets: Vec<CargoTarget>,
     default_run: Option<String>,
 }
 
@@ -72,7 +72,7 @@ struct Dependency {
 }
 
 #[derive(Deserialize)]
-struct Target {
+struct CargoTarget {
     name: String,
     kind: Vec<String>,
     src_path: PathBuf,
@@ -80,7 +80,7 @@ struct Target {
     required_features: Vec<String>,
 }
 
-impl Target {
+impl CargoTarget {
     /// Returns the cargo option that selects the target, if it is a program.
     fn option(&self) -> Option<&'static str> {
         let is = |kind| self.kind.iter().any(|one| one == kind);
@@ -96,7 +96,7 @@ impl Target {
     }
 }
 
-impl Described {
+impl PackageMetadata {
     /// Returns the local name of its dependency `name`.
     fn knows(&self, name: &str) -> Option<(&str, &Dependency)> {
         let is_it = |one: &&Dependency| one.name == name && one.kind.is_none();
@@ -105,26 +105,31 @@ impl Described {
     }
 
     /// Returns the local name of Midplane's crate `mpi`.
-    fn mpi(&self) -> Result<String, Stop> {
+    fn mpi(&self) -> Result<String, CliError> {
         let line = format!(
             "mpi = {{ path = \"{}\" }}",
-            folders::root().join("mpi-adi/mpi").display()
+            directories::root().join("mpi-adi/mpi").display()
         );
         match self.knows(MPI) {
-            Some((_, one)) if one.is_from_registry() => Err(Stop::usage(format!(
-                "the package {} depends on the mpi of a registry, which needs another MPI; its line in Cargo.toml for \
-                 this one is {line}",
+            Some((_, one)) if one.is_from_registry() => Err(CliError::unusable(format!(
+                "the package {} depends on the mpi of a registry, which requires another MPI; for Midplane, use this \
+                 line in Cargo.toml: {line}",
                 self.name
             ))),
             Some((name, _)) => Ok(name.into()),
-            None => Err(Stop::usage(format!(
-                "the package {} does not depend on mpi; the line in its Cargo.toml is {line}",
+            None => Err(CliError::unusable(format!(
+                "the package {} does not depend on mpi; add this line to its Cargo.toml: {line}",
                 self.name
             ))),
         }
     }
 
-    fn choose(self, target: &Target, given: &Path, workspace: &Path) -> Result<Package, Stop> {
+    fn choose(
+        self,
+        target: &CargoTarget,
+        given: &Path,
+        workspace: &Path,
+    ) -> Result<Package, CliError> {
         let option = target.option().unwrap_or("--bin");
         Ok(Package {
             given: given.into(),
@@ -147,16 +152,16 @@ impl Dependency {
 }
 
 /// Returns the packages of a manifest.
-fn metadata(manifest: &Path) -> Result<Metadata, Stop> {
+fn metadata(manifest: &Path) -> Result<CargoMetadata, CliError> {
     ask(manifest)?.map_err(|said| {
-        said.lines().for_each(complain);
+        said.lines().for_each(print_error_line);
         let shown = manifest.display();
-        Stop::usage(format!("cargo cannot use {shown}; what it says is above"))
+        CliError::unusable(format!("cargo cannot use {shown}; see its messages above"))
     })
 }
 
 /// Returns the packages of a manifest, or cargo's error message about it.
-fn ask(manifest: &Path) -> Result<Result<Metadata, String>, Stop> {
+fn ask(manifest: &Path) -> Result<Result<CargoMetadata, String>, CliError> {
     let mut cargo = Command::new(own_cargo());
     cargo
         .args(["metadata", "--no-deps", "--format-version", "1"])
@@ -171,21 +176,21 @@ fn ask(manifest: &Path) -> Result<Result<Metadata, String>, Stop> {
     let shown = manifest.display();
     serde_json::from_slice(&output.stdout)
         .map(Ok)
-        .map_err(|error| Stop::failure(format!("cargo metadata of {shown}: {error}")))
+        .map_err(|error| CliError::failure(format!("cargo metadata of {shown}: {error}")))
 }
 
 impl Package {
     /// Finds the binary of this name in a package, or its only one. `manifest` is a `Cargo.toml`.
-    pub fn find(given: &Path, manifest: &Path, name: Option<&str>) -> Result<Self, Stop> {
+    pub fn find(given: &Path, manifest: &Path, name: Option<&str>) -> Result<Self, CliError> {
         let manifest = absolute(manifest)?;
         let found = metadata(&manifest)?;
         let shown = given.display();
-        let is_own = |one: &Described| one.manifest_path == manifest;
+        let is_own = |one: &PackageMetadata| one.manifest_path == manifest;
         // For a workspace without a root package, the members are searched.
         let has_own = found.packages.iter().any(is_own);
         let packages = { found.packages.into_iter() }.filter(|one| !has_own || is_own(one));
         let mut programs: Vec<(usize, usize)> = Vec::new();
-        let mut packages: Vec<Described> = packages.collect();
+        let mut packages: Vec<PackageMetadata> = packages.collect();
         for (at, package) in packages.iter().enumerate() {
             let binaries = package.targets.iter().enumerate();
             let binaries = binaries.filter(|(_, target)| target.is_binary());
@@ -206,24 +211,25 @@ impl Package {
         let (at, which) = match (&chosen[..], name) {
             ([one], _) => **one,
             _ if programs.is_empty() => {
-                return Err(Stop::usage(format!(
+                return Err(CliError::unusable(format!(
                     "{shown} has no binary: no src/main.rs, nothing in src/bin, and no [[bin]] in Cargo.toml"
                 )));
             }
             ([], Some(name)) => {
-                return Err(Stop::usage(format!(
-                    "--bin {name}: {shown} has no such binary, but {}",
+                return Err(CliError::usage(format!(
+                    "--bin {name}: {shown} has no such binary; available: {}",
                     names()
                 )));
             }
             (_, Some(name)) => {
-                return Err(Stop::usage(format!(
-                    "--bin {name}: several packages of {shown} have such a binary; give the folder of one of them"
+                return Err(CliError::usage(format!(
+                    "--bin {name}: several packages of {shown} have such a binary; specify the directory of one of \
+                     them"
                 )));
             }
             _ => {
-                return Err(Stop::usage(format!(
-                    "{shown} has several binaries; give --bin and one of {}",
+                return Err(CliError::usage(format!(
+                    "{shown} has several binaries; use --bin with one of {}",
                     names()
                 )));
             }
@@ -234,7 +240,7 @@ impl Package {
     }
 
     /// Finds the binary or example whose main file this is, in a package that depends on MPI. `None`: a single file.
-    pub fn of_file(file: &Path) -> Result<Option<Self>, Stop> {
+    pub fn from_file(file: &Path) -> Result<Option<Self>, CliError> {
         let path = absolute(file)?;
         let mut folders = path.ancestors().skip(1);
         let manifest = folders.find_map(|folder| {
@@ -256,7 +262,7 @@ impl Package {
                 Err(_) => return Ok(None),
             }
         };
-        let is_it = |target: &Target| target.src_path == path && target.option().is_some();
+        let is_it = |target: &CargoTarget| target.src_path == path && target.option().is_some();
         for mut package in found.packages {
             let Some(at) = package.targets.iter().position(is_it) else {
                 continue;
@@ -273,7 +279,7 @@ impl Package {
     }
 
     /// Returns the file or directory that the user specified.
-    pub fn given(&self) -> &Path {
+    pub fn specified_path(&self) -> &Path {
         &self.given
     }
 
@@ -283,25 +289,25 @@ impl Package {
     }
 
     /// Returns the directory of its manifest.
-    fn folder(&self) -> &Path {
+    fn directory(&self) -> &Path {
         self.manifest.parent().unwrap_or(Path::new("/"))
     }
 
     /// Returns an error if the package has no kernel and so does not boot on a node.
-    pub(super) fn check_for_nodes(&self) -> Result<(), Stop> {
+    pub(super) fn check_for_nodes(&self) -> Result<(), CliError> {
         if self.kernel.is_some() {
             return Ok(());
         }
-        Err(Stop::usage(format!(
-            "the package {} does not depend on kernel-rt, by which a node boots it; the line in its Cargo.toml is \
-             kernel-rt = {{ path = \"{}\" }} (docs/rust.md has the head of its main file), or give --on linux",
+        Err(CliError::unusable(format!(
+            "the package {} does not depend on kernel-rt, which boots a node; add this line to its Cargo.toml: \
+             kernel-rt = {{ path = \"{}\" }} (docs/rust.md describes its main file), or use --on linux",
             self.name,
-            folders::root().join("kernel-rt").display()
+            directories::root().join("kernel-rt").display()
         )))
     }
 
     /// Returns the features to build with, for a runtime with these features.
-    pub(super) fn features(&self, runtime: Runtime, is_for_nodes: bool) -> String {
+    pub(super) fn features(&self, runtime: RuntimeFeatures, is_for_nodes: bool) -> String {
         let asked = runtime.features().into_iter();
         let asked = asked.filter_map(|feature| match (&self.kernel, is_for_nodes) {
             (Some(kernel), true) => Some(format!("{kernel}/{feature}")),
@@ -317,7 +323,7 @@ impl Package {
         let lock = self.workspace.join("Cargo.lock");
         if !lock.exists() {
             // Cargo itself reports a read-only directory.
-            let _ = fs::copy(folders::root().join("Cargo.lock"), lock);
+            let _ = fs::copy(directories::root().join("Cargo.lock"), lock);
         }
     }
 
@@ -329,16 +335,16 @@ impl Package {
         features: &str,
         link: &[OsString],
         file: &Path,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         let is_for_nodes = !link.is_empty();
-        let mut cargo = if self.manifest.starts_with(folders::root()) {
+        let mut cargo = if self.manifest.starts_with(directories::root()) {
             compiler.cargo
         } else {
             // In addition to the user's configuration; below the workspace cargo finds it itself.
             configured(&compiler.cargo)
         };
         self.begin_versions();
-        cargo.current_dir(self.folder()).env(LINKS, "1");
+        cargo.current_dir(self.directory()).env(LINKS, "1");
         let (option, name) = &self.target;
         cargo
             .args(["--profile", compiler.profile, "--manifest-path"])
@@ -352,31 +358,31 @@ impl Package {
         add_link(&mut cargo, link);
         // Cargo uses the same output file for another package's binary of the same name.
         let lock = compiler.target.join("packages.lock");
-        fs::create_dir_all(&compiler.target).doing("create cargo's folder")?;
-        let lock = File::create(lock).doing("create a lock")?;
-        lock.lock().doing("lock cargo's folder")?;
+        fs::create_dir_all(&compiler.target).context("create cargo's directory")?;
+        let lock = File::create(lock).context("create a lock")?;
+        lock.lock().context("lock cargo's directory")?;
         if let Some(trouble) = run_cargo(cargo, None)? {
-            return Err(refused(&self.given, trouble, is_for_nodes));
+            return Err(build_error(&self.given, trouble, is_for_nodes));
         }
         let folder = if *option == "--bin" { "." } else { "examples" };
         let built = compiler.target.join(compiler.output).join(folder);
-        put(&built.join(name), file)
+        copy_program(&built.join(name), file)
     }
 }
 
 /// Returns the error for a failed build.
-pub(super) fn refused(given: &Path, trouble: Trouble, is_for_nodes: bool) -> Stop {
+pub(super) fn build_error(given: &Path, trouble: BuildTrouble, is_for_nodes: bool) -> CliError {
     let given = given.display();
-    Stop::usage(match trouble {
-        Trouble::LacksStd if is_for_nodes => format!(
-            "{given} does not compile for nodes, which have no std: it and what it depends on must be no_std \
-             (docs/rust.md), or give --on linux; what the compiler says is above"
+    CliError::unusable(match trouble {
+        BuildTrouble::LacksStd if is_for_nodes => format!(
+            "{given} does not compile for nodes, which have no std: the package and its dependencies must be no_std \
+             (docs/rust.md); or use --on linux; see the compiler's messages above"
         ),
-        Trouble::LacksPackage => format!(
-            "{given} does not compile, because cargo does not get what it depends on; what it says is above"
+        BuildTrouble::LacksPackage => format!(
+            "{given} does not compile, because cargo cannot fetch its dependencies; see cargo's messages above"
         ),
-        Trouble::LacksStd | Trouble::Compiler => {
-            format!("{given} does not compile; what the compiler says is above")
+        BuildTrouble::LacksStd | BuildTrouble::Compiler => {
+            format!("{given} does not compile; see the compiler's messages above")
         }
     })
 }
@@ -389,7 +395,7 @@ fn configured(cargo: &Command) -> Command {
     changed
         .args(words.next())
         .arg("--config")
-        .arg(folders::root().join(".cargo/config.toml"))
+        .arg(directories::root().join(".cargo/config.toml"))
         .args(words);
     for (name, value) in cargo.get_envs() {
         match value {
@@ -418,8 +424,8 @@ pub(super) fn add_link(cargo: &mut Command, link: &[OsString]) {
 }
 
 /// Copies a file to its destination atomically.
-pub(super) fn put(built: &Path, file: &Path) -> Result<(), Stop> {
+pub(super) fn copy_program(built: &Path, file: &Path) -> Result<(), CliError> {
     let made = file.with_extension(std::process::id().to_string());
     let put = fs::copy(built, &made).and_then(|_| fs::rename(&made, file));
-    put.doing(format_args!("put the program in {}", file.display()))
+    put.context(format_args!("write the program to {}", file.display()))
 }

@@ -1,21 +1,21 @@
 //! Build of an image: the kernel as a static library, the program's objects, and the link.
 
 use crate::build::board::Board;
+use crate::build::build_cache;
 use crate::build::compiler::{
-    Linker, OPENMP, Scratch, absolute, begin_link, compile_c, end_link, is_for_nodes,
-    link_c_library, llvm_linker, say_that_openmp_is_left_out,
+    Linker, OPENMP, ScratchDirectory, absolute, begin_link, compile_c, end_link, is_for_nodes,
+    link_c_library, llvm_linker, warn_about_openmp,
 };
-use crate::build::given::{Flags, Program, Runtime};
 use crate::build::image::Image;
-use crate::build::kept;
-use crate::build::making::Making;
-use crate::build::package::{self, add_link, put};
+use crate::build::incremental::ImageBuild;
+use crate::build::inputs::{BuildFlags, Program, RuntimeFeatures};
+use crate::build::package::{self, add_link, copy_program};
 use crate::build::target;
-use crate::host::folders;
+use crate::host::directories;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{ToolSet, no_cargo};
-use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
-use crate::show::say::complain;
+use crate::show::console::print_error_line;
 use midplane_setup::stamp::BuildArtifact;
 use midplane_setup::toolchain::kit;
 use rustix::process::Signal;
@@ -30,16 +30,16 @@ use std::process::{Command, Stdio};
 use std::slice;
 
 impl Program {
-    pub fn build(&self, tools: &ToolSet, flags: &Flags) -> Result<Image, Stop> {
+    pub fn build(&self, tools: &ToolSet, flags: &BuildFlags) -> Result<Image, CliError> {
         if let Self::Image(path) = self {
-            kept::use_image(path)?;
+            build_cache::use_image(path)?;
             return Image::read(path);
         }
         if flags.compile.iter().any(|word| word == OPENMP) {
-            say_that_openmp_is_left_out();
+            warn_about_openmp();
         }
         let flags = &flags.for_nodes();
-        let folder = self.folder(flags, kit().target)?;
+        let folder = self.build_directory(flags, kit().target)?;
         let image = folder.join(self.name()).with_extension("elf");
         if let Self::Rust(_) | Self::Package(_) = self {
             let link = link_words(tools, flags, &folder)?;
@@ -47,14 +47,20 @@ impl Program {
             return Image::read(&image);
         }
         let compiler = Compiler::for_nodes(tools, "build")?;
-        let library = runtime_library(compiler, (flags.runtime(), Links::Kernel))?;
+        let library = runtime_library(compiler, flags.runtime(), RuntimeDependencies::Kernel)?;
         let scripts = Board::chosen().scripts();
         let parts: Vec<&Path> = { scripts.iter().map(PathBuf::as_path) }
             .chain([&*library])
             .collect();
         let gcc = &tools.gcc.path;
-        if let Some(making) = Making::new(image.clone(), (self, flags), gcc, &parts)? {
-            self.make(tools, flags, making, &library, &Scratch::new(&folder)?)?;
+        if let Some(making) = ImageBuild::new(image.clone(), self, flags, gcc, &parts)? {
+            self.build_cached(
+                tools,
+                flags,
+                making,
+                &library,
+                &ScratchDirectory::new(&folder)?,
+            )?;
         }
         Image::read(&image)
     }
@@ -63,10 +69,10 @@ impl Program {
     pub(super) fn build_rust(
         &self,
         compiler: Compiler,
-        flags: &Flags,
+        flags: &BuildFlags,
         link: &[OsString],
         file: &Path,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         let is_for_nodes = !link.is_empty();
         match self {
             Self::Package(package) => {
@@ -78,11 +84,17 @@ impl Program {
             }
             Self::Rust(path) => {
                 let source = absolute(path)?;
-                let with = (flags.runtime(), Links::Binding);
                 let folder = file.parent().unwrap_or(Path::new("."));
-                match build_around(compiler, with, &source, folder, link)? {
-                    Ok(built) => put(&built, file),
-                    Err(trouble) => Err(package::refused(path, trouble, is_for_nodes)),
+                match build_around(
+                    compiler,
+                    flags.runtime(),
+                    RuntimeDependencies::Binding,
+                    &source,
+                    folder,
+                    link,
+                )? {
+                    Ok(built) => copy_program(&built, file),
+                    Err(trouble) => Err(package::build_error(path, trouble, is_for_nodes)),
                 }
             }
             Self::C(_) | Self::Image(_) => Ok(()),
@@ -90,14 +102,14 @@ impl Program {
     }
 
     /// Compiles outdated sources and links with the runtime's library.
-    fn make(
+    fn build_cached(
         &self,
         tools: &ToolSet,
-        flags: &Flags,
-        mut making: Making,
+        flags: &BuildFlags,
+        mut making: ImageBuild,
         library: &Path,
-        scratch: &Scratch,
-    ) -> Result<(), Stop> {
+        scratch: &ScratchDirectory,
+    ) -> Result<(), CliError> {
         let objects = match self {
             Self::C(paths) => {
                 making.objects(paths, scratch, |path| compile_c(tools, flags, path))?
@@ -118,7 +130,11 @@ impl Program {
     }
 
     /// Returns the directory for this program's image and intermediate files.
-    pub(super) fn folder(&self, flags: &Flags, machine: &str) -> Result<PathBuf, Stop> {
+    pub(super) fn build_directory(
+        &self,
+        flags: &BuildFlags,
+        machine: &str,
+    ) -> Result<PathBuf, CliError> {
         let mut hasher = DefaultHasher::new();
         let paths = match self {
             Self::C(paths) => &paths[..],
@@ -134,18 +150,24 @@ impl Program {
         let asked = (flags.runtime(), flags.matching);
         (&flags.compile, &flags.link, asked, machine).hash(&mut hasher);
         let name = format!("{}-{:016x}", self.name(), hasher.finish());
-        let folder = folders::target().join("midplane").join(kept::PROGRAMS);
+        let folder = directories::target()
+            .join("midplane")
+            .join(build_cache::PROGRAMS);
         let folder = folder.join(name);
-        kept::use_folder(&folder)?;
+        build_cache::use_directory(&folder)?;
         Ok(folder)
     }
 }
 
 /// Builds the kernel and the runtime as a static library for C programs on nodes.
-pub(super) fn kernel_library(tools: &ToolSet, runtime: Runtime) -> Result<PathBuf, Stop> {
+pub(super) fn kernel_library(
+    tools: &ToolSet,
+    runtime: RuntimeFeatures,
+) -> Result<PathBuf, CliError> {
     runtime_library(
         Compiler::for_nodes(tools, "build")?,
-        (runtime, Links::Kernel),
+        runtime,
+        RuntimeDependencies::Kernel,
     )
 }
 
@@ -153,29 +175,38 @@ pub(super) fn kernel_library(tools: &ToolSet, runtime: Runtime) -> Result<PathBu
 /// independent of the program and of the runtime's features are compiled once for all.
 pub(super) fn runtime_library(
     compiler: Compiler,
-    (runtime, links): (Runtime, Links),
-) -> Result<PathBuf, Stop> {
+    runtime: RuntimeFeatures,
+    links: RuntimeDependencies,
+) -> Result<PathBuf, CliError> {
     let (name, content) = match links {
-        Links::Cluster => (kept::RUNTIMES[1], "extern crate midplane_carrier as _;\n"),
-        Links::Kernel | Links::Binding => (
-            kept::RUNTIMES[0],
+        RuntimeDependencies::Cluster => (
+            build_cache::RUNTIMES[1],
+            "extern crate midplane_carrier as _;\n",
+        ),
+        RuntimeDependencies::Kernel | RuntimeDependencies::Binding => (
+            build_cache::RUNTIMES[0],
             "#![no_std]\nextern crate midplane_c as _;\nkernel_rt::hot_path!();\n",
         ),
     };
     let name = [name].into_iter().chain(runtime.features());
-    let folder = folders::target()
+    let folder = directories::target()
         .join("midplane")
         .join(name.collect::<Vec<_>>().join("-"));
-    kept::use_folder(&folder)?;
+    build_cache::use_directory(&folder)?;
     let source = folder.join("lib.rs");
     write_if_changed(&source, content)?;
-    let built = build_around(compiler, (runtime, links), &source, &folder, &[])?;
-    built
-        .map_err(|_| Stop::failure("the runtime does not compile; what the compiler says is above"))
+    let built = build_around(compiler, runtime, links, &source, &folder, &[])?;
+    built.map_err(|_| {
+        CliError::failure("the runtime does not compile; see the compiler's messages above")
+    })
 }
 
 /// Returns the linker driver and its arguments for a Rust program on nodes.
-fn link_words(tools: &ToolSet, flags: &Flags, folder: &Path) -> Result<Vec<OsString>, Stop> {
+fn link_words(
+    tools: &ToolSet,
+    flags: &BuildFlags,
+    folder: &Path,
+) -> Result<Vec<OsString>, CliError> {
     let gcc = tools.gcc.command();
     // The driver may require arguments and environment variables of its own.
     let quoted = |word: &OsStr| shell_words::quote(&word.to_string_lossy()).into_owned();
@@ -189,7 +220,7 @@ fn link_words(tools: &ToolSet, flags: &Flags, folder: &Path) -> Result<Vec<OsStr
     script.push_str(&format!("exec {} \"$@\"\n", words.join(" ")));
     let driver = folder.join("linker");
     write_if_changed(&driver, &script)?;
-    fs::set_permissions(&driver, Permissions::from_mode(0o755)).doing("make a script")?;
+    fs::set_permissions(&driver, Permissions::from_mode(0o755)).context("make a script")?;
     // LLVM's linker confuses the program's `__real_main` with a wrapped `main` if one object contains both.
     let linker = match Board::chosen() {
         Board::Virt => llvm_linker().unwrap_or(Linker::Gnu),
@@ -224,12 +255,12 @@ pub(super) struct Compiler {
 
 impl Compiler {
     /// Creates the nodes' compiler for this cargo subcommand.
-    fn for_nodes(tools: &ToolSet, command: &str) -> Result<Self, Stop> {
+    fn for_nodes(tools: &ToolSet, command: &str) -> Result<Self, CliError> {
         let profile = Board::chosen().profile();
-        let folder = target_folder(tools);
+        let folder = target_directory(tools);
         let target = target::to_compile_for(tools, &folder)?;
         Ok(Compiler {
-            cargo: tools.rust.cargo(folders::root(), command, &target),
+            cargo: tools.rust.cargo(directories::root(), command, &target),
             target: folder,
             profile,
             output: Path::new(kit().target).join(profile),
@@ -240,7 +271,7 @@ impl Compiler {
 
 /// Dependencies of a generated package.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Links {
+pub(super) enum RuntimeDependencies {
     /// The kernel alone.
     Kernel,
     /// The kernel and the Rust binding of MPI.
@@ -254,11 +285,12 @@ pub(super) enum Links {
 /// compiled once.
 fn build_around(
     compiler: Compiler,
-    (runtime, links): (Runtime, Links),
+    runtime: RuntimeFeatures,
+    links: RuntimeDependencies,
     source: &Path,
     folder: &Path,
     link: &[OsString],
-) -> Result<Result<PathBuf, Trouble>, Stop> {
+) -> Result<Result<PathBuf, BuildTrouble>, CliError> {
     let Compiler {
         mut cargo,
         target,
@@ -266,12 +298,12 @@ fn build_around(
         output,
         version,
     } = compiler;
-    let name = kept::crate_name(folder);
+    let name = build_cache::crate_name(folder);
     let package = folder.join("package");
-    fs::create_dir_all(&package).doing(format_args!("create {}", package.display()))?;
+    fs::create_dir_all(&package).context(format_args!("create {}", package.display()))?;
     write_if_changed(
         &package.join("Cargo.toml"),
-        &manifest(&name, source, (runtime, links)),
+        &manifest(&name, source, runtime, links),
     )?;
     let lock = package.join("Cargo.lock");
     keep_versions(&package, &lock)?;
@@ -282,8 +314,8 @@ fn build_around(
         .arg(&target);
     add_link(&mut cargo, link);
     let file = match links {
-        Links::Binding => name,
-        Links::Kernel | Links::Cluster => format!("lib{name}.a"),
+        RuntimeDependencies::Binding => name,
+        RuntimeDependencies::Kernel | RuntimeDependencies::Cluster => format!("lib{name}.a"),
     };
     let mut beside = vec![package.join("Cargo.toml"), lock];
     if !link.is_empty() {
@@ -291,7 +323,7 @@ fn build_around(
     }
     let built = BuildArtifact {
         file: target.join(output).join(file),
-        root: folders::root().into(),
+        root: directories::root().into(),
         beside,
         with: format!("{version} {link:?}"),
     };
@@ -305,29 +337,29 @@ fn build_around(
 
 /// Uses the dependency versions that the workspace was tested with: copies the workspace's lock file after each change
 /// of it. Cargo drops unused entries, so the original copy is kept next to it.
-fn keep_versions(package: &Path, lock: &Path) -> Result<(), Stop> {
-    let tested =
-        fs::read(folders::root().join("Cargo.lock")).doing("read the workspace's Cargo.lock")?;
+fn keep_versions(package: &Path, lock: &Path) -> Result<(), CliError> {
+    let tested = fs::read(directories::root().join("Cargo.lock"))
+        .context("read the workspace's Cargo.lock")?;
     let origin = package.join("workspace.lock");
     if lock.exists() && fs::read(&origin).is_ok_and(|last| last == tested) {
         return Ok(());
     }
     for path in [lock, &origin] {
-        fs::write(path, &tested).doing(format_args!("write {}", path.display()))?;
+        fs::write(path, &tested).context(format_args!("write {}", path.display()))?;
     }
     Ok(())
 }
 
 /// Returns cargo's target directory for nodes. It is separate, so that builds for nodes never wait for builds of tests.
-fn target_folder(tools: &ToolSet) -> PathBuf {
-    folders::target()
+fn target_directory(tools: &ToolSet) -> PathBuf {
+    directories::target()
         .join("midplane")
         .join(tools.rust.directory())
 }
 
 /// Reason of a failed build.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Trouble {
+pub(super) enum BuildTrouble {
     /// Rust's standard library is required, but not available.
     LacksStd,
     /// A package is missing or cannot be fetched.
@@ -341,7 +373,7 @@ pub(super) enum Trouble {
 pub(super) fn run_cargo(
     mut cargo: Command,
     artifact: Option<&BuildArtifact>,
-) -> Result<Option<Trouble>, Stop> {
+) -> Result<Option<BuildTrouble>, CliError> {
     let begun = artifact.map(BuildArtifact::begin);
     let color = if std::io::stderr().is_terminal() {
         "always"
@@ -349,7 +381,7 @@ pub(super) fn run_cargo(
         "never"
     };
     if cargo.get_current_dir().is_none() {
-        cargo.current_dir(folders::root());
+        cargo.current_dir(directories::root());
     }
     cargo
         .env("CARGO_TERM_COLOR", color)
@@ -359,33 +391,33 @@ pub(super) fn run_cargo(
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    sys::bind_to_us(&mut cargo, Signal::TERM, Vec::new());
+    sys::bind_to_this_process(&mut cargo, Signal::TERM, Vec::new());
     let mut child = cargo.spawn().map_err(no_cargo)?;
-    let mut hearing = Hearing::default();
+    let mut hearing = CargoFilter::default();
     if let Some(stderr) = child.stderr.take() {
         for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
             if hearing.is_news(&line) {
-                complain(line);
+                print_error_line(line);
             }
         }
     }
-    let status = child.wait().doing("wait for cargo")?;
+    let status = child.wait().context("wait for cargo")?;
     if let (true, Some(artifact), Some(Ok(begun))) = (status.success(), artifact, begun) {
         // Without the stamp, cargo is called again the next time.
         let _ = artifact.succeeded(begun);
     }
-    let trouble = hearing.trouble.unwrap_or(Trouble::Compiler);
+    let trouble = hearing.trouble.unwrap_or(BuildTrouble::Compiler);
     Ok((!status.success()).then_some(trouble))
 }
 
 /// Filter of cargo's output.
 #[derive(Default)]
-struct Hearing {
+struct CargoFilter {
     /// Whether the current line belongs to a suppressed warning.
     is_amid: bool,
     /// The first reason found.
-    trouble: Option<Trouble>,
+    trouble: Option<BuildTrouble>,
 }
 
 /// Cargo's messages about a package that cannot be fetched.
@@ -398,14 +430,14 @@ const LACKS_PACKAGE: [&str; 6] = [
     "Unable to update",
 ];
 
-impl Hearing {
+impl CargoFilter {
     /// Checks whether a line is useful to the user. Suppresses messages of a build without work, and the compiler's
     /// warning for each package that the processor features in `.cargo/along.toml` are unstable.
     fn is_news(&mut self, line: &str) -> bool {
         let trouble = match line {
-            line if line.contains("can't find crate for `std`") => Some(Trouble::LacksStd),
+            line if line.contains("can't find crate for `std`") => Some(BuildTrouble::LacksStd),
             line if LACKS_PACKAGE.iter().any(|words| line.contains(words)) => {
-                Some(Trouble::LacksPackage)
+                Some(BuildTrouble::LacksPackage)
             }
             _ => None,
         };
@@ -423,8 +455,13 @@ impl Hearing {
 }
 
 /// Returns the manifest of the generated package.
-fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> String {
-    let root = folders::root();
+fn manifest(
+    name: &str,
+    source: &Path,
+    runtime: RuntimeFeatures,
+    links: RuntimeDependencies,
+) -> String {
+    let root = directories::root();
     let quoted = |path: &Path| toml_string(&path.to_string_lossy());
     let features = match &runtime.features()[..] {
         [] => String::new(),
@@ -432,18 +469,18 @@ fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> St
     };
     let (defaults, binding) = match links {
         // C programs do not require panic messages.
-        Links::Kernel => (
+        RuntimeDependencies::Kernel => (
             ", default-features = false",
             format!(
                 "midplane-c = {{ path = {} }}\n",
                 quoted(&root.join("mpi-adi/c"))
             ),
         ),
-        Links::Binding => (
+        RuntimeDependencies::Binding => (
             "",
             format!("mpi = {{ path = {} }}\n", quoted(&root.join("mpi-adi/mpi"))),
         ),
-        Links::Cluster => (
+        RuntimeDependencies::Cluster => (
             "",
             format!(
                 "midplane-carrier = {{ path = {} }}\n",
@@ -465,8 +502,9 @@ fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> St
          {binding}\n\
          [workspace]\n",
         match links {
-            Links::Binding => format!("[[bin]]\nname = \"{name}\""),
-            Links::Kernel | Links::Cluster => "[lib]\ncrate-type = [\"staticlib\"]".into(),
+            RuntimeDependencies::Binding => format!("[[bin]]\nname = \"{name}\""),
+            RuntimeDependencies::Kernel | RuntimeDependencies::Cluster =>
+                "[lib]\ncrate-type = [\"staticlib\"]".into(),
         },
         quoted(source),
         quoted(&root.join("kernel-rt")),
@@ -488,11 +526,11 @@ fn toml_string(text: &str) -> String {
 }
 
 /// Writes a file unless its content is unchanged, to preserve its modification time.
-pub(super) fn write_if_changed(path: &Path, content: &str) -> Result<(), Stop> {
+pub(super) fn write_if_changed(path: &Path, content: &str) -> Result<(), CliError> {
     if fs::read(path).is_ok_and(|old| old == content.as_bytes()) {
         return Ok(());
     }
-    fs::write(path, content).doing(format_args!("write {}", path.display()))
+    fs::write(path, content).context(format_args!("write {}", path.display()))
 }
 
 #[cfg(test)]
@@ -505,7 +543,7 @@ mod tests {
             warning: unstable feature specified for `-Ctarget-feature`: `relax`\n  |\n  = note: this\n\n\
             warning: `a` (lib) generated 2 warnings (1 duplicate)\n\
             warning: unused variable: `x`\n --> src/main.rs:1:1\n\n    Finished `node` profile";
-        let mut hearing = Hearing::default();
+        let mut hearing = CargoFilter::default();
         let news: Vec<&str> = said.lines().filter(|line| hearing.is_news(line)).collect();
         let unused = ["warning: unused variable: `x`", " --> src/main.rs:1:1", ""];
         assert_eq!(news[0].trim(), "Compiling a v0.1.0");
@@ -515,7 +553,7 @@ mod tests {
     #[test]
     fn package_names_are_identifiers_and_paths_are_quoted() {
         assert_eq!(
-            kept::crate_name(Path::new("/a/my-prog.x-12")),
+            build_cache::crate_name(Path::new("/a/my-prog.x-12")),
             "program_my_prog_x_12"
         );
         assert_eq!(toml_string("a\"b\\c\n"), "\"a\\\"b\\\\c\\u000A\"");
@@ -523,7 +561,7 @@ mod tests {
 
     #[test]
     fn a_package_follows_the_versions_of_the_workspace() {
-        let folder = Scratch::new(&std::env::temp_dir()).unwrap();
+        let folder = ScratchDirectory::new(&std::env::temp_dir()).unwrap();
         let lock = folder.0.join("Cargo.lock");
         keep_versions(&folder.0, &lock).unwrap();
         let tested = fs::read(&lock).unwrap();
@@ -541,14 +579,14 @@ mod tests {
             (false, None),
             (true, Some("[\"faults\", \"options\", \"borrow\"] }")),
         ] {
-            let runtime = Runtime {
+            let runtime = RuntimeFeatures {
                 faults: all,
                 options: all,
                 borrow: all,
             };
-            let of = |links| manifest("a", Path::new("/a.rs"), (runtime, links));
-            assert!(of(Links::Kernel).contains("default-features = false }"));
-            let manifest = of(Links::Binding);
+            let of = |links| manifest("a", Path::new("/a.rs"), runtime, links);
+            assert!(of(RuntimeDependencies::Kernel).contains("default-features = false }"));
+            let manifest = of(RuntimeDependencies::Binding);
             assert!(!manifest.contains("default-features"), "{manifest}");
             let said = manifest
                 .lines()

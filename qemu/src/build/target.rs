@@ -4,8 +4,8 @@
 //! that does not return. It requires additional code and a low register in each function. The tool uses the images'
 //! call frame information instead (`unwind.rs`), enabled by a separate option (`.cargo/along.toml`).
 
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::ToolSet;
-use crate::host::stop::{Doing, Stop};
 use midplane_setup::rust::RustSource;
 use midplane_setup::toolchain::kit;
 use std::ffi::OsString;
@@ -18,19 +18,19 @@ const LEFT_OUT: &str = "\"frame-pointer\": \"may-omit\"";
 
 /// Returns cargo's target argument: the target's name, or a description file in `folder` with that name. An installed
 /// library, in contrast to one built from source, matches only the compiler's own target.
-pub(super) fn to_compile_for(tools: &ToolSet, folder: &Path) -> Result<OsString, Stop> {
+pub(super) fn to_compile_for(tools: &ToolSet, folder: &Path) -> Result<OsString, CliError> {
     let name = kit().target;
     let described = match tools.rust {
         RustSource::Installed => None,
         RustSource::Sources | RustSource::Debian(_) => {
-            tools.rust.description(crate::host::folders::root())
+            tools.rust.description(crate::host::directories::root())
         }
     };
     let Some(changed) = described.as_deref().and_then(without_frame_pointers) else {
         return Ok(name.into());
     };
     let file = folder.join(name).with_extension("json");
-    fs::create_dir_all(folder).doing(format_args!("create {}", folder.display()))?;
+    fs::create_dir_all(folder).context(format_args!("create {}", folder.display()))?;
     super::program::write_if_changed(&file, &changed)?;
     Ok(file.into())
 }

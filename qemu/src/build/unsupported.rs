@@ -1,7 +1,7 @@
 //! Link-time report of MPI functions that a program calls and that only return an error.
 
-use crate::build::said::Said;
-use crate::show::say::complain;
+use crate::build::diagnostics::CompilerOutput;
+use crate::show::console::print_error_line;
 use midplane_api::refused;
 use midplane_c::WARNING;
 use object::{Object, ObjectSymbol};
@@ -10,14 +10,14 @@ use std::path::Path;
 
 /// Prints the unsupported functions in the image, each with its first call if the linker reported it. Returns whether
 /// there are any.
-pub fn tell(said: &Said, linked: &Path) -> bool {
+pub fn print_notes(said: &CompilerOutput, linked: &Path) -> bool {
     let (places, there) = (said.unsupported(), in_image(linked));
     let names = named(&places, there.as_ref());
     for &name in &names {
         let place = places.iter().find(|(warned, _)| *warned == name);
         match place.map_or("", |(_, place)| place) {
-            "" => complain(format_args!("note: {name}{WARNING}")),
-            place => complain(format_args!("note: {place}: {name}{WARNING}")),
+            "" => print_error_line(format_args!("note: {name}{WARNING}")),
+            place => print_error_line(format_args!("note: {place}: {name}{WARNING}")),
         }
     }
     !names.is_empty()

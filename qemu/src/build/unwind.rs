@@ -19,7 +19,7 @@ const FRAMES: usize = 64;
 
 /// Values of the callee-saved registers; the others are unknown.
 #[derive(Clone, Debug)]
-struct Frame {
+struct StackFrame {
     /// DWARF numbers of return address and stack pointer, equal to the machine's register numbers.
     ra: Register,
     sp: Register,
@@ -28,15 +28,15 @@ struct Frame {
     registers: [Option<u64>; 32],
 }
 
-impl Frame {
-    fn new(board: Board, noted: &BacktraceRegisters) -> Frame {
+impl StackFrame {
+    fn new(board: Board, noted: &BacktraceRegisters) -> StackFrame {
         let mut registers = [None; 32];
         let saved = board.saved();
         for (number, value) in saved.iter().zip(noted.saved) {
             registers[usize::from(*number)] = Some(value);
         }
         let [ra, sp] = [saved[0], saved[1]].map(|number| Register(number.into()));
-        Frame {
+        StackFrame {
             ra,
             sp,
             pc: noted.pc,
@@ -70,7 +70,7 @@ impl Frame {
         &self,
         row: &UnwindTableRow<usize>,
         read: &dyn Fn(u64) -> Option<u64>,
-    ) -> Option<Frame> {
+    ) -> Option<StackFrame> {
         let cfa = self.canonical_address(row)?;
         let mut registers = self.registers;
         for (register, rule) in row.registers() {
@@ -85,7 +85,7 @@ impl Frame {
         }
         let pc = registers[usize::from(self.ra.0)]?;
         registers[usize::from(self.sp.0)] = Some(cfa);
-        Some(Frame {
+        Some(StackFrame {
             pc,
             registers,
             ..*self
@@ -94,18 +94,18 @@ impl Frame {
 }
 
 /// Call frame tables of an image.
-struct Tables<'a> {
+struct UnwindTables<'a> {
     eh: Option<EhFrame<EndianSlice<'a, LittleEndian>>>,
     debug: Option<DebugFrame<EndianSlice<'a, LittleEndian>>>,
     bases: BaseAddresses,
 }
 
-impl<'a> Tables<'a> {
-    fn of(elf: &object::File<'a>, word: usize) -> Tables<'a> {
+impl<'a> UnwindTables<'a> {
+    fn from_elf(elf: &object::File<'a>, word: usize) -> UnwindTables<'a> {
         let section = |name| elf.section_by_name(name);
         let data = |name| section(name).and_then(|section| section.data().ok());
         let eh_address = section(".eh_frame").map_or(0, |section| section.address());
-        Tables {
+        UnwindTables {
             eh: data(".eh_frame").map(|bytes| EhFrame::new(bytes, LittleEndian)),
             debug: data(".debug_frame").map(|bytes| {
                 let mut table = DebugFrame::new(bytes, LittleEndian);
@@ -118,10 +118,10 @@ impl<'a> Tables<'a> {
 
     fn caller(
         &self,
-        frame: &Frame,
+        frame: &StackFrame,
         address: u64,
         read: &dyn Fn(u64) -> Option<u64>,
-    ) -> Option<Frame> {
+    ) -> Option<StackFrame> {
         fn row<'a, 'c, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
             section: &S,
             bases: &BaseAddresses,
@@ -147,7 +147,7 @@ impl<'a> Tables<'a> {
 
     /// Returns the table rows of the function at `function`, with their start addresses.
     fn rows(&self, function: u64) -> Vec<(u64, UnwindTableRow<usize>)> {
-        fn of<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
+        fn find_rows<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
             section: &S,
             bases: &BaseAddresses,
             function: u64,
@@ -164,14 +164,19 @@ impl<'a> Tables<'a> {
             Some(rows)
         }
         let eh = self.eh.as_ref();
-        let rows = eh.and_then(|eh| of(eh, &self.bases, function));
-        rows.or_else(|| of(self.debug.as_ref()?, &self.bases, function))
+        let rows = eh.and_then(|eh| find_rows(eh, &self.bases, function));
+        rows.or_else(|| find_rows(self.debug.as_ref()?, &self.bases, function))
             .unwrap_or_default()
     }
 
     /// Returns the start of the function's first row that locates the return address of a frame with these registers at
     /// `place`.
-    fn row_with_return_address(&self, frame: &Frame, function: u64, place: u64) -> Option<u64> {
+    fn row_with_return_address(
+        &self,
+        frame: &StackFrame,
+        function: u64,
+        place: u64,
+    ) -> Option<u64> {
         let rows = self.rows(function);
         let row = { rows.iter() }.find(|(_, row)| frame.return_address_place(row) == Some(place));
         row.map(|(start, _)| *start)
@@ -179,7 +184,7 @@ impl<'a> Tables<'a> {
 
     /// Returns the starts of the function's rows with an unsaved return address for a frame with these registers, each
     /// with the start of the caller's frame.
-    fn rows_without_return_address(&self, frame: &Frame, function: u64) -> Vec<(u64, u64)> {
+    fn rows_without_return_address(&self, frame: &StackFrame, function: u64) -> Vec<(u64, u64)> {
         let rows = self.rows(function).into_iter().filter_map(|(start, row)| {
             let cfa = frame.canonical_address(&row)?;
             frame
@@ -192,7 +197,7 @@ impl<'a> Tables<'a> {
 
     /// Returns the start of the function that contains this address.
     fn function(&self, address: u64) -> Option<u64> {
-        fn of<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
+        fn find_start<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
             section: &S,
             bases: &BaseAddresses,
             address: u64,
@@ -201,8 +206,8 @@ impl<'a> Tables<'a> {
             fde.ok().map(|fde| fde.initial_address())
         }
         let eh = self.eh.as_ref();
-        eh.and_then(|eh| of(eh, &self.bases, address))
-            .or_else(|| of(self.debug.as_ref()?, &self.bases, address))
+        eh.and_then(|eh| find_start(eh, &self.bases, address))
+            .or_else(|| find_start(self.debug.as_ref()?, &self.bases, address))
     }
 }
 
@@ -212,7 +217,7 @@ impl<'a> Tables<'a> {
 ///
 /// Searches for the return address of a call from the stack pointer upward. A candidate counts if the called function's
 /// table locates it at exactly that address; remains of earlier calls do not agree.
-pub fn overflowed(
+pub fn find_overflowing_function(
     board: Board,
     image: &[u8],
     noted: &BacktraceRegisters,
@@ -224,7 +229,7 @@ pub fn overflowed(
         return None;
     }
     let elf = object::File::parse(image).ok()?;
-    let tables = Tables::of(&elf, board.word());
+    let tables = UnwindTables::from_elf(&elf, board.word());
     let word = board.word() as u64;
     let noted_sp = noted.saved[1];
     let first = noted_sp.max(stack.start).next_multiple_of(word);
@@ -237,7 +242,7 @@ pub fn overflowed(
     let with_calls = (first..stack.end).step_by(word as usize).find_map(|at| {
         let target = called(&elf, board.return_address(read(at)?))?;
         frames.iter().find_map(|registers| {
-            let frame = Frame::new(board, registers);
+            let frame = StackFrame::new(board, registers);
             let pc = tables.row_with_return_address(&frame, target, at)?;
             Some(BacktraceRegisters { pc, ..*registers })
         })
@@ -251,7 +256,7 @@ pub fn overflowed(
 fn overflowed_leaf(
     board: Board,
     elf: &object::File<'_>,
-    tables: &Tables<'_>,
+    tables: &UnwindTables<'_>,
     frames: &[BacktraceRegisters],
     read: &dyn Fn(u64) -> Option<u64>,
     stack: AddressRange,
@@ -261,7 +266,7 @@ fn overflowed_leaf(
         let starts = functions.entry(target).or_insert_with(|| {
             let mut starts = Vec::new();
             for registers in frames {
-                let frame = Frame::new(board, registers);
+                let frame = StackFrame::new(board, registers);
                 for (pc, cfa) in tables.rows_without_return_address(&frame, target) {
                     starts.push((BacktraceRegisters { pc, ..*registers }, cfa));
                 }
@@ -275,7 +280,7 @@ fn overflowed_leaf(
             let mut caller = *registers;
             caller.pc = return_address;
             caller.saved[1] = *cfa;
-            let frame = Frame::new(board, &caller);
+            let frame = StackFrame::new(board, &caller);
             let call = return_address.checked_sub(1)?;
             let next = tables.caller(&frame, call, read)?;
             let is_called = called(elf, board.return_address(next.pc))? == tables.function(call)?;
@@ -339,7 +344,7 @@ fn callee(bytes: &[u8], return_address: u64) -> Option<u64> {
 
 /// An active call of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Call {
+pub struct CallSite {
     /// Address of the call.
     pub from: u64,
     /// Current address in the called function.
@@ -354,10 +359,10 @@ pub fn innermost_call(
     noted: &BacktraceRegisters,
     read: &dyn Fn(u64) -> Option<u64>,
     is_it: &dyn Fn(u64) -> bool,
-) -> Option<Call> {
+) -> Option<CallSite> {
     let elf = object::File::parse(image).ok()?;
-    let tables = Tables::of(&elf, board.word());
-    let mut frame = Frame::new(board, noted);
+    let tables = UnwindTables::from_elf(&elf, board.word());
+    let mut frame = StackFrame::new(board, noted);
     // Address of the current instruction; for callers, of the call, just before the return address.
     let mut at = frame.pc;
     for depth in 0..FRAMES {
@@ -368,7 +373,7 @@ pub fn innermost_call(
         frame = match (caller, depth) {
             (Some(caller), _) => caller,
             // An assembler function or a wild jump: it has no frame, and the return address is in its register.
-            (None, 0) => Frame {
+            (None, 0) => StackFrame {
                 pc: frame.get(frame.ra)?,
                 ..frame
             },
@@ -378,7 +383,7 @@ pub fn innermost_call(
         let within = at;
         at = frame.pc.checked_sub(1)?;
         if is_it(at) {
-            return Some(Call { from: at, within });
+            return Some(CallSite { from: at, within });
         }
     }
     None
@@ -418,7 +423,7 @@ mod tests {
         let mut table = cie.to_vec();
         table.extend(length.to_le_bytes());
         table.extend(&fde);
-        let tables = Tables {
+        let tables = UnwindTables {
             eh: None,
             debug: Some({
                 let mut frame = DebugFrame::new(&table, LittleEndian);
@@ -432,7 +437,7 @@ mod tests {
         registers[2] = Some(0x8000);
         registers[8] = Some(5);
         registers[9] = Some(6);
-        let frame = Frame {
+        let frame = StackFrame {
             ra: Register(1),
             sp: Register(2),
             pc: 0x10c,

@@ -1,7 +1,7 @@
 //! Check that the machine can hold the requested nodes.
 
+use crate::host::error::CliError;
 use crate::host::size;
-use crate::host::stop::Stop;
 pub use midplane_setup::machine::memory_available;
 use midplane_setup::machine::{
     DESCRIPTORS_PER_NODE, MachineResources as Offer, QEMU_BYTES, touched_bytes,
@@ -11,11 +11,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Free resources of the machine.
 #[derive(Clone, Copy, Debug)]
-pub struct Machine(Offer);
+pub struct HostMachine(Offer);
 
-impl Machine {
+impl HostMachine {
     /// Reads the free resources. Raises this process's descriptor limit to the hard limit.
-    pub fn look() -> Self {
+    pub fn detect() -> Self {
         let maximum = getrlimit(Resource::Nofile).maximum;
         // A process may always raise its limit up to the hard limit.
         let _ = setrlimit(
@@ -30,14 +30,19 @@ impl Machine {
 
     /// Returns an error if `nodes` exceeds the capacity, with one QEMU process per node or `instances` in total. Counts
     /// only the memory that nodes certainly touch, not the allocations of their programs.
-    pub fn check(&self, nodes: u64, memory: Memory, instances: Option<u64>) -> Result<(), Stop> {
-        let Memory { node, mpi } = memory;
+    pub fn check(
+        &self,
+        nodes: u64,
+        memory: NodeMemory,
+        instances: Option<u64>,
+    ) -> Result<(), CliError> {
+        let NodeMemory { node, mpi } = memory;
         let touched = touched_bytes(node, mpi);
         if node > self.0.memory {
-            return Err(Stop::usage(format!(
+            return Err(CliError::usage(format!(
                 "--node-memory {} is more than this machine has: {} are available",
                 size::exact(node),
-                size::about(self.0.memory),
+                size::approximate(self.0.memory),
             )));
         }
         let capacity = match instances {
@@ -48,19 +53,23 @@ impl Machine {
             return Ok(());
         }
         let offer = format!(
-            "{} of memory are available, a node takes about {} before its program begins; {} open files are allowed",
-            size::about(self.0.memory),
-            size::about(touched.saturating_add(if instances.is_some() { 0 } else { QEMU_BYTES })),
+            "{} of memory are available, a node requires about {} before its program starts; {} open files are allowed",
+            size::approximate(self.0.memory),
+            size::approximate(touched.saturating_add(if instances.is_some() {
+                0
+            } else {
+                QEMU_BYTES
+            })),
             self.0.descriptors,
         );
-        Err(Stop::usage(match instances {
+        Err(CliError::usage(match instances {
             Some(instances) => format!(
-                "{nodes} nodes in {instances} instances are more than this machine can hold now: it can hold {capacity} \
-                 ({offer})"
+                "{nodes} nodes in {instances} instances exceed the current capacity of this machine: it can hold \
+                 {capacity} ({offer})"
             ),
             None => format!(
-                "{nodes} nodes with an instance each are more than this machine can hold now: it can hold {capacity} \
-                 ({offer}, a node takes {DESCRIPTORS_PER_NODE})"
+                "{nodes} nodes with one instance each exceed the current capacity of this machine: it can hold \
+                 {capacity} ({offer}, a node requires {DESCRIPTORS_PER_NODE})"
             ),
         }))
     }
@@ -71,9 +80,9 @@ const DESCRIPTORS_PER_PROCESS: u64 = 3;
 /// File descriptors for all other purposes.
 const DESCRIPTORS_BESIDE: u64 = 64;
 
-impl Machine {
+impl HostMachine {
     /// Returns an error if a job of `ranks` native processes exceeds the limits of a user or of this process.
-    pub fn check_processes(&self, ranks: u64) -> Result<(), Stop> {
+    pub fn check_processes(&self, ranks: u64) -> Result<(), CliError> {
         let read = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse().ok();
         let limit = [
             getrlimit(Resource::Nproc).current,
@@ -82,7 +91,7 @@ impl Machine {
         self.check_processes_within(ranks, limit.into_iter().flatten().min())
     }
 
-    fn check_processes_within(&self, ranks: u64, processes: Option<u64>) -> Result<(), Stop> {
+    fn check_processes_within(&self, ranks: u64, processes: Option<u64>) -> Result<(), CliError> {
         let descriptors = self.0.descriptors;
         let by_descriptors =
             descriptors.saturating_sub(DESCRIPTORS_BESIDE) / DESCRIPTORS_PER_PROCESS;
@@ -91,16 +100,17 @@ impl Machine {
             return Ok(());
         }
         let processes = processes.map_or(String::new(), |most| format!(", and {most} processes"));
-        Err(Stop::usage(format!(
-            "{ranks} processes are more than this machine can hold now: it can hold {capacity} ({descriptors} open files are \
-             allowed, a process takes {DESCRIPTORS_PER_PROCESS}{processes}); --on cluster has all ranks in one process"
+        Err(CliError::usage(format!(
+            "{ranks} processes exceed the current capacity of this machine: it can hold {capacity} ({descriptors} \
+             open files are allowed, a process requires {DESCRIPTORS_PER_PROCESS}{processes}); --on cluster runs all \
+             ranks in one process"
         )))
     }
 }
 
 /// Memory of each node, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory {
+pub struct NodeMemory {
     pub node: u64,
     /// MPI memory, a part of the RAM.
     pub mpi: u64,
@@ -112,11 +122,11 @@ mod tests {
 
     #[test]
     fn more_nodes_than_fit_are_refused() {
-        let machine = Machine(Offer {
+        let machine = HostMachine(Offer {
             memory: 240 << 20,
             descriptors: 1 << 20,
         });
-        let memory = Memory {
+        let memory = NodeMemory {
             node: 64 << 20,
             mpi: 7 << 20,
         };
@@ -125,13 +135,13 @@ mod tests {
         let error = machine.check(25, memory, Some(1)).unwrap_err();
         assert!(error.message.contains("it can hold 24 "), "{error}");
         let error = machine.check(11, memory, None).unwrap_err();
-        assert_eq!(error.status, crate::host::stop::USAGE);
+        assert_eq!(error.status, crate::host::error::USAGE);
         assert!(error.message.contains("it can hold 10 "), "{error}");
     }
 
     #[test]
     fn more_processes_than_the_system_allows_are_refused() {
-        let machine = Machine(Offer {
+        let machine = HostMachine(Offer {
             memory: 240 << 20,
             descriptors: 1024,
         });
@@ -140,7 +150,7 @@ mod tests {
             let error = machine
                 .check_processes_within(ranks, processes)
                 .unwrap_err();
-            assert_eq!(error.status, crate::host::stop::USAGE);
+            assert_eq!(error.status, crate::host::error::USAGE);
             let words = format!("it can hold {capacity} ");
             assert!(error.message.contains(&words), "{error}");
         }
@@ -148,11 +158,11 @@ mod tests {
 
     #[test]
     fn a_node_that_is_bigger_than_the_machine_is_refused() {
-        let machine = Machine(Offer {
+        let machine = HostMachine(Offer {
             memory: 240 << 20,
             descriptors: 1 << 20,
         });
-        let memory = Memory {
+        let memory = NodeMemory {
             node: 241 << 20,
             mpi: 1 << 20,
         };

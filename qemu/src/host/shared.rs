@@ -1,6 +1,6 @@
 //! Memory shared with a QEMU process: an unnamed file that both map.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
 use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
 use rustix::io::Errno;
 use rustix::thread::futex;
@@ -10,23 +10,23 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
 
 /// A mapped file of fixed size. Pages that were never written read as zeros and occupy no memory.
-pub struct Shared {
+pub struct SharedMemory {
     file: File,
     map: MmapRegion,
 }
 
-impl Shared {
+impl SharedMemory {
     /// Creates a file of `bytes` bytes. `name` identifies it in a list of this process's descriptors.
-    pub fn new(name: &str, bytes: u64) -> Result<Self, Stop> {
+    pub fn new(name: &str, bytes: u64) -> Result<Self, CliError> {
         let file = memory_file(name)?;
-        file.set_len(bytes).doing("size shared memory")?;
+        file.set_len(bytes).context("size shared memory")?;
         // Shrinking the file would make accesses of this process fail with a fatal signal.
         rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW)
-            .doing("fix the size of shared memory")?;
-        let mapped = file.try_clone().doing("share memory")?;
+            .context("fix the size of shared memory")?;
+        let mapped = file.try_clone().context("share memory")?;
         let size = usize::try_from(bytes).unwrap_or(usize::MAX);
         let map = MmapRegion::from_file(FileOffset::new(mapped, 0), size)
-            .doing("map the memory of an instance")?;
+            .context("map the memory of an instance")?;
         Ok(Self { file, map })
     }
 
@@ -112,9 +112,9 @@ fn place(at: u64) -> Option<usize> {
 }
 
 /// Creates a memory file without a name in any file system.
-pub fn memory_file(name: &str) -> Result<File, Stop> {
+pub fn memory_file(name: &str) -> Result<File, CliError> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let file = rustix::fs::memfd_create(name, flags).doing("create a file in memory")?;
+    let file = rustix::fs::memfd_create(name, flags).context("create a file in memory")?;
     Ok(File::from(file))
 }
 
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_one_side_writes_the_other_reads() {
-        let shared = Shared::new("test", 8192).unwrap();
+        let shared = SharedMemory::new("test", 8192).unwrap();
         assert!(shared.store(4096, 0x0403_0201));
         let mut bytes = [0; 4];
         shared.file().read_exact_at(&mut bytes, 4096).unwrap();
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn no_place_outside_is_touched() {
-        let shared = Shared::new("test", 4096).unwrap();
+        let shared = SharedMemory::new("test", 4096).unwrap();
         for at in [4093, 4094, 4096, u64::MAX - 1] {
             assert_eq!(shared.load(at), None, "{at}");
             assert!(!shared.store(at, 1) && !shared.write(at, b"1234"), "{at}");
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_first_byte_in_use_is_found_past_what_takes_no_memory() {
-        let shared = Shared::new("test", 1 << 20).unwrap();
+        let shared = SharedMemory::new("test", 1 << 20).unwrap();
         let end = 1 << 20;
         assert_eq!(shared.first_used(0, end), Some(end));
         assert!(shared.write(300_001, b"x"));
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn its_size_is_fixed_for_all_who_share_it() {
-        let shared = Shared::new("test", 4096).unwrap();
+        let shared = SharedMemory::new("test", 4096).unwrap();
         assert!(shared.file().set_len(0).is_err() && shared.file().set_len(8192).is_err());
     }
 }

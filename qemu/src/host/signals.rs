@@ -1,6 +1,6 @@
 //! Termination signals as file descriptors to poll.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use std::io::Read;
@@ -14,21 +14,21 @@ pub struct Signals(Vec<(i32, UnixStream)>);
 
 impl Signals {
     /// Catches these signals; they no longer end the process by themselves.
-    pub fn catch() -> Result<Self, Stop> {
+    pub fn catch() -> Result<Self, CliError> {
         Self::catch_these(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])
     }
 
     /// Catches hang-up and terminate; ignores Ctrl-C and Ctrl-\\, because another process reads from the terminal.
-    pub fn catch_but_keys() -> Result<Self, Stop> {
+    pub fn catch_but_keys() -> Result<Self, CliError> {
         let signals = Self::catch_these(&[SIGHUP, SIGTERM])?;
         // Uses a handler, because child processes inherit ignored signals but not handlers.
         for signal in [SIGINT, SIGQUIT] {
-            flag::register(signal, Arc::default()).doing("catch signals")?;
+            flag::register(signal, Arc::default()).context("catch signals")?;
         }
         Ok(signals)
     }
 
-    fn catch_these(signals: &[i32]) -> Result<Self, Stop> {
+    fn catch_these(signals: &[i32]) -> Result<Self, CliError> {
         if let Some(held) = HELD.get() {
             held.ends_us.store(false, Ordering::SeqCst);
         }
@@ -43,7 +43,7 @@ impl Signals {
             .map(catch)
             .collect::<std::io::Result<_>>()
             .map(Self)
-            .doing("catch signals")
+            .context("catch signals")
     }
 
     /// Returns the descriptors to poll for reading.
@@ -52,32 +52,32 @@ impl Signals {
     }
 
     /// Returns the stop that a received signal requested.
-    pub fn pending(&self) -> Option<Stop> {
+    pub fn pending(&self) -> Option<CliError> {
         self.0
             .iter()
             .find(|(_, stream)| matches!((&*stream).read(&mut [0; 16]), Ok(n) if n > 0))
-            .map(|(signal, _)| Stop::signal(*signal))
+            .map(|(signal, _)| CliError::signal(*signal))
     }
 }
 
-/// The handlers of [`Hold`], registered until the process exits.
-struct Held {
+/// The handlers of [`SignalGuard`], registered until the process exits.
+struct DeferredSignals {
     /// Whether these signals end the process, as they do by default.
     ends_us: Arc<AtomicBool>,
     /// The last received signal, or 0.
     last: Arc<AtomicUsize>,
 }
 
-static HELD: OnceLock<Held> = OnceLock::new();
+static HELD: OnceLock<DeferredSignals> = OnceLock::new();
 
 /// Guard that defers the termination signals: while it exists, they are recorded and do not end the process.
-pub struct Hold(&'static Held);
+pub struct SignalGuard(&'static DeferredSignals);
 
-impl Hold {
+impl SignalGuard {
     /// Creates the guard. At most one may exist.
-    pub fn begin() -> Result<Self, Stop> {
+    pub fn begin() -> Result<Self, CliError> {
         if HELD.get().is_none() {
-            let held = Held {
+            let held = DeferredSignals {
                 ends_us: Arc::default(),
                 last: Arc::default(),
             };
@@ -87,28 +87,28 @@ impl Hold {
                     .and_then(|_| {
                         flag::register_conditional_default(signal, Arc::clone(&held.ends_us))
                     })
-                    .doing("catch signals")?;
+                    .context("catch signals")?;
             }
             let _ = HELD.set(held);
         }
         let held = HELD
             .get()
-            .ok_or_else(|| Stop::failure("cannot catch signals"))?;
+            .ok_or_else(|| CliError::failure("cannot catch signals"))?;
         held.ends_us.store(false, Ordering::SeqCst);
         Ok(Self(held))
     }
 
     /// Checks whether a signal was received.
-    pub fn came(&self) -> bool {
+    pub fn has_received(&self) -> bool {
         self.0.last.load(Ordering::SeqCst) != 0
     }
 
     /// Re-enables termination by these signals. Returns the stop that a signal requested meanwhile.
-    pub fn end(self) -> Option<Stop> {
+    pub fn end(self) -> Option<CliError> {
         self.0.ends_us.store(true, Ordering::SeqCst);
         match self.0.last.swap(0, Ordering::SeqCst) {
             0 => None,
-            signal => Some(Stop::signal(signal as i32)),
+            signal => Some(CliError::signal(signal as i32)),
         }
     }
 }
@@ -119,13 +119,13 @@ mod tests {
 
     #[test]
     fn a_signal_that_is_held_is_remembered() {
-        let hold = Hold::begin().unwrap();
-        assert!(!hold.came());
+        let hold = SignalGuard::begin().unwrap();
+        assert!(!hold.has_received());
         signal_hook::low_level::raise(SIGTERM).unwrap();
-        assert!(hold.came());
-        assert_eq!(hold.end(), Some(Stop::signal(SIGTERM)));
-        let again = Hold::begin().unwrap();
-        assert!(!again.came());
+        assert!(hold.has_received());
+        assert_eq!(hold.end(), Some(CliError::signal(SIGTERM)));
+        let again = SignalGuard::begin().unwrap();
+        assert!(!again.has_received());
         assert_eq!(again.end(), None);
     }
 }

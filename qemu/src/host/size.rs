@@ -4,7 +4,7 @@ const UNITS: [(char, u64); 3] = [('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)]
 
 /// Parses a size. `KiB` and `k` are equivalent to `K`, likewise for `M` and `G`.
 pub fn parse(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is not a size; write bytes or K, M, G, for example 64K");
+    let wrong = || format!("`{text}` is not a size; specify bytes or K, M, G, for example 64K");
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().map_err(|_| wrong())?;
@@ -31,7 +31,7 @@ pub fn exact(bytes: u64) -> String {
 }
 
 /// Formats a size for display: one decimal and a unit.
-pub fn about(bytes: u64) -> String {
+pub fn approximate(bytes: u64) -> String {
     UNITS.iter().find(|(_, unit)| bytes >= *unit).map_or_else(
         || format!("{bytes} bytes"),
         |(letter, unit)| format!("{:.1} {letter}iB", bytes as f64 / *unit as f64),
@@ -57,8 +57,8 @@ mod tests {
         }
         assert_eq!(exact(65536), "64K");
         assert_eq!(exact(4097), "4097");
-        assert_eq!(about(9 << 19), "4.5 MiB");
-        assert_eq!(about(100), "100 bytes");
+        assert_eq!(approximate(9 << 19), "4.5 MiB");
+        assert_eq!(approximate(100), "100 bytes");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The host tool's only unsafe Rust: code of a child between fork and exec, and resource accounting.
 
-use crate::host::used::Used;
+use crate::host::resource_usage::ResourceUsage;
 use rustix::io::FdFlags;
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, set_parent_process_death_signal,
@@ -50,7 +50,7 @@ pub fn stdout_was_closed() -> bool {
 /// descriptor numbers. The descriptors stay open here for as long as `command` exists.
 ///
 /// The signal is sent when the *thread* that started the child ends: start children from the main thread.
-pub fn bind_to_us(command: &mut Command, signal: Signal, keep: Vec<OwnedFd>) {
+pub fn bind_to_this_process(command: &mut Command, signal: Signal, keep: Vec<OwnedFd>) {
     let us = getpid();
     let prepare = move || {
         set_parent_process_death_signal(Some(signal))?;
@@ -71,7 +71,7 @@ pub fn bind_to_us(command: &mut Command, signal: Signal, keep: Vec<OwnedFd>) {
 }
 
 /// Puts the child into a session of its own without a terminal, so that it receives no keyboard signals.
-pub fn own_session(command: &mut Command) {
+pub fn start_session(command: &mut Command) {
     // SAFETY: between fork and exec the closure only makes a system call through rustix, which neither
     // allocates nor takes locks; the error value is made without allocation.
     unsafe {
@@ -83,7 +83,7 @@ pub fn own_session(command: &mut Command) {
 ///
 /// # Errors
 /// Returns an error if the descriptor is not open.
-pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
+pub fn inherit_descriptor(number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the descriptor is only checked, and duplicated if it is open.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number.max(0)) };
     borrowed.try_clone_to_owned()
@@ -103,7 +103,7 @@ pub fn limit(command: &mut Command, resource: Resource, bytes: u64) {
 }
 
 /// Returns a child's process ID as rustix's type.
-pub fn pid_of(child: &std::process::Child) -> Pid {
+pub fn process_id(child: &std::process::Child) -> Pid {
     Pid::from_child(child)
 }
 
@@ -112,7 +112,7 @@ pub fn pid_of(child: &std::process::Child) -> Pid {
 ///
 /// # Errors
 /// Returns an error if the child was already waited for.
-pub fn wait_and_account(child: &Child) -> io::Result<(ExitStatus, Used)> {
+pub fn wait_and_account(child: &Child) -> io::Result<(ExitStatus, ResourceUsage)> {
     let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::uninit());
     loop {
         // SAFETY: both locations are valid for writes. The child's process ID is not reused before this wait.
@@ -130,7 +130,7 @@ pub fn wait_and_account(child: &Child) -> io::Result<(ExitStatus, Used)> {
     let time = |time: libc::timeval| {
         Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
     };
-    let used = Used {
+    let used = ResourceUsage {
         processor: time(usage.ru_utime) + time(usage.ru_stime),
         peak_bytes: (usage.ru_maxrss as u64) << 10,
     };

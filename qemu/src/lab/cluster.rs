@@ -1,16 +1,17 @@
 //! `midplane cluster`: simulates N nodes in one process, in virtual time; command line, table, CSV and drawing. Runs a
 //! built-in program in this process, or a C program with `run --on cluster`.
 
+use crate::host::error::CliError;
+use crate::host::invocation::one_line;
+use crate::host::resource_usage::ResourceUsage;
 use crate::host::signals::Signals;
 use crate::host::size;
-use crate::host::stop::Stop;
-use crate::host::used::Used;
-use crate::run::command::{self, Options};
-use crate::run::ended::JobEnd;
+use crate::run::command::{self, RunOptions};
+use crate::run::job_result::JobResult;
 use crate::run::{limits, report, topology};
+use crate::show::console::{print_error_line, print_line};
 use crate::show::file::ResultFile;
-use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
-use crate::show::say::{complain, say};
+use crate::show::plot::{self, Axis, Chart, Mark, MarkShape, Series};
 use crate::show::table::{self, Column, Table, six_places};
 use clap::{Args, Parser, ValueEnum};
 use midplane_abi::counters::Counter;
@@ -26,93 +27,94 @@ use std::slice;
 use std::time::{Duration, Instant};
 
 /// Maximum message or vector in bytes.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 /// Maximum number of nodes: that of the papers.
-const MOST_NODES: u64 = 65_536;
+const MAX_NODES: u64 = 65_536;
 /// Interval between progress messages.
 const WORD: Duration = Duration::from_secs(10);
 
 /// Options of `midplane cluster`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Every node has the MPI device, the router and the links of a real one; what links and processors do takes \
-                  the time that a cost model of Blue Gene/L says, and the same command gives the same numbers.\n\n\
-                  Examples: cargo midplane cluster killer --nodes 1024,4096 --mpi-memory 4K,ample --csv out.csv\n\
-                  \x20         cargo midplane cluster -n 512,4096 --csv out.csv program.c -- arguments"
+    after_help = "Every simulated node contains the MPI device, the router and the links of a real node. A cost model \
+                  of Blue Gene/L determines the time of links and processors. The same command always prints the same \
+                  result.\n\nExamples: cargo midplane cluster killer --nodes 1024,4096 --mpi-memory 4K,ample --csv \
+                  out.csv\n\x20         cargo midplane cluster -n 512,4096 --csv out.csv program.c -- arguments"
 )]
 pub struct ClusterArgs {
-    /// What runs: killer (all send to rank 0, which receives in the reverse order), barrier, allreduce (a sum),
-    /// all-to-all (each exchanges a message with each other, one after the other) or neighbour (each sends one to the
-    /// next along X); or C files (.c, .o, .a), whose ranks each have data of their own
+    /// Built-in program or C files (.c, .o, .a). Built-in programs: killer (all ranks send to rank 0, which receives in
+    /// reverse order), barrier, allreduce (a sum), all-to-all (pairwise exchange) and neighbour (each rank sends to the
+    /// next along X). Each rank of a C program has separate data
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<OsString>,
 
-    /// Numbers of nodes, each arranged as nearly as a cube as they can be; one after the other
+    /// Numbers of nodes, separated by commas; each machine is arranged as nearly as possible as a cube
     #[arg(short = 'n', long, value_name = "NODES", value_delimiter = ',', default_value = "64",
-          value_parser = parse_nodes, conflicts_with = "torus")]
-    nodes: Vec<Nodes>,
+          value_parser = parse_nodes, conflicts_with = "torus", help_heading = "Machine")]
+    nodes: Vec<MachineExtents>,
 
-    /// Extents of the machine along X, Y and Z instead
-    #[arg(long, value_name = "XxYxZ", value_parser = parse_torus)]
-    torus: Option<Nodes>,
+    /// Extents of the machine along X, Y and Z. Replaces --nodes
+    #[arg(long, value_name = "XxYxZ", value_parser = parse_torus, help_heading = "Machine")]
+    torus: Option<MachineExtents>,
 
-    /// MPI memory of rank 0, one after the other: a size, or `ample` for room for everything; the others have 4K. Of each
-    /// rank of a program in C, for which there is no `ample`
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "4K", value_parser = parse_memory)]
-    mpi_memory: Vec<Memory>,
+    /// MPI memory of rank 0, separated by commas: sizes, or `ample` for unlimited memory. The other ranks use 4K. For C
+    /// programs: the MPI memory of each rank; `ample` is not supported
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "4K", value_parser = parse_memory,
+          help_heading = "Memory")]
+    mpi_memory: Vec<MemoryOption>,
 
-    /// Bytes of each message, or of each process's part [default: 1K, 8 of allreduce and
-    /// neighbour, 256 of all-to-all]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    /// Bytes of each message, or of each process's part [default: 1K; allreduce and neighbour: 8; all-to-all: 256]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Built-in programs")]
     bytes: Option<u64>,
 
-    /// Messages of each sender, exchanges, or calls of the collective [default: 1]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Number of messages of each sender, exchanges, or calls of the collective [default: 1]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Built-in programs")]
     repeats: Option<u32>,
 
-    /// Seed of the devices' tables [default: 1]
-    #[arg(long)]
+    /// Seed of the devices' hash tables [default: 1]
+    #[arg(long, help_heading = "Built-in programs")]
     seed: Option<u64>,
 
-    /// Processors of this machine to use, each for a part of the nodes; what happens is the same
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = limits::processors())]
+    /// Number of host processors. The result does not depend on it
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = limits::processors(),
+          help_heading = "Simulator")]
     processors: usize,
 
-    /// Another cost in virtual time than Blue Gene/L's: link_ns_per_byte, hop_ns, packet_ns, call_ns, search_ns,
-    /// copy_ns_per_byte or interrupt_ns; for programs in C compute_percent, how much of the processor time that one takes
-    /// here, its computing takes in virtual time [default: 0]
-    #[arg(long, value_name = "NAME=VALUE", value_parser = CostChange::parse)]
+    /// Change a value of the cost model, which describes Blue Gene/L: link_ns_per_byte, hop_ns, packet_ns, call_ns,
+    /// search_ns, copy_ns_per_byte or interrupt_ns. For C programs also compute_percent, which converts the program's
+    /// CPU time on this host to virtual time (default: 0)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = CostChange::parse, help_heading = "Simulator")]
     cost: Vec<CostChange>,
 
     #[command(flatten)]
-    c: ForC,
+    c: CProgramOptions,
 
-    /// Say nothing of how far it is, nor print the report of a program in C
-    #[arg(short, long)]
+    /// Print neither progress nor the report of a C program
+    #[arg(short, long, help_heading = "Output")]
     quiet: bool,
 
-    /// Write a line per run to this file
-    #[arg(long, value_name = "FILE")]
+    /// Write one line per run to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     csv: Option<PathBuf>,
 
-    /// Draw time against nodes to this file
-    #[arg(long, value_name = "FILE")]
+    /// Draw time as a function of the number of nodes to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     svg: Option<PathBuf>,
 
-    /// The program's arguments
-    #[arg(value_name = "ARGUMENTS", last = true)]
+    /// Arguments of the program
+    #[arg(value_name = "ARGUMENTS", last = true, help_heading = None)]
     arguments: Vec<OsString>,
 }
 
 /// Options of `run` that programs in C have here, too: they are passed on as they are.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Options for C programs, as `run` has them")]
-struct ForC {
+#[command(next_help_heading = "C programs (as for run)")]
+struct CProgramOptions {
     /// Variable of the program's environment
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<OsString>,
 
-    /// The same with the value that the variable has here
+    /// Export a variable with its current value
     #[arg(short = 'x', value_name = "NAME[=VALUE]")]
     export: Vec<OsString>,
 
@@ -120,48 +122,48 @@ struct ForC {
     #[arg(long, value_name = "SIZE")]
     stack: Option<OsString>,
 
-    /// Greatest message whose data is sent without waiting for the receiver's answer
+    /// Maximum size of an eager message; larger messages wait for the receiver's CTS
     #[arg(long, value_name = "SIZE")]
     eager: Option<OsString>,
 
-    /// How many percent of a node's processor interrupts take at most while its program sleeps
+    /// Maximum share of CPU time, in percent, that interrupt handling may use while the program sleeps
     #[arg(long, value_name = "PERCENT")]
     interrupts: Option<OsString>,
 
-    /// Matching engine of the nodes
+    /// Matching engine
     #[arg(long, value_name = "NAME")]
     matching: Option<OsString>,
 
-    /// Dimensions that do not wrap around
+    /// Dimensions without wrap-around links
     #[arg(long, value_name = "DIMENSIONS")]
     mesh: Option<OsString>,
 
-    /// End a job after this many seconds and say where each rank was
+    /// End a job after this time and print the call of each rank
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<OsString>,
 
-    /// Write the report as JSON to this file, that of the last job of several
+    /// Write the report of the last job to this file as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<OsString>,
 
-    /// Folder in which the C compiler looks for headers
-    #[arg(short = 'I', value_name = "FOLDER")]
+    /// Header directory for the C compiler
+    #[arg(short = 'I', value_name = "DIRECTORY")]
     include: Vec<OsString>,
 
     /// Macro for the C compiler
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     define: Vec<OsString>,
 
-    /// Library to link with
+    /// Library to link
     #[arg(short = 'l', value_name = "LIBRARY")]
     library: Vec<OsString>,
 
-    /// More options for the C compiler
+    /// Additional options for the C compiler
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     cflags: Vec<OsString>,
 }
 
-impl ForC {
+impl CProgramOptions {
     /// Returns the specified options in the syntax of `run`.
     fn words(&self) -> Vec<OsString> {
         let given: [(&str, &[OsString]); 13] = [
@@ -198,13 +200,13 @@ impl ForC {
 /// `run`, as it is called for a program in C.
 #[derive(Parser)]
 #[command(name = "run", no_binary_name = true)]
-struct Run {
+struct RunArguments {
     #[command(flatten)]
-    options: Options,
+    options: RunOptions,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum Named {
+enum BuiltinProgram {
     /// All send to rank 0, which receives in the reverse order (killer benchmark)
     Killer,
     /// MPI_Barrier
@@ -217,86 +219,86 @@ enum Named {
     Neighbour,
 }
 
-impl Named {
+impl BuiltinProgram {
     fn program(self) -> ScaleProgram {
         match self {
-            Named::Killer => ScaleProgram::Killer,
-            Named::Barrier => ScaleProgram::Barrier,
-            Named::Allreduce => ScaleProgram::Allreduce,
-            Named::AllToAll => ScaleProgram::AllToAll,
-            Named::Neighbour => ScaleProgram::Neighbour,
+            BuiltinProgram::Killer => ScaleProgram::Killer,
+            BuiltinProgram::Barrier => ScaleProgram::Barrier,
+            BuiltinProgram::Allreduce => ScaleProgram::Allreduce,
+            BuiltinProgram::AllToAll => ScaleProgram::AllToAll,
+            BuiltinProgram::Neighbour => ScaleProgram::Neighbour,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Named::Killer => "killer",
-            Named::Barrier => "barrier",
-            Named::Allreduce => "allreduce",
-            Named::AllToAll => "all-to-all",
-            Named::Neighbour => "neighbour",
+            BuiltinProgram::Killer => "killer",
+            BuiltinProgram::Barrier => "barrier",
+            BuiltinProgram::Allreduce => "allreduce",
+            BuiltinProgram::AllToAll => "all-to-all",
+            BuiltinProgram::Neighbour => "neighbour",
         }
     }
 
     /// Returns the default number of bytes.
     fn bytes(self) -> u64 {
         match self {
-            Named::Killer => 1024,
-            Named::Barrier => 0,
-            Named::Allreduce | Named::Neighbour => 8,
-            Named::AllToAll => 256,
+            BuiltinProgram::Killer => 1024,
+            BuiltinProgram::Barrier => 0,
+            BuiltinProgram::Allreduce | BuiltinProgram::Neighbour => 8,
+            BuiltinProgram::AllToAll => 256,
         }
     }
 }
 
 /// A machine with these extents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nodes(pub [u16; 3]);
+pub struct MachineExtents(pub [u16; 3]);
 
 /// Parses a number of nodes; returns the machine closest to a cube.
 ///
 /// # Errors
 /// Returns the reason if a cluster does not support the number.
-pub fn parse_nodes(text: &str) -> Result<Nodes, String> {
+pub fn parse_nodes(text: &str) -> Result<MachineExtents, String> {
     let extents = topology::parse_nodes(text)?;
     machine(extents)
 }
 
-fn parse_torus(text: &str) -> Result<Nodes, String> {
+fn parse_torus(text: &str) -> Result<MachineExtents, String> {
     machine(topology::parse_extents(text)?)
 }
 
-fn machine(extents: [u16; 3]) -> Result<Nodes, String> {
+fn machine(extents: [u16; 3]) -> Result<MachineExtents, String> {
     match extents.map(u64::from).iter().product() {
-        2..=MOST_NODES => Ok(Nodes(extents)),
-        _ => Err(format!("a cluster has 2 to {MOST_NODES} nodes")),
+        2..=MAX_NODES => Ok(MachineExtents(extents)),
+        _ => Err(format!("a simulated machine has 2 to {MAX_NODES} nodes")),
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Memory {
+enum MemoryOption {
     Ample,
     Bytes(u64),
 }
 
-fn parse_memory(text: &str) -> Result<Memory, String> {
+fn parse_memory(text: &str) -> Result<MemoryOption, String> {
     match text {
-        "ample" => Ok(Memory::Ample),
-        _ => limits::parse_mpi_memory(text).map(Memory::Bytes),
+        "ample" => Ok(MemoryOption::Ample),
+        _ => limits::parse_mpi_memory(text).map(MemoryOption::Bytes),
     }
 }
 
 fn parse_bytes(text: &str) -> Result<u64, String> {
     match size::parse(text) {
-        Ok(bytes @ 0..=MOST_BYTES) => Ok(bytes),
-        Ok(_) => Err(format!("at most {}", size::exact(MOST_BYTES))),
+        Ok(bytes @ 0..=MAX_BYTES) => Ok(bytes),
+        Ok(_) => Err(format!("at most {}", size::exact(MAX_BYTES))),
         Err(error) => Err(error),
     }
 }
 
 /// Result of one run.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct ClusterRow {
     program: String,
     nodes: u64,
     torus: String,
@@ -324,32 +326,37 @@ struct Row {
     costs: String,
 }
 
-impl Row {
+impl ClusterRow {
     /// Returns the host's CPU time per message in microseconds.
-    fn us_a_message(&self) -> f64 {
+    fn microseconds_per_message(&self) -> f64 {
         self.processor_seconds * 1e6 / self.messages.max(1) as f64
     }
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<ClusterRow> = Table {
     columns: &[
         Column::right("nodes", 6, |r| r.nodes.to_string()),
         Column::right("MPI\nmemory", 9, |r| r.mpi_memory.to_string()),
         Column::right("time\n(us)", 11, |r| format!("{:.1}", r.time_us)),
         Column::right("messages", 9, |r| r.messages.to_string()),
-        Column::right("refused", 8, |r| r.refusals.to_string()),
+        Column::right("rejected", 8, |r| r.refusals.to_string()),
         Column::right("restarts", 8, |r| r.restarts.to_string()),
         Column::right("peak\n(bytes)", 8, |r| r.peak_bytes.to_string()),
         Column::right("host's\n(s)", 6, |r| format!("{:.2}", r.processor_seconds)),
-        Column::right("us a\nmessage", 7, |r| format!("{:.1}", r.us_a_message())),
+        Column::right("us per\nmessage", 7, |r| {
+            format!("{:.1}", r.microseconds_per_message())
+        }),
         Column::right("memory\n(MiB)", 6, |r| (r.memory_bytes >> 20).to_string()),
     ],
     keys: 2,
     gap: 1,
 };
 
+/// Explains the columns of the table.
+const LEGEND: &str = "rejected: NCTS sent; restarts: resend requests; host's: CPU time of the host";
+
 /// Runs the requested jobs; returns the exit status.
-pub fn run(options: &ClusterArgs) -> Result<u8, Stop> {
+pub fn run(options: &ClusterArgs) -> Result<u8, CliError> {
     let named = options.named()?;
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let machines = match &options.torus {
@@ -367,12 +374,13 @@ pub fn run(options: &ClusterArgs) -> Result<u8, Stop> {
     let status = match named {
         Some(program) => {
             let signals = Signals::catch()?;
-            say(TABLE.heading().join("\n"))?;
+            print_line(TABLE.heading().join("\n"))?;
             for (nodes, memory) in jobs {
                 let row = measure(options, program, (nodes, memory), &signals)?;
-                say(TABLE.row(&row))?;
+                print_line(TABLE.row(&row))?;
                 rows.push(row);
             }
+            print_line(LEGEND)?;
             0
         }
         None => {
@@ -386,7 +394,8 @@ pub fn run(options: &ClusterArgs) -> Result<u8, Stop> {
                 }
             }
             if is_sweep {
-                say(TABLE.lines(&rows).join("\n"))?;
+                print_line(TABLE.lines(&rows).join("\n"))?;
+                print_line(LEGEND)?;
             }
             status
         }
@@ -402,11 +411,11 @@ pub fn run(options: &ClusterArgs) -> Result<u8, Stop> {
 
 impl ClusterArgs {
     /// Returns the built-in program; `None` for a C program. Fails for options that the program does not use.
-    fn named(&self) -> Result<Option<Named>, Stop> {
+    fn named(&self) -> Result<Option<BuiltinProgram>, CliError> {
         let named = match &self.program[..] {
             [word] => word
                 .to_str()
-                .and_then(|word| Named::from_str(word, false).ok()),
+                .and_then(|word| BuiltinProgram::from_str(word, false).ok()),
             _ => None,
         };
         let ours = [
@@ -430,8 +439,8 @@ impl ClusterArgs {
         };
         match given {
             None => Ok(named),
-            Some(word) => Err(Stop::usage(format!(
-                "{} is for {whose}; leave it out",
+            Some(word) => Err(CliError::usage(format!(
+                "{} is for {whose}; omit it",
                 word.display()
             ))),
         }
@@ -441,12 +450,12 @@ impl ClusterArgs {
 /// Runs a C program; returns the result unless it failed, and the exit status.
 fn run_c(
     options: &ClusterArgs,
-    (Nodes(extents), memory): (Nodes, Memory),
+    (MachineExtents(extents), memory): (MachineExtents, MemoryOption),
     is_sweep: bool,
-) -> Result<(Option<Row>, u8), Stop> {
-    let Memory::Bytes(mpi_memory) = memory else {
-        return Err(Stop::usage(
-            "--mpi-memory ample is for the programs that it is known of; give a size for one in C",
+) -> Result<(Option<ClusterRow>, u8), CliError> {
+    let MemoryOption::Bytes(mpi_memory) = memory else {
+        return Err(CliError::usage(
+            "--mpi-memory ample is for built-in programs; specify a size for C programs",
         ));
     };
     let [x, y, z] = extents;
@@ -469,15 +478,15 @@ fn run_c(
     words.extend(options.program.iter().cloned());
     words.push("--".into());
     words.extend(options.arguments.iter().cloned());
-    let run = Run::try_parse_from(words)
-        .map_err(|error| Stop::usage(error.to_string().trim_start_matches("error: ").trim_end()))?;
+    let run =
+        RunArguments::try_parse_from(words).map_err(|error| CliError::usage(one_line(&error)))?;
     let program = PathBuf::from(&options.program[0]);
     let program = program.file_stem().unwrap_or_default().to_string_lossy();
     let mut row = None;
-    let status = command::run_and_look(&run.options, &mut |end: &JobEnd| {
+    let status = command::run_and_observe(&run.options, &mut |end: &JobResult| {
         let total = |counter| report::total(end, counter);
         let used = end.used.unwrap_or_default();
-        row = end.virtual_time.map(|time| Row {
+        row = end.virtual_time.map(|time| ClusterRow {
             program: program.clone().into_owned(),
             nodes: extents.map(u64::from).iter().product(),
             torus: torus.clone(),
@@ -507,18 +516,18 @@ fn changes(costs: &[CostChange]) -> String {
 
 fn measure(
     options: &ClusterArgs,
-    program: Named,
-    (Nodes(extents), memory): (Nodes, Memory),
+    program: BuiltinProgram,
+    (MachineExtents(extents), memory): (MachineExtents, MemoryOption),
     signals: &Signals,
-) -> Result<Row, Stop> {
+) -> Result<ClusterRow, CliError> {
     let nodes: u64 = extents.map(u64::from).iter().product();
     let bytes = options.bytes.unwrap_or(program.bytes());
     let repeats = options.repeats.unwrap_or(1);
     let others_memory = 4 << 10;
     let mpi_memory = match memory {
-        Memory::Bytes(bytes) => bytes as usize,
+        MemoryOption::Bytes(bytes) => bytes as usize,
         // A record and a buffer of complete blocks for each message.
-        Memory::Ample => {
+        MemoryOption::Ample => {
             let message = bytes as usize + 2 * BLOCK_BYTES;
             (nodes as usize * repeats as usize * message).max(others_memory)
         }
@@ -534,28 +543,28 @@ fn measure(
         seed: options.seed.unwrap_or(1),
         processors: options.processors,
     };
-    Used::forget_our_peak();
-    let before = Used::by_us();
+    ResourceUsage::reset_own_peak();
+    let before = ResourceUsage::for_this_process();
     let (start, mut said, mut stop) = (Instant::now(), Instant::now(), None);
     let scaled = scale.run(&mut |far: RunProgress| {
         stop = signals.pending();
         if !options.quiet && said.elapsed() >= WORD {
             said = Instant::now();
-            complain(how_far(nodes, far, start.elapsed()));
+            print_error_line(how_far(nodes, far, start.elapsed()));
         }
         stop.is_none()
     });
     let scaled = scaled.map_err(|failure| match stop {
         Some(stop) => stop,
-        None => Stop::failure(format!(
+        None => CliError::failure(format!(
             "{} on {nodes} nodes: {}",
             program.name(),
             words(&failure)
         )),
     })?;
-    let used = Used::by_us();
+    let used = ResourceUsage::for_this_process();
     let [x, y, z] = extents;
-    Ok(Row {
+    Ok(ClusterRow {
         program: program.name().into(),
         nodes,
         torus: format!("{x}x{y}x{z}"),
@@ -581,7 +590,7 @@ fn how_far(nodes: u64, far: RunProgress, took: Duration) -> String {
     let rest = if far.part > 0.01 {
         format!("about {:.0} s more", seconds * (1.0 / far.part - 1.0))
     } else {
-        "too early to tell the rest".into()
+        "too early for an estimate".into()
     };
     format!(
         "{nodes} nodes: {:.0} % after {seconds:.0} s, {:.3} ms of virtual time; {rest}",
@@ -599,7 +608,7 @@ fn words(failure: &JobFailure) -> String {
                 call.map(|call| format!("; rank {rank} is in {}", call.function))
             });
             format!(
-                "nothing moves any more, {waiting} processes wait{}",
+                "deadlock: {waiting} processes wait{}",
                 first.unwrap_or_default()
             )
         }
@@ -617,20 +626,20 @@ const SCARCE: RGBColor = RGBColor(0xc0, 0x39, 0x2b);
 const ROOMY: RGBColor = RGBColor(0x1f, 0x5f, 0x8b);
 
 /// Draws time against nodes on logarithmic axes, with one line per amount of memory in the given order.
-fn draw(rows: &[Row]) -> Result<String, Stop> {
+fn draw(rows: &[ClusterRow]) -> Result<String, CliError> {
     let first = rows.first().map_or(2, |row| row.nodes);
     let per_size = rows.iter().take_while(|row| row.nodes == first).count();
     let per_size = per_size.max(1);
     let mark = |at: usize| Mark {
         shape: if at == 0 {
-            Shape::Circle
+            MarkShape::Circle
         } else {
-            Shape::Square
+            MarkShape::Square
         },
         colour: if at == 0 { SCARCE } else { ROOMY },
         filled: at < 2,
     };
-    let point = |row: &Row| ((row.nodes as f64).log2(), row.time_us.max(1e-3).log10());
+    let point = |row: &ClusterRow| ((row.nodes as f64).log2(), row.time_us.max(1e-3).log10());
     let series: Vec<Series> = (0..per_size)
         .map(|at| Series {
             points: rows.iter().skip(at).step_by(per_size).map(point).collect(),
@@ -660,13 +669,13 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         options: ClusterArgs,
     }
 
     fn options(words: &str) -> Result<ClusterArgs, clap::Error> {
-        Line::try_parse_from(words.split_whitespace()).map(|line| line.options)
+        CommandLine::try_parse_from(words.split_whitespace()).map(|line| line.options)
     }
 
     #[test]
@@ -677,7 +686,7 @@ mod tests {
         for &nodes in &options.nodes {
             for &memory in &options.mpi_memory {
                 let job = (nodes, memory);
-                rows.push(measure(&options, Named::Killer, job, &signals).expect("a run"));
+                rows.push(measure(&options, BuiltinProgram::Killer, job, &signals).expect("a run"));
             }
         }
         let by = |at: usize| (rows[at].nodes, rows[at].mpi_memory, rows[at].torus.as_str());
@@ -724,7 +733,7 @@ mod tests {
             "64 nodes: 25 % after 30 s, 2.000 ms of virtual time; about 90 s more"
         );
         assert!(
-            how_far(64, far(0.0), Duration::from_secs(1)).ends_with("too early to tell the rest")
+            how_far(64, far(0.0), Duration::from_secs(1)).ends_with("too early for an estimate")
         );
     }
 }

@@ -16,21 +16,21 @@ use midplane_engines::EngineChoice;
 use net_torus::Router;
 use net_torus::chunk::{CHUNK_BYTES, PACKET_BYTES};
 
+use crate::host::error::CliError;
 use crate::host::size;
-use crate::host::stop::Stop;
 use crate::run::limits;
-use crate::show::say::say;
-use crate::show::table::{Cells, Column, Table};
+use crate::show::console::print_line;
+use crate::show::table::{Column, ColumnAlignment, Table};
 
 /// Options of `midplane memory`.
 #[derive(Args, Debug)]
 #[command(after_help = "Example: cargo midplane memory --nodes 65536 --mpi-memory 64K")]
 pub struct MemoryArgs {
-    /// Nodes of the machine
+    /// Number of nodes of the machine
     #[arg(long, default_value_t = 8, value_parser = limits::parse_nodes)]
     nodes: u64,
 
-    /// Region in each node for everything that grows with incoming messages
+    /// Memory of each node for records and buffers of incoming messages
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = limits::parse_mpi_memory)]
     mpi_memory: u64,
 
@@ -38,7 +38,7 @@ pub struct MemoryArgs {
     #[arg(long, value_name = "NAME", default_value = EngineChoice::Default.name(), value_parser = limits::matching())]
     matching: EngineChoice,
 
-    /// Links of the node
+    /// Number of links of the node
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u64).range(0..=6))]
     links: u64,
 }
@@ -62,7 +62,7 @@ struct EngineBytes {
 }
 
 impl EngineBytes {
-    fn of(options: &MemoryArgs) -> EngineBytes {
+    fn from_options(options: &MemoryArgs) -> EngineBytes {
         let (nodes, mpi_memory) = (options.nodes as usize, options.mpi_memory as usize);
         let kind = options.matching.kind();
         EngineBytes {
@@ -76,27 +76,27 @@ impl EngineBytes {
 }
 
 /// One term of the sum.
-struct Term {
+struct MemoryTerm {
     name: &'static str,
     bytes: u64,
     why: String,
 }
 
-const TABLE: Table<Term> = Table {
+const TABLE: Table<MemoryTerm> = Table {
     columns: &[
         Column {
             heading: "",
-            cells: Cells::Right(12),
+            cells: ColumnAlignment::Right(12),
             text: |term| term.bytes.to_string(),
         },
         Column {
             heading: "",
-            cells: Cells::Left(17),
+            cells: ColumnAlignment::Left(17),
             text: |term| term.name.into(),
         },
         Column {
             heading: "",
-            cells: Cells::Prose,
+            cells: ColumnAlignment::Prose,
             text: |term| term.why.clone(),
         },
     ],
@@ -105,14 +105,14 @@ const TABLE: Table<Term> = Table {
 };
 
 /// Returns the terms that are allocated at start and never grow.
-fn terms(options: &MemoryArgs) -> Vec<Term> {
-    let mut terms = terms_of_mpi(options);
-    terms.extend(terms_of_the_node(options.links));
+fn terms(options: &MemoryArgs) -> Vec<MemoryTerm> {
+    let mut terms = mpi_terms(options);
+    terms.extend(node_terms(options.links));
     terms
 }
 
-fn term(name: &'static str, bytes: usize, why: impl Into<String>) -> Term {
-    Term {
+fn term(name: &'static str, bytes: usize, why: impl Into<String>) -> MemoryTerm {
+    MemoryTerm {
         name,
         bytes: bytes as u64,
         why: why.into(),
@@ -120,9 +120,9 @@ fn term(name: &'static str, bytes: usize, why: impl Into<String>) -> Term {
 }
 
 /// Returns the terms of the device and the message layer.
-fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
+fn mpi_terms(options: &MemoryArgs) -> Vec<MemoryTerm> {
     let nodes = options.nodes;
-    let EngineBytes { budget, device, .. } = EngineBytes::of(options);
+    let EngineBytes { budget, device, .. } = EngineBytes::from_options(options);
     let blocks = budget.region / midplane_device::region::BLOCK_BYTES;
     vec![
         term(
@@ -130,13 +130,17 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
             budget.region,
             format!("{blocks} blocks of 32: records and buffers of unexpected messages"),
         ),
-        term("its bit map", budget.map, "a bit a block, in whole words"),
+        term(
+            "its bit map",
+            budget.map,
+            "one bit per block, rounded up to words",
+        ),
         term("table of peers", budget.peers, peers_why(nodes, &budget)),
         term(
             "matching engine",
             budget.matching,
             format!(
-                "`{}`: its own, beside the links in requests and records",
+                "`{}`: in addition to the links in requests and records",
                 options.matching
             ),
         ),
@@ -144,7 +148,7 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
             "barrier's values",
             budget.values,
             format!(
-                "up to {} bytes of each process heard: short allreduces; at most, by the machine's shape",
+                "up to {} bytes from each process: short allreduces; the maximum depends on the machine's shape",
                 midplane_device::barrier::VALUE_BYTES
             ),
         ),
@@ -152,7 +156,7 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
             "MPI device",
             device,
             format!(
-                "queues' ends, counters, {} copies of short sends of {} bytes, up to {} eager messages that are coming",
+                "ends of queues, counters, {} copies of short sends of {} bytes, up to {} incoming eager messages",
                 midplane_device::bcopy::BCOPIES,
                 midplane_device::bcopy::BCOPY_BYTES,
                 midplane_device::EAGER_SOURCES
@@ -162,7 +166,8 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
             "kept requests",
             KEPT_BYTES,
             format!(
-                "a chunk of {CHUNK_SLOTS} slots and one of {CHUNK_DESTINATIONS} destinations: a call that blocks can begin"
+                "a chunk of {CHUNK_SLOTS} slots and one of {CHUNK_DESTINATIONS} destinations: a blocking call can \
+                 always start"
             ),
         ),
         term(
@@ -173,27 +178,27 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
         term(
             "message layer",
             0,
-            "none of its own: packets stay in the router's buffers",
+            "none: packets remain in the router's buffers",
         ),
     ]
 }
 
 /// Describes the memory of the peer table and its maximum.
 fn peers_why(nodes: u64, budget: &MemoryBudget) -> String {
-    let each = "2.5 each: an age each way, four bits";
+    let each = "2.5 each: one age per direction, four bits";
     if budget.most_peers <= budget.peers {
-        format!("{nodes} x {each}, by 16 peers")
+        format!("{nodes} x {each}, in pages of 16 peers")
     } else {
         format!(
-            "{each}; {PREALLOCATED_PAGES} pages of {PAGE_PEERS} of {nodes} peers in stock, more from the program's heap as there is \
-         something to keep; at most {}",
+            "{each}; {PREALLOCATED_PAGES} preallocated pages of {PAGE_PEERS} of {nodes} peers, more from the program's heap \
+             when required; at most {}",
             budget.most_peers
         )
     }
 }
 
 /// Returns the terms of the router and the devices.
-fn terms_of_the_node(links: u64) -> Vec<Term> {
+fn node_terms(links: u64) -> Vec<MemoryTerm> {
     vec![
         term(
             "router's buffers",
@@ -201,7 +206,7 @@ fn terms_of_the_node(links: u64) -> Vec<Term> {
             "all virtual channels and FIFOs",
         ),
         term("router", size_of::<Router<'_>>(), "its state"),
-        Term {
+        MemoryTerm {
             name: "links",
             bytes: links * memory_plan::LINK_BYTES,
             why: format!(
@@ -224,73 +229,72 @@ fn terms_of_the_node(links: u64) -> Vec<Term> {
         term(
             "blackboard",
             blackboard::BYTES,
-            "what the host reads of the node",
+            "status record for the host",
         ),
     ]
 }
 
 /// Prints the sum; returns the exit status.
-pub fn run(options: &MemoryArgs) -> Result<u8, Stop> {
-    say(table(options).join("\n"))?;
+pub fn run(options: &MemoryArgs) -> Result<u8, CliError> {
+    print_line(table(options).join("\n"))?;
     Ok(0)
 }
 
 /// Returns the heap memory of RMA windows, for programs that create them.
-fn window_terms(nodes: usize) -> [Term; 4] {
+fn window_terms(nodes: usize) -> [MemoryTerm; 4] {
     [
         term(
             "windows",
             size_of::<OneSided>(),
             format!(
-                "once: {SLOTS} answers awaited, {RING_PACKETS} packets; {CURSORS} gets and {RESULTS} results served"
+                "once: {SLOTS} pending replies, {RING_PACKETS} packets; {CURSORS} gets and {RESULTS} results in \
+                 service"
             ),
         ),
         term(
             "a window",
             rma::window_bytes(nodes),
             format!(
-                "{} for each of {nodes} processes among it; and a communicator, and C's handle",
+                "{} for each of {nodes} processes; plus a communicator and the C handle",
                 size_of::<WindowPeer>()
             ),
         ),
         term(
             "an epoch",
             EPOCH_BYTES,
-            format!(
-                "until it is complete; {MEMBER_BYTES} more for each process of a post or start"
-            ),
+            format!("until it completes; {MEMBER_BYTES} more for each process of a post or start"),
         ),
         term(
             "deferred",
             DEFERRED_BYTES,
-            "an operation with a request or in an epoch that is not open yet, a flush; until it is over",
+            "an operation with a request or in an epoch that is not open yet, a flush; until it completes",
         ),
     ]
 }
 
 /// Returns the heap memory of the matching engine, if there is any.
-fn engine_terms(options: &MemoryArgs) -> Vec<Term> {
+fn engine_terms(options: &MemoryArgs) -> Vec<MemoryTerm> {
     let EngineBytes {
         context,
         receive,
         wildcard,
         ..
-    } = EngineBytes::of(options);
+    } = EngineBytes::from_options(options);
     let terms = [
         term(
             "a context",
             context,
-            "at most, by the matching engine: a communicator has two, a node four at start",
+            "maximum, by matching engine: two per communicator, four per node at start",
         ),
         term(
             "a receive",
             receive,
-            "about, by the matching engine: for each request that was ever under way at once",
+            "approximately, by matching engine: for each request of the peak number in flight",
         ),
         term(
             "a wildcard index",
             wildcard,
-            "by the matching engine: for any source, any tag, or both, if such a search goes far",
+            "by matching engine: for any source, any tag, or both, if such a search is long",
         ),
     ];
     terms.into_iter().filter(|term| term.bytes > 0).collect()
@@ -298,20 +302,20 @@ fn engine_terms(options: &MemoryArgs) -> Vec<Term> {
 
 fn table(options: &MemoryArgs) -> Vec<String> {
     let mut terms = terms(options);
-    terms.push(Term {
+    terms.push(MemoryTerm {
         name: "in all",
         bytes: terms.iter().map(|term| term.bytes).sum(),
-        why: "besides the image, the stack and the program's heap".into(),
+        why: "in addition to the image, the stack and the program's heap".into(),
     });
     let from_the_heap = [
-        Term {
+        MemoryTerm {
             name: "a request",
             bytes: RequestPool::SLOT_BYTES as u64,
             why: format!(
-                "under way, with its share of the queues' links and tables, in chunks of {CHUNK_SLOTS}"
+                "in flight, with its share of the queues' links and tables, in chunks of {CHUNK_SLOTS}"
             ),
         },
-        Term {
+        MemoryTerm {
             name: "a destination",
             bytes: DESTINATION_BYTES as u64,
             why: format!("with messages pending, in chunks of {CHUNK_DESTINATIONS}"),
@@ -319,16 +323,16 @@ fn table(options: &MemoryArgs) -> Vec<String> {
     ];
     let from_the_heap = from_the_heap.into_iter().chain(engine_terms(options));
     let from_the_heap = from_the_heap.chain(window_terms(options.nodes as usize));
-    let from_the_heap: Vec<Term> = from_the_heap.collect();
+    let from_the_heap: Vec<MemoryTerm> = from_the_heap.collect();
     let mut lines = vec![format!(
-        "A node of {} with {} of MPI memory and {} links, in bytes:",
+        "One node of {} with {} of MPI memory and {} links, in bytes:",
         options.nodes,
         size::exact(options.mpi_memory),
         options.links
     )];
     lines.extend(TABLE.lines(&terms));
     lines.push(String::new());
-    lines.push("Out of the program's heap, as its own calls need it, and nothing else:".into());
+    lines.push("Allocated from the program's heap when calls require it:".into());
     lines.extend(TABLE.lines(&from_the_heap));
     lines
 }

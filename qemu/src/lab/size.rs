@@ -4,12 +4,12 @@
 //! name. Unnamed content (constants, gaps, address tables) is listed under its section.
 
 use crate::build::board::Board;
-use crate::build::given::{Flags, Program};
 use crate::build::image::Image;
+use crate::build::inputs::{BuildFlags, Program};
+use crate::host::error::CliError;
 use crate::host::setup;
-use crate::host::stop::Stop;
 use crate::run::limits;
-use crate::show::say::say;
+use crate::show::console::print_line;
 use crate::show::table::{Column, Table};
 use clap::Args;
 use kernel_rt::board::stm32f405::memory::{self, HeapNeeds};
@@ -25,19 +25,19 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = "Example: cargo midplane size --board stm32f405 tests/programs/killer.c")]
 pub struct SizeArgs {
-    /// What the image is for
+    /// Board of the image
     #[arg(long, value_name = "BOARD", value_enum, default_value_t = Board::Virt)]
     board: Board,
 
-    /// Matching engine of the image [default: default, on stm32f405 list]
+    /// Matching engine of the image [default: default; on stm32f405: list]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
     matching: Option<EngineChoice>,
 
-    /// Binary of a package, where it has several
+    /// Binary of a package that contains several
     #[arg(long, value_name = "NAME")]
     bin: Option<String>,
 
-    /// The program, as for `run`: C files, a Rust file, the folder of a package or a linked image
+    /// Program, as for `run`: C files, a Rust file, the directory of a package or a linked image
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<PathBuf>,
 }
@@ -74,15 +74,15 @@ const INNER_CRATES: [(usize, &str); 6] = [
 
 /// Bytes by kind.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Bytes {
+struct SectionBytes {
     text: u64,
     constants: u64,
     data: u64,
     zeroed: u64,
 }
 
-impl Bytes {
-    fn of(kind: SectionKind, bytes: u64) -> Self {
+impl SectionBytes {
+    fn from_section(kind: SectionKind, bytes: u64) -> Self {
         let mut all = Self::default();
         *match kind {
             SectionKind::Text => &mut all.text,
@@ -106,15 +106,15 @@ impl Bytes {
 }
 
 /// A part: index of its layer, and its name there.
-type Part = (usize, String);
+type ImagePart = (usize, String);
 
-struct Row {
+struct SizeRow {
     layer: &'static str,
     part: String,
-    bytes: Bytes,
+    bytes: SectionBytes,
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<SizeRow> = Table {
     columns: &[
         Column::left("layer", 10, |row| row.layer.into()),
         Column::left("part", 24, |row| row.part.clone()),
@@ -128,18 +128,18 @@ const TABLE: Table<Row> = Table {
 };
 
 /// Builds the program and prints the table; returns the exit status.
-pub fn run(options: &SizeArgs) -> Result<u8, Stop> {
+pub fn run(options: &SizeArgs) -> Result<u8, CliError> {
     midplane_setup::toolchain::choose(options.board.kit());
     let program = Program::classify(&options.program, options.bin.as_deref())?;
-    let flags = Flags {
+    let flags = BuildFlags {
         matching: { options.matching }.unwrap_or_else(|| Board::chosen().matching()),
-        ..Flags::default()
+        ..BuildFlags::default()
     };
     let image = program.build(&setup::ensure()?, &flags)?;
     let parts = parts(&image)?;
-    say(TABLE.lines(&rows(&parts)).join("\n"))?;
+    print_line(TABLE.lines(&rows(&parts)).join("\n"))?;
     if options.board == Board::Stm32f405 {
-        say(stm32f405_lines(&parts).join("\n"))?;
+        print_line(stm32f405_lines(&parts).join("\n"))?;
     }
     Ok(0)
 }
@@ -150,11 +150,11 @@ const NODES: u32 = 8;
 const MPI_MEMORY: u64 = 8 << 10;
 
 /// Returns lines about the usage of flash and RAM, including memory outside of the image.
-fn stm32f405_lines(parts: &BTreeMap<Part, Bytes>) -> Vec<String> {
-    let mut all = Bytes::default();
+fn stm32f405_lines(parts: &BTreeMap<ImagePart, SectionBytes>) -> Vec<String> {
+    let mut all = SectionBytes::default();
     parts.values().for_each(|part| all.add(*part));
     let stacks = parts.get(&(NO_NAME, ".stacks".to_string()));
-    let stacks = stacks.map_or(0, Bytes::sum);
+    let stacks = stacks.map_or(0, SectionBytes::sum);
     let program: u64 = { parts.iter() }
         .filter(|((layer, _), _)| *layer == PROGRAM)
         .map(|(_, bytes)| bytes.data + bytes.zeroed)
@@ -169,7 +169,7 @@ fn stm32f405_lines(parts: &BTreeMap<Part, Bytes>) -> Vec<String> {
     vec![
         String::new(),
         format!(
-            "flash: {flash} of {} bytes (text, constants, first contents of data)",
+            "flash: {flash} of {} bytes (text, constants, initial values of data)",
             PERSONALITY.start - FLASH.start
         ),
         format!(
@@ -177,42 +177,43 @@ fn stm32f405_lines(parts: &BTreeMap<Part, Bytes>) -> Vec<String> {
             RAM.len()
         ),
         format!(
-            "heap, at most: {node} node, router and six links, {requests} first requests, {tables} tables for {NODES} nodes"
+            "heap, maximum: {node} node, router and six links, {requests} initial requests, {tables} tables for \
+             {NODES} nodes"
         ),
         format!(
-            "all besides the program's stack and data, and {MPI_MEMORY} bytes of MPI memory: {own} bytes at most"
+            "total without the program's stack and data, and {MPI_MEMORY} bytes of MPI memory: {own} bytes at most"
         ),
     ]
 }
 
 /// Returns a row for each part in descending order, after one for its layer, and one for the total.
-fn rows(parts: &BTreeMap<Part, Bytes>) -> Vec<Row> {
+fn rows(parts: &BTreeMap<ImagePart, SectionBytes>) -> Vec<SizeRow> {
     let mut rows = Vec::new();
-    let mut all = Bytes::default();
+    let mut all = SectionBytes::default();
     for (number, layer) in LAYERS.into_iter().enumerate() {
-        let mut own: Vec<Row> = { parts.iter() }
+        let mut own: Vec<SizeRow> = { parts.iter() }
             .filter(|((of, _), _)| *of == number)
-            .map(|((_, part), bytes)| Row {
+            .map(|((_, part), bytes)| SizeRow {
                 layer: "",
                 part: part.clone(),
                 bytes: *bytes,
             })
             .collect();
         own.sort_by_key(|row| std::cmp::Reverse(row.bytes.sum()));
-        let mut bytes = Bytes::default();
+        let mut bytes = SectionBytes::default();
         own.iter().for_each(|row| bytes.add(row.bytes));
         if bytes.sum() == 0 {
             continue;
         }
         all.add(bytes);
-        rows.push(Row {
+        rows.push(SizeRow {
             layer,
             part: String::new(),
             bytes,
         });
         rows.append(&mut own);
     }
-    rows.push(Row {
+    rows.push(SizeRow {
         layer: "all",
         part: String::new(),
         bytes: all,
@@ -221,9 +222,9 @@ fn rows(parts: &BTreeMap<Part, Bytes>) -> Vec<Row> {
 }
 
 /// Returns the composition of the image.
-fn parts(image: &Image) -> Result<BTreeMap<Part, Bytes>, Stop> {
+fn parts(image: &Image) -> Result<BTreeMap<ImagePart, SectionBytes>, CliError> {
     let unreadable = |error: &dyn std::fmt::Display| {
-        Stop::failure(format!("cannot read {}: {error}", image.path.display()))
+        CliError::failure(format!("cannot read {}: {error}", image.path.display()))
     };
     let elf = File::parse(&*image.bytes).map_err(|error| unreadable(&error))?;
     let loader = addr2line::Loader::new(&image.path).map_err(|error| unreadable(&error))?;
@@ -239,7 +240,7 @@ fn parts(image: &Image) -> Result<BTreeMap<Part, Bytes>, Stop> {
         .collect();
     // For several symbols at one address, the longest counts.
     symbols.sort_by_key(|(section, at, symbol)| (section.0, *at, std::cmp::Reverse(symbol.size())));
-    let mut parts: BTreeMap<Part, Bytes> = BTreeMap::new();
+    let mut parts: BTreeMap<ImagePart, SectionBytes> = BTreeMap::new();
     for section in elf.sections().filter(is_in_memory) {
         let index = section.index();
         let kind = match section.name() {
@@ -263,11 +264,14 @@ fn parts(image: &Image) -> Result<BTreeMap<Part, Bytes>, Stop> {
                 SectionKind::Text => of_code(&loader, *start, name),
                 _ => of_name(name),
             };
-            parts.entry(part).or_default().add(Bytes::of(kind, bytes));
+            parts
+                .entry(part)
+                .or_default()
+                .add(SectionBytes::from_section(kind, bytes));
         }
         let section_bytes = section.size();
         let section = section.name().unwrap_or_default().to_string();
-        let rest = Bytes::of(kind, section_bytes - named);
+        let rest = SectionBytes::from_section(kind, section_bytes - named);
         if rest.sum() > 0 {
             parts.entry((NO_NAME, section)).or_default().add(rest);
         }
@@ -288,7 +292,7 @@ fn is_in_memory<'a>(section: &impl ObjectSection<'a>) -> bool {
 }
 
 /// Returns the part of a function, by its own file and not by those of inlined code.
-fn of_code(loader: &addr2line::Loader, at: u64, name: &str) -> Part {
+fn of_code(loader: &addr2line::Loader, at: u64, name: &str) -> ImagePart {
     let mut file = None;
     if let Ok(mut frames) = loader.find_frames(at) {
         while let Ok(Some(frame)) = frames.next() {
@@ -299,10 +303,10 @@ fn of_code(loader: &addr2line::Loader, at: u64, name: &str) -> Part {
     file.as_deref().map_or_else(|| of_name(name), of_file)
 }
 
-fn of_file(file: &str) -> Part {
+fn of_file(file: &str) -> ImagePart {
     for (layer, name) in INNER_CRATES {
         if let Some((_, rest)) = file.split_once(&format!("{}/{name}/src/", LAYERS[layer])) {
-            return (layer, part_of_inner((layer, name), rest.split('/')));
+            return (layer, part_of_inner(layer, name, rest.split('/')));
         }
     }
     for (number, layer) in LAYERS.iter().enumerate() {
@@ -323,7 +327,7 @@ fn of_file(file: &str) -> Part {
         return (C_LIBRARY, "libgcc".into());
     }
     if file.ends_with(".rs") {
-        (RUST, library_of(file))
+        (RUST, library_name(file))
     } else {
         (PROGRAM, file_name())
     }
@@ -333,7 +337,7 @@ fn of_file(file: &str) -> Part {
 const FORMATTING: &str = "core/fmt";
 
 /// Returns the Rust library of a file: the directory that contains `src`, without a version.
-fn library_of(file: &str) -> String {
+fn library_name(file: &str) -> String {
     if file.contains("core/src/fmt/") {
         return FORMATTING.into();
     }
@@ -355,7 +359,7 @@ fn part_of<'p>(mut path: impl Iterator<Item = &'p str>) -> String {
 }
 
 /// The part with this path in an inner crate.
-fn part_of_inner<'p>((layer, name): (usize, &str), path: impl Iterator<Item = &'p str>) -> String {
+fn part_of_inner<'p>(layer: usize, name: &str, path: impl Iterator<Item = &'p str>) -> String {
     match layer {
         MPI => format!("{name}/{}", part_of(path)),
         _ => name.into(),
@@ -363,7 +367,7 @@ fn part_of_inner<'p>((layer, name): (usize, &str), path: impl Iterator<Item = &'
 }
 
 /// Returns the part of a symbol, by its name.
-fn of_name(name: &str) -> Part {
+fn of_name(name: &str) -> ImagePart {
     let Some(path) = addr2line::demangle(name, gimli::DW_LANG_Rust) else {
         return if name.starts_with("MIDPLANE_") || name.starts_with("__") {
             (KERNEL, ABI.into())
@@ -381,7 +385,7 @@ fn of_name(name: &str) -> Part {
         let modules = steps.iter().take(steps.len().saturating_sub(1).max(1));
         let is_it = |inner: &&(usize, &str)| of.strip_prefix("midplane-") == Some(inner.1);
         if let Some(&inner) = INNER_CRATES.iter().find(is_it) {
-            return Some((inner.0, part_of_inner(inner, modules.copied())));
+            return Some((inner.0, part_of_inner(inner.0, inner.1, modules.copied())));
         }
         let number = LAYERS.iter().position(|layer| *layer == of)?;
         Some((number, part_of(modules.copied())))
@@ -464,9 +468,9 @@ mod tests {
 
     #[test]
     fn rows_add_up() {
-        let bytes = |text| Bytes {
+        let bytes = |text| SectionBytes {
             text,
-            ..Bytes::default()
+            ..SectionBytes::default()
         };
         let parts = [
             ((2, "a".to_string()), bytes(1)),

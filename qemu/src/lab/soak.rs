@@ -11,35 +11,34 @@ use midplane_lab::matching as sequences;
 use midplane_lab::sim::{JobReport, POLLING, SeededJob};
 
 use crate::host::capacity;
+use crate::host::error::{self, CliError, ErrorContext};
 use crate::host::signals::Signals;
-use crate::host::stop::{self, Doing, Stop};
 use crate::run::limits;
-use crate::show::say::{complain, say};
+use crate::show::console::{print_error_line, print_line};
 
 /// Options of `midplane soak`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "A job that fails is named by its seed; `cargo midplane soak --seed SEED --jobs 1` replays it \
-                  and shows its program. Every eighth seed, and the only one, also draws a sequence of operations for \
-                  the matching engines; one that fails is shown, made short. A seed draws the same on any machine and in \
-                  any later version (by PCG32). Ctrl-C ends the soak with the sum so far.\n\n\
-                  Example: cargo midplane soak --minutes 60"
+    after_help = "A failed job is identified by its seed. `cargo midplane soak --seed SEED --jobs 1` replays it and \
+                  prints its program. Every eighth seed, and a single one, also generates a sequence of operations \
+                  for the matching engines; a sequence that fails is minimized and printed. A seed generates the same \
+                  job on any machine and in any later version (PCG32). Ctrl-C ends the command with the current \
+                  totals.\n\nExample: cargo midplane soak --minutes 60"
 )]
 pub struct SoakArgs {
-    /// Minutes to go on for; with --jobs, there is no limit unless it is given
+    /// Duration in minutes [default: 10; with --jobs: unlimited]
     #[arg(long, value_name = "MINUTES", value_parser = parse_minutes)]
     minutes: Option<f64>,
 
-    /// Seed of the first job; the others have the next ones. Without it, one is made from the clock
+    /// Seed of the first job; each further job uses the next seed [default: from the clock]
     #[arg(long)]
     seed: Option<u64>,
 
-    /// Run so many random jobs and no explorations
+    /// Run this number of random jobs, and no explorations
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     jobs: Option<u64>,
 
-    /// Matching engine of the jobs and the explorations [default: for the jobs each in turn, by the seed; for the
-    /// explorations `default`]
+    /// Matching engine [default: jobs use all engines in turn, selected by the seed; explorations use `default`]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
     matching: Option<EngineChoice>,
 }
@@ -55,18 +54,18 @@ const WITH_POLLS: u64 = 4;
 /// One in this many seeds also draws a sequence for the matching engines; it takes as long as several jobs.
 const SEQUENCES: u64 = 8;
 /// Maximum number of failures before the soak stops.
-const MOST_FAILURES: u64 = 20;
+const MAX_FAILURES: u64 = 20;
 
 fn parse_minutes(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(minutes) if minutes > 0.0 && minutes <= 1e6 => Ok(minutes),
-        _ => Err("a time is a number of minutes above 0".into()),
+        _ => Err("a duration is a number of minutes above 0".into()),
     }
 }
 
 /// Totals of all jobs.
 #[derive(Default)]
-struct Sums {
+struct SoakTotals {
     jobs: u64,
     /// Jobs with RMA windows.
     with_windows: u64,
@@ -82,7 +81,7 @@ struct Sums {
     steps: u64,
 }
 
-impl Sums {
+impl SoakTotals {
     fn add(&mut self, report: &JobReport) {
         self.short += u64::from(report.short.is_some());
         self.steps += report.steps;
@@ -96,12 +95,12 @@ impl Sums {
     }
 }
 
-impl fmt::Display for Sums {
+impl fmt::Display for SoakTotals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} jobs, {} with windows, {} failures; {} ended for want of request slots; {} messages received, {} RTS, \
-             {} refused, {} recorded without a buffer, {} restarts; {:.1} million steps; {:.1} million \
+            "{} jobs, {} with windows, {} failures; {} ended without free request slots; {} messages received, {} \
+             RTS, {} rejected, {} recorded without a buffer, {} restarts; {:.1} million steps; {:.1} million \
              operations with each matching engine",
             self.jobs,
             self.with_windows,
@@ -119,7 +118,7 @@ impl fmt::Display for Sums {
 }
 
 /// Runs until the time expires; returns the exit status.
-pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
+pub fn run(options: &SoakArgs) -> Result<u8, CliError> {
     let signals = Signals::catch()?;
     let start = Instant::now();
     let minutes = match (options.minutes, options.jobs) {
@@ -136,29 +135,29 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
         Some(_) => None,
         None => Exploration::begin(options.matching.unwrap_or_default())?,
     };
-    let mut sums = Sums::default();
+    let mut sums = SoakTotals::default();
     let mut failed = Vec::new();
     let mut news = start;
     let mut stop = None;
-    say(format_args!("random jobs from seed {first} on"))?;
+    print_line(format_args!("random jobs, starting with seed {first}"))?;
     // Panics of the device are caught and reported once, with their seed.
     std::panic::set_hook(Box::new(|_| {}));
-    while options.jobs.is_none_or(|jobs| sums.jobs < jobs) && sums.failures < MOST_FAILURES {
+    while options.jobs.is_none_or(|jobs| sums.jobs < jobs) && sums.failures < MAX_FAILURES {
         let seed = first.wrapping_add(sums.jobs);
         // Not for the first one, so that a seed is replayed as specified.
         let polls = sums.jobs % WITH_POLLS == WITH_POLLS - 1;
         let seed = if polls { seed | POLLING } else { seed };
-        let matching = options.matching.unwrap_or_else(|| engine_of(seed));
+        let matching = options.matching.unwrap_or_else(|| select_engine(seed));
         let well = run_seed(seed, matching, options.jobs == Some(1), &mut sums)?;
         failed.extend((!well).then_some(seed));
         if news.elapsed() >= NEWS {
             news = Instant::now();
-            say(format_args!(
+            print_line(format_args!(
                 "{:.0} minutes: {sums}",
                 start.elapsed().as_secs_f64() / 60.0
             ))?;
             if let Some(exploration) = &exploration {
-                exploration.tell_progress()?;
+                exploration.print_progress()?;
             }
         }
         if let Some(exploration) = &mut exploration {
@@ -171,30 +170,35 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     }
     let _ = std::panic::take_hook();
     let last = first.wrapping_add(sums.jobs - 1);
-    say(format_args!("seeds {first} to {last}: {sums}"))?;
+    print_line(format_args!("seeds {first} to {last}: {sums}"))?;
     let explored = exploration.map_or(Ok(true), Exploration::end)?;
     if let Some(stop) = stop {
         return Err(stop);
     }
     if !failed.is_empty() {
         let seeds: Vec<String> = failed.iter().map(u64::to_string).collect();
-        complain(format_args!(
+        print_error_line(format_args!(
             "midplane: failures with seeds {}",
             seeds.join(", ")
         ));
     }
     let all_well = failed.is_empty() && explored;
-    Ok(if all_well { 0 } else { stop::FAILURE })
+    Ok(if all_well { 0 } else { error::FAILURE })
 }
 
 /// Returns the engine of a seed's job, round robin.
-fn engine_of(seed: u64) -> EngineChoice {
+fn select_engine(seed: u64) -> EngineChoice {
     EngineChoice::ALL[(seed % EngineChoice::ALL.len() as u64) as usize]
 }
 
 /// Runs a seed's job and, for some seeds, a sequence for the matching engines, and reports failures; returns true if
 /// there are none. The `only` seed always draws a sequence, and its job is shown if it fails.
-fn run_seed(seed: u64, matching: EngineChoice, only: bool, sums: &mut Sums) -> Result<bool, Stop> {
+fn run_seed(
+    seed: u64,
+    matching: EngineChoice,
+    only: bool,
+    sums: &mut SoakTotals,
+) -> Result<bool, CliError> {
     let before = sums.failures;
     let job = SeededJob::draw(seed).with_matching(matching);
     sums.jobs += 1;
@@ -203,7 +207,7 @@ fn run_seed(seed: u64, matching: EngineChoice, only: bool, sums: &mut Sums) -> R
         Ok(report) => sums.add(&report),
         Err(failure) => {
             sums.failures += 1;
-            tell_failure(seed, matching, &failure, only.then_some(&job))?;
+            print_failure(seed, matching, &failure, only.then_some(&job))?;
         }
     }
     if !(only || seed.is_multiple_of(SEQUENCES)) {
@@ -213,23 +217,23 @@ fn run_seed(seed: u64, matching: EngineChoice, only: bool, sums: &mut Sums) -> R
         Ok(sequence) => sums.operations += sequence.ops.len() as u64,
         Err(counterexample) => {
             sums.failures += 1;
-            tell_failure(seed, matching, &counterexample, None)?;
+            print_failure(seed, matching, &counterexample, None)?;
         }
     }
     Ok(sums.failures == before)
 }
 
 /// Reports the seed of a failed job, and the job itself if it is the only one.
-fn tell_failure(
+fn print_failure(
     seed: u64,
     matching: EngineChoice,
     failure: &impl fmt::Display,
     job: Option<&SeededJob>,
-) -> Result<(), Stop> {
-    say(format_args!(
+) -> Result<(), CliError> {
+    print_line(format_args!(
         "seed {seed}: {failure}\n  replay: cargo midplane soak --seed {seed} --jobs 1 --matching {matching}"
     ))?;
-    job.map_or(Ok(()), |job| say(format_args!("{job:#?}")))
+    job.map_or(Ok(()), |job| print_line(format_args!("{job:#?}")))
 }
 
 /// The long cases of the explorer's table, in a thread that ends with the command.
@@ -241,18 +245,18 @@ struct Exploration {
 
 impl Exploration {
     /// Starts the exploration; prints a note and returns `None` if the host's memory is too small.
-    fn begin(matching: EngineChoice) -> Result<Option<Self>, Stop> {
+    fn begin(matching: EngineChoice) -> Result<Option<Self>, CliError> {
         let available = capacity::memory_available();
         if available < EXPLORATION_BYTES {
-            say(format_args!(
-                "no explorations: they take up to {} of memory, and {} are available",
-                crate::host::size::about(EXPLORATION_BYTES),
-                crate::host::size::about(available)
+            print_line(format_args!(
+                "no explorations: they use up to {} of memory, and {} are available",
+                crate::host::size::approximate(EXPLORATION_BYTES),
+                crate::host::size::approximate(available)
             ))?;
             return Ok(None);
         }
-        let background = Background::begin(cases::long(), matching).doing("start a thread")?;
-        say("explorations beside them, until they or the time end")?;
+        let background = Background::begin(cases::long(), matching).context("start a thread")?;
+        print_line("explorations in parallel, until they complete or the time expires")?;
         Ok(Some(Self {
             background,
             cases: 0,
@@ -261,16 +265,16 @@ impl Exploration {
     }
 
     /// Reports findings without blocking.
-    fn listen(&mut self) -> Result<(), Stop> {
+    fn listen(&mut self) -> Result<(), CliError> {
         for RowResult { name, result } in self.background.findings() {
             match result {
                 Ok(explored) => {
                     self.cases += 1;
-                    say(format_args!("explored {name}: {explored}"))?;
+                    print_line(format_args!("explored {name}: {explored}"))?;
                 }
                 Err(surprise) => {
                     self.failures += 1;
-                    say(format_args!("{name}: {surprise}"))?;
+                    print_line(format_args!("{name}: {surprise}"))?;
                 }
             }
         }
@@ -278,30 +282,30 @@ impl Exploration {
     }
 
     /// Reports the progress of the current case.
-    fn tell_progress(&self) -> Result<(), Stop> {
+    fn print_progress(&self) -> Result<(), CliError> {
         if let Some(RowProgress { name, explored }) = self.background.progress() {
-            say(format_args!("exploring {name}: {explored} so far"))?;
+            print_line(format_args!("exploring {name}: {explored} so far"))?;
         }
         Ok(())
     }
 
     /// Stops the exploration; returns true if nothing failed.
-    fn end(mut self) -> Result<bool, Stop> {
+    fn end(mut self) -> Result<bool, CliError> {
         let is_over = self.background.is_over();
         let stopped = self.background.stop();
         self.listen()?;
         if let Err(panic) = stopped {
             self.failures += 1;
-            say(format_args!("explorations: panic: {panic}"))?;
+            print_line(format_args!("explorations: panic: {panic}"))?;
         }
         let failed = self.failures > 0;
-        say(format_args!(
-            "explorations: {} cases explored to their end{}{}",
+        print_line(format_args!(
+            "explorations: {} cases completed{}{}",
             self.cases,
             if is_over {
                 ""
             } else {
-                ", then the time was up"
+                ", then the time expired"
             },
             if failed { "; FAILED" } else { "" }
         ))?;

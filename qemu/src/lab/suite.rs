@@ -1,10 +1,10 @@
 //! `midplane test`: runs all tests of the workspace and prints a summary. Long tests run only on request.
 
+use crate::host::error::{self, CliError, ErrorContext};
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::stop::{self, Doing, Stop};
 use crate::host::sys;
-use crate::show::say;
+use crate::show::console;
 use midplane_setup::test_groups;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, kill_process_group};
@@ -16,13 +16,13 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// Totals of the test programs' results.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-struct Counts {
+struct TestCounts {
     passed: u64,
     failed: u64,
     skipped: u64,
 }
 
-impl Counts {
+impl TestCounts {
     /// Adds a line of output if it is a test program's result; returns whether it is one.
     fn add(&mut self, line: &str) -> bool {
         let Some(result) = line.trim().strip_prefix("test result: ") else {
@@ -46,7 +46,7 @@ impl Counts {
     }
 }
 
-impl fmt::Display for Counts {
+impl fmt::Display for TestCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} passed, {} failed", self.passed, self.failed)?;
         match self.skipped {
@@ -69,19 +69,19 @@ fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(setup::own_cargo());
     command
         .args(arguments)
-        .current_dir(crate::host::folders::root())
+        .current_dir(crate::host::directories::root())
         .stdin(Stdio::null());
     command
 }
 
 /// Returns the names of the workspace's integration tests except the libraries'.
-fn integration_tests() -> Result<Vec<String>, Stop> {
+fn integration_tests() -> Result<Vec<String>, CliError> {
     let metadata = cargo(&["metadata", "--no-deps", "--format-version", "1"])
         .stderr(Stdio::inherit())
         .output()
         .map_err(setup::no_cargo)?;
     let metadata: Value =
-        serde_json::from_slice(&metadata.stdout).doing("read what cargo metadata says")?;
+        serde_json::from_slice(&metadata.stdout).context("read the output of cargo metadata")?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let is_library = |package: &Value| {
         { package["name"].as_str() }.is_some_and(|name| test_groups::LIBRARIES.contains(&name))
@@ -108,15 +108,15 @@ fn long_test(line: &str) -> Option<&str> {
 }
 
 /// Tests that a lane has ignored because they take long.
-struct LongLane {
+struct LongTestLane {
     /// Arguments of the lane, including the names of the tests.
     arguments: Vec<String>,
     tests: u64,
 }
 
-impl LongLane {
+impl LongTestLane {
     /// Creates the lane for ignored tests; `None` if there are none.
-    fn of(arguments: &[String], tests: &[String]) -> Option<Self> {
+    fn from_ignored(arguments: &[String], tests: &[String]) -> Option<Self> {
         let words = ["--", "--ignored", "--exact"].map(String::from);
         (!tests.is_empty()).then(|| Self {
             arguments: [arguments, &words, tests].concat(),
@@ -126,7 +126,7 @@ impl LongLane {
 }
 
 /// One `cargo test`; several may run in parallel.
-struct Lane {
+struct TestLane {
     arguments: Vec<String>,
     /// Tests ignored because they take long.
     long: Vec<String>,
@@ -140,21 +140,21 @@ struct Lane {
     is_running: bool,
 }
 
-impl Lane {
+impl TestLane {
     /// Starts the lane with these arguments. It ends with this process.
-    fn start(arguments: &[String]) -> Result<Self, Stop> {
+    fn start(arguments: &[String]) -> Result<Self, CliError> {
         let mut command = cargo(&["test", "--no-fail-fast"]);
         command
             .args(arguments)
             .stdout(Stdio::piped())
             // A separate process group, so that a signal reaches all processes of the tests.
             .process_group(0);
-        sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+        sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
         let mut child = command.spawn().map_err(setup::no_cargo)?;
         let output = child
             .stdout
             .take()
-            .ok_or_else(|| Stop::failure("cargo test has no output"))?;
+            .ok_or_else(|| CliError::failure("cargo test has no output"))?;
         Ok(Self {
             arguments: arguments.to_vec(),
             long: Vec::new(),
@@ -167,9 +167,9 @@ impl Lane {
     }
 
     /// Reads output and shows complete sections, so that those of two lanes do not mix. Returns false at the end.
-    fn read(&mut self, counts: &mut Counts) -> Result<bool, Stop> {
+    fn read(&mut self, counts: &mut TestCounts) -> Result<bool, CliError> {
         let mut buffer = [0; 8192];
-        let bytes = { self.output.read(&mut buffer) }.doing("read what the tests say")?;
+        let bytes = { self.output.read(&mut buffer) }.context("read the output of the tests")?;
         for &byte in &buffer[..bytes] {
             self.section.push(byte);
             if byte == b'\n' {
@@ -188,40 +188,40 @@ impl Lane {
         Ok(bytes > 0)
     }
 
-    fn show(&mut self) -> Result<(), Stop> {
+    fn show(&mut self) -> Result<(), CliError> {
         self.line = 0;
-        say::pass_on(&std::mem::take(&mut self.section))
+        console::print_bytes(&std::mem::take(&mut self.section))
     }
 
     fn end(&mut self) {
-        let _ = kill_process_group(sys::pid_of(&self.child), Signal::TERM);
+        let _ = kill_process_group(sys::process_id(&self.child), Signal::TERM);
         let _ = self.child.wait();
     }
 }
 
 /// Result of lanes.
-struct Ended {
+struct LaneResult {
     /// Whether all tests have passed.
     succeeded: bool,
     /// Tests ignored because they take long.
-    long: Vec<LongLane>,
+    long: Vec<LongTestLane>,
 }
 
 /// Runs these lanes to completion. Adds a lane for each of the `later` arguments as soon as the running ones are
 /// compiled.
 fn run_lanes(
-    lanes: &mut Vec<Lane>,
+    lanes: &mut Vec<TestLane>,
     later: &[Vec<String>],
     signals: &Signals,
-    counts: &mut Counts,
-) -> Result<Ended, Stop> {
+    counts: &mut TestCounts,
+) -> Result<LaneResult, CliError> {
     let (mut succeeded, mut long) = (true, Vec::new());
     let mut later = later.iter().peekable();
     while !lanes.is_empty() || later.peek().is_some() {
         if lanes.iter().all(|lane| lane.is_running)
             && let Some(arguments) = later.next()
         {
-            lanes.push(Lane::start(arguments)?);
+            lanes.push(TestLane::start(arguments)?);
         }
         let outputs = lanes
             .iter()
@@ -242,13 +242,13 @@ fn run_lanes(
             continue;
         };
         if !lanes[at].read(counts)? {
-            let status = { lanes[at].child.wait() }.doing("wait for cargo test")?;
+            let status = { lanes[at].child.wait() }.context("wait for cargo test")?;
             succeeded &= status.success();
             let lane = lanes.remove(at);
-            long.extend(LongLane::of(&lane.arguments, &lane.long));
+            long.extend(LongTestLane::from_ignored(&lane.arguments, &lane.long));
         }
     }
-    Ok(Ended { succeeded, long })
+    Ok(LaneResult { succeeded, long })
 }
 
 /// Runs these lanes and the later ones to completion.
@@ -256,52 +256,52 @@ fn run_step(
     step: Vec<Vec<String>>,
     later: &[Vec<String>],
     signals: &Signals,
-    counts: &mut Counts,
-) -> Result<Ended, Stop> {
+    counts: &mut TestCounts,
+) -> Result<LaneResult, CliError> {
     let mut lanes = Vec::new();
     for arguments in step {
-        lanes.push(Lane::start(&arguments)?);
+        lanes.push(TestLane::start(&arguments)?);
     }
     let ended = run_lanes(&mut lanes, later, signals, counts);
     // Ends lanes that still run after an error.
-    lanes.iter_mut().for_each(Lane::end);
+    lanes.iter_mut().for_each(TestLane::end);
     ended
 }
 
 /// Bytes below `target` that all tests require on a fresh machine, as in README.md.
 const ROOM: u64 = 6 << 30;
 /// Minimum free space with which a test that builds a program can pass.
-const LEAST_ROOM: u64 = 512 << 20;
+const MIN_DISK_BYTES: u64 = 512 << 20;
 
 /// Returns the free bytes on the file system of `target`.
 fn free_bytes() -> Option<u64> {
-    let root = rustix::fs::statvfs(crate::host::folders::root()).ok()?;
+    let root = rustix::fs::statvfs(crate::host::directories::root()).ok()?;
     Some(root.f_bavail.saturating_mul(root.f_frsize))
 }
 
 /// Returns a message if a disk's free bytes are too few.
-fn too_little(free: u64) -> Option<String> {
-    (free < LEAST_ROOM).then(|| {
+fn low_disk_warning(free: u64) -> Option<String> {
+    (free < MIN_DISK_BYTES).then(|| {
         format!(
-            "{} MiB are free on the disk of the workspace; on a fresh machine the tests take {} GiB there",
+            "{} MiB are free on the disk of the workspace; on a new machine the tests use {} GiB",
             free >> 20,
             ROOM >> 30
         )
     })
 }
 
-/// What is to be tested.
+/// Options of `midplane test`.
 #[derive(clap::Args)]
 pub struct TestArgs {
-    /// Run the tests that take minutes, too: the reason for which they are else left out begins with "takes"
+    /// Also run the tests that take minutes
     #[arg(long)]
     all: bool,
 }
 
 /// Runs the tests; returns 0 if all passed.
-pub fn run(options: &TestArgs) -> Result<u8, Stop> {
-    if let Some(why) = free_bytes().and_then(too_little) {
-        return Err(Stop::failure(why));
+pub fn run(options: &TestArgs) -> Result<u8, CliError> {
+    if let Some(why) = free_bytes().and_then(low_disk_warning) {
+        return Err(CliError::failure(why));
     }
     setup::ensure()?;
     let signals = Signals::catch()?;
@@ -339,14 +339,14 @@ pub fn run(options: &TestArgs) -> Result<u8, Stop> {
             vec![],
         ),
     ];
-    let mut counts = Counts::default();
+    let mut counts = TestCounts::default();
     let mut succeeded = true;
     let mut long = Vec::new();
     for (step, later) in steps {
         let ended = run_step(step, &later, &signals, &mut counts)?;
         succeeded &= ended.succeeded;
         long.extend(ended.long);
-        if !succeeded && counts == Counts::default() {
+        if !succeeded && counts == TestCounts::default() {
             // The tests do not compile.
             break;
         }
@@ -358,16 +358,24 @@ pub fn run(options: &TestArgs) -> Result<u8, Stop> {
         succeeded &= ended.succeeded;
     }
     if !succeeded && counts.failed == 0 {
-        say::complain("midplane: tests did not compile, or a test program broke off; see above");
+        console::print_error_line(
+            "midplane: tests did not compile, or a test program terminated early; see above",
+        );
         counts.failed = 1;
     }
     if counts.failed > 0
-        && let Some(why) = free_bytes().and_then(too_little)
+        && let Some(why) = free_bytes().and_then(low_disk_warning)
     {
-        say::complain(format!("midplane: {why}: some tests failed for that"));
+        console::print_error_line(format!(
+            "midplane: {why}: some tests failed for this reason"
+        ));
     }
-    say::say(counts)?;
-    Ok(if counts.failed == 0 { 0 } else { stop::FAILURE })
+    console::print_line(counts)?;
+    Ok(if counts.failed == 0 {
+        0
+    } else {
+        error::FAILURE
+    })
 }
 
 #[cfg(test)]
@@ -376,8 +384,8 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_told() {
-        assert_eq!(too_little(LEAST_ROOM), None);
-        let told = too_little(3 << 20).expect("too little");
+        assert_eq!(low_disk_warning(MIN_DISK_BYTES), None);
+        let told = low_disk_warning(3 << 20).expect("too little");
         assert!(told.starts_with("3 MiB are free on the disk"), "{told}");
         assert!(free_bytes().is_some_and(|free| free > 0));
     }
@@ -394,18 +402,18 @@ mod tests {
             .filter_map(|line| long_test(line).map(String::from))
             .collect();
         assert_eq!(long, ["a::b"]);
-        let lane = LongLane::of(&["--workspace".into()], &long).expect("a lane");
+        let lane = LongTestLane::from_ignored(&["--workspace".into()], &long).expect("a lane");
         let words = ["--workspace", "--", "--ignored", "--exact", "a::b"];
         assert_eq!(
             (lane.arguments, lane.tests),
             (words.map(String::from).into(), 1)
         );
-        assert!(LongLane::of(&[], &[]).is_none());
+        assert!(LongTestLane::from_ignored(&[], &[]).is_none());
     }
 
     #[test]
     fn results_are_summed() {
-        let mut counts = Counts::default();
+        let mut counts = TestCounts::default();
         for line in [
             "running 3 tests",
             "test a ... ok",
@@ -421,13 +429,13 @@ mod tests {
         }
         assert_eq!(
             counts,
-            Counts {
+            TestCounts {
                 passed: 14,
                 failed: 1,
                 skipped: 1
             }
         );
         assert_eq!(counts.to_string(), "14 passed, 1 failed, 1 skipped");
-        assert_eq!(Counts::default().to_string(), "0 passed, 0 failed");
+        assert_eq!(TestCounts::default().to_string(), "0 passed, 0 failed");
     }
 }

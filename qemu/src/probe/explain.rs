@@ -1,27 +1,30 @@
 //! `midplane explain`: decodes the failure record that a standalone node has printed.
 
-use crate::host::stop::Stop;
-use crate::show::say::say;
+use crate::host::error::CliError;
+use crate::show::console::print_line;
 use clap::Args;
 use kernel_rt::mpi_failure::write_text;
 use midplane_abi::failure::{Failure, LOGGED};
 
 /// Options of `midplane explain`.
 #[derive(Args, Debug)]
-#[command(after_help = "Where: a debug probe's terminal (docs/stm32f405.md), a console of QEMU's.")]
+#[command(
+    after_help = "A node prints its failure record to a debug probe's terminal (docs/stm32f405.md) or to a \
+                        console of QEMU."
+)]
 pub struct ExplainArgs {
-    /// What the node has printed: hexadecimal digits, with or without `failed:` in front of them
+    /// Failure record as printed by the node: hexadecimal digits, with or without `failed:` in front
     #[arg(value_name = "RECORD", required = true)]
     record: Vec<String>,
 }
 
 /// Prints the decoded record; returns the exit status.
-pub fn run(options: &ExplainArgs) -> Result<u8, Stop> {
-    say(words(&options.record.concat())?)?;
+pub fn run(options: &ExplainArgs) -> Result<u8, CliError> {
+    print_line(decode_record(&options.record.concat())?)?;
     Ok(0)
 }
 
-fn words(record: &str) -> Result<String, Stop> {
+fn decode_record(record: &str) -> Result<String, CliError> {
     let digits = record.strip_prefix(LOGGED.trim_end()).unwrap_or(record);
     let digits: Vec<char> = { digits.chars() }.filter(|c| !c.is_whitespace()).collect();
     let byte = |pair: &[char]| match pair {
@@ -29,12 +32,10 @@ fn words(record: &str) -> Result<String, Stop> {
         _ => None,
     };
     let bytes = digits.chunks(2).map(byte).collect::<Option<Vec<u8>>>();
-    let bytes =
-        bytes.ok_or_else(|| Stop::usage("RECORD is not made of pairs of hexadecimal digits"))?;
+    let bytes = bytes
+        .ok_or_else(|| CliError::usage("RECORD must consist of pairs of hexadecimal digits"))?;
     let failure = Failure::read(&bytes).ok_or_else(|| {
-        Stop::usage(
-            "RECORD is no failure of a node's, or of another version's; are all digits there?",
-        )
+        CliError::usage("RECORD is not a failure record of this version; check that it is complete")
     })?;
     Ok(failure.in_words(write_text).to_string())
 }
@@ -60,7 +61,7 @@ mod tests {
             format!("{LOGGED}{digits}\n"),
         ] {
             assert_eq!(
-                words(&printed).expect("words"),
+                decode_record(&printed).expect("words"),
                 failure.in_words(write_text).to_string()
             );
         }
@@ -73,7 +74,7 @@ mod tests {
             &digits[2..],
             &digits[1..],
         ] {
-            assert!(words(wrong).is_err(), "{wrong}");
+            assert!(decode_record(wrong).is_err(), "{wrong}");
         }
     }
 }

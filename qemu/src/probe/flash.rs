@@ -1,9 +1,9 @@
 //! `midplane flash`: builds an image for one node and writes it to the board's flash with probe-rs.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::sys;
-use crate::probe::image::What;
-use crate::show::say::say;
+use crate::probe::image::ImageOptions;
+use crate::show::console::print_line;
 use clap::Args;
 use rustix::process::Signal;
 use std::io::ErrorKind;
@@ -16,23 +16,23 @@ const PROBE_RS: &str = "probe-rs";
 /// Options of `midplane flash`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Needs probe-rs (https://probe.rs) and a debug probe.\n\n\
-                  Example: cargo midplane flash --torus 2x2x1 --node 1,0,0 tests/programs/killer.c -- 5 64"
+    after_help = "Requires probe-rs (https://probe.rs) and a debug probe.\n\nExample: cargo midplane flash --torus \
+                  2x2x1 --node 1,0,0 tests/programs/killer.c -- 5 64"
 )]
 pub struct FlashArgs {
-    /// Debug probe, as `probe-rs list` calls it (VID:PID or VID:PID:serial) [default: the only one]
-    #[arg(long, value_name = "PROBE")]
+    /// Debug probe in the notation of `probe-rs list` (VID:PID or VID:PID:serial) [default: the only one]
+    #[arg(long, value_name = "PROBE", help_heading = "Machine")]
     probe: Option<String>,
 
     #[command(flatten)]
-    what: What,
+    what: ImageOptions,
 }
 
 /// Builds and flashes the image; returns the exit status.
-pub fn run(options: &FlashArgs) -> Result<u8, Stop> {
-    let made = options.what.make()?;
+pub fn run(options: &FlashArgs) -> Result<u8, CliError> {
+    let made = options.what.build()?;
     let shown = made.image.path.display();
-    say(format_args!("built {shown}"))?;
+    print_line(format_args!("built {shown}"))?;
     check_probe()?;
     let mut selected = vec!["--chip", CHIP];
     if let Some(probe) = &options.probe {
@@ -44,23 +44,23 @@ pub fn run(options: &FlashArgs) -> Result<u8, Stop> {
         if step == "download" {
             command.arg(&made.image.path);
         }
-        sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+        sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
         let status = command.stdin(Stdio::null()).status().map_err(missing)?;
         if !status.success() {
-            return Err(Stop::failure(format!(
-                "`probe-rs {step}` failed; what it says is above"
+            return Err(CliError::failure(format!(
+                "`probe-rs {step}` failed; see its messages above"
             )));
         }
     }
-    say(format_args!("flashed {}; the node runs", made.name))?;
+    print_line(format_args!("flashed {}; the node runs", made.name))?;
     Ok(0)
 }
 
 /// Checks that probe-rs and a debug probe are available.
-fn check_probe() -> Result<(), Stop> {
+fn check_probe() -> Result<(), CliError> {
     let mut command = Command::new(PROBE_RS);
     command.arg("list").stdin(Stdio::null());
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
     let Output {
         status,
         stdout,
@@ -69,15 +69,15 @@ fn check_probe() -> Result<(), Stop> {
     let said = [stdout, stderr].concat();
     let said = String::from_utf8_lossy(&said);
     if !status.success() {
-        return Err(Stop::failure(format!(
+        return Err(CliError::failure(format!(
             "`probe-rs list` failed: {}",
             said.trim()
         )));
     }
     if said.contains("No debug probes") {
-        Err(Stop::failure(
-            "no debug probe was found; connect one (ST-Link, J-Link or CMSIS-DAP) to this machine and to the board, and \
-         look whether `probe-rs list` shows it",
+        Err(CliError::failure(
+            "no debug probe was found; connect one (ST-Link, J-Link or CMSIS-DAP) to this machine and to the board, \
+             and check the output of `probe-rs list`",
         ))
     } else {
         Ok(())
@@ -85,15 +85,15 @@ fn check_probe() -> Result<(), Stop> {
 }
 
 /// Returns the error of a program that does not start.
-fn missing(error: std::io::Error) -> Stop {
+fn missing(error: std::io::Error) -> CliError {
     match error.kind() {
-        ErrorKind::NotFound => Stop::usage(
-            "probe-rs is missing, which writes flash through a debug probe; install it with `cargo install \
-             probe-rs-tools`, or as https://probe.rs says",
+        ErrorKind::NotFound => CliError::unusable(
+            "probe-rs is missing; it writes flash through a debug probe; install it with `cargo install \
+             probe-rs-tools`, or see https://probe.rs",
         ),
-        _ => match Err::<(), _>(error).doing("run probe-rs") {
+        _ => match Err::<(), _>(error).context("run probe-rs") {
             Err(stop) => stop,
-            Ok(()) => Stop::failure("probe-rs does not start"),
+            Ok(()) => CliError::failure("probe-rs does not start"),
         },
     }
 }

@@ -6,18 +6,19 @@
 
 use crate::build::board::Board;
 use crate::build::compiler;
-use crate::build::given::{self, Flags, Program};
 use crate::build::image::Image;
-use crate::host::folders;
+use crate::build::inputs::{self, BuildFlags, Program};
+use crate::host::directories;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{self, ToolSet};
 use crate::host::size;
-use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
-use crate::run::line::{check_console, parse_console};
 use crate::run::notation::parse_coord;
+use crate::run::serial_port::{check_console, parse_console};
 use crate::run::{limits, topology};
-use crate::show::say::say;
-use clap::Args;
+use crate::show::console::print_line;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use kernel_rt::memory_plan::MPI_SHARE;
 use midplane_abi::boot_parameters::{
     AutoConfig, BootParameters, InstanceNodes, OutputTarget, ProgramSection, SerialConsole,
@@ -37,64 +38,67 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What is made, and for which node.
+/// Options of a board image and its node.
 #[derive(Args, Debug)]
-pub struct What {
-    /// The board
-    #[arg(long, value_name = "BOARD", value_enum, default_value_t = Board::Stm32f405)]
+pub struct ImageOptions {
+    /// Board
+    #[arg(long, value_name = "BOARD", value_parser = board(), default_value = "stm32f405", help_heading = "Machine")]
     board: Board,
 
     /// Extents of the machine along X, Y and Z, each 1 to 256
-    #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents)]
+    #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents,
+          help_heading = "Machine")]
     torus: [u16; 3],
 
-    /// Dimensions that do not wrap around, for example z or xyz
-    #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
+    /// Dimensions without wrap-around links, for example z or xyz [default: none]
+    #[arg(long, value_name = "DIMENSIONS", default_value = "", hide_default_value = true,
+          value_parser = topology::parse_mesh,
+          help_heading = "Machine")]
     mesh: [bool; 3],
 
-    /// The node's place
-    #[arg(long, value_name = "X,Y,Z", default_value = "0,0,0", value_parser = parse_place)]
+    /// Coordinates of the node
+    #[arg(long, value_name = "X,Y,Z", default_value = "0,0,0", value_parser = parse_node, help_heading = "Machine")]
     node: Coord,
 
-    /// One image for all nodes, which find extents and places out from their wires
-    #[arg(long, conflicts_with_all = ["torus", "mesh", "node"])]
+    /// Create one image for all nodes, which detect extents and coordinates from the wiring
+    #[arg(long, conflicts_with_all = ["torus", "mesh", "node"], help_heading = "Machine")]
     auto: bool,
 
-    /// The machine has a serial console, by which `cargo midplane attach` collects what all boards say: the line in this
-    /// direction of the node at 0,0,0, or of another; that node has no link there. Its images are all made with this option.
-    /// With --auto it is `auto`: the boards wait until they hear on one of their lines that it is read
-    #[arg(long, value_name = "[X,Y,Z:]DIRECTION", value_parser = parse_where)]
-    console: Option<Where>,
+    /// Serial console for the output of all boards, read by `attach`. Specify an unused link direction of the node at
+    /// 0,0,0 or of another node; all images of a machine require the same value. With --auto, specify `auto`: the
+    /// boards wait until `attach` reads one of their lines
+    #[arg(long, value_name = "[X,Y,Z:]DIRECTION", value_parser = parse_console_location, help_heading = "Machine")]
+    console: Option<ConsoleLocation>,
 
-    /// Region for everything that grows with incoming messages, for example 4K [default: 16K]
-    #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory)]
+    /// Memory for records and buffers of incoming messages, for example 4K [default: 16K]
+    #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory, help_heading = "Memory")]
     mpi_memory: Option<u64>,
 
-    /// Beyond that, borrow from the program's heap what it can spare
-    #[arg(long)]
+    /// Allocate additional MPI memory from the program's heap
+    #[arg(long, help_heading = "Memory")]
     mpi_borrow: bool,
 
-    /// The kernel logs, for a debug probe to show
-    #[arg(long)]
+    /// Enable the kernel's log, which a debug probe can show
+    #[arg(long, help_heading = "Debugging")]
     log: bool,
 
     /// Stack of the program, a multiple of 8 [default: 20K]
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, help_heading = "Memory")]
     stack: Option<u64>,
 
     /// Matching engine [default: list]
-    #[arg(long, value_name = "NAME", value_parser = limits::matching())]
+    #[arg(long, value_name = "NAME", value_parser = limits::matching(), help_heading = "Messages")]
     matching: Option<EngineChoice>,
 
-    /// Binary of a package, where it has several
-    #[arg(long, value_name = "NAME")]
+    /// Binary of a package that contains several
+    #[arg(long, value_name = "NAME", help_heading = "Program")]
     bin: Option<String>,
 
-    /// The program: C files (.c, also .o and .a), a Rust file (.rs), or the folder of a package of cargo's
+    /// C files (.c, .o, .a), a Rust file (.rs), or the directory of a cargo package
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<PathBuf>,
 
-    /// The program's arguments
+    /// Arguments of the program
     #[arg(value_name = "ARGUMENTS", last = true)]
     arguments: Vec<OsString>,
 }
@@ -105,16 +109,17 @@ pub struct What {
     after_help = "Example: cargo midplane image --torus 2x2x1 --node 1,0,0 -o node1 tests/programs/killer.c -- 5 64"
 )]
 pub struct ImageArgs {
-    /// Path of the files, to which .elf, .bin and .hex are added [default: the program's name, and the node's place]
-    #[arg(short, long, value_name = "PATH")]
+    /// Path of the files without extension; .elf, .bin and .hex are added [default: name of the program and coordinates
+    /// of the node]
+    #[arg(short, long, value_name = "PATH", help_heading = "Output")]
     output: Option<PathBuf>,
 
     #[command(flatten)]
-    what: What,
+    what: ImageOptions,
 }
 
 /// An image for one node of one machine.
-pub struct Made {
+pub struct BoardImage {
     /// Image, including the personality.
     pub image: Image,
     /// Name: the program's, and the node's coordinates.
@@ -123,8 +128,8 @@ pub struct Made {
 }
 
 /// Creates the files and prints their names; returns the exit status.
-pub fn run(options: &ImageArgs) -> Result<u8, Stop> {
-    let made = options.what.make()?;
+pub fn run(options: &ImageArgs) -> Result<u8, CliError> {
+    let made = options.what.build()?;
     let stem = match &options.output {
         Some(path) => path.clone(),
         None => PathBuf::from(&made.name),
@@ -135,75 +140,70 @@ pub fn run(options: &ImageArgs) -> Result<u8, Stop> {
         PathBuf::from(name)
     };
     let elf = file(".elf");
-    fs::write(&elf, &made.image.bytes).doing(format_args!("write {}", elf.display()))?;
+    fs::write(&elf, &made.image.bytes).context(format_args!("write {}", elf.display()))?;
     let (bin, hex) = (file(".bin"), file(".hex"));
     let binary = binary(&made.image.bytes)
-        .ok_or_else(|| Stop::failure("the image has parts that are not in flash"))?;
-    fs::write(&bin, binary).doing(format_args!("write {}", bin.display()))?;
+        .ok_or_else(|| CliError::failure("the image contains sections outside of flash"))?;
+    fs::write(&bin, binary).context(format_args!("write {}", bin.display()))?;
     let objcopy = objcopy(&made.tools)?;
     let mut command = Command::new(&objcopy);
     command.args(["-O", "ihex"]).arg(&elf).arg(&hex);
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
     let status = command
         .status()
-        .doing(format_args!("run {}", objcopy.display()))?;
+        .context(format_args!("run {}", objcopy.display()))?;
     if !status.success() {
-        return Err(Stop::failure(format!("cannot make {}", hex.display())));
+        return Err(CliError::failure(format!("cannot make {}", hex.display())));
     }
     for extension in [".elf", ".bin", ".hex"] {
         let file = file(extension);
         let bytes = fs::metadata(&file)
-            .doing(format_args!("read {}", file.display()))?
+            .context(format_args!("read {}", file.display()))?
             .len();
-        say(format_args!("{} {bytes} bytes", file.display()))?;
+        print_line(format_args!("{} {bytes} bytes", file.display()))?;
     }
     Ok(0)
 }
 
-impl What {
+impl ImageOptions {
     /// Builds the image.
     ///
     /// # Errors
     /// Returns usage errors: a node outside the machine, insufficient memory with the sum, and compiler errors.
-    pub fn make(&self) -> Result<Made, Stop> {
+    pub fn build(&self) -> Result<BoardImage, CliError> {
         midplane_setup::toolchain::choose(self.board.kit());
-        if self.board == Board::Virt {
-            return Err(Stop::usage(
-                "--board virt has no flash: it is only emulated; `cargo midplane cc` makes images for it",
-            ));
-        }
         let shape = Shape::new(self.torus, self.mesh.map(|mesh| !mesh))
-            .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
+            .ok_or_else(|| CliError::usage("--torus: extents are 1 to 256"))?;
         let Coord { x, y, z } = self.node;
         if shape.rank(self.node).is_none() {
-            return Err(Stop::usage(format!(
+            return Err(CliError::usage(format!(
                 "--node {x},{y},{z} is outside the torus"
             )));
         }
         match (self.console, self.auto) {
-            (None, _) | (Some(Where::Found), true) => {}
-            (Some(Where::At(console)), false) => check_console(console, &shape)?,
-            (Some(Where::At(_)), true) => {
-                return Err(Stop::usage(
-                    "--console: boards that find their places out find their console out, too; give --console auto",
+            (None, _) | (Some(ConsoleLocation::Detected), true) => {}
+            (Some(ConsoleLocation::At(console)), false) => check_console(console, &shape)?,
+            (Some(ConsoleLocation::At(_)), true) => {
+                return Err(CliError::usage(
+                    "--console: with --auto, boards also detect their console; use --console auto",
                 ));
             }
-            (Some(Where::Found), false) => {
-                return Err(Stop::usage("--console auto is for images with --auto"));
+            (Some(ConsoleLocation::Detected), false) => {
+                return Err(CliError::usage("--console auto is for images with --auto"));
             }
         }
-        self.stack.map_or(Ok(()), given::check_stack)?;
+        self.stack.map_or(Ok(()), inputs::check_stack)?;
         let program = Program::classify(&self.program, self.bin.as_deref())?;
         if let Program::Image(path) = &program {
-            return Err(Stop::usage(format!(
-                "{} has been linked already, without a personality; give what it was linked from",
+            return Err(CliError::usage(format!(
+                "{} has been linked already, without a boot configuration; specify its source",
                 path.display()
             )));
         }
         let tools = setup::ensure()?;
         let personality = self.personality(&program, shape)?;
-        let object = assembled(&tools, &personality)?;
-        let flags = Flags {
+        let object = assemble_personality(&tools, &personality)?;
+        let flags = BuildFlags {
             link: vec![object.into()],
             stack: self.stack,
             matching: self.matching(),
@@ -211,7 +211,7 @@ impl What {
             console: self.console.is_some(),
             log: self.log,
             borrow: self.mpi_borrow,
-            ..Flags::default()
+            ..BuildFlags::default()
         };
         let image = program.build(&tools, &flags)?;
         let (links, place) = if self.auto {
@@ -223,7 +223,7 @@ impl What {
             )
         };
         image.check_fits_board(links, self.mpi_bytes(), shape.nodes())?;
-        Ok(Made {
+        Ok(BoardImage {
             image,
             name: format!("{}-{place}", program.name()),
             tools,
@@ -239,7 +239,7 @@ impl What {
     }
 
     /// Returns the personality record.
-    fn personality(&self, program: &Program, shape: Shape) -> Result<Vec<u8>, Stop> {
+    fn personality(&self, program: &Program, shape: Shape) -> Result<Vec<u8>, CliError> {
         let parameters = BootParameters {
             shape,
             nodes: InstanceNodes::One(self.node),
@@ -248,8 +248,8 @@ impl What {
                 ..AutoConfig::default()
             }),
             console: match self.console {
-                Some(Where::At(console)) => Some(console),
-                Some(Where::Found) | None => None,
+                Some(ConsoleLocation::At(console)) => Some(console),
+                Some(ConsoleLocation::Detected) | None => None,
             },
             mpi_memory: Some(self.mpi_bytes()),
             mpi_borrow: self.mpi_borrow,
@@ -272,34 +272,43 @@ impl What {
         parameters.write(&[program], &mut record);
         match BootParameters::read(&record) {
             Ok(_) => Ok(record),
-            Err(error) => Err(Stop::usage(format!("the program's arguments: {error}"))),
+            Err(error) => Err(CliError::usage(format!("the program's arguments: {error}"))),
         }
     }
 }
 
+/// Creates a parser for the boards that have a flash memory.
+fn board() -> impl TypedValueParser<Value = Board> {
+    let values = [Board::Stm32f405]
+        .iter()
+        .filter_map(Board::to_possible_value);
+    // The parser accepts these names only.
+    PossibleValuesParser::new(values).map(|_| Board::Stm32f405)
+}
+
 /// Parses coordinates.
-fn parse_place(text: &str) -> Result<Coord, String> {
-    parse_coord(text).ok_or_else(|| format!("`{text}` is not a place; write it as 1,0,0"))
+fn parse_node(text: &str) -> Result<Coord, String> {
+    parse_coord(text).ok_or_else(|| format!("`{text}` are not coordinates; use the form 1,0,0"))
 }
 
 /// Location of a machine's console.
 #[derive(Clone, Copy, Debug)]
-enum Where {
+enum ConsoleLocation {
     /// At this line.
     At(SerialConsole),
     /// The boards detect it, as they do their coordinates.
-    Found,
+    Detected,
 }
 
-fn parse_where(text: &str) -> Result<Where, String> {
+fn parse_console_location(text: &str) -> Result<ConsoleLocation, String> {
     match text {
-        "auto" => Ok(Where::Found),
-        _ => parse_console(text).map(Where::At),
+        "auto" => Ok(ConsoleLocation::Detected),
+        _ => parse_console(text).map(ConsoleLocation::At),
     }
 }
 
 /// Creates an object file with the personality as its only section.
-fn assembled(tools: &ToolSet, record: &[u8]) -> Result<PathBuf, Stop> {
+fn assemble_personality(tools: &ToolSet, record: &[u8]) -> Result<PathBuf, CliError> {
     assert!(
         record.len() as u64 <= PERSONALITY.len(),
         "limited by the reader"
@@ -307,10 +316,10 @@ fn assembled(tools: &ToolSet, record: &[u8]) -> Result<PathBuf, Stop> {
     // Named by its content, so that concurrent commands do not interfere.
     let mut hasher = DefaultHasher::new();
     record.hash(&mut hasher);
-    let folder = folders::target()
+    let folder = directories::target()
         .join("midplane/personalities")
         .join(format!("{:016x}", hasher.finish()));
-    fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+    fs::create_dir_all(&folder).context(format_args!("create {}", folder.display()))?;
     let source = folder.join("personality.S");
     let bytes: Vec<String> = record.iter().map(u8::to_string).collect();
     let lines = bytes
@@ -320,7 +329,7 @@ fn assembled(tools: &ToolSet, record: &[u8]) -> Result<PathBuf, Stop> {
         .into_iter()
         .chain(lines)
         .collect();
-    fs::write(&source, code).doing(format_args!("write {}", source.display()))?;
+    fs::write(&source, code).context(format_args!("write {}", source.display()))?;
     let object = folder.join("personality.o");
     let mut compile = tools.gcc.command();
     compiler::begin_compile(&mut compile);
@@ -353,13 +362,15 @@ fn binary(elf: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Returns the path of the compiler's objcopy.
-fn objcopy(tools: &ToolSet) -> Result<PathBuf, Stop> {
+fn objcopy(tools: &ToolSet) -> Result<PathBuf, CliError> {
     let mut command = tools.gcc.command();
     command.arg("-print-prog-name=objcopy");
-    let output = command.output().doing("ask the C compiler for objcopy")?;
+    let output = command
+        .output()
+        .context("query the C compiler for objcopy")?;
     let path = String::from_utf8_lossy(&output.stdout).trim().to_string();
     if path.is_empty() {
-        Err(Stop::failure("the C compiler names no objcopy"))
+        Err(CliError::failure("the C compiler has no objcopy"))
     } else {
         Ok(path.into())
     }

@@ -2,12 +2,12 @@
 
 use crate::build::board::Board;
 use crate::build::image::Image;
+use crate::host::error::CliError;
 use crate::host::signals::Signals;
-use crate::host::stop::Stop;
-use crate::run::command::{self, Shown, Watched};
-use crate::run::line::Port;
-use crate::run::output::Style;
-use crate::run::plan::{Backend, Plan};
+use crate::run::command::{self, DisplayOptions, ReportOptions};
+use crate::run::output::OutputStyle;
+use crate::run::plan::{Backend, JobPlan};
+use crate::run::serial_port::SerialPort;
 use crate::run::topology;
 use crate::show::file::ResultFile;
 use clap::Args;
@@ -21,43 +21,45 @@ use std::path::PathBuf;
 /// Options of `midplane attach`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The boards' images are made with --console by `cargo midplane image` or `flash`. They wait with what \
-                  they print until this command reads it; start it before them, or soon after.\n\n\
-                  Example: cargo midplane attach --serial /dev/ttyUSB0 node0.elf"
+    after_help = "Create the boards' images with --console (`image` or `flash`). The boards buffer their output until \
+                  this command reads it; start it before the boards or soon after.\n\nExample: cargo midplane attach \
+                  --serial /dev/ttyUSB0 node0.elf"
 )]
 pub struct AttachArgs {
-    /// Serial port that the console is wired to
-    #[arg(long, value_name = "PATH")]
+    /// Serial port of the console
+    #[arg(long, value_name = "PATH", help_heading = "Machine")]
     serial: PathBuf,
 
-    /// Bits per second of the console, which are those of the boards' links
-    #[arg(long, value_name = "NUMBER", default_value_t = BAUD)]
+    /// Bit rate of the console in bits per second; it equals that of the boards' links
+    #[arg(long, value_name = "NUMBER", default_value_t = BAUD, help_heading = "Machine")]
     baud: u32,
 
-    /// Extents of the machine, where its boards find their places out (images made with --auto)
-    #[arg(long, value_name = "XxYxZ", value_parser = topology::parse_extents)]
+    /// Extents of the machine, required for images that were created with --auto
+    #[arg(long, value_name = "XxYxZ", value_parser = topology::parse_extents, help_heading = "Machine")]
     torus: Option<[u16; 3]>,
 
-    /// Dimensions of such a machine that do not wrap around, for example z or xyz
-    #[arg(long, value_name = "DIMENSIONS", requires = "torus", default_value = "", value_parser = topology::parse_mesh)]
+    /// Dimensions of such a machine without wrap-around links, for example z or xyz [default: none]
+    #[arg(long, value_name = "DIMENSIONS", requires = "torus", default_value = "", hide_default_value = true,
+          value_parser = topology::parse_mesh,
+          help_heading = "Machine")]
     mesh: [bool; 3],
 
     #[command(flatten)]
-    watched: Watched,
+    watched: ReportOptions,
 
-    /// The ELF file of one of the boards, whichever: what `cargo midplane image` has written
+    /// ELF file of any of the boards, as written by `image`
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
 }
 
 /// Shows the boards' output until their job completes; returns its exit status.
-pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
+pub fn run(options: &AttachArgs) -> Result<u8, CliError> {
     midplane_setup::toolchain::choose(Board::Stm32f405.kit());
     let image = Image::read(&options.image)?;
     let shown = options.image.display();
-    let refused = |why: &str| Stop::usage(format!("{shown}: {why}"));
+    let refused = |why: &str| CliError::usage(format!("{shown}: {why}"));
     let record = image.personality().ok_or_else(|| {
-        refused("it holds no node's personality; `cargo midplane image` makes one that does")
+        refused("it contains no boot configuration of a node; create one with `midplane image`")
     })?;
     let boot = BootParameters::read(record).map_err(|why| refused(&why.to_string()))?;
     if boot.console.is_none() && !boot.auto.is_some_and(|auto| auto.has_console) {
@@ -68,28 +70,28 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
     let shape = match (boot.auto, options.torus) {
         (None, None) => boot.shape,
         (Some(_), Some(extents)) => Shape::new(extents, options.mesh.map(|mesh| !mesh))
-            .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?,
-        (None, Some(_)) => return Err(refused("it says the machine's extents; leave --torus out")),
+            .ok_or_else(|| CliError::usage("--torus: extents are 1 to 256"))?,
+        (None, Some(_)) => return Err(refused("it specifies the machine's extents; omit --torus")),
         (Some(_), None) => {
             return Err(refused(
-                "its boards find their places out; say the machine's extents by --torus, and --mesh",
+                "its boards detect their coordinates; specify the machine's extents with --torus and --mesh",
             ));
         }
     };
     let report_file = ResultFile::open_if_given(options.watched.report.as_ref())?;
-    let port = Port::open(&options.serial, options.baud)?.greeting(boot.auto.is_some());
+    let port = SerialPort::open(&options.serial, options.baud)?.with_greeting(boot.auto.is_some());
     let mpi_memory = boot.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
-    let plan = Plan {
+    let plan = JobPlan {
         mpi_memory,
         mpi_borrow: boot.mpi_borrow,
-        ..Plan::of_machine(Backend::Attached(&port), &image, shape, RAM.len())
+        ..JobPlan::for_machine(Backend::Attached(&port), &image, shape, RAM.len())
     };
     let arguments = boot.programs.for_rank(0).arguments;
-    let shown = Shown {
+    let shown = DisplayOptions {
         quiet: options.watched.quiet,
         links: options.watched.links,
         program: shown.to_string(),
-        style: Style::Prefixed,
+        style: OutputStyle::Prefixed,
         programs: Vec::new(),
         // The first argument is the program's name.
         arguments: { arguments.iter().skip(1) }
@@ -99,9 +101,11 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
     let signals = Signals::catch()?;
     command::show(
         &plan,
-        (None, options.watched.timeout),
+        None,
+        options.watched.timeout,
         &signals,
-        (&shown, report_file),
+        &shown,
+        report_file,
         &mut |_| (),
     )
 }

@@ -1,6 +1,6 @@
 //! `--instances`: division of a torus into boxes of nodes, one per QEMU process. Free of side effects.
 
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use midplane_abi::layout::{
     BoxDivision, InstanceLayout, MAX_NODES, MAX_SHARED_BYTES, shared_bytes,
 };
@@ -8,13 +8,13 @@ use net_torus::coord::Shape;
 
 /// Assignment of nodes to shared instances.
 #[derive(Clone, Copy, Debug)]
-pub struct Boxes {
+pub struct InstanceBoxes {
     /// Division of the torus into boxes.
     pub division: BoxDivision,
     node_memory: u64,
 }
 
-impl Boxes {
+impl InstanceBoxes {
     /// Creates boxes of nodes with this much memory each, rounded up to a multiple of 2 MiB.
     pub fn new(division: BoxDivision, node_memory: u64) -> Self {
         Self {
@@ -24,11 +24,11 @@ impl Boxes {
     }
 
     /// Returns the memory layout of an instance whose image ends `image_bytes` after the start of RAM.
-    pub fn layout(&self, instance: u32, image_bytes: u64) -> Result<InstanceLayout, Stop> {
+    pub fn layout(&self, instance: u32, image_bytes: u64) -> Result<InstanceLayout, CliError> {
         let nodes = self.division.node_box(instance).map_or(0, |b| b.nodes());
         InstanceLayout::new(image_bytes, nodes, self.node_memory).ok_or_else(|| {
-            Stop::usage(format!(
-                "--node-memory {}: more than a node can have",
+            CliError::usage(format!(
+                "--node-memory {}: more than the maximum of a node",
                 self.node_memory
             ))
         })
@@ -41,21 +41,21 @@ pub fn divide(
     shape: Shape,
     instances: Option<u32>,
     starts: &[u32],
-) -> Result<Option<BoxDivision>, Stop> {
+) -> Result<Option<BoxDivision>, CliError> {
     let nodes = shape.nodes();
     let instances = match instances {
-        None => return Ok(fewest(shape, starts)),
+        None => return Ok(min_instances(shape, starts)),
         Some(wanted) if wanted == nodes && nodes > 1 => return Ok(None),
         Some(wanted) => wanted,
     };
     if instances > nodes {
-        return Err(Stop::usage(format!(
+        return Err(CliError::usage(format!(
             "--instances {instances}: there are only {nodes} nodes"
         )));
     }
     if instances > 1 && shared_bytes(&shape) > MAX_SHARED_BYTES {
-        return Err(Stop::usage(format!(
-            "--instances {instances}: the links between them are more than instances can share; give {nodes}, one \
+        return Err(CliError::usage(format!(
+            "--instances {instances}: there are more links between them than instances can share; use {nodes}, one \
              for each node"
         )));
     }
@@ -66,23 +66,23 @@ pub fn divide(
             .map(|n| n.to_string())
             .collect();
         let [x, y, z] = shape.extents();
-        Stop::usage(format!(
-            "--instances {instances}: {x}x{y}x{z} nodes cannot be cut into so many equal boxes of at most {MAX_NODES}; \
-             give one of {}",
+        CliError::usage(format!(
+            "--instances {instances}: {x}x{y}x{z} nodes cannot be divided into this number of equal boxes of at most \
+             {MAX_NODES}; use one of {}",
             good.join(", ")
         ))
     })?;
     match BoxDivision::new(shape, parts) {
-        Some(division) if !is_by_image(&division, starts) => Err(Stop::usage(format!(
-            "--instances {instances}: the nodes of an instance have one image, and here one would have several; leave \
-             --instances out, or give {nodes}, one for each node"
+        Some(division) if !is_split_by_image(&division, starts) => Err(CliError::usage(format!(
+            "--instances {instances}: all nodes of an instance require the same image; omit --instances, or use \
+             {nodes}, one for each node"
         ))),
         division => Ok(division),
     }
 }
 
 /// Checks whether the nodes of each instance run one image.
-fn is_by_image(division: &BoxDivision, starts: &[u32]) -> bool {
+fn is_split_by_image(division: &BoxDivision, starts: &[u32]) -> bool {
     let image = |rank: u32| starts.partition_point(|start| *start <= rank);
     starts.is_empty()
         || (0..division.instances()).all(|instance| {
@@ -100,7 +100,7 @@ fn is_by_image(division: &BoxDivision, starts: &[u32]) -> bool {
 
 /// Divides `shape` into as few instances as possible, the fastest choice (docs/emulation.md); `None` if boxes cannot
 /// contain it.
-fn fewest(shape: Shape, starts: &[u32]) -> Option<BoxDivision> {
+fn min_instances(shape: Shape, starts: &[u32]) -> Option<BoxDivision> {
     let most = if shared_bytes(&shape) > MAX_SHARED_BYTES {
         1
     } else {
@@ -108,7 +108,7 @@ fn fewest(shape: Shape, starts: &[u32]) -> Option<BoxDivision> {
     };
     (1..=most.max(1)).find_map(|instances| {
         let parts = parts(shape.extents(), instances)?;
-        BoxDivision::new(shape, parts).filter(|division| is_by_image(division, starts))
+        BoxDivision::new(shape, parts).filter(|division| is_split_by_image(division, starts))
     })
 }
 
@@ -166,14 +166,14 @@ mod tests {
         let shape = Shape::new([2, 2, 2], [true; 3]).unwrap();
         let refused = |instances| divide(shape, Some(instances), &[]).unwrap_err().message;
         assert!(
-            refused(3).ends_with("give one of 1, 2, 4, 8"),
+            refused(3).ends_with("use one of 1, 2, 4, 8"),
             "{}",
             refused(3)
         );
         assert!(refused(9).ends_with("there are only 8 nodes"));
         let great = Shape::new([16, 16, 16], [true; 3]).unwrap();
         let error = divide(great, Some(8), &[]).unwrap_err().message;
-        assert!(error.contains("more than instances can share"), "{error}");
+        assert!(error.contains("than instances can share"), "{error}");
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(instances(&[1]), None, "one for each node");
         let error = divide(shape, Some(4), &[1]).unwrap_err().message;
         assert!(
-            error.contains("one image") && error.contains("give 8"),
+            error.contains("the same image") && error.contains("use 8"),
             "{error}"
         );
         assert!(divide(shape, Some(8), &[1]).unwrap().is_none());

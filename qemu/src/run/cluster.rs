@@ -1,13 +1,13 @@
 //! A job whose nodes are coroutines of one native process, in virtual time (`kernel-rt/cluster/carrier`). Like native
 //! nodes, it shares the nodes' status records with the tool. Output arrives in messages that contain the rank.
 
-use crate::host::shared::Shared;
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
+use crate::host::shared::SharedMemory;
 use crate::host::sys;
-use crate::run::instance::{Ears, Fleet, Instance};
-use crate::run::linux::{Inherited, bonds, end_signal, give_streams, process};
+use crate::run::instance::{Instance, InstancePool, OutputChannels};
+use crate::run::linux::{InheritedDescriptors, connect_streams, create_pipes, end_signal, process};
 use crate::run::node::Node;
-use crate::run::plan::{Plan, coord};
+use crate::run::plan::{JobPlan, coord};
 use kernel_rt::board::linux::share::{NO_RANK, PRINT_MARK, ShareLayout};
 use kernel_rt::board::linux::sim_nodes::{COSTS, PROCESSORS};
 use midplane_lab::timed::CostChange;
@@ -20,20 +20,20 @@ use std::rc::Rc;
 const STACK_BYTES: u64 = 512 << 10;
 
 /// Starts all nodes; see [`boot`](super::boot::boot).
-pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
+pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
     let nodes = plan.shape.nodes();
     // Of the shared layout only the first part, the status records, is required.
     let layout = ShareLayout::new(nodes);
-    let shared = Rc::new(Shared::new("midplane-cluster", layout.words())?);
+    let shared = Rc::new(SharedMemory::new("midplane-cluster", layout.words())?);
     let (stdout, its_stdout) = messages()?;
     let (stderr, its_stderr) = messages()?;
-    let (bonds, theirs) = bonds()?;
+    let (pipes, theirs) = create_pipes()?;
     let first = coord(&plan.shape, 0)?;
     let stack = plan.stack.unwrap_or(STACK_BYTES);
-    let inherited = Inherited::new(plan, first, (&shared, &theirs), stack)?;
-    let under = inherited.under(plan, 0, [None; 2])?;
+    let inherited = InheritedDescriptors::new(plan, first, &shared, &theirs, stack)?;
+    let under = inherited.wrapper_command(plan, 0, [None; 2])?;
     let mut command = process(plan, first, &inherited, &under)?;
-    give_streams(&mut command, [its_stdout, its_stderr], true);
+    connect_streams(&mut command, [its_stdout, its_stderr], true);
     if plan.processors > 1 {
         command.env(PROCESSORS, plan.processors.to_string());
     }
@@ -41,42 +41,47 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
         let words: Vec<String> = plan.costs.iter().map(CostChange::to_string).collect();
         command.env(COSTS, words.join(","));
     }
-    let is_kept = !plan.under.is_empty();
-    sys::bind_to_us(&mut command, end_signal(is_kept), inherited.descriptors());
+    let is_supervised = !plan.under.is_empty();
+    sys::bind_to_this_process(
+        &mut command,
+        end_signal(is_supervised),
+        inherited.descriptors(),
+    );
     let child = command
         .spawn()
-        .doing(format_args!("start {}", plan.image(0).path.display()))?;
-    let ears = Ears {
+        .context(format_args!("start {}", plan.image(0).path.display()))?;
+    let channels = OutputChannels {
         prints: [Some(stdout), Some(stderr)],
         is_several: plan.processors > 1,
-        ..Ears::default()
+        ..OutputChannels::default()
     };
-    let mut instance = Instance::new((0..nodes).collect(), ears, child)?;
-    instance.is_kept = is_kept;
-    let mut fleet = Fleet::new(&plan.shape);
-    fleet.bonds = Some(bonds);
-    fleet.instances.push(instance);
+    let mut instance = Instance::new((0..nodes).collect(), channels, child)?;
+    instance.is_supervised = is_supervised;
+    let mut pool = InstancePool::new(&plan.shape);
+    pool.pipes = Some(pipes);
+    pool.instances.push(instance);
     for rank in 0..nodes {
-        let who = (rank, coord(&plan.shape, rank)?);
+        let coord = coord(&plan.shape, rank)?;
         let account = layout.account(rank);
-        fleet.nodes.push(Node::of_process(who, 0, &shared, account));
+        pool.nodes
+            .push(Node::from_process(rank, coord, 0, &shared, account));
     }
-    Ok(fleet)
+    Ok(pool)
 }
 
 /// Creates a socket that preserves message boundaries: the tool's non-blocking end, and the other.
-fn messages() -> Result<(UnixStream, OwnedFd), Stop> {
+fn messages() -> Result<(UnixStream, OwnedFd), CliError> {
     let kind = SocketType::SEQPACKET;
     let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
-    let (ours, theirs) = pair.doing("create a socket for what is printed")?;
+    let (ours, theirs) = pair.context("create a socket for output")?;
     let ours = UnixStream::from(ours);
     ours.set_nonblocking(true)
-        .doing("set up a socket for what is printed")?;
+        .context("set up a socket for output")?;
     Ok((ours, theirs))
 }
 
 /// Splits a message into rank and output. The rank is `None` for output of the process itself or of a library.
-pub fn printed(message: &[u8]) -> (Option<u32>, &[u8]) {
+pub fn split_message(message: &[u8]) -> (Option<u32>, &[u8]) {
     let whose = message
         .strip_prefix(&PRINT_MARK)
         .and_then(<[u8]>::split_first_chunk);
@@ -96,10 +101,10 @@ mod tests {
     #[test]
     fn what_is_printed_has_the_rank_in_front() {
         let message = [&PRINT_MARK[..], &7_u32.to_ne_bytes(), b"hello\n"].concat();
-        assert_eq!(printed(&message), (Some(7), &b"hello\n"[..]));
+        assert_eq!(split_message(&message), (Some(7), &b"hello\n"[..]));
         let own = [&PRINT_MARK[..], &NO_RANK.to_ne_bytes(), b"so far"].concat();
-        assert_eq!(printed(&own), (None, &b"so far"[..]));
-        assert_eq!(printed(b"MPR1abc"), (None, &b"MPR1abc"[..]));
-        assert_eq!(printed(b""), (None, &b""[..]));
+        assert_eq!(split_message(&own), (None, &b"so far"[..]));
+        assert_eq!(split_message(b"MPR1abc"), (None, &b"MPR1abc"[..]));
+        assert_eq!(split_message(b""), (None, &b""[..]));
     }
 }

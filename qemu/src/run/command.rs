@@ -1,28 +1,28 @@
 //! `midplane run`: from the command line to the exit status.
 
 use crate::build::board::Board;
-use crate::build::given::{self, Flags, Heeded, Program};
 use crate::build::image::Image;
-use crate::build::linux::{self, Carries};
-use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, Machine, Memory};
+use crate::build::inputs::{self, BuildFlags, OptionScope, Program};
+use crate::build::linux::{self, ProcessContent};
+use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, HostMachine, NodeMemory};
+use crate::host::error::{CliError, FAILURE};
 use crate::host::setup::{self, SystemTool, ToolSet};
 use crate::host::signals::Signals;
 use crate::host::size;
-use crate::host::stop::{FAILURE, Stop};
-use crate::run::boxes::{self, Boxes};
-use crate::run::debug::Debug;
-use crate::run::ended::JobEnd;
+use crate::run::boxes::{self, InstanceBoxes};
+use crate::run::debug::DebugSession;
 use crate::run::faults::FaultOptions;
-use crate::run::files::Folder;
+use crate::run::files::ServedDirectory;
 use crate::run::job;
-use crate::run::line::{check_console, parse_console};
-use crate::run::output::{Sink, Style};
-use crate::run::plan::{self, Backend, Plan};
+use crate::run::job_result::JobResult;
+use crate::run::outcome::JobOutcome;
+use crate::run::output::{OutputSink, OutputStyle};
+use crate::run::plan::{self, Backend, JobPlan};
 use crate::run::report::{self, JobFacts, ProgramFacts};
-use crate::run::verdict::Outcome;
+use crate::run::serial_port::{check_console, parse_console};
 use crate::run::{limits, topology, wiring};
+use crate::show::console;
 use crate::show::file::ResultFile;
-use crate::show::say;
 use clap::{Args, ValueEnum};
 use kernel_rt::memory_plan::{MPI_SHARE, MemoryNeeds};
 use midplane_abi::boot_parameters::SerialConsole;
@@ -41,23 +41,24 @@ use std::path::PathBuf;
 use std::slice;
 use std::time::Duration;
 
-/// How long a job has, and what is shown of it.
+/// Time limit of a job and report options.
 #[derive(Args, Debug)]
-pub struct Watched {
-    /// End after this many seconds and say where each rank was
-    #[arg(long, value_name = "SECONDS", value_parser = parse_timeout, allow_negative_numbers = true)]
+pub struct ReportOptions {
+    /// End the job after this time and print the call of each rank
+    #[arg(long, value_name = "SECONDS", value_parser = parse_timeout, allow_negative_numbers = true,
+          help_heading = "Limits")]
     pub timeout: Option<Duration>,
 
-    /// Write the report as JSON to this file
-    #[arg(long, value_name = "FILE")]
+    /// Write the report to this file as JSON (format: docs/reference/report.md)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
 
-    /// Do not print the table of the report
-    #[arg(short, long)]
+    /// Do not print the report's table
+    #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
 
-    /// Print a table of the links, too: packets and frames by direction and virtual channel
-    #[arg(long, conflicts_with = "quiet")]
+    /// Print a second table with packets and frames by link, direction and virtual channel
+    #[arg(long, conflicts_with = "quiet", help_heading = "Output")]
     pub links: bool,
 }
 
@@ -65,186 +66,178 @@ pub struct Watched {
 #[derive(Args, Debug)]
 #[command(after_help = "Standard input goes to rank 0.\n\n\
                   Example: cargo midplane run --torus 2x2x2 tests/programs/killer.c -- 5 1024")]
-pub struct Options {
-    /// Extents of the machine along X, Y and Z, each 1 to 256; one node, one MPI rank, at each place
-    #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents)]
+pub struct RunOptions {
+    /// Extents of the machine along X, Y and Z, each 1 to 256. Each node runs one MPI rank
+    #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents,
+          help_heading = "Machine")]
     torus: [u16; 3],
 
-    /// What the nodes are: emulated machines, or processes of this one, which need no emulator and which debuggers,
-    /// valgrind and sanitizers know
-    #[arg(long, value_name = "WHERE", value_enum, default_value_t = On::Qemu)]
-    on: On,
+    /// Platform of the nodes. Use `linux` with debuggers, valgrind or sanitizers; it requires no emulator
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = RunPlatform::Qemu, help_heading = "Machine")]
+    on: RunPlatform,
 
-    /// What the emulated machines are
-    #[arg(long, value_name = "BOARD", value_enum, default_value_t = Board::Virt)]
+    /// Emulated machine
+    #[arg(long, value_name = "BOARD", value_enum, default_value_t = Board::Virt, help_heading = "Machine")]
     board: Board,
 
-    /// With --on linux, start each rank's process by this command, for example --under="valgrind -q"
-    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, value_parser = parse_flags)]
+    /// With --on linux: start each rank with this command, for example --under="valgrind -q"
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, value_parser = parse_flags,
+          help_heading = "Debugging")]
     under: Vec<Vec<String>>,
 
-    /// Start gdb on this rank, at its program's first line, while the others run. gdb reads standard input, and rank 0
-    /// reads nothing; the job lasts until gdb ends. With --on qemu each node is an instance of its own
-    #[arg(long, value_name = "RANK", conflicts_with_all = ["under", "instances"])]
+    /// Start gdb on this rank, at the program's first line. The other ranks run. gdb reads the standard input, rank 0
+    /// receives none, and the job ends with gdb. With --on qemu, each node runs in a separate instance
+    #[arg(long, value_name = "RANK", conflicts_with_all = ["under", "instances"], help_heading = "Debugging")]
     debug: Option<u32>,
 
-    /// The debugger, told what to do as gdb is, for example --debugger="gdb -tui" [default: gdb; with --on qemu
-    /// gdb-multiarch or the C compiler's]
-    #[arg(long, value_name = "COMMAND", requires = "debug", allow_hyphen_values = true, value_parser = parse_flags)]
+    /// Debugger that accepts gdb's options, for example --debugger="gdb -tui" [default: gdb; with --on qemu,
+    /// gdb-multiarch or the C compiler's gdb]
+    #[arg(long, value_name = "COMMAND", requires = "debug", allow_hyphen_values = true, value_parser = parse_flags,
+          help_heading = "Debugging")]
     debugger: Vec<Vec<String>>,
 
-    /// Number of nodes instead, arranged as nearly as a cube as they can be; -np is the same
-    #[arg(short = 'n', long, value_name = "NODES", conflicts_with = "torus", value_parser = topology::parse_nodes)]
+    /// Number of nodes, arranged as nearly as possible as a cube. Replaces --torus; -np is an alias
+    #[arg(short = 'n', long, value_name = "NODES", conflicts_with = "torus", value_parser = topology::parse_nodes,
+          help_heading = "Machine")]
     nodes: Option<[u16; 3]>,
 
-    /// Number of QEMU processes among which the nodes are divided, in boxes of equal size: 1 to the number of
-    /// nodes; each takes at most 512 nodes [default: as few as can be]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Number of QEMU processes, 1 to the number of nodes. Each runs an equal box of at most 512 nodes [default: the
+    /// minimum]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
     instances: Option<u32>,
 
-    /// Dimensions that do not wrap around, for example z or xyz
-    #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
-    mesh: Mesh,
+    /// Dimensions without wrap-around links, for example z or xyz [default: none]
+    #[arg(long, value_name = "DIMENSIONS", default_value = "", hide_default_value = true,
+          value_parser = topology::parse_mesh,
+          help_heading = "Machine")]
+    mesh: MeshDimensions,
 
-    /// The boards find their places out from the wires, as they do with `flash --auto`; only --board stm32f405
-    #[arg(long)]
+    /// With --board stm32f405: boards detect their coordinates from the wiring, as with `flash --auto`
+    #[arg(long, help_heading = "Machine")]
     auto: bool,
 
-    /// What the boards print and report comes by one serial console, as with `flash --console` and `attach`: the line in
-    /// this direction of the node at 0,0,0, or of another, which has no link there; only --board stm32f405
-    #[arg(long, value_name = "[X,Y,Z:]DIRECTION", conflicts_with_all = ["files", "verbose"], value_parser = parse_console)]
+    /// With --board stm32f405: use one serial console for the output and the reports of all boards, as `flash
+    /// --console` and `attach` do. Specify an unused link direction of the node at 0,0,0 or of another node
+    #[arg(long, value_name = "[X,Y,Z:]DIRECTION", conflicts_with_all = ["files", "verbose"],
+          value_parser = parse_console,
+          help_heading = "Machine")]
     console: Option<SerialConsole>,
 
-    /// RAM of a node: image, stack, heap and MPI memory, for example 8M; what is not touched takes nothing of this
-    /// machine's [default: 64M, and --mpi-memory besides when that is more than 1M]
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    /// RAM of a node for image, stack, heap and MPI memory, for example 8M. The host allocates a page at its first use
+    /// [default: 64M; if --mpi-memory exceeds 1M, 64M plus --mpi-memory]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, help_heading = "Memory")]
     node_memory: Option<u64>,
 
-    /// Region in each node for everything that grows with incoming messages, for example 4K or 16M
-    /// [default: 1M, or an eighth of --node-memory where that is less]
-    #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory)]
+    /// Memory of each node for records and buffers of incoming messages, for example 4K or 16M [default: 1M, or an
+    /// eighth of --node-memory if that is less]
+    #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory, help_heading = "Memory")]
     mpi_memory: Option<u64>,
 
-    /// Beyond that, borrow from the program's heap what it can spare: up to three quarters of it, while
-    /// the program does not need it
-    #[arg(long)]
+    /// Allocate additional MPI memory from the program's heap, up to 3/4 of it, while the program does not use it
+    #[arg(long, help_heading = "Memory")]
     mpi_borrow: bool,
 
-    /// Greatest message whose data is sent without waiting for the receiver's answer, at most 64K
-    /// [default: 8K]
-    #[arg(long, value_name = "SIZE", value_parser = limits::parse_eager)]
+    /// Maximum size of an eager message, at most 64K. Larger messages wait for the receiver's CTS [default: 8K]
+    #[arg(long, value_name = "SIZE", value_parser = limits::parse_eager, help_heading = "Messages")]
     eager: Option<u64>,
 
-    /// How many percent of a node's processor interrupts take at most while its program computes; with 0 messages, also
-    /// those that pass through, go on in calls only [default: 100]. With --on linux there are none
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    /// Maximum share of CPU time, in percent, that interrupt handling may use while the program computes. At 0,
+    /// messages (including forwarded ones) make progress only inside MPI calls. No effect with --on linux [default:
+    /// 100]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100),
+          help_heading = "Messages")]
     interrupts: Option<u8>,
 
-    /// Seal what nodes write into the memory that they share with neighbours: a wild store there ends the job, and changes no
-    /// message. Without effect on boards and with --on cluster, whose nodes share none
-    #[arg(long)]
+    /// Check every frame in shared memory, so that a wild store ends the job and corrupts no message. No effect on
+    /// boards and with --on cluster, which use no shared memory
+    #[arg(long, help_heading = "Messages")]
     seal: bool,
 
-    /// Matching engine of the nodes, which are built for it and carry no other [default: default, on
-    /// stm32f405 list]
-    #[arg(long, value_name = "NAME", value_parser = limits::matching())]
+    /// Matching engine, selected when the program is linked [default: default; on stm32f405: list]
+    #[arg(long, value_name = "NAME", value_parser = limits::matching(), help_heading = "Messages")]
     matching: Option<EngineChoice>,
 
     /// Stack of the program, a multiple of 4K [default: 512K]
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, help_heading = "Memory")]
     stack: Option<u64>,
 
-    /// With --on cluster: processors of this machine to use, each for a part of the ranks; what happens is the same
-    /// [default: 1]
-    #[arg(long, value_name = "NUMBER", value_parser = limits::processors())]
+    /// With --on cluster: number of host processors. The result does not depend on it [default: 1]
+    #[arg(long, value_name = "NUMBER", value_parser = limits::processors(), help_heading = "Simulator")]
     processors: Option<usize>,
 
-    /// With --on cluster: another cost in virtual time than Blue Gene/L's. The names are link_ns_per_byte, hop_ns, packet_ns,
-    /// call_ns, search_ns, copy_ns_per_byte, interrupt_ns, and compute_percent: how much of the processor time that a
-    /// program takes here, its computing takes in virtual time [default: 0]
-    #[arg(long, value_name = "NAME=VALUE", value_parser = CostChange::parse)]
+    /// With --on cluster: change a value of the cost model, which describes Blue Gene/L. Names: link_ns_per_byte,
+    /// hop_ns, packet_ns, call_ns, search_ns, copy_ns_per_byte, interrupt_ns, compute_percent. compute_percent converts
+    /// the program's CPU time on this host to virtual time (default: 0)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = CostChange::parse, help_heading = "Simulator")]
     cost: Vec<CostChange>,
 
     #[command(flatten)]
     faults: FaultOptions,
 
-    /// Variable of the program's environment on every node, at most 128; of several with one name the last counts.
-    /// With --on linux a process has this command's environment besides
-    #[arg(long, value_name = "NAME=VALUE")]
+    /// Variable of the program's environment on every node, at most 128. The last one of several with the same name is
+    /// used. With --on linux, the processes also inherit this command's environment
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Program")]
     env: Vec<OsString>,
 
-    /// The same with the value that the variable has here; with a value, as --env
-    #[arg(short = 'x', value_name = "NAME[=VALUE]")]
+    /// Export a variable with its current value; with a value, the same as --env
+    #[arg(short = 'x', value_name = "NAME[=VALUE]", help_heading = "Program")]
     export: Vec<OsString>,
 
-    /// Folder in which the nodes may read, write and make files, and nowhere else; to the program it is /. Without it no
-    /// file can be opened. With --on linux the program has this machine's files
-    #[arg(long, value_name = "FOLDER")]
+    /// Directory that the nodes may read and write; the program sees it as /. Without this option, nodes cannot open
+    /// files. With --on linux, programs use the host's files
+    #[arg(long, value_name = "DIRECTORY", help_heading = "Program")]
     files: Option<PathBuf>,
 
     #[command(flatten)]
-    watched: Watched,
+    watched: ReportOptions,
 
-    /// Show the kernels' logs on stderr
-    #[arg(short, long, visible_alias = "log")]
+    /// Print the log of the kernels to stderr
+    #[arg(short, long, visible_alias = "log", help_heading = "Debugging")]
     verbose: bool,
 
-    /// Have each node's counter of instructions (`instret`) count exactly, and its clock go by one nanosecond for each;
-    /// the job takes longer
-    #[arg(long)]
+    /// Count instructions exactly (counter `instret`), and advance a node's clock by 1 ns per instruction. The job
+    /// takes longer
+    #[arg(long, help_heading = "Debugging")]
     count_instructions: bool,
 
-    /// Folder in which the C compiler looks for headers
-    #[arg(
-        short = 'I',
-        value_name = "FOLDER",
-        help_heading = "Options for C programs"
-    )]
+    /// Header directory for the C compiler
+    #[arg(short = 'I', value_name = "DIRECTORY", help_heading = "C compiler")]
     include: Vec<OsString>,
 
     /// Macro for the C compiler
-    #[arg(
-        short = 'D',
-        value_name = "NAME[=VALUE]",
-        help_heading = "Options for C programs"
-    )]
+    #[arg(short = 'D', value_name = "NAME[=VALUE]", help_heading = "C compiler")]
     define: Vec<OsString>,
 
-    /// Library of the C compiler to link with; the mathematical one (m) always is
-    #[arg(
-        short = 'l',
-        value_name = "LIBRARY",
-        help_heading = "Options for C programs"
-    )]
+    /// Library to link; the mathematical library (m) is always linked
+    #[arg(short = 'l', value_name = "LIBRARY", help_heading = "C compiler")]
     library: Vec<OsString>,
 
-    /// More options for the C compiler, for example --cflags="-std=c99 -O3 -Wall" [default: -O2 -g]
+    /// Additional options for the C compiler, for example --cflags="-std=c99 -O3 -Wall" [default: -O2 -g]
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, value_parser = parse_flags,
-        help_heading = "Options for C programs")]
+          help_heading = "C compiler")]
     cflags: Vec<Vec<String>>,
 
-    /// Pass on what ranks write byte for byte, without the rank in front of each line; so it is for one rank
-    #[arg(long, overrides_with_all = ["prefix", "no_prefix"])]
+    /// Print the ranks' output unchanged, without the rank in front of each line [default for one rank]
+    #[arg(long, overrides_with_all = ["prefix", "no_prefix"], help_heading = "Output")]
     no_prefix: bool,
 
-    /// Put the rank in front of each line that it writes; so it is for several ranks
-    #[arg(long, overrides_with_all = ["prefix", "no_prefix"])]
+    /// Print the rank in front of each line of its output [default for several ranks]
+    #[arg(long, overrides_with_all = ["prefix", "no_prefix"], help_heading = "Output")]
     prefix: bool,
 
     /// Several programs of `mpiexec`; `program` is then the first and does not apply to all ranks.
     #[arg(skip)]
     pub apps: Vec<AppOptions>,
 
-    /// Binary of a package, where it has several
-    #[arg(long, value_name = "NAME")]
+    /// Binary of a package that contains several
+    #[arg(long, value_name = "NAME", help_heading = "Program")]
     bin: Option<String>,
 
-    /// The program: C files (.c, also .o and .a), a Rust file (.rs), the folder or Cargo.toml of a package of cargo's, or a
-    /// linked image
+    /// C files (.c, .o, .a), a Rust file (.rs), the directory or Cargo.toml of a cargo package, or a linked image
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<PathBuf>,
 
-    /// The program's arguments
+    /// Arguments of the program
     #[arg(value_name = "ARGUMENTS", last = true)]
     arguments: Vec<OsString>,
 }
@@ -267,7 +260,7 @@ pub struct AppOptions {
 }
 
 /// A program to build, with its arguments.
-struct App {
+struct AppRequest {
     program: Program,
     first: u32,
     ranks: u32,
@@ -276,7 +269,7 @@ struct App {
     directory: Option<PathBuf>,
 }
 
-impl App {
+impl AppRequest {
     fn facts(&self) -> ProgramFacts {
         let words = self.argv.iter().skip(1);
         ProgramFacts {
@@ -290,30 +283,30 @@ impl App {
     }
 }
 
-/// What the nodes of a job are.
+/// Platform of the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum On {
-    /// Bare machines that QEMU emulates
+enum RunPlatform {
+    /// Bare-metal nodes that QEMU emulates
     Qemu,
-    /// Processes of this machine
+    /// Native Linux processes, one for each rank
     Linux,
-    /// Coroutines in one process of this machine, in virtual time: C programs on up to 65,536 nodes
+    /// Simulator in one process, in virtual time: C programs on up to 65,536 nodes
     Cluster,
 }
 
-impl On {
+impl RunPlatform {
     /// Returns the content of a native program's process.
-    fn carries(self) -> Carries {
+    fn process_content(self) -> ProcessContent {
         match self {
-            On::Cluster => Carries::Cluster,
-            On::Linux | On::Qemu => Carries::Node,
+            RunPlatform::Cluster => ProcessContent::Cluster,
+            RunPlatform::Linux | RunPlatform::Qemu => ProcessContent::Node,
         }
     }
 }
 
-impl Options {
+impl RunOptions {
     /// Returns the build options.
-    fn flags(&self) -> Flags {
+    fn flags(&self) -> BuildFlags {
         let with = |letter: &str, values: &[OsString]| {
             let flag = |value: &OsString| {
                 let mut flag = OsString::from(letter);
@@ -323,7 +316,7 @@ impl Options {
             values.iter().map(flag).collect::<Vec<_>>()
         };
         let given = self.cflags.iter().flatten().map(OsString::from);
-        Flags {
+        BuildFlags {
             compile: [with("-I", &self.include), with("-D", &self.define)]
                 .into_iter()
                 .flatten()
@@ -332,7 +325,7 @@ impl Options {
             link: with("-l", &self.library),
             stack: self.stack,
             matching: { self.matching }.unwrap_or_else(|| Board::chosen().matching()),
-            faults: self.faults.given().is_some(),
+            faults: self.faults.first_specified().is_some(),
             auto: self.auto,
             console: self.console.is_some(),
             instances: false,
@@ -342,10 +335,10 @@ impl Options {
     }
 
     /// Returns the programs of a machine with this many nodes, after checking them.
-    fn apps(&self, nodes: u32) -> Result<Vec<App>, Stop> {
+    fn apps(&self, nodes: u32) -> Result<Vec<AppRequest>, CliError> {
         if self.apps.is_empty() {
             let program = Program::classify(&self.program, self.bin.as_deref())?;
-            return Ok(vec![App {
+            return Ok(vec![AppRequest {
                 argv: argv(&program, &self.arguments),
                 environment: self.environment(&[], &[])?,
                 program,
@@ -360,11 +353,11 @@ impl Options {
             let program = Program::classify(slice::from_ref(&app.program), None)?;
             if let Some(directory) = app.directory.as_ref().filter(|path| !path.is_dir()) {
                 let directory = directory.display();
-                return Err(Stop::usage(format!(
-                    "-wdir {directory}: there is no such folder"
+                return Err(CliError::usage(format!(
+                    "-wdir {directory}: there is no such directory"
                 )));
             }
-            apps.push(App {
+            apps.push(AppRequest {
                 argv: argv(&program, &app.arguments),
                 environment: self.environment(&app.export, &app.env)?,
                 program,
@@ -375,8 +368,8 @@ impl Options {
             first += app.ranks;
         }
         if first != nodes {
-            return Err(Stop::usage(format!(
-                "-n: the programs have {first} ranks in all, and the machine has {nodes} nodes, one for each"
+            return Err(CliError::usage(format!(
+                "-n: the programs have {first} ranks in total, but the machine has {nodes} nodes, one per rank"
             )));
         }
         self.check_apps(&apps)?;
@@ -384,27 +377,32 @@ impl Options {
     }
 
     /// Checks that the programs' individual settings are supported by the platform.
-    fn check_apps(&self, apps: &[App]) -> Result<(), Stop> {
-        if self.on == On::Qemu && apps.iter().any(|app| app.directory.is_some()) {
-            say::complain(
-                "midplane: -wdir does nothing for nodes; --files FOLDER gives them a folder to work in",
+    fn check_apps(&self, apps: &[AppRequest]) -> Result<(), CliError> {
+        if self.on == RunPlatform::Qemu && apps.iter().any(|app| app.directory.is_some()) {
+            console::print_error_line(
+                "midplane: -wdir does nothing for nodes; use --files DIRECTORY to provide a directory",
             );
         }
-        let Some((first, others)) = apps.split_first().filter(|_| self.on == On::Cluster) else {
+        let Some((first, others)) = apps
+            .split_first()
+            .filter(|_| self.on == RunPlatform::Cluster)
+        else {
             return Ok(());
         };
-        let has_one = |same: fn(&App, &App) -> bool| others.iter().all(|other| same(first, other));
+        let has_one = |same: fn(&AppRequest, &AppRequest) -> bool| {
+            others.iter().all(|other| same(first, other))
+        };
         let several = [
             (has_one(|a, b| a.program == b.program), "programs"),
             (
                 has_one(|a, b| a.environment == b.environment),
                 "environments",
             ),
-            (has_one(|a, b| a.directory == b.directory), "folders"),
+            (has_one(|a, b| a.directory == b.directory), "directories"),
         ];
         match several.iter().find(|(is_one, _)| !is_one) {
-            Some((_, what)) => Err(Stop::usage(format!(
-                "the ranks of a cluster are in one process, which cannot have several {what}; give --on linux"
+            Some((_, what)) => Err(CliError::usage(format!(
+                "with --on cluster, all ranks run in one process, which cannot have several {what}; use --on linux"
             ))),
             None => Ok(()),
         }
@@ -417,31 +415,32 @@ impl Options {
     }
 
     /// Returns the output style for this many nodes.
-    fn style(&self, nodes: u32) -> Style {
-        Style::of(nodes, self.prefix || !self.no_prefix && nodes > 1)
+    fn style(&self, nodes: u32) -> OutputStyle {
+        OutputStyle::for_ranks(nodes, self.prefix || !self.no_prefix && nodes > 1)
     }
 
     /// Returns a program's environment, each entry as NAME=VALUE. The program's own variables override the others.
-    fn environment(&self, export: &[OsString], env: &[OsString]) -> Result<Vec<Vec<u8>>, Stop> {
+    fn environment(&self, export: &[OsString], env: &[OsString]) -> Result<Vec<Vec<u8>>, CliError> {
         let mut variables = BTreeMap::new();
-        Self::add_variables((&self.export, &self.env), &mut variables)?;
-        Self::add_variables((export, env), &mut variables)?;
+        Self::add_variables(&self.export, &self.env, &mut variables)?;
+        Self::add_variables(export, env, &mut variables)?;
         let join = |(name, value): (Vec<u8>, Vec<u8>)| [&name[..], b"=", &value].concat();
         Ok(variables.into_iter().map(join).collect())
     }
 
     /// Adds variables: exported ones with their current values, and those with explicit values.
     fn add_variables(
-        (export, env): (&[OsString], &[OsString]),
+        export: &[OsString],
+        env: &[OsString],
         variables: &mut BTreeMap<Vec<u8>, Vec<u8>>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         for word in export {
-            let (name, value) = match divided(word) {
+            let (name, value) = match split_variable(word) {
                 Some((name, value)) => (name, value.to_vec()),
                 None => {
                     let value = std::env::var_os(word).ok_or_else(|| {
-                        Stop::usage(format!(
-                            "-x {0}: there is no variable {0} here; give it a value with --env {0}=VALUE",
+                        CliError::usage(format!(
+                            "-x {0}: the variable {0} is not set; specify a value with --env {0}=VALUE",
                             word.display()
                         ))
                     })?;
@@ -451,9 +450,9 @@ impl Options {
             variables.insert(name.to_vec(), value);
         }
         for word in env {
-            let Some((name, value)) = divided(word) else {
-                return Err(Stop::usage(format!(
-                    "--env {0}: give it as NAME=VALUE; for a variable as it is here, -x {0}",
+            let Some((name, value)) = split_variable(word) else {
+                return Err(CliError::usage(format!(
+                    "--env {0}: the form is NAME=VALUE; to export the current value, use -x {0}",
                     word.display()
                 )));
             };
@@ -463,23 +462,23 @@ impl Options {
     }
 
     /// Returns the specified options that only some kinds of programs support.
-    fn given(&self) -> Vec<Heeded> {
+    fn specified_options(&self) -> Vec<OptionScope> {
         [
-            (!self.include.is_empty(), Heeded::Compile("-I")),
-            (!self.define.is_empty(), Heeded::Compile("-D")),
-            (!self.cflags.is_empty(), Heeded::Compile("--cflags")),
-            (!self.library.is_empty(), Heeded::LinkC("-l")),
-            (self.stack.is_some(), Heeded::Link("--stack")),
+            (!self.include.is_empty(), OptionScope::Compile("-I")),
+            (!self.define.is_empty(), OptionScope::Compile("-D")),
+            (!self.cflags.is_empty(), OptionScope::Compile("--cflags")),
+            (!self.library.is_empty(), OptionScope::LinkC("-l")),
+            (self.stack.is_some(), OptionScope::Link("--stack")),
             (
-                self.matching.is_some() && self.on == On::Qemu,
-                Heeded::Link("--matching"),
+                self.matching.is_some() && self.on == RunPlatform::Qemu,
+                OptionScope::Link("--matching"),
             ),
-            (self.auto, Heeded::Link("--auto")),
-            (self.console.is_some(), Heeded::Link("--console")),
+            (self.auto, OptionScope::Link("--auto")),
+            (self.console.is_some(), OptionScope::Link("--console")),
         ]
         .into_iter()
         .filter_map(|(given, option)| given.then_some(option))
-        .chain(self.faults.given().map(Heeded::Link))
+        .chain(self.faults.first_specified().map(OptionScope::Link))
         .collect()
     }
 
@@ -498,7 +497,7 @@ impl Options {
     }
 
     /// Returns the MPI memory of nodes with `memory` bytes of RAM.
-    fn mpi_memory_of(&self, memory: u64) -> u64 {
+    fn mpi_memory_for(&self, memory: u64) -> u64 {
         self.mpi_memory.unwrap_or_else(|| {
             (memory / MPI_SHARE).clamp(MIN_MPI_MEMORY as u64, DEFAULT_MPI_MEMORY)
         })
@@ -515,14 +514,14 @@ fn argv(program: &Program, arguments: &[OsString]) -> Vec<Vec<u8>> {
 }
 
 /// Splits NAME=VALUE; `None` for any other format.
-fn divided(variable: &OsStr) -> Option<(&[u8], &[u8])> {
+fn split_variable(variable: &OsStr) -> Option<(&[u8], &[u8])> {
     let bytes = variable.as_bytes();
     let at = bytes.iter().position(|byte| *byte == b'=')?;
     (at > 0).then(|| (&bytes[..at], &bytes[at + 1..]))
 }
 
 /// Dimensions without wrap-around links.
-type Mesh = [bool; 3];
+type MeshDimensions = [bool; 3];
 
 fn parse_flags(text: &str) -> Result<Vec<String>, String> {
     shell_words::split(text).map_err(|_| format!("a quote in `{text}` is not closed"))
@@ -534,33 +533,38 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
         .ok()
         .filter(|seconds| *seconds > 0.0)
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| format!("`{text}` is not a timeout; give seconds, more than 0"))
+        .ok_or_else(|| format!("`{text}` is not a timeout; specify seconds above 0"))
 }
 
 /// Runs the command; returns the exit status.
-pub fn run(options: &Options) -> Result<u8, Stop> {
-    run_and_look(options, &mut |_| ())
+pub fn run(options: &RunOptions) -> Result<u8, CliError> {
+    run_and_observe(options, &mut |_| ())
 }
 
 /// Runs the command and passes the job's result to `look`.
-pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<u8, Stop> {
+pub fn run_and_observe(
+    options: &RunOptions,
+    look: &mut dyn FnMut(&JobResult),
+) -> Result<u8, CliError> {
     let shape = checked(options)?;
     let node_memory = options.node_memory();
-    let faults = options.faults.order(&shape)?;
+    let faults = options.faults.configured_faults(&shape)?;
     let apps = options.apps(shape.nodes())?;
     for app in &apps {
-        app.program.check_flags(&options.given())?;
+        app.program.check_flags(&options.specified_options())?;
     }
     // The first entry with the same program: each program is built once.
     let image_of = |at: usize| {
-        let is_same = |app: &App| app.program == apps[at].program;
+        let is_same = |app: &AppRequest| app.program == apps[at].program;
         apps.iter().position(is_same).unwrap_or(at)
     };
     let starts: Vec<u32> = { 1..apps.len() }
         .filter(|at| image_of(*at) != image_of(at - 1))
         .map(|at| apps[at].first)
         .collect();
-    let folder = { options.files.as_deref() }.map(Folder::open).transpose()?;
+    let folder = { options.files.as_deref() }
+        .map(ServedDirectory::open)
+        .transpose()?;
     let report_file = ResultFile::open_if_given(options.watched.report.as_ref())?;
     let division = match options.board {
         Board::Virt if options.debug.is_some() => None,
@@ -569,15 +573,15 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     };
     let flags = options.flags();
     let tools = match options.on {
-        On::Qemu => {
+        RunPlatform::Qemu => {
             let instances = division.map(|division| division.instances().into());
             Some(tools_for_nodes(options, &shape, instances)?)
         }
-        On::Linux => {
-            Machine::look().check_processes(shape.nodes().into())?;
+        RunPlatform::Linux => {
+            HostMachine::detect().check_processes(shape.nodes().into())?;
             None
         }
-        On::Cluster => None,
+        RunPlatform::Cluster => None,
     };
     let mut images: Vec<Option<Image>> = Vec::new();
     for (at, app) in apps.iter().enumerate() {
@@ -587,17 +591,22 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
                 let is_several = division.is_none_or(|division| division.instances() > 1);
                 Some(build_for_nodes(
                     options,
-                    (tools, &app.program),
+                    tools,
+                    &app.program,
                     &shape,
                     is_several,
                 )?)
             }
-            (true, None) => Some(linux::build(&app.program, &flags, options.on.carries())?),
+            (true, None) => Some(linux::build(
+                &app.program,
+                &flags,
+                options.on.process_content(),
+            )?),
         });
     }
     let debug = debugger(options, &shape)?;
     let planned = apps.iter().enumerate().filter_map(|(at, app)| {
-        Some(plan::App {
+        Some(plan::PlannedApp {
             image: images[image_of(at)].as_ref()?,
             first: app.first,
             argv: &app.argv,
@@ -605,7 +614,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
             directory: app.directory.as_deref(),
         })
     });
-    let plan = Plan {
+    let plan = JobPlan {
         backend: backend(options, tools.as_ref()),
         limits_memory: options.node_memory.is_some(),
         stack: options.stack,
@@ -615,34 +624,36 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         debug: debug.as_ref(),
         apps: planned.collect(),
         shape,
-        boxes: division.map(|division| Boxes::new(division, node_memory)),
+        boxes: division.map(|division| InstanceBoxes::new(division, node_memory)),
         node_memory,
-        mpi_memory: options.mpi_memory_of(node_memory),
+        mpi_memory: options.mpi_memory_for(node_memory),
         mpi_borrow: options.mpi_borrow,
         eager: options.eager,
         interrupts: options.interrupts,
         seal: options.seal,
         matching: match options.on {
-            On::Qemu => { apps.iter() }
+            RunPlatform::Qemu => { apps.iter() }
                 .map(|app| app.program.matching(&flags))
                 .reduce(Option::and)
                 .flatten(),
-            On::Linux | On::Cluster => Some(flags.matching),
+            RunPlatform::Linux | RunPlatform::Cluster => Some(flags.matching),
         },
         faults: faults.as_ref(),
         auto: options.auto,
         console: options.console,
         log: options.verbose,
         counted: options.count_instructions,
-        sandbox: tools.as_ref().is_some_and(|tools| can_lock_in(&tools.qemu)),
+        sandbox: tools
+            .as_ref()
+            .is_some_and(|tools| supports_sandbox(&tools.qemu)),
     };
     let signals = match debug {
         // The debugger reads from the terminal and handles its keys.
         Some(_) if stdin().is_terminal() => Signals::catch_but_keys()?,
         _ => Signals::catch()?,
     };
-    let facts: Vec<ProgramFacts> = apps.iter().map(App::facts).collect();
-    let shown = Shown {
+    let facts: Vec<ProgramFacts> = apps.iter().map(AppRequest::facts).collect();
+    let shown = DisplayOptions {
         quiet: options.watched.quiet,
         links: options.watched.links,
         style: options.style(shape.nodes()),
@@ -650,18 +661,18 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         arguments: facts[0].arguments.clone(),
         programs: if facts.len() > 1 { facts } else { Vec::new() },
     };
-    let limits = (folder, options.watched.timeout);
-    show(&plan, limits, &signals, (&shown, report_file), look)
+    let timeout = options.watched.timeout;
+    show(&plan, folder, timeout, &signals, &shown, report_file, look)
 }
 
 /// Display options of a job.
-pub struct Shown {
+pub struct DisplayOptions {
     /// Whether to omit the report's table.
     pub quiet: bool,
     /// Whether to add a table of the links.
     pub links: bool,
     /// Output style of the ranks.
-    pub style: Style,
+    pub style: OutputStyle,
     /// The program's file, for the report.
     pub program: String,
     /// Its arguments.
@@ -673,45 +684,53 @@ pub struct Shown {
 /// Runs a job, and shows its output and result; returns the exit status. The nodes may access the files in a directory;
 /// the timeout limits the job's duration.
 pub fn show(
-    plan: &Plan<'_>,
-    (folder, timeout): (Option<Folder>, Option<Duration>),
+    plan: &JobPlan<'_>,
+    folder: Option<ServedDirectory>,
+    timeout: Option<Duration>,
     signals: &Signals,
-    (shown, report_file): (&Shown, Option<ResultFile>),
-    look: &mut dyn FnMut(&JobEnd),
-) -> Result<u8, Stop> {
+    shown: &DisplayOptions,
+    report_file: Option<ResultFile>,
+    look: &mut dyn FnMut(&JobResult),
+) -> Result<u8, CliError> {
     let (stdout, stderr) = (stdout(), stderr());
     let (mut out, mut err) = (
-        Sink::new(&stdout, shown.style),
-        Sink::new(&stderr, shown.style),
+        OutputSink::new(&stdout, shown.style),
+        OutputSink::new(&stderr, shown.style),
     );
     let end = job::run(plan, folder, timeout, signals, &mut out, &mut err)?;
     look(&end);
-    let status = tell(shown, plan, &end, report_file, &mut err);
+    let status = print_report(shown, plan, &end, report_file, &mut err);
     job::flush(signals, &mut out, &mut err);
-    Ok(written(status, end.outcome, &mut out, &mut err, signals))
+    Ok(status_after_output(
+        status,
+        end.outcome,
+        &mut out,
+        &mut err,
+        signals,
+    ))
 }
 
 /// Checks all options that can be rejected before a build; returns the machine's shape.
-fn checked(options: &Options) -> Result<Shape, Stop> {
+fn checked(options: &RunOptions) -> Result<Shape, CliError> {
     let extents = options.nodes.unwrap_or(options.torus);
     let shape = Shape::new(extents, options.mesh.map(|mesh| !mesh))
-        .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
+        .ok_or_else(|| CliError::usage("--torus: extents are 1 to 256"))?;
     toolchain::choose(options.board.kit());
     check_board(options)?;
     if let Some(console) = options.console {
         check_console(console, &shape)?;
     }
     let node_memory = options.node_memory();
-    check_memory(node_memory, options.mpi_memory_of(node_memory))?;
-    options.stack.map_or(Ok(()), given::check_stack)?;
-    check_place(options)?;
+    check_memory(node_memory, options.mpi_memory_for(node_memory))?;
+    options.stack.map_or(Ok(()), inputs::check_stack)?;
+    check_platform(options)?;
     Ok(shape)
 }
 
 /// Returns the back end, with the tools that it requires.
-fn backend<'a>(options: &Options, tools: Option<&'a ToolSet>) -> Backend<'a> {
+fn backend<'a>(options: &RunOptions, tools: Option<&'a ToolSet>) -> Backend<'a> {
     match (tools, options.board) {
-        (None, _) if options.on == On::Cluster => Backend::Cluster,
+        (None, _) if options.on == RunPlatform::Cluster => Backend::Cluster,
         (None, _) => Backend::Linux,
         (Some(tools), Board::Virt) => Backend::Qemu(&tools.qemu),
         (Some(tools), Board::Stm32f405) => Backend::Boards(&tools.qemu),
@@ -719,71 +738,76 @@ fn backend<'a>(options: &Options, tools: Option<&'a ToolSet>) -> Backend<'a> {
 }
 
 /// Returns the requested debugger.
-fn debugger(options: &Options, shape: &Shape) -> Result<Option<Debug>, Stop> {
+fn debugger(options: &RunOptions, shape: &Shape) -> Result<Option<DebugSession>, CliError> {
     let Some(rank) = options.debug else {
         return Ok(None);
     };
     let why_not = match (options.on, options.board) {
-        (On::Cluster, _) => Some("all ranks are in one process, which gdb can be started on"),
-        (_, Board::Stm32f405) => {
-            Some("the other boards take links for cut that say nothing for long")
+        (RunPlatform::Cluster, _) => {
+            Some("all ranks run in one process, on which gdb can be started")
         }
+        (_, Board::Stm32f405) => Some("the other boards treat a silent link as cut"),
         _ => None,
     };
     if let Some(why) = why_not {
-        return Err(Stop::usage(format!(
-            "--debug is not there: {why}; give --on linux, or leave --board out"
+        return Err(CliError::usage(format!(
+            "--debug is not supported: {why}; use --on linux, or omit --board"
         )));
     }
     if rank >= shape.nodes() {
-        return Err(Stop::usage(format!(
+        return Err(CliError::usage(format!(
             "--debug {rank}: the ranks are 0 to {}",
             shape.nodes() - 1
         )));
     }
-    Debug::find(rank, &options.debugger.concat(), options.on == On::Linux).map(Some)
+    DebugSession::find(
+        rank,
+        &options.debugger.concat(),
+        options.on == RunPlatform::Linux,
+    )
+    .map(Some)
 }
 
 /// Describes the platform on which an option for QEMU has no effect.
-const fn without_qemu(on: On) -> &'static str {
+const fn platform_phrase(on: RunPlatform) -> &'static str {
     match on {
-        On::Cluster => "in a cluster",
-        On::Linux | On::Qemu => "for processes",
+        RunPlatform::Cluster => "in the simulator",
+        RunPlatform::Linux | RunPlatform::Qemu => "for processes",
     }
 }
 
 /// Checks that all options have an effect on the job's platform.
-fn check_place(options: &Options) -> Result<(), Stop> {
-    if !options.under.is_empty() && options.on == On::Qemu {
-        return Err(Stop::usage(
-            "--under does nothing for nodes in QEMU; leave it out, or give --on linux",
+fn check_platform(options: &RunOptions) -> Result<(), CliError> {
+    if !options.under.is_empty() && options.on == RunPlatform::Qemu {
+        return Err(CliError::usage(
+            "--under does nothing for nodes in QEMU; omit it, or use --on linux",
         ));
     }
-    if options.on != On::Qemu {
+    if options.on != RunPlatform::Qemu {
         let only_in_qemu = [
             (options.instances.is_some(), "--instances"),
             (options.count_instructions, "--count-instructions"),
             (options.files.is_some(), "--files"),
         ];
         if let Some((_, option)) = only_in_qemu.iter().find(|(given, _)| *given) {
-            return Err(Stop::usage(format!(
-                "{option} does nothing {}; leave it out, or give --on qemu",
-                without_qemu(options.on)
+            return Err(CliError::usage(format!(
+                "{option} does nothing {}; omit it, or use --on qemu",
+                platform_phrase(options.on)
             )));
         }
     }
-    if options.processors.is_some() && options.on != On::Cluster {
-        return Err(Stop::usage(
-            "--processors is for clusters; leave it out, or give --on cluster",
+    if options.processors.is_some() && options.on != RunPlatform::Cluster {
+        return Err(CliError::usage(
+            "--processors is for the simulator; omit it, or use --on cluster",
         ));
     }
-    if !options.cost.is_empty() && options.on != On::Cluster {
-        return Err(Stop::usage(
-            "--cost is for clusters, whose time is virtual; leave it out, or give --on cluster",
+    if !options.cost.is_empty() && options.on != RunPlatform::Cluster {
+        return Err(CliError::usage(
+            "--cost is for the simulator, which uses virtual time; omit it, or use --on cluster",
         ));
     }
-    if options.on == On::Cluster {
-        let faults = options.faults.given();
+    if options.on == RunPlatform::Cluster {
+        let faults = options.faults.first_specified();
         let not_there = [
             (!options.under.is_empty(), "--under"),
             (options.mpi_borrow, "--mpi-borrow"),
@@ -791,8 +815,8 @@ fn check_place(options: &Options) -> Result<(), Stop> {
             (faults.is_some(), faults.unwrap_or_default()),
         ];
         if let Some((_, option)) = not_there.iter().find(|(given, _)| *given) {
-            return Err(Stop::usage(format!(
-                "{option} does nothing in a cluster; leave it out, or give --on linux"
+            return Err(CliError::usage(format!(
+                "{option} does nothing in the simulator; omit it, or use --on linux"
             )));
         }
     }
@@ -801,29 +825,30 @@ fn check_place(options: &Options) -> Result<(), Stop> {
 
 /// Returns the tools that build and run images for nodes. Fails if the host's capacity is exceeded.
 fn tools_for_nodes(
-    options: &Options,
+    options: &RunOptions,
     shape: &Shape,
     instances: Option<u64>,
-) -> Result<ToolSet, Stop> {
+) -> Result<ToolSet, CliError> {
     let node_memory = options.node_memory();
-    let memory = Memory {
+    let memory = NodeMemory {
         node: node_memory,
-        mpi: options.mpi_memory_of(node_memory),
+        mpi: options.mpi_memory_for(node_memory),
     };
-    Machine::look().check(shape.nodes().into(), memory, instances)?;
+    HostMachine::detect().check(shape.nodes().into(), memory, instances)?;
     setup::ensure()
 }
 
 /// Builds a program's image for the nodes. Fails if it does not fit in a node's memory.
 fn build_for_nodes(
-    options: &Options,
-    (tools, program): (&ToolSet, &Program),
+    options: &RunOptions,
+    tools: &ToolSet,
+    program: &Program,
     shape: &Shape,
     is_several: bool,
-) -> Result<Image, Stop> {
+) -> Result<Image, CliError> {
     let node_memory = options.node_memory();
-    let mpi_memory = options.mpi_memory_of(node_memory);
-    let flags = Flags {
+    let mpi_memory = options.mpi_memory_for(node_memory);
+    let flags = BuildFlags {
         instances: options.board == Board::Virt && is_several,
         log: options.verbose,
         ..options.flags()
@@ -831,8 +856,8 @@ fn build_for_nodes(
     let image = program.build(tools, &flags)?;
     image.check_has(&flags)?;
     if image.has_personality {
-        return Err(Stop::usage(format!(
-            "{} is for one node of another machine, whose personality it holds; give what it was made from",
+        return Err(CliError::usage(format!(
+            "{} is for one node of a board machine and contains its boot configuration; specify its source",
             image.path.display()
         )));
     }
@@ -840,7 +865,7 @@ fn build_for_nodes(
     match options.board {
         Board::Virt => image.check_fits(node_memory, |memory| MemoryNeeds {
             links,
-            mpi: options.mpi_memory_of(memory),
+            mpi: options.mpi_memory_for(memory),
             tables: 0,
         })?,
         Board::Stm32f405 => image.check_fits_board(links, mpi_memory, shape.nodes())?,
@@ -849,52 +874,52 @@ fn build_for_nodes(
 }
 
 /// Checks that the board supports all options.
-fn check_board(options: &Options) -> Result<(), Stop> {
+fn check_board(options: &RunOptions) -> Result<(), CliError> {
     if options.board == Board::Virt {
         let only_boards = [
             (options.auto, "--auto", "wires"),
             (options.console.is_some(), "--console", "serial lines"),
         ];
         return match only_boards.iter().find(|(given, ..)| *given) {
-            Some((_, option, what)) => Err(Stop::usage(format!(
+            Some((_, option, what)) => Err(CliError::usage(format!(
                 "{option} does nothing without --board stm32f405: other nodes have no {what}"
             ))),
             None => Ok(()),
         };
     }
-    if options.on != On::Qemu {
-        return Err(Stop::usage(format!(
-            "--board does nothing {}; leave it out, or give --on qemu",
-            without_qemu(options.on)
+    if options.on != RunPlatform::Qemu {
+        return Err(CliError::usage(format!(
+            "--board does nothing {}; omit it, or use --on qemu",
+            platform_phrase(options.on)
         )));
     }
     let only_virt = [
         (
             options.instances.is_some(),
             "--instances",
-            "each node is a board of its own",
+            "because each node is a separate board",
         ),
         (
             options.node_memory.is_some(),
             "--node-memory",
-            "it has 128K",
+            "which has 128K",
         ),
         (
             options.count_instructions,
             "--count-instructions",
-            "its processor has no such counter",
+            "whose processor has no such counter",
         ),
     ];
     match only_virt.iter().find(|(given, ..)| *given) {
-        Some((_, option, why)) => Err(Stop::usage(format!(
-            "{option} does nothing for the board stm32f405, {why}; leave it out"
+        Some((_, option, why)) => Err(CliError::usage(format!(
+            "{option} does nothing for the board stm32f405, {why}; omit it"
         ))),
         None => Ok(()),
     }
 }
 
 /// Checks whether this QEMU supports its sandbox.
-fn can_lock_in(qemu: &SystemTool) -> bool {
+fn supports_sandbox(qemu: &SystemTool) -> bool {
     // QEMU prints its version only after accepting the preceding options.
     let mut command = qemu.command();
     command.args(["-sandbox", wiring::SANDBOX, "-version"]);
@@ -902,28 +927,28 @@ fn can_lock_in(qemu: &SystemTool) -> bool {
 }
 
 /// Shows the job's result and writes its report; returns the preliminary exit status.
-fn tell(
-    shown: &Shown,
-    plan: &Plan<'_>,
-    end: &JobEnd,
+fn print_report(
+    shown: &DisplayOptions,
+    plan: &JobPlan<'_>,
+    end: &JobResult,
     report_file: Option<ResultFile>,
-    err: &mut Sink<'_>,
+    err: &mut OutputSink<'_>,
 ) -> u8 {
-    if !shown.quiet && end.outcome != Outcome::Interrupted {
+    if !shown.quiet && end.outcome != JobOutcome::Interrupted {
         let links = shown.links.then(|| report::link_table(&plan.shape, end));
         for line in report::table(end).iter().chain(links.iter().flatten()) {
-            err.lines.note(line);
+            err.lines.add_line(line);
         }
     }
     if !shown.quiet {
         for link in report::cut_links(&plan.shape, end) {
-            err.lines.note(&format!(
-                "midplane: {link} is cut; what would go over it goes another way"
+            err.lines.add_line(&format!(
+                "midplane: {link} is cut; its packets are rerouted"
             ));
         }
     }
     if let Some(message) = &end.message {
-        err.lines.note(&format!("midplane: {message}"));
+        err.lines.add_line(&format!("midplane: {message}"));
     }
     let Some(report_file) = report_file else {
         return end.status;
@@ -941,34 +966,34 @@ fn tell(
     match report::write(report_file, &facts, end) {
         Ok(()) => end.status,
         Err(stop) => {
-            err.lines.note(&format!("midplane: {stop}"));
+            err.lines.add_line(&format!("midplane: {stop}"));
             or_failure(end.status)
         }
     }
 }
 
 /// Returns the exit status after output was written or has failed.
-fn written(
+fn status_after_output(
     status: u8,
-    outcome: Outcome,
-    out: &mut Sink<'_>,
-    err: &mut Sink<'_>,
+    outcome: JobOutcome,
+    out: &mut OutputSink<'_>,
+    err: &mut OutputSink<'_>,
     signals: &Signals,
 ) -> u8 {
     // Errors that ended the job were reported before.
-    let late = out.broken().filter(|_| outcome == Outcome::Ended);
+    let late = out.write_error().filter(|_| outcome == JobOutcome::Ended);
     let status = match late {
         None => status,
-        Some(Errno::PIPE) if status == 0 => Stop::signal(SIGPIPE).status,
+        Some(Errno::PIPE) if status == 0 => CliError::signal(SIGPIPE).status,
         Some(Errno::PIPE) => status,
         Some(error) => {
-            let stop = say::unwritable(error.into());
-            err.lines.note(&format!("midplane: {stop}"));
+            let stop = console::stdout_error(error.into());
+            err.lines.add_line(&format!("midplane: {stop}"));
             job::flush(signals, out, err);
             or_failure(status)
         }
     };
-    match err.broken() {
+    match err.write_error() {
         // No stream remains for a report.
         Some(error) if error != Errno::PIPE => or_failure(status),
         _ => status,
@@ -998,17 +1023,17 @@ fn busiest_node_links(shape: &Shape) -> usize {
         .sum()
 }
 
-fn check_memory(node_memory: u64, mpi_memory: u64) -> Result<(), Stop> {
+fn check_memory(node_memory: u64, mpi_memory: u64) -> Result<(), CliError> {
     const PAGE: u64 = 4096;
     if !node_memory.is_multiple_of(PAGE) || node_memory == 0 {
-        return Err(Stop::usage(format!(
+        return Err(CliError::usage(format!(
             "--node-memory {} must be a multiple of 4K",
             size::exact(node_memory)
         )));
     }
     if mpi_memory >= node_memory {
-        return Err(Stop::usage(format!(
-            "--mpi-memory {} does not fit into --node-memory {}; give a smaller one or more node memory",
+        return Err(CliError::usage(format!(
+            "--mpi-memory {} does not fit into --node-memory {}; decrease --mpi-memory or increase --node-memory",
             size::exact(mpi_memory),
             size::exact(node_memory)
         )));

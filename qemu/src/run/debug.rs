@@ -3,7 +3,7 @@
 //! and wait for this one as for any slow rank.
 
 use crate::build::image::Image;
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::sys;
 use clap::Args;
 use midplane_setup::query::in_path;
@@ -30,18 +30,18 @@ const DEBUGGED: &str = "debugged";
 const FIRST: &str = "tbreak main";
 
 /// The debugged rank and its debugger.
-pub struct Debug {
+pub struct DebugSession {
     pub rank: u32,
     /// A debugger that accepts gdb's commands, and its arguments.
     command: Vec<String>,
 }
 
-impl Debug {
+impl DebugSession {
     /// Finds a debugger for this rank: the specified one, or the first that is available.
     ///
     /// # Errors
     /// Returns an error if none is available.
-    pub fn find(rank: u32, given: &[String], is_process: bool) -> Result<Self, Stop> {
+    pub fn find(rank: u32, given: &[String], is_process: bool) -> Result<Self, CliError> {
         let known: &[&str] = if is_process {
             &OF_PROCESSES
         } else {
@@ -50,8 +50,9 @@ impl Debug {
         let found = || known.iter().find(|name| in_path(name).is_some());
         let command = match given {
             [] => vec![found().map(|name| (*name).into()).ok_or_else(|| {
-                Stop::usage(format!(
-                    "--debug: there is no {}; install it (apt-get install {}), or name one with --debugger COMMAND",
+                CliError::usage(format!(
+                    "--debug: {} is not installed; install it (apt-get install {}), or specify another one with \
+                     --debugger COMMAND",
                     known.join(", no "),
                     known[0]
                 ))
@@ -67,12 +68,12 @@ impl Debug {
     ///
     /// # Errors
     /// Returns an error if this executable is not found; the debugger uses it to start the process.
-    pub fn under(
+    pub fn debugger_command(
         &self,
         [stack, data]: [Option<u64>; 2],
         [stdout, stderr]: [RawFd; 2],
-    ) -> Result<Vec<String>, Stop> {
-        let us = std::env::current_exe().doing("find this command's own file")?;
+    ) -> Result<Vec<String>, CliError> {
+        let us = std::env::current_exe().context("find this command's executable")?;
         let mut wrapper = format!(
             "set exec-wrapper {} {DEBUGGED} --stdout {stdout} --stderr {stderr}",
             shell_words::quote(&us.to_string_lossy())
@@ -93,24 +94,24 @@ impl Debug {
     }
 
     /// Starts the debugger for a machine that waits for it at this address.
-    pub fn attach(&self, image: &Image, at: SocketAddr) -> Result<Child, Stop> {
+    pub fn attach(&self, image: &Image, at: SocketAddr) -> Result<Child, CliError> {
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]).arg(&image.path);
         let target = format!("target remote {at}");
         for words in [&*target, FIRST, "continue"] {
             command.args(["-ex", words]);
         }
-        heed_terminal(&mut command, true);
-        sys::bind_to_us(&mut command, Signal::KILL, Vec::new());
+        configure_terminal(&mut command, true);
+        sys::bind_to_this_process(&mut command, Signal::KILL, Vec::new());
         command
             .spawn()
-            .doing(format_args!("start {}", self.command[0]))
+            .context(format_args!("start {}", self.command[0]))
     }
 }
 
 /// Options of the hidden command by which a debugger starts a rank's process.
 #[derive(Args, Debug)]
-pub struct Debugged {
+pub struct DebuggedArgs {
     /// Descriptor to print to
     #[arg(long)]
     stdout: RawFd,
@@ -132,11 +133,11 @@ pub struct Debugged {
 ///
 /// # Errors
 /// Returns an error if the descriptors are invalid or the program cannot be started.
-pub fn become_process(options: &Debugged) -> Result<u8, Stop> {
+pub fn become_process(options: &DebuggedArgs) -> Result<u8, CliError> {
     let mut command = Command::new(&options.words[0]);
     command.args(&options.words[1..]).stdin(Stdio::null());
-    command.stdout(sys::inherited(options.stdout).doing("take over stdout")?);
-    command.stderr(sys::inherited(options.stderr).doing("take over stderr")?);
+    command.stdout(sys::inherit_descriptor(options.stdout).context("redirect stdout")?);
+    command.stderr(sys::inherit_descriptor(options.stderr).context("redirect stderr")?);
     for (resource, limit) in [
         (Resource::Stack, options.stack),
         (Resource::Data, options.data),
@@ -145,13 +146,13 @@ pub fn become_process(options: &Debugged) -> Result<u8, Stop> {
             sys::limit(&mut command, resource, bytes);
         }
     }
-    set_parent_process_death_signal(Some(Signal::KILL)).doing("end with the debugger")?;
-    Err(command.exec()).doing(format_args!("start {}", options.words[0].display()))
+    set_parent_process_death_signal(Some(Signal::KILL)).context("end with the debugger")?;
+    Err(command.exec()).context(format_args!("start {}", options.words[0].display()))
 }
 
 /// Reserves the terminal's signals for this process, so that it can end the nodes in order. A child that reads from the
 /// terminal must stay in the foreground process group.
-pub fn heed_terminal(command: &mut Command, reads: bool) {
+pub fn configure_terminal(command: &mut Command, reads: bool) {
     if !(reads && std::io::stdin().is_terminal()) {
         command.process_group(0);
     }

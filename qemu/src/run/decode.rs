@@ -1,24 +1,24 @@
 //! The kernels' logs: decodes defmt frames with the image's table.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
 use defmt_decoder::{DecodeError, StreamDecoder, Table};
 use kernel_rt::mpi_failure::write_text;
 use midplane_abi::failure::{Failure, LOGGED};
 
 /// Log statements of an image.
-pub struct Dictionary(Option<Table>);
+pub struct LogDictionary(Option<Table>);
 
-impl Dictionary {
+impl LogDictionary {
     /// Reads an image's table; it exists only if the image supports the log.
-    pub fn read(image: &[u8]) -> Result<Self, Stop> {
+    pub fn read(image: &[u8]) -> Result<Self, CliError> {
         Table::parse(image)
-            .doing("read the image's log table")
+            .context("read the image's log table")
             .map(Self)
     }
 
     /// Creates a decoder for one node's stream.
-    pub fn decoder(&self) -> Decoder<'_> {
-        Decoder {
+    pub fn decoder(&self) -> LogDecoder<'_> {
+        LogDecoder {
             stream: self.0.as_ref().map(Table::new_stream_decoder),
             malformed: 0,
         }
@@ -26,21 +26,21 @@ impl Dictionary {
 }
 
 /// Decoder of one node's stream.
-pub struct Decoder<'a> {
+pub struct LogDecoder<'a> {
     stream: Option<Box<dyn StreamDecoder + Send + Sync + 'a>>,
     malformed: u64,
 }
 
-impl Decoder<'_> {
+impl LogDecoder<'_> {
     /// Adds bytes of the stream and passes each complete log line to `line`.
-    pub fn take(&mut self, bytes: &[u8], mut line: impl FnMut(String)) {
+    pub fn decode_bytes(&mut self, bytes: &[u8], mut line: impl FnMut(String)) {
         let Some(stream) = &mut self.stream else {
             return;
         };
         stream.received(bytes);
         loop {
             match stream.decode() {
-                Ok(frame) => line(in_words(frame.display(false).to_string())),
+                Ok(frame) => line(expand_failure(frame.display(false).to_string())),
                 Err(DecodeError::UnexpectedEof) => return,
                 // The encoding resynchronizes at the next frame.
                 Err(DecodeError::Malformed) => self.malformed += 1,
@@ -55,7 +55,7 @@ impl Decoder<'_> {
 }
 
 /// Replaces the failure record in a log line by its text, if there is one.
-fn in_words(line: String) -> String {
+fn expand_failure(line: String) -> String {
     let words = || {
         let (before, rest) = line.split_once(LOGGED)?;
         let (numbers, after) = rest.strip_prefix('[')?.split_once(']')?;
@@ -79,7 +79,8 @@ mod tests {
         let why = FailureReason::MpiAbort(7);
         let failure = Failure { place, why };
         let record = failure.write();
-        let line = |record: &[u8]| in_words(format!("1.5 ERROR {LOGGED}{record:?} (abort.rs:70)"));
+        let line =
+            |record: &[u8]| expand_failure(format!("1.5 ERROR {LOGGED}{record:?} (abort.rs:70)"));
         assert_eq!(
             line(record.bytes()),
             format!("1.5 ERROR {} (abort.rs:70)", failure.in_words(write_text))
@@ -90,7 +91,7 @@ mod tests {
             assert_eq!(line(other), shown);
         }
         for other in ["failed: no record", "failed: [300]", "failed: [1"] {
-            assert_eq!(in_words(other.to_string()), other);
+            assert_eq!(expand_failure(other.to_string()), other);
         }
     }
 }

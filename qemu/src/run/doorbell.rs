@@ -4,8 +4,8 @@
 //! once over its socket: the protocol version, its own ID, the shared memory, then the event files of all other peers,
 //! and last its own.
 
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::shared::memory_file;
-use crate::host::stop::{Doing, Stop};
 use midplane_abi::layout::{BoxDivision, shared_bytes};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
@@ -31,15 +31,15 @@ pub struct Doorbells {
 
 impl Doorbells {
     /// Creates the doorbells for the instances of `division`.
-    pub fn new(division: &BoxDivision) -> Result<Self, Stop> {
+    pub fn new(division: &BoxDivision) -> Result<Self, CliError> {
         let memory = memory_file("midplane-links")?;
         memory
             .set_len(shared_bytes(&division.shape()))
-            .doing("size the memory that instances share")?;
+            .context("size the memory that instances share")?;
         let vectors = vectors(division);
         let event = |_| {
             let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-            eventfd(0, flags).doing("create a bell between instances")
+            eventfd(0, flags).context("create a doorbell between instances")
         };
         let events = (0..division.instances())
             .map(|_| (0..vectors).map(event).collect())
@@ -52,10 +52,10 @@ impl Doorbells {
     }
 
     /// Creates the socket of the next instance and returns its end.
-    pub fn connect(&mut self) -> Result<UnixStream, Stop> {
-        let (ours, theirs) = UnixStream::pair().doing("create a socket for an instance")?;
+    pub fn connect(&mut self) -> Result<UnixStream, CliError> {
+        let (ours, theirs) = UnixStream::pair().context("create a socket for an instance")?;
         ours.set_nonblocking(true)
-            .doing("set up a socket for an instance")?;
+            .context("set up a socket for an instance")?;
         self.peers.push((ours, 0));
         Ok(theirs)
     }
@@ -68,7 +68,7 @@ impl Doorbells {
     }
 
     /// Sends messages until the sockets block. A closed device receives no more; its process's end shows the reason.
-    pub fn tell(&mut self) {
+    pub fn send_messages(&mut self) {
         let all = self.messages();
         for number in 0..self.peers.len() {
             loop {
@@ -174,7 +174,7 @@ mod tests {
         let mut doorbells = Doorbells::new(&division).unwrap();
         let sockets = [doorbells.connect().unwrap(), doorbells.connect().unwrap()];
         assert_eq!(doorbells.waiting().count(), 2);
-        doorbells.tell();
+        doorbells.send_messages();
         assert_eq!(doorbells.waiting().count(), 0);
         let heard = |socket| -> Vec<_> { (0..7).map(|_| receive(socket)).collect() };
         let (first, second) = (heard(&sockets[0]), heard(&sockets[1]));

@@ -1,6 +1,6 @@
 //! Fault injection on links: validation of the user's options.
 
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use crate::run::notation::{direction, parse_coord};
 use clap::Args;
 use midplane_abi::faults::{LinkCut, LinkFaults, MAX_CUTS, MAX_RATE, MILLION};
@@ -9,28 +9,29 @@ use net_torus::coord::Shape;
 /// Options that order faults.
 #[derive(Args, Debug, Default)]
 pub struct FaultOptions {
-    /// Part of the frames that vanish on each link, 0 to 0.2; they are sent again
-    #[arg(long, value_name = "PART", value_parser = parse_part, help_heading = "Faults on links")]
+    /// Fraction of the frames that each link loses, 0 to 0.2. Lost frames are retransmitted
+    #[arg(long, value_name = "FRACTION", value_parser = parse_part, help_heading = "Links and faults")]
     link_loss: Option<u32>,
 
-    /// Part of the frames in which bits are turned on each link, 0 to 0.2; they are sent again
-    #[arg(long, value_name = "PART", value_parser = parse_part, help_heading = "Faults on links")]
+    /// Fraction of the frames that each link corrupts, 0 to 0.2. Corrupted frames are retransmitted
+    #[arg(long, value_name = "FRACTION", value_parser = parse_part, help_heading = "Links and faults")]
     link_corrupt: Option<u32>,
 
-    /// Link that is cut for good, both ways, for example 1,0,0:x+@5s: from this node, in this direction, so long after
-    /// it came up (s or ms). What would go over it goes another way; where there is none, the job ends and says so. At
-    /// most 16
-    #[arg(long, value_name = "X,Y,Z:DIRECTION@TIME", value_parser = parse_cut, help_heading = "Faults on links")]
+    /// Cut a link permanently in both directions, for example 1,0,0:x+@5s: the link of this node in this direction, at
+    /// this time (s or ms) after the node's start. Packets are rerouted; if no other route exists, the job ends with an
+    /// error. At most 16
+    #[arg(long, value_name = "X,Y,Z:DIRECTION@TIME", value_parser = parse_cut, help_heading = "Links and faults")]
     link_cut: Vec<LinkCut>,
 
-    /// What determines which frames these are: the same of each link, by number, in every run [default: 0]
-    #[arg(long, value_name = "NUMBER", help_heading = "Faults on links")]
+    /// Seed that selects the lost and corrupted frames. The same seed selects the same frame numbers on each link
+    /// [default: 0]
+    #[arg(long, value_name = "NUMBER", help_heading = "Links and faults")]
     seed: Option<u64>,
 }
 
 impl FaultOptions {
     /// Returns the first specified option.
-    pub fn given(&self) -> Option<&'static str> {
+    pub fn first_specified(&self) -> Option<&'static str> {
         let options = [
             (self.link_loss.is_some(), "--link-loss"),
             (self.link_corrupt.is_some(), "--link-corrupt"),
@@ -44,11 +45,11 @@ impl FaultOptions {
     ///
     /// # Errors
     /// Returns a usage error for a seed without effect, a cut on a missing link, or too many cuts.
-    pub fn order(&self, shape: &Shape) -> Result<Option<LinkFaults>, Stop> {
-        if self.given().is_none() {
+    pub fn configured_faults(&self, shape: &Shape) -> Result<Option<LinkFaults>, CliError> {
+        if self.first_specified().is_none() {
             return match self.seed {
-                Some(_) => Err(Stop::usage(
-                    "--seed does nothing without --link-loss or --link-corrupt; leave it out",
+                Some(_) => Err(CliError::usage(
+                    "--seed does nothing without --link-loss or --link-corrupt; omit it",
                 )),
                 None => Ok(None),
             };
@@ -63,12 +64,12 @@ impl FaultOptions {
             if shape.neighbour(cut.at, cut.direction).is_none() {
                 let [x, y, z] = cut.at.axes();
                 let name = cut.direction.name().to_lowercase();
-                return Err(Stop::usage(format!(
+                return Err(CliError::usage(format!(
                     "--link-cut {x},{y},{z}:{name}: there is no such link in this machine"
                 )));
             }
             if faults.cuts.push(*cut).is_err() {
-                return Err(Stop::usage(format!(
+                return Err(CliError::usage(format!(
                     "--link-cut: at most {MAX_CUTS} links can be cut"
                 )));
             }
@@ -84,7 +85,9 @@ fn parse_part(text: &str) -> Result<u32, String> {
         .filter(|part| (0.0..=most).contains(part))
         .map(|part| (part * f64::from(MILLION)).round() as u32)
         .ok_or_else(|| {
-            format!("`{text}` is not a part of the frames; give 0 to {most}, as in 0.01")
+            format!(
+                "`{text}` is not a fraction of the frames; specify 0 to {most}, for example 0.01"
+            )
         })
 }
 
@@ -99,7 +102,7 @@ fn parse_cut(text: &str) -> Result<LinkCut, String> {
         })
     };
     parts()
-        .ok_or_else(|| format!("`{text}` is not a cut; write it as 1,0,0:x+@5s or 1,0,0:x+@500ms"))
+        .ok_or_else(|| format!("`{text}` is not a cut; use the form 1,0,0:x+@5s or 1,0,0:x+@500ms"))
 }
 
 /// Parses seconds or milliseconds.
@@ -147,7 +150,11 @@ mod tests {
     #[test]
     fn orders_that_mean_nothing_are_refused() {
         let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
-        let said = |options: FaultOptions| options.order(&shape).map_err(|stop| stop.message);
+        let said = |options: FaultOptions| {
+            options
+                .configured_faults(&shape)
+                .map_err(|stop| stop.message)
+        };
         let cut = parse_cut("1,0,0:x+@1s").unwrap();
         let seed = Some(7);
         assert_eq!(said(FaultOptions::default()), Ok(None));

@@ -9,7 +9,7 @@
 //!
 //! Descriptors are local to a node, and open files are closed when the job ends.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
 use midplane_abi::files::{
     BYTES, FileOperation, FileRequest, FileStatus, MAX_OPEN, MAX_PATH, OPEN_APPEND, OPEN_CREATE,
     OPEN_EXCLUSIVE, OPEN_FOLDER, OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
@@ -37,33 +37,33 @@ const FIRST: u64 = 3;
 
 /// A directory that nodes may access.
 #[derive(Debug)]
-pub struct Folder(OwnedFd);
+pub struct ServedDirectory(OwnedFd);
 
-impl Folder {
+impl ServedDirectory {
     /// Opens the directory.
     ///
     /// # Errors
     /// Returns a usage error if it cannot be opened, or if the kernel cannot confine nodes to it.
-    pub fn open(path: &Path) -> Result<Self, Stop> {
+    pub fn open(path: &Path) -> Result<Self, CliError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let refused = |error: &dyn std::fmt::Display| {
-            Stop::usage(format!("--files {}: {error}", path.display()))
+            CliError::usage(format!("--files {}: {error}", path.display()))
         };
         let fd = rustix::fs::open(path, flags, Mode::empty())
             .map_err(|error| refused(&std::io::Error::from(error)))?;
         let folder = Self(fd);
-        match folder.find(b".", flags, Mode::empty()) {
+        match folder.open_inside(b".", flags, Mode::empty()) {
             Ok(_) => Ok(folder),
             Err(Errno::NOSYS) => Err(refused(
-                &"this machine's kernel lacks openat2 (it is there from Linux 5.6 on), without which nodes cannot be \
-                 kept inside",
+                &"this machine's kernel does not support openat2 (Linux 5.6 or later), which is required to confine \
+                  nodes to the directory",
             )),
             Err(error) => Err(refused(&std::io::Error::from(error))),
         }
     }
 
     /// Opens a path inside the directory.
-    fn find(&self, path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    fn open_inside(&self, path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         let path = OsStr::from_bytes(path);
         let mut tries = 0..TRIES;
@@ -80,13 +80,13 @@ impl Folder {
     }
 
     /// Opens a path for queries only.
-    fn look(&self, path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
+    fn open_for_query(&self, path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
         let link = if follow {
             OFlags::empty()
         } else {
             OFlags::NOFOLLOW
         };
-        self.find(path, OFlags::PATH | link, Mode::empty())
+        self.open_inside(path, OFlags::PATH | link, Mode::empty())
     }
 
     /// Splits a path into its opened parent directory and the last part.
@@ -103,7 +103,7 @@ impl Folder {
         // The root itself has no last part.
         let last = if end == 0 { &b"."[..] } else { last };
         let flags = OFlags::PATH | OFlags::DIRECTORY;
-        let folder = self.find(folder, flags, Mode::empty())?;
+        let folder = self.open_inside(folder, flags, Mode::empty())?;
         Ok((folder, OsStr::from_bytes(last)))
     }
 
@@ -126,7 +126,7 @@ impl Folder {
             }
         }
         // The type is checked first, because merely opening some devices has side effects.
-        let before = self.look(path, wanted & (OPEN_NO_LINK | OPEN_EXCLUSIVE) == 0);
+        let before = self.open_for_query(path, wanted & (OPEN_NO_LINK | OPEN_EXCLUSIVE) == 0);
         if let Ok(before) = before {
             check_kind(&before, wanted & OPEN_NO_LINK != 0)?;
         }
@@ -137,7 +137,7 @@ impl Folder {
         };
         // Non-blocking, in case the file was replaced by a pipe meanwhile.
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = self.find(path, flags, mode)?;
+        let file = self.open_inside(path, flags, mode)?;
         check_kind(&file, false)?;
         Ok(file)
     }
@@ -153,7 +153,7 @@ fn check_kind(fd: &OwnedFd, may_be_link: bool) -> Result<(), Errno> {
 }
 
 /// An open file of a node.
-struct Open {
+struct OpenFile {
     file: OwnedFd,
     /// Its directory entries, after the first request.
     entries: Option<Dir>,
@@ -161,11 +161,11 @@ struct Open {
 
 /// Descriptors of one node.
 #[derive(Default)]
-struct Descriptors(Vec<Option<Open>>);
+struct DescriptorTable(Vec<Option<OpenFile>>);
 
-impl Descriptors {
+impl DescriptorTable {
     fn put(&mut self, file: OwnedFd) -> Result<u64, Errno> {
-        let open = Open {
+        let open = OpenFile {
             file,
             entries: None,
         };
@@ -186,27 +186,27 @@ impl Descriptors {
         self.0.len() == MAX_OPEN && self.0.iter().all(Option::is_some)
     }
 
-    fn slot(&mut self, descriptor: u64) -> Result<&mut Option<Open>, Errno> {
+    fn slot(&mut self, descriptor: u64) -> Result<&mut Option<OpenFile>, Errno> {
         let at = descriptor.checked_sub(FIRST).ok_or(Errno::BADF)?;
         let at = usize::try_from(at).map_err(|_| Errno::BADF)?;
         self.0.get_mut(at).ok_or(Errno::BADF)
     }
 
-    fn get(&mut self, descriptor: u64) -> Result<&mut Open, Errno> {
+    fn get(&mut self, descriptor: u64) -> Result<&mut OpenFile, Errno> {
         self.slot(descriptor)?.as_mut().ok_or(Errno::BADF)
     }
 }
 
 /// Successful reply: two return values and the number of bytes in the buffer.
-type Done = Result<([u64; 2], usize), Errno>;
+type CompletedCall = Result<([u64; 2], usize), Errno>;
 
 /// Performs one call of a node.
-fn serve(
-    folder: &Folder,
-    node: &mut Descriptors,
+fn perform_call(
+    folder: &ServedDirectory,
+    node: &mut DescriptorTable,
     asked: &FileRequest,
     bytes: &mut [u8; BYTES],
-) -> Done {
+) -> CompletedCall {
     let [first, second, third] = asked.numbers;
     let call = asked.call.ok_or(Errno::NOSYS)?;
     let given = asked.length;
@@ -247,12 +247,13 @@ fn serve(
         FileOperation::Sync => rustix::fs::fsync(&node.get(first)?.file).and(nothing),
         FileOperation::Resize => ftruncate(&node.get(first)?.file, second).and(nothing),
         FileOperation::Stat | FileOperation::Lstat => {
-            let found = folder.look(path(&bytes[..given])?, call == FileOperation::Stat)?;
-            tell(&found, bytes)
+            let found =
+                folder.open_for_query(path(&bytes[..given])?, call == FileOperation::Stat)?;
+            report_status(&found, bytes)
         }
-        FileOperation::Fstat => tell(&node.get(first)?.file, bytes),
+        FileOperation::Fstat => report_status(&node.get(first)?.file, bytes),
         FileOperation::Access => {
-            let found = folder.look(path(&bytes[..given])?, true)?;
+            let found = folder.open_for_query(path(&bytes[..given])?, true)?;
             let mode = Access::from_bits(first as u32).ok_or(Errno::INVAL)?;
             // This process's own path of the file: the only query by descriptor that all kernels support.
             let own = format!("/proc/self/fd/{}", found.as_raw_fd());
@@ -261,8 +262,10 @@ fn serve(
         FileOperation::Unlink
         | FileOperation::RemoveFolder
         | FileOperation::MakeFolder
-        | FileOperation::Rename => rearrange(folder, call, first, &bytes[..given]).and(nothing),
-        FileOperation::Next => next(node.get(first)?, bytes),
+        | FileOperation::Rename => {
+            change_entries(folder, call, first, &bytes[..given]).and(nothing)
+        }
+        FileOperation::Next => read_entry(node.get(first)?, bytes),
         FileOperation::Rewind => {
             node.get(first)?.entries = None;
             nothing
@@ -271,7 +274,12 @@ fn serve(
 }
 
 /// Performs a call that changes directory entries; `given` contains one or two paths.
-fn rearrange(folder: &Folder, call: FileOperation, number: u64, given: &[u8]) -> Result<(), Errno> {
+fn change_entries(
+    folder: &ServedDirectory,
+    call: FileOperation,
+    number: u64,
+    given: &[u8],
+) -> Result<(), Errno> {
     match call {
         FileOperation::Rename => {
             let first = usize::try_from(number).unwrap_or(usize::MAX);
@@ -305,7 +313,7 @@ fn path(bytes: &[u8]) -> Result<&[u8], Errno> {
     }
 }
 
-fn tell(file: &impl AsFd, bytes: &mut [u8; BYTES]) -> Done {
+fn report_status(file: &impl AsFd, bytes: &mut [u8; BYTES]) -> CompletedCall {
     let status = status(&fstat(file)?).emit();
     bytes[..FileStatus::BYTES].copy_from_slice(&status);
     Ok(([0; 2], FileStatus::BYTES))
@@ -332,7 +340,7 @@ fn status(stat: &Stat) -> FileStatus {
 }
 
 /// Reads the next directory entry.
-fn next(open: &mut Open, bytes: &mut [u8; BYTES]) -> Done {
+fn read_entry(open: &mut OpenFile, bytes: &mut [u8; BYTES]) -> CompletedCall {
     if open.entries.is_none() {
         open.entries = Some(Dir::read_from(&open.file)?);
     }
@@ -356,13 +364,13 @@ struct FileCall {
     rank: usize,
     asked: FileRequest,
     bytes: Box<[u8; BYTES]>,
-    done: Done,
+    done: CompletedCall,
 }
 
 /// State shared between the server threads and the main thread.
-struct Queue {
-    folder: Folder,
-    nodes: Vec<Mutex<Descriptors>>,
+struct CallQueue {
+    folder: ServedDirectory,
+    nodes: Vec<Mutex<DescriptorTable>>,
     waiting: Mutex<VecDeque<FileCall>>,
     has_more: Condvar,
     done: Mutex<Vec<FileCall>>,
@@ -372,9 +380,9 @@ struct Queue {
 
 /// File calls of all nodes.
 #[derive(Default)]
-pub struct Files {
+pub struct FileServer {
     /// The server threads, if nodes may access a directory.
-    served: Option<(Arc<Queue>, UnixStream)>,
+    served: Option<(Arc<CallQueue>, UnixStream)>,
     /// Sequence number of the last call, by rank.
     seen: Vec<u32>,
     /// Whether a call is in progress, by rank.
@@ -384,7 +392,7 @@ pub struct Files {
 }
 
 /// Reply to a node.
-pub struct Answer<'a> {
+pub struct FileReply<'a> {
     pub rank: usize,
     /// Sequence number of the call.
     pub number: u32,
@@ -392,9 +400,9 @@ pub struct Answer<'a> {
     pub answer: Result<([u64; 2], &'a [u8]), u32>,
 }
 
-impl Files {
+impl FileServer {
     /// Creates a server for this many nodes. Without `folder` all calls fail.
-    pub fn new(nodes: usize, folder: Option<Folder>) -> Result<Self, Stop> {
+    pub fn new(nodes: usize, folder: Option<ServedDirectory>) -> Result<Self, CliError> {
         let served = folder.map(|folder| start(nodes, folder)).transpose()?;
         Ok(Self {
             served,
@@ -411,18 +419,18 @@ impl Files {
 
     /// Accepts a call. Returns a reply if no directory is configured, and whether this is the first file rejected for
     /// that reason.
-    pub fn take(
+    pub fn submit_call(
         &mut self,
         rank: usize,
         asked: FileRequest,
         bytes: &[u8; BYTES],
-    ) -> (Option<Answer<'static>>, bool) {
+    ) -> (Option<FileReply<'static>>, bool) {
         self.seen[rank] = asked.number;
         let Some((queue, _)) = &self.served else {
-            let error = refusal(asked.call);
+            let error = missing_directory_error(asked.call);
             let is_first = error == Errno::ROFS && !self.was_refused;
             self.was_refused |= is_first;
-            let answer = Answer {
+            let answer = FileReply {
                 rank,
                 number: asked.number,
                 answer: Err(error.raw_os_error().unsigned_abs()),
@@ -436,31 +444,31 @@ impl Files {
             bytes: Box::new(*bytes),
             done: Err(Errno::IO),
         };
-        locked(&queue.waiting).push_back(job);
+        lock_queue(&queue.waiting).push_back(job);
         queue.has_more.notify_one();
         (None, false)
     }
 
     /// Returns the socket that is readable when replies are pending.
-    pub fn bell(&self) -> Option<&UnixStream> {
+    pub fn reply_socket(&self) -> Option<&UnixStream> {
         self.served.as_ref().map(|(_, bell)| bell)
     }
 
     /// Passes completed replies to `give`.
-    pub fn answers(&mut self, mut give: impl FnMut(Answer<'_>)) {
+    pub fn handle_replies(&mut self, mut give: impl FnMut(FileReply<'_>)) {
         let Some((queue, bell)) = &mut self.served else {
             return;
         };
         let mut bytes = [0; 256];
         while matches!(bell.read(&mut bytes), Ok(1..)) {}
-        let done = std::mem::take(&mut *locked(&queue.done));
+        let done = std::mem::take(&mut *lock_queue(&queue.done));
         for job in done {
             self.busy[job.rank] = false;
             let answer = match &job.done {
                 Ok((numbers, length)) => Ok((*numbers, &job.bytes[..*length])),
                 Err(error) => Err(error.raw_os_error().unsigned_abs()),
             };
-            give(Answer {
+            give(FileReply {
                 rank: job.rank,
                 number: job.asked.number,
                 answer,
@@ -470,7 +478,7 @@ impl Files {
 }
 
 /// Returns the error of a call without a directory: no file exists and none can be created.
-fn refusal(call: Option<FileOperation>) -> Errno {
+fn missing_directory_error(call: Option<FileOperation>) -> Errno {
     match call {
         None => Errno::NOSYS,
         Some(FileOperation::Open | FileOperation::MakeFolder) => Errno::ROFS,
@@ -486,18 +494,18 @@ fn refusal(call: Option<FileOperation>) -> Errno {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock_queue<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Starts the threads. They end with the process, because a call may block for long.
-fn start(nodes: usize, folder: Folder) -> Result<(Arc<Queue>, UnixStream), Stop> {
-    let (ours, theirs) = UnixStream::pair().doing("create a socket for files")?;
+fn start(nodes: usize, folder: ServedDirectory) -> Result<(Arc<CallQueue>, UnixStream), CliError> {
+    let (ours, theirs) = UnixStream::pair().context("create a socket for files")?;
     for end in [&ours, &theirs] {
         end.set_nonblocking(true)
-            .doing("set up a socket for files")?;
+            .context("set up a socket for files")?;
     }
-    let queue = Arc::new(Queue {
+    let queue = Arc::new(CallQueue {
         folder,
         nodes: (0..nodes).map(|_| Mutex::default()).collect(),
         waiting: Mutex::default(),
@@ -509,23 +517,23 @@ fn start(nodes: usize, folder: Folder) -> Result<(Arc<Queue>, UnixStream), Stop>
         let queue = Arc::clone(&queue);
         std::thread::Builder::new()
             .name(format!("files-{number}"))
-            .spawn(move || queue.work())
-            .doing("start a thread for files")?;
+            .spawn(move || queue.run_worker())
+            .context("start a thread for files")?;
     }
     Ok((queue, ours))
 }
 
-impl Queue {
-    fn work(&self) {
+impl CallQueue {
+    fn run_worker(&self) {
         loop {
-            let waiting = locked(&self.waiting);
+            let waiting = lock_queue(&self.waiting);
             let waiting = self.has_more.wait_while(waiting, |jobs| jobs.is_empty());
             let next = waiting.unwrap_or_else(PoisonError::into_inner).pop_front();
             let Some(mut job) = next else { continue };
-            let mut node = locked(&self.nodes[job.rank]);
-            job.done = serve(&self.folder, &mut node, &job.asked, &mut job.bytes);
+            let mut node = lock_queue(&self.nodes[job.rank]);
+            job.done = perform_call(&self.folder, &mut node, &job.asked, &mut job.bytes);
             drop(node);
-            locked(&self.done).push(job);
+            lock_queue(&self.done).push(job);
             // A full socket contains a notification already.
             match (&self.bell).write(&[0]) {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => return,
@@ -547,7 +555,7 @@ mod tests {
     struct TestFolder(PathBuf);
 
     impl TestFolder {
-        fn new() -> (Self, Folder) {
+        fn new() -> (Self, ServedDirectory) {
             static NUMBER: AtomicU32 = AtomicU32::new(0);
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let name = format!("midplane-files-{}-{number}", std::process::id());
@@ -555,7 +563,7 @@ mod tests {
             fs::create_dir_all(place.inside("sub")).unwrap();
             fs::write(place.0.join("secret"), "secret").unwrap();
             fs::write(place.inside("open"), "public").unwrap();
-            let folder = Folder::open(&place.inside("")).unwrap();
+            let folder = ServedDirectory::open(&place.inside("")).unwrap();
             (place, folder)
         }
 
@@ -572,8 +580,8 @@ mod tests {
 
     /// Performs a call; returns the values and bytes of its reply.
     fn call(
-        folder: &Folder,
-        node: &mut Descriptors,
+        folder: &ServedDirectory,
+        node: &mut DescriptorTable,
         call: FileOperation,
         numbers: [u64; 3],
         given: &[u8],
@@ -586,13 +594,13 @@ mod tests {
             numbers,
             length: given.len(),
         };
-        let (numbers, length) = serve(folder, node, &asked, &mut bytes)?;
+        let (numbers, length) = perform_call(folder, node, &asked, &mut bytes)?;
         Ok((numbers, bytes[..length].to_vec()))
     }
 
     /// Returns a file's content as a node reads it.
-    fn content(folder: &Folder, path: &str) -> Result<Vec<u8>, Errno> {
-        let mut node = Descriptors::default();
+    fn content(folder: &ServedDirectory, path: &str) -> Result<Vec<u8>, Errno> {
+        let mut node = DescriptorTable::default();
         let numbers = [OPEN_READ, 0, 0];
         let (numbers, _) = call(
             folder,
@@ -635,7 +643,7 @@ mod tests {
             secret.to_str().unwrap(),
         ] {
             assert_eq!(content(&folder, path), Err(Errno::NOENT), "{path}");
-            let mut node = Descriptors::default();
+            let mut node = DescriptorTable::default();
             for what in [
                 FileOperation::Stat,
                 FileOperation::Access,
@@ -659,7 +667,7 @@ mod tests {
     fn nothing_is_made_or_renamed_outside() {
         let (place, folder) = TestFolder::new();
         symlink(&place.0, place.inside("out")).unwrap();
-        let mut node = Descriptors::default();
+        let mut node = DescriptorTable::default();
         let mut does = |what, numbers, given: &[u8]| call(&folder, &mut node, what, numbers, given);
         let create = OPEN_WRITE | OPEN_CREATE;
         for path in ["out/new", "../new/new", "/tmp/midplane-new"] {
@@ -750,16 +758,16 @@ mod tests {
         )
         .unwrap();
         assert_eq!(content(&folder, "fifo"), Err(Errno::ACCESS));
-        let dev = Folder::open(Path::new("/dev")).unwrap();
+        let dev = ServedDirectory::open(Path::new("/dev")).unwrap();
         assert_eq!(content(&dev, "zero"), Err(Errno::ACCESS));
-        assert!(Folder::open(&place.inside("open")).is_err());
-        assert!(Folder::open(&place.inside("none")).is_err());
+        assert!(ServedDirectory::open(&place.inside("open")).is_err());
+        assert!(ServedDirectory::open(&place.inside("none")).is_err());
     }
 
     #[test]
     fn descriptors_are_a_nodes_own_and_few() {
         let (_place, folder) = TestFolder::new();
-        let (mut node, mut other) = (Descriptors::default(), Descriptors::default());
+        let (mut node, mut other) = (DescriptorTable::default(), DescriptorTable::default());
         let numbers = [OPEN_READ, 0, 0];
         let mut last = 0;
         for _ in 0..MAX_OPEN {
@@ -792,7 +800,7 @@ mod tests {
     #[test]
     fn entries_come_one_by_one_and_again() {
         let (_place, folder) = TestFolder::new();
-        let mut node = Descriptors::default();
+        let mut node = DescriptorTable::default();
         let numbers = [OPEN_READ | OPEN_FOLDER, 0, 0];
         let (numbers, _) = call(&folder, &mut node, FileOperation::Open, numbers, b"/").unwrap();
         for _ in 0..2 {
@@ -820,7 +828,7 @@ mod tests {
 
     #[test]
     fn without_a_folder_the_first_refusal_is_told_and_no_other() {
-        let mut files = Files::new(2, None).unwrap();
+        let mut files = FileServer::new(2, None).unwrap();
         let mut take = |rank, what| {
             let asked = FileRequest {
                 number: 1,
@@ -828,7 +836,7 @@ mod tests {
                 numbers: [0; 3],
                 length: 0,
             };
-            let (answer, is_first) = files.take(rank, asked, &[0; BYTES]);
+            let (answer, is_first) = files.submit_call(rank, asked, &[0; BYTES]);
             (answer.unwrap().answer, is_first)
         };
         assert_eq!(take(0, FileOperation::Stat), (Err(2), false));

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 /// State of the input.
 #[derive(Default)]
-pub struct Input {
+pub struct StandardInput {
     /// Free space of the inbox at the last check.
     head: Option<InboxState>,
     closed: bool,
@@ -17,9 +17,9 @@ pub struct Input {
     is_none: bool,
 }
 
-impl Input {
+impl StandardInput {
     /// Creates an empty input, whose end rank 0 detects on its first read.
-    pub fn none() -> Self {
+    pub fn empty() -> Self {
         Self {
             is_none: true,
             ..Self::default()
@@ -27,7 +27,7 @@ impl Input {
     }
 
     /// Checks whether rank 0 has free space for input.
-    pub fn look(&mut self, rank_0: &Node) {
+    pub fn poll_inbox(&mut self, rank_0: &Node) {
         if !self.closed {
             self.head = rank_0.inbox().filter(|head| head.room > 0);
         }
@@ -43,12 +43,12 @@ impl Input {
     }
 
     /// Reads once and forwards the data. Stdin must be readable or at its end.
-    pub fn pass_on(&mut self, rank_0: &Node, stdin: &impl AsFd) {
+    pub fn forward_stdin(&mut self, rank_0: &Node, stdin: &impl AsFd) {
         let Some(head) = self.head.take() else { return };
         let mut buffer = [0; CAPACITY as usize];
         // Unbuffered: poll does not report data in a user-space buffer.
         match rustix::io::read(stdin, &mut buffer[..head.room as usize]) {
-            Ok(bytes @ 1..) => rank_0.give(head, &buffer[..bytes]),
+            Ok(bytes @ 1..) => rank_0.write_input(head, &buffer[..bytes]),
             Err(Errno::INTR | Errno::AGAIN) => self.head = Some(head),
             Ok(0) | Err(_) => {
                 rank_0.close_inbox();

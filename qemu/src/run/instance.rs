@@ -1,8 +1,8 @@
 //! Processes that contain nodes: their state and end. All of them end with this process.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
+use crate::host::resource_usage::{self, ResourceUsage};
 use crate::host::sys;
-use crate::host::used::{self, Used};
 use crate::run::doorbell::Doorbells;
 use crate::run::node::Node;
 use net_torus::coord::Shape;
@@ -17,20 +17,20 @@ pub struct Instance {
     /// Its ranks, in the order of the nodes' indices in it.
     pub ranks: Vec<u32>,
     /// Its output channels.
-    pub ears: Ears,
+    pub channels: OutputChannels,
     /// Process descriptor, readable after the process has ended.
     pub pidfd: OwnedFd,
     /// Exit status, set by [`Instance::reap`].
     pub gone: Option<ExitStatus>,
-    /// Whether it is a [supervisor](crate::run::linux::keep) that ends together with all its descendants when the
-    /// [bonds](Bonds) are closed.
-    pub is_kept: bool,
+    /// Whether it is a [supervisor](crate::run::linux::supervisor) that ends together with all its descendants when the
+    /// [pipes](ControlPipes) are closed.
+    pub is_supervised: bool,
     child: Child,
 }
 
 /// Output channels of a process: non-blocking sockets. Each is used by one kind of process only.
 #[derive(Default)]
-pub struct Ears {
+pub struct OutputChannels {
     /// The nodes' doorbell: one byte per notification, the node's index modulo 256.
     pub bell: Option<UnixStream>,
     /// QEMU's stderr.
@@ -43,17 +43,17 @@ pub struct Ears {
 
 impl Instance {
     /// Creates the instance of a started process.
-    pub fn new(ranks: Vec<u32>, ears: Ears, child: Child) -> Result<Self, Stop> {
-        let mut child = Unclaimed(Some(child));
+    pub fn new(ranks: Vec<u32>, channels: OutputChannels, child: Child) -> Result<Self, CliError> {
+        let mut child = UnclaimedChild(Some(child));
         let first = ranks.first().copied().unwrap_or(0);
-        let pidfd = pidfd_open(sys::pid_of(child.as_ref()), PidfdFlags::empty())
-            .doing(format_args!("watch the process of rank {first}"))?;
+        let pidfd = pidfd_open(sys::process_id(child.as_ref()), PidfdFlags::empty())
+            .context(format_args!("watch the process of rank {first}"))?;
         Ok(Self {
             ranks,
-            ears,
+            channels,
             pidfd,
             gone: None,
-            is_kept: false,
+            is_supervised: false,
             child: child.claim(),
         })
     }
@@ -66,21 +66,21 @@ impl Instance {
     }
 
     /// Returns its resource usage; `None` if it has ended.
-    pub fn used(&self) -> Option<Used> {
-        Used::by_family(self.child.id())
+    pub fn used(&self) -> Option<ResourceUsage> {
+        ResourceUsage::for_family(self.child.id())
     }
 
     /// Returns its process, or a child of it, that a signal has stopped.
     pub fn stopped(&self) -> Option<u32> {
         let own = self.child.id();
-        let others = if self.ears.is_several {
+        let others = if self.channels.is_several {
             // The assignment of nodes to processes is unknown here.
             Vec::new()
         } else {
-            used::children(own)
+            resource_usage::children(own)
         };
         let mut all = [own].into_iter().chain(others);
-        all.find(|process| used::is_stopped(*process))
+        all.find(|process| resource_usage::is_stopped(*process))
     }
 
     fn signal(&self, signal: Signal) {
@@ -95,7 +95,7 @@ impl Instance {
         if self.gone.is_some() {
             return Vec::new();
         }
-        if self.is_kept {
+        if self.is_supervised {
             // It is about to end by itself.
             let _ = poll(
                 &mut [PollFd::new(&self.pidfd, PollFlags::IN)],
@@ -104,7 +104,7 @@ impl Instance {
             self.signal(Signal::KILL);
             return Vec::new();
         }
-        let others = if self.ears.is_several {
+        let others = if self.channels.is_several {
             self.children()
         } else {
             Vec::new()
@@ -116,7 +116,7 @@ impl Instance {
     /// Returns descriptors of its child processes.
     fn children(&self) -> Vec<OwnedFd> {
         let open = |pid: u32| pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok();
-        let children = used::children(self.child.id());
+        let children = resource_usage::children(self.child.id());
         children.into_iter().filter_map(open).collect()
     }
 }
@@ -128,14 +128,14 @@ const KEPT_WITHIN: Timespec = Timespec {
 };
 
 /// The tool's ends of the native processes' pipes: see [`VARIABLE`](kernel_rt::board::linux::VARIABLE).
-pub struct Bonds {
+pub struct ControlPipes {
     /// The processes end when this is closed, explicitly or by the end of the tool.
     _life: OwnedFd,
     /// The processes publish their counters after a write to it.
     pub asks: OwnedFd,
 }
 
-impl Bonds {
+impl ControlPipes {
     /// Creates the bonds from the tool's ends of both pipes.
     pub fn new(life: OwnedFd, asks: OwnedFd) -> Self {
         Self { _life: life, asks }
@@ -143,7 +143,7 @@ impl Bonds {
 }
 
 /// All processes of a job. Dropping it kills them.
-pub struct Fleet {
+pub struct InstancePool {
     pub instances: Vec<Instance>,
     /// Nodes in rank order.
     pub nodes: Vec<Node>,
@@ -152,11 +152,11 @@ pub struct Fleet {
     /// Other end of the boards' serial console.
     pub console: Option<OwnedFd>,
     /// Pipes to native processes.
-    pub bonds: Option<Bonds>,
+    pub pipes: Option<ControlPipes>,
     /// Index of the process that is the debugger, or contains the debugged rank.
     pub debugger: Option<usize>,
     /// Children of the debugger when it was asked to end: its rank ends shortly after it.
-    pub leaving: Vec<OwnedFd>,
+    pub ending_processes: Vec<OwnedFd>,
 }
 
 /// Maximum wait for the debugger's children. By then they have been killed; other children of a debugger are its own.
@@ -165,7 +165,7 @@ const LEAVES_WITHIN: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-impl Fleet {
+impl InstancePool {
     /// Creates the pool for a machine of this shape, without processes.
     pub fn new(shape: &Shape) -> Self {
         Self {
@@ -173,9 +173,9 @@ impl Fleet {
             nodes: Vec::with_capacity(shape.nodes() as usize),
             doorbells: None,
             console: None,
-            bonds: None,
+            pipes: None,
             debugger: None,
-            leaving: Vec::new(),
+            ending_processes: Vec::new(),
         }
     }
 
@@ -188,14 +188,14 @@ impl Fleet {
     /// Asks the debugger to end, so that it restores the terminal.
     pub fn end_debugger(&mut self) {
         if let Some(at) = self.debugger {
-            self.leaving = self.instances[at].children();
+            self.ending_processes = self.instances[at].children();
             self.instances[at].signal(Signal::HUP);
         }
     }
 
     /// Kills all nodes and waits for their end. Their output remains readable.
     pub fn kill(&mut self) {
-        self.bonds = None;
+        self.pipes = None;
         let others: Vec<OwnedFd> = self.instances.iter().flat_map(Instance::kill).collect();
         for instance in &mut self.instances {
             if instance.gone.is_none() {
@@ -205,7 +205,7 @@ impl Fleet {
         for other in &others {
             let _ = poll(&mut [PollFd::new(other, PollFlags::IN)], None);
         }
-        for other in self.leaving.drain(..) {
+        for other in self.ending_processes.drain(..) {
             let _ = poll(
                 &mut [PollFd::new(&other, PollFlags::IN)],
                 Some(&LEAVES_WITHIN),
@@ -214,16 +214,16 @@ impl Fleet {
     }
 }
 
-impl Drop for Fleet {
+impl Drop for InstancePool {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
 /// A child process that is killed unless it is claimed.
-struct Unclaimed(Option<Child>);
+struct UnclaimedChild(Option<Child>);
 
-impl Unclaimed {
+impl UnclaimedChild {
     fn as_ref(&self) -> &Child {
         self.0.as_ref().expect("claimed only once")
     }
@@ -232,7 +232,7 @@ impl Unclaimed {
     }
 }
 
-impl Drop for Unclaimed {
+impl Drop for UnclaimedChild {
     fn drop(&mut self) {
         if let Some(mut child) = self.0.take() {
             let _ = child.kill();
@@ -242,9 +242,9 @@ impl Drop for Unclaimed {
 }
 
 /// Creates a socket for an instance's output: the tool's non-blocking end, and the other.
-pub fn stream() -> Result<(UnixStream, UnixStream), Stop> {
-    let (ours, theirs) = UnixStream::pair().doing("create a socket for an instance")?;
+pub fn output_channel() -> Result<(UnixStream, UnixStream), CliError> {
+    let (ours, theirs) = UnixStream::pair().context("create a socket for an instance")?;
     ours.set_nonblocking(true)
-        .doing("set up a socket for an instance")?;
+        .context("set up a socket for an instance")?;
     Ok((ours, theirs))
 }

@@ -1,24 +1,24 @@
 //! Event loop of a job, from boot to end.
 
+use crate::host::error::{self, CliError};
+use crate::host::resource_usage::ResourceUsage;
 use crate::host::signals::Signals;
-use crate::host::stop::{self, Stop};
-use crate::host::used::Used;
 use crate::run::boot::boot;
 use crate::run::cluster;
-use crate::run::decode::{Decoder, Dictionary};
+use crate::run::decode::{LogDecoder, LogDictionary};
 use crate::run::doorbell::Doorbells;
-use crate::run::ended::JobEnd;
-use crate::run::files::{Answer, Files, Folder};
-use crate::run::input::Input;
-use crate::run::instance::{Fleet, Instance};
-use crate::run::line::{Attached, Port};
+use crate::run::files::{FileReply, FileServer, ServedDirectory};
+use crate::run::input::StandardInput;
+use crate::run::instance::{Instance, InstancePool};
+use crate::run::job_result::JobResult;
 use crate::run::linux;
 use crate::run::node::Node;
-use crate::run::output::Sink;
-use crate::run::plan::{Backend, Plan};
+use crate::run::outcome::{self, EndCause, FailureLocation, JobOutcome, NodeGlance, ObservedNode};
+use crate::run::output::OutputSink;
+use crate::run::plan::{Backend, JobPlan};
 use crate::run::report;
-use crate::run::verdict::{self, Cause, Glance, Outcome, Seen, Stands};
-use crate::show::say;
+use crate::run::serial_port::{AttachedBoards, SerialPort};
+use crate::show::console;
 use kernel_rt::dev::console_relay::RelayPayload;
 use midplane_abi::blackboard::NodeState;
 use midplane_abi::files;
@@ -65,36 +65,37 @@ const BELLS: usize = 256;
 /// Boots the nodes, waits for the end, and ends all processes. Must be called from the main thread. The nodes may
 /// access the files in `folder`.
 pub fn run<'a>(
-    plan: &Plan<'_>,
-    folder: Option<Folder>,
+    plan: &JobPlan<'_>,
+    folder: Option<ServedDirectory>,
     timeout: Option<Duration>,
     signals: &Signals,
-    out: &mut Sink<'a>,
-    err: &mut Sink<'a>,
-) -> Result<JobEnd, Stop> {
-    let dictionaries: Vec<Dictionary> = { plan.apps.iter() }
-        .map(|app| Dictionary::read(&app.image.bytes))
+    out: &mut OutputSink<'a>,
+    err: &mut OutputSink<'a>,
+) -> Result<JobResult, CliError> {
+    let dictionaries: Vec<LogDictionary> = { plan.apps.iter() }
+        .map(|app| LogDictionary::read(&app.image.bytes))
         .collect::<Result<_, _>>()?;
     let begun = Instant::now();
     let nodes = plan.shape.nodes() as usize;
     if nodes > QUIET_BOOT {
-        err.lines.note(&format!("midplane: starting {nodes} nodes"));
+        err.lines
+            .add_line(&format!("midplane: starting {nodes} nodes"));
         err.write();
     }
-    let mut fleet = boot(plan, || match signals.pending() {
+    let mut pool = boot(plan, || match signals.pending() {
         Some(stop) => Err(stop),
         None => Ok(()),
     })?;
     // Emulated standalone boards, with a serial console.
-    let emulated = fleet.console.take();
-    let emulated = emulated.map(|fd| Port::of_emulated(fd).greeting(plan.auto));
+    let emulated = pool.console.take();
+    let emulated = emulated.map(|fd| SerialPort::from_emulated(fd).with_greeting(plan.auto));
     let mut job = Job {
-        decoders: { fleet.nodes.iter() }
+        decoders: { pool.nodes.iter() }
             .map(|node| dictionaries[plan.app(node.rank).0 as usize].decoder())
             .collect(),
-        complaints: fleet.instances.iter().map(|_| VecDeque::new()).collect(),
-        glances: vec![Glance::default(); nodes],
-        fleet,
+        complaints: pool.instances.iter().map(|_| VecDeque::new()).collect(),
+        glances: vec![NodeGlance::default(); nodes],
+        pool,
         out,
         err,
         begun,
@@ -104,21 +105,21 @@ pub fn run<'a>(
         in_messages: matches!(plan.backend, Backend::Cluster),
         first: 0,
         input: match plan.debug {
-            None => Input::default(),
-            Some(_) => Input::none(),
+            None => StandardInput::default(),
+            Some(_) => StandardInput::empty(),
         },
         ends: None,
         let_end: None,
-        files: Files::new(nodes, folder)?,
+        files: FileServer::new(nodes, folder)?,
         attached: match plan.backend {
-            Backend::Attached(port) => Some(Attached::new(port)),
-            _ => emulated.as_ref().map(Attached::new),
+            Backend::Attached(port) => Some(AttachedBoards::new(port)),
+            _ => emulated.as_ref().map(AttachedBoards::new),
         },
         failed: None,
         buffer: vec![0; CHUNK],
     };
     let (mut end, lost) = job.until_end(plan, timeout, signals);
-    job.fleet.kill();
+    job.pool.kill();
     job.drain();
     if let Some(at) = lost {
         // QEMU's messages are complete only now.
@@ -126,14 +127,14 @@ pub fn run<'a>(
     }
     job.out.lines.finish();
     job.err.lines.finish();
-    let wrong = job.attached.iter().map(Attached::to_string);
+    let wrong = job.attached.iter().map(AttachedBoards::to_string);
     for line in wrong.collect::<String>().lines() {
-        job.err.lines.note(&format!("midplane: {line}"));
+        job.err.lines.add_line(&format!("midplane: {line}"));
     }
     for (at, decoder) in job.decoders.iter().enumerate() {
         if decoder.malformed() > 0 {
-            job.err.lines.note(&format!(
-                "[{at}] log: {} frames made no sense and are not shown",
+            job.err.lines.add_line(&format!(
+                "[{at}] log: {} invalid frames are not shown",
                 decoder.malformed()
             ));
         }
@@ -142,11 +143,15 @@ pub fn run<'a>(
 }
 
 /// Writes all output, blocking on slow readers. Ends on a signal or a closed reader.
-pub fn flush(signals: &Signals, out: &mut Sink<'_>, err: &mut Sink<'_>) {
+pub fn flush(signals: &Signals, out: &mut OutputSink<'_>, err: &mut OutputSink<'_>) {
     loop {
         out.write();
         err.write();
-        let mut fds: Vec<PollFd<'_>> = out.interest().into_iter().chain(err.interest()).collect();
+        let mut fds: Vec<PollFd<'_>> = out
+            .poll_descriptor()
+            .into_iter()
+            .chain(err.poll_descriptor())
+            .collect();
         if fds.is_empty() || signals.pending().is_some() {
             return;
         }
@@ -161,17 +166,17 @@ pub fn flush(signals: &Signals, out: &mut Sink<'_>, err: &mut Sink<'_>) {
 }
 
 /// A result, and the node of a lost QEMU process, for details after all nodes have ended.
-type Ending = (JobEnd, Option<usize>);
+type JobEnding = (JobResult, Option<usize>);
 
 struct Job<'a, 'b, 'd> {
-    fleet: Fleet,
-    decoders: Vec<Decoder<'d>>,
+    pool: InstancePool,
+    decoders: Vec<LogDecoder<'d>>,
     /// Last messages of each instance's QEMU.
     complaints: Vec<VecDeque<u8>>,
     /// State of the nodes at their last notification or poll.
-    glances: Vec<Glance>,
-    out: &'a mut Sink<'b>,
-    err: &'a mut Sink<'b>,
+    glances: Vec<NodeGlance>,
+    out: &'a mut OutputSink<'b>,
+    err: &'a mut OutputSink<'b>,
     begun: Instant,
     /// Number of running nodes in the last progress message.
     shown: usize,
@@ -183,28 +188,28 @@ struct Job<'a, 'b, 'd> {
     in_messages: bool,
     /// First node of the next poll: round robin, for fairness when output space is short.
     first: usize,
-    input: Input,
+    input: StandardInput,
     /// With a debugger: the reported reason of the job's end, and the deadline of the wait for the debugger.
-    ends: Option<(Cause, Option<Instant>)>,
+    ends: Option<(EndCause, Option<Instant>)>,
     /// Time at which all programs have ended and the processes were asked to end.
     let_end: Option<Instant>,
-    files: Files,
+    files: FileServer,
     /// Serial console of boards.
-    attached: Option<Attached<'d>>,
+    attached: Option<AttachedBoards<'d>>,
     /// First reported failure of boards, and its time.
-    failed: Option<(Cause, Instant)>,
+    failed: Option<(EndCause, Instant)>,
     buffer: Vec<u8>,
 }
 
 impl Job<'_, '_, '_> {
     fn until_end(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &JobPlan<'_>,
         timeout: Option<Duration>,
         signals: &Signals,
-    ) -> Ending {
+    ) -> JobEnding {
         let deadline = timeout.map(|timeout| self.begun + timeout);
-        let boot = BOOT_SECONDS + BOOT_SECONDS_PER_NODE * self.fleet.nodes.len() as u64;
+        let boot = BOOT_SECONDS + BOOT_SECONDS_PER_NODE * self.pool.nodes.len() as u64;
         let boot_deadline = self.begun + Duration::from_secs(boot);
         let mut next_look = Instant::now();
         let tick = match plan.backend {
@@ -216,15 +221,15 @@ impl Job<'_, '_, '_> {
             self.wait(signals, deadline.map_or(next_look, |at| at.min(next_look)));
             let now = Instant::now();
             if let Some(stop) = signals.pending() {
-                let nodes = self.look_where(plan);
-                return self.interrupted(stop.status, nodes);
+                let nodes = self.observe_with_counters(plan);
+                return self.end_interrupted(stop.status, nodes);
             }
-            if let Some(error) = self.out.broken() {
-                return self.unwritable(error);
+            if let Some(error) = self.out.write_error() {
+                return self.stdout_error(error);
             }
             if now >= next_look {
                 next_look = now + tick;
-                self.hear_all();
+                self.poll_all_nodes();
             } else if !self.stirred && deadline.is_none_or(|deadline| now < deadline) {
                 continue;
             }
@@ -233,37 +238,40 @@ impl Job<'_, '_, '_> {
             self.show_progress(up);
             let is_late = deadline.is_some_and(|deadline| now >= deadline);
             match self.cause(plan, now, is_late) {
-                Some(Cause::Ended) if self.lets_end(plan) => {
-                    if let Some(end) = self.end_of_processes(plan, now) {
+                Some(EndCause::Ended) if self.can_end_processes(plan) => {
+                    if let Some(end) = self.wait_for_processes(plan, now) {
                         return end;
                     }
                 }
-                Some(Cause::Ended) => return self.explain(plan, Cause::Ended, self.look()),
+                Some(EndCause::Ended) => {
+                    return self.explain_end(plan, EndCause::Ended, self.observe_nodes());
+                }
                 Some(cause) => {
-                    let nodes = self.last_look(plan);
-                    return self.explain(plan, cause, nodes);
+                    let nodes = self.observe_at_end(plan);
+                    return self.explain_end(plan, cause, nodes);
                 }
                 None => {}
             }
             if is_late {
                 let limit = timeout.unwrap_or_default().as_secs_f64();
                 return {
-                    let nodes = self.look_where(plan);
-                    let limit =
-                        format!("the job did not end within {limit} s (--timeout); where it was:");
-                    self.late(&limit, nodes)
+                    let nodes = self.observe_with_counters(plan);
+                    let limit = format!(
+                        "the job did not end within {limit} s (--timeout); state of the ranks:"
+                    );
+                    self.end_late(&limit, nodes)
                 };
             }
-            if let Some(end) = self.look_at_line(now) {
+            if let Some(end) = self.poll_serial_port(now) {
                 return end;
             }
             // With a debugger, or with attached boards, the user may start the nodes late.
             let is_hurried = plan.debug.is_none() && !matches!(plan.backend, Backend::Attached(_));
             if is_hurried && up < self.glances.len() && now >= boot_deadline {
                 return {
-                    let nodes = self.look_where(plan);
-                    self.late(
-                        &format!("not all nodes came up within {boot} s; where they were:"),
+                    let nodes = self.observe_with_counters(plan);
+                    self.end_late(
+                        &format!("not all nodes started within {boot} s; state of the nodes:"),
                         nodes,
                     )
                 };
@@ -272,64 +280,67 @@ impl Job<'_, '_, '_> {
     }
 
     /// Returns the job's end if the serial line to the boards is lost.
-    fn look_at_line(&mut self, now: Instant) -> Option<Ending> {
+    fn poll_serial_port(&mut self, now: Instant) -> Option<JobEnding> {
         let attached = self.attached.as_mut()?;
-        attached.greet();
-        if let Some(what) = attached.silence(now) {
-            self.err.lines.note(&format!("midplane: {what}"));
+        attached.announce_reader();
+        if let Some(what) = attached.silence_warning(now) {
+            self.err.lines.add_line(&format!("midplane: {what}"));
         }
-        let headline = format!("{}; where the job was:", attached.gone()?);
-        let nodes = self.look();
-        let message = Some(with_whereabouts(&headline, &nodes));
-        let end = self.end(stop::FAILURE, Outcome::Lost, message, nodes);
+        let headline = format!("{}; state of the ranks:", attached.closed_reason()?);
+        let nodes = self.observe_nodes();
+        let message = Some(with_activities(&headline, &nodes));
+        let end = self.end(error::FAILURE, JobOutcome::Lost, message, nodes);
         Some((end, None))
     }
 
     /// Returns the reason why the job is over. With a debugger, the job ends after the debugger. After success the
     /// debugger is asked to end; a failure is reported first, and can be examined. When boards fail, earlier output of
     /// others may be in transit.
-    fn cause(&mut self, plan: &Plan<'_>, now: Instant, is_late: bool) -> Option<Cause> {
-        let cause = match (verdict::cause(&self.glances), self.let_end) {
+    fn cause(&mut self, plan: &JobPlan<'_>, now: Instant, is_late: bool) -> Option<EndCause> {
+        let cause = match (outcome::cause(&self.glances), self.let_end) {
             // Expected: the processes were asked to end.
-            (Some(Cause::Lost(_)), Some(_)) => Some(Cause::Ended),
+            (Some(EndCause::Lost(_)), Some(_)) => Some(EndCause::Ended),
             (cause, _) => cause,
         };
-        if let (Some(attached), Some(Cause::Failed(_))) = (&self.attached, cause) {
+        if let (Some(attached), Some(EndCause::Failed(_))) = (&self.attached, cause) {
             let (first, since) = *self.failed.get_or_insert((cause?, now));
-            let printed = attached.printed().map_or(since, |at| at.max(since));
+            let printed = attached.last_output().map_or(since, |at| at.max(since));
             let is_last = is_late || now >= since + LAST_WORDS;
             if !is_last && now < printed + QUIET {
                 return None;
             }
             // The failure that caused the loss of a neighbour may still arrive.
-            let root = verdict::root(&self.look()).map(Cause::Failed);
+            let root = outcome::root_failure(&self.observe_nodes()).map(EndCause::Failed);
             return root.or(is_last.then_some(first));
         }
         let Some(debug) = plan.debug else {
             return cause;
         };
         let is_waited_for = { self.ends }.is_none_or(|(_, until)| until.is_none_or(|at| now < at));
-        if !(self.fleet.is_debugged() && is_waited_for) {
+        if !(self.pool.is_debugged() && is_waited_for) {
             // The debugger's end kills its rank, so that the earlier state counts.
             let seen = self.ends.map(|(cause, _)| cause).or(cause);
             return Some(match seen {
-                None | Some(Cause::Lost(_)) => Cause::GivenUp,
+                None | Some(EndCause::Lost(_)) => EndCause::DebuggerEnded,
                 Some(cause) => cause,
             });
         }
         match cause? {
             _ if self.ends.is_some() => {}
             // Caused by the debugger itself.
-            Cause::Lost(at) if at == debug.rank as usize => {}
-            Cause::Ended => {
-                self.fleet.end_debugger();
-                self.ends = Some((Cause::Ended, Some(now + DEBUGGER_ENDS_WITHIN)));
+            EndCause::Lost(at) if at == debug.rank as usize => {}
+            EndCause::Ended => {
+                self.pool.end_debugger();
+                self.ends = Some((EndCause::Ended, Some(now + DEBUGGER_ENDS_WITHIN)));
             }
             cause => {
-                let (end, _) = self.explain(plan, cause, self.look());
-                let what = end.message.unwrap_or_else(|| "the job cannot go on".into());
-                self.err.lines.note(&format!(
-                    "midplane: {what}\nmidplane: the debugger still has rank {}; the job ends with it",
+                let (end, _) = self.explain_end(plan, cause, self.observe_nodes());
+                let what = end
+                    .message
+                    .unwrap_or_else(|| "the job cannot continue".into());
+                self.err.lines.add_line(&format!(
+                    "midplane: {what}\nmidplane: the debugger is still attached to rank {}; the job ends with the \
+                     debugger",
                     debug.rank
                 ));
                 // An interactive user has unlimited time; commands from a file may never finish.
@@ -342,52 +353,52 @@ impl Job<'_, '_, '_> {
 
     /// Checks whether processes end by themselves after all programs. Excludes a debugged rank, since it ends with the
     /// debugger, and a cluster, since one process runs all nodes round robin.
-    fn lets_end(&self, plan: &Plan<'_>) -> bool {
+    fn can_end_processes(&self, plan: &JobPlan<'_>) -> bool {
         matches!(plan.backend, Backend::Linux) && plan.debug.is_none()
     }
 
     /// Handles the end of all programs: notifies the processes. Returns the job's end after all have exited or the time
     /// limit has expired.
-    fn end_of_processes(&mut self, plan: &Plan<'_>, now: Instant) -> Option<Ending> {
+    fn wait_for_processes(&mut self, plan: &JobPlan<'_>, now: Instant) -> Option<JobEnding> {
         let since = *self.let_end.get_or_insert(now);
-        let instances = &self.fleet.instances;
+        let instances = &self.pool.instances;
         let left = instances.iter().filter(|instance| instance.gone.is_none());
         let left: Vec<u32> = left.flat_map(|instance| instance.ranks.clone()).collect();
         if left.is_empty() {
-            return Some(self.explain(plan, Cause::Ended, self.look()));
+            return Some(self.explain_end(plan, EndCause::Ended, self.observe_nodes()));
         }
         if now >= since + ENDS_WITHIN {
-            let nodes = self.look();
-            let message = verdict::never_ended(&nodes, &left, ENDS_WITHIN);
-            let end = self.end(stop::FAILURE, Outcome::Timeout, Some(message), nodes);
+            let nodes = self.observe_nodes();
+            let message = outcome::unended_message(&nodes, &left, ENDS_WITHIN);
+            let end = self.end(error::FAILURE, JobOutcome::Timeout, Some(message), nodes);
             return Some((end, None));
         }
         for rank in left {
-            linux::let_end(plan, &self.fleet.nodes[rank as usize]);
+            linux::allow_end(plan, &self.pool.nodes[rank as usize]);
         }
         None
     }
 
     /// Returns the nodes' state just before the job is ended. Requests the counters that processes publish on demand
     /// only.
-    fn last_look(&mut self, plan: &Plan<'_>) -> Vec<Seen> {
+    fn observe_at_end(&mut self, plan: &JobPlan<'_>) -> Vec<ObservedNode> {
         if matches!(plan.backend, Backend::Linux | Backend::Cluster) {
             let until = Instant::now() + COUNTERS_WITHIN;
             let owes =
-                |node: &Node| node.state() == Ok(NodeState::Running) && !linux::has_answered(node);
-            linux::ask_for_counters(&self.fleet, 1);
-            while self.fleet.nodes.iter().any(owes) && Instant::now() < until {
+                |node: &Node| node.state() == Ok(NodeState::Running) && !linux::has_published(node);
+            linux::request_counters(&self.pool, 1);
+            while self.pool.nodes.iter().any(owes) && Instant::now() < until {
                 std::thread::sleep(PROCESS_TICK);
-                linux::ask_for_counters(&self.fleet, 1);
+                linux::request_counters(&self.pool, 1);
             }
         }
-        self.look()
+        self.observe_nodes()
     }
 
     /// Returns the nodes' state for a location report. Observes whether a computing node polls: it then enters some
     /// calls, and a process detects the request in a call.
-    fn look_where(&mut self, plan: &Plan<'_>) -> Vec<Seen> {
-        let mut nodes = self.last_look(plan);
+    fn observe_with_counters(&mut self, plan: &JobPlan<'_>) -> Vec<ObservedNode> {
+        let mut nodes = self.observe_at_end(plan);
         let shown: Vec<Option<u64>> = nodes
             .iter()
             .map(|node| {
@@ -399,13 +410,13 @@ impl Job<'_, '_, '_> {
             .collect();
         let until = Instant::now() + POLLS_WITHIN;
         let mut times = 1;
-        while nodes.iter().any(Seen::may_poll) && Instant::now() < until {
+        while nodes.iter().any(ObservedNode::may_poll) && Instant::now() < until {
             if matches!(plan.backend, Backend::Linux | Backend::Cluster) {
                 times += 1;
-                linux::ask_for_counters(&self.fleet, times);
+                linux::request_counters(&self.pool, times);
             }
             std::thread::sleep(PROCESS_TICK);
-            nodes = self.look();
+            nodes = self.observe_nodes();
             for (node, shown) in nodes.iter_mut().zip(&shown) {
                 node.shown_before = *shown;
             }
@@ -414,11 +425,11 @@ impl Job<'_, '_, '_> {
     }
 
     /// Writes available output; returns the wait until more is due or until `until`.
-    fn write_what_is_due(&mut self, until: Instant) -> Duration {
+    fn flush_pending(&mut self, until: Instant) -> Duration {
         let mut until = until;
         let now = Instant::now();
         for sink in [&mut *self.out, &mut *self.err] {
-            if let Some(due) = sink.lines.tick(now) {
+            if let Some(due) = sink.lines.show_delayed(now) {
                 until = until.min(due);
             }
             sink.write();
@@ -428,41 +439,41 @@ impl Job<'_, '_, '_> {
 
     /// Waits until `until` at most, and forwards the nodes' output.
     fn wait(&mut self, signals: &Signals, until: Instant) {
-        let wait = self.write_what_is_due(until);
-        self.take_what_was_held();
+        let wait = self.flush_pending(until);
+        self.resume_blocked_nodes();
         let room = [self.out.has_room(), self.err.has_room()];
         let mut fds: Vec<PollFd<'_>> = signals
             .fds()
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
-            .chain(self.out.interest())
-            .chain(self.err.interest())
+            .chain(self.out.poll_descriptor())
+            .chain(self.err.poll_descriptor())
             .collect();
         let first = fds.len();
         let mut owners = Vec::new();
-        for (at, instance) in self.fleet.instances.iter().enumerate() {
+        for (at, instance) in self.pool.instances.iter().enumerate() {
             if instance.gone.is_none() {
                 fds.push(PollFd::new(&instance.pidfd, PollFlags::IN));
                 owners.push(at);
             }
-            let ears = &instance.ears;
-            let printed = { ears.prints.iter().zip(room) }
+            let channels = &instance.channels;
+            let printed = { channels.prints.iter().zip(room) }
                 .filter_map(|(socket, room)| socket.as_ref().filter(|_| room));
-            let others = [&ears.bell, &ears.complaints].into_iter().flatten();
+            let others = [&channels.bell, &channels.complaints].into_iter().flatten();
             for socket in others.chain(printed) {
                 fds.push(PollFd::new(socket, PollFlags::IN));
                 owners.push(at);
             }
         }
         let (stdin, asks) = (std::io::stdin(), fds.len());
-        for socket in self.fleet.doorbells.iter().flat_map(Doorbells::waiting) {
+        for socket in self.pool.doorbells.iter().flat_map(Doorbells::waiting) {
             fds.push(PollFd::from_borrowed_fd(socket, PollFlags::OUT));
         }
         let files_at = fds.len();
-        if let Some(bell) = self.files.bell() {
+        if let Some(bell) = self.files.reply_socket() {
             fds.push(PollFd::new(bell, PollFlags::IN));
         }
         let attached_at = fds.len();
-        if let Some(line) = self.attached.as_ref().and_then(Attached::fd) {
+        if let Some(line) = self.attached.as_ref().and_then(AttachedBoards::fd) {
             fds.push(PollFd::from_borrowed_fd(line, PollFlags::IN));
         }
         let stdin_at = fds.len();
@@ -486,47 +497,51 @@ impl Job<'_, '_, '_> {
             .map(|(_, at)| at)
             .collect();
         due.dedup();
-        self.pass_on_what_came(has_input, has_answers, has_records);
-        if let Some(doorbells) = &mut self.fleet.doorbells {
-            doorbells.tell();
+        self.forward_received(has_input, has_answers, has_records);
+        if let Some(doorbells) = &mut self.pool.doorbells {
+            doorbells.send_messages();
         }
         for at in due {
-            self.serve(at);
+            self.handle_instance(at);
         }
     }
 
     /// Forwards input and file replies to the nodes, and records from the boards' console.
-    fn pass_on_what_came(&mut self, has_input: bool, has_answers: bool, has_records: bool) {
-        if has_input && let Some(first) = self.fleet.nodes.first() {
-            self.input.pass_on(first, &std::io::stdin());
+    fn forward_received(&mut self, has_input: bool, has_answers: bool, has_records: bool) {
+        if has_input && let Some(first) = self.pool.nodes.first() {
+            self.input.forward_stdin(first, &std::io::stdin());
         }
         if has_answers {
-            let nodes = &self.fleet.nodes;
-            let give = |answer: Answer<'_>| nodes[answer.rank].answer(answer.number, answer.answer);
-            self.files.answers(give);
+            let nodes = &self.pool.nodes;
+            let give = |answer: FileReply<'_>| {
+                nodes[answer.rank].reply_to_call(answer.number, answer.answer)
+            };
+            self.files.handle_replies(give);
         }
         if has_records {
-            self.take_records();
+            self.handle_records();
         }
     }
 
     /// Handles the records received from the boards' console.
-    fn take_records(&mut self) {
+    fn handle_records(&mut self) {
         let Some(attached) = &mut self.attached else {
             return;
         };
         let now = Instant::now();
         let room = [self.out.has_room(), self.err.has_room()];
-        let (nodes, glances) = (&self.fleet.nodes, &mut self.glances);
+        let (nodes, glances) = (&self.pool.nodes, &mut self.glances);
         let take = |rank: u16, said: RelayPayload<'_>| {
             let Some(node) = nodes.get(usize::from(rank)) else {
                 return false;
             };
             match said {
                 RelayPayload::Output(OutputStream::Out, bytes) => {
-                    self.out.lines.take(rank.into(), bytes, now)
+                    self.out.lines.add_output(rank.into(), bytes, now)
                 }
-                RelayPayload::Output(_, bytes) => self.err.lines.take(rank.into(), bytes, now),
+                RelayPayload::Output(_, bytes) => {
+                    self.err.lines.add_output(rank.into(), bytes, now)
+                }
                 RelayPayload::Memory(at, bytes) => {
                     let is_there = node.write_ram(at.into(), bytes);
                     glances[usize::from(rank)].state = node.state().ok();
@@ -535,7 +550,7 @@ impl Job<'_, '_, '_> {
             }
             true
         };
-        attached.serve(
+        attached.handle_records(
             now,
             |stream| room[usize::from(stream != OutputStream::Out)],
             take,
@@ -544,26 +559,26 @@ impl Job<'_, '_, '_> {
     }
 
     /// Handles events of an instance: its end, its messages, its nodes' doorbells.
-    fn serve(&mut self, at: usize) {
-        let instance = &mut self.fleet.instances[at];
+    fn handle_instance(&mut self, at: usize) {
+        let instance = &mut self.pool.instances[at];
         instance.reap();
         if instance.gone.is_some() {
             self.stirred = true;
             for rank in instance.ranks.clone() {
                 self.glances[rank as usize].is_gone = true;
                 // The last output may contain the reason; a process has no doorbell for it.
-                self.hear(rank as usize);
+                self.poll_node(rank as usize);
             }
         }
         let room = [self.out.has_room(), self.err.has_room()];
-        self.pass_on_printed(at, room);
-        let instance = &mut self.fleet.instances[at];
-        if let Some(bytes) = read(&mut instance.ears.complaints, &mut self.buffer) {
+        self.forward_process_output(at, room);
+        let instance = &mut self.pool.instances[at];
+        if let Some(bytes) = read(&mut instance.channels.complaints, &mut self.buffer) {
             let kept = &mut self.complaints[at];
             kept.extend(bytes);
             kept.drain(..kept.len().saturating_sub(COMPLAINT_BYTES));
         }
-        let Some(bells) = read(&mut instance.ears.bell, &mut self.buffer) else {
+        let Some(bells) = read(&mut instance.channels.bell, &mut self.buffer) else {
             return;
         };
         // A full buffer indicates that notifications may be lost.
@@ -577,13 +592,13 @@ impl Job<'_, '_, '_> {
             .map(|(_, rank)| *rank)
             .collect();
         for rank in ranks {
-            self.hear(rank as usize);
+            self.poll_node(rank as usize);
         }
     }
 
     /// Forwards one chunk of a native process's output if there is space; returns whether there was any.
-    fn pass_on_printed(&mut self, at: usize, room: [bool; 2]) -> bool {
-        let instance = &mut self.fleet.instances[at];
+    fn forward_process_output(&mut self, at: usize, room: [bool; 2]) -> bool {
+        let instance = &mut self.pool.instances[at];
         let one = match &*instance.ranks {
             &[rank] if !self.in_messages => Some(rank),
             _ => None,
@@ -591,15 +606,15 @@ impl Job<'_, '_, '_> {
         let now = Instant::now();
         let mut any = false;
         let sinks = [&mut *self.out, &mut *self.err];
-        for ((socket, sink), room) in instance.ears.prints.iter_mut().zip(sinks).zip(room) {
+        for ((socket, sink), room) in instance.channels.prints.iter_mut().zip(sinks).zip(room) {
             if room && let Some(bytes) = read(socket, &mut self.buffer) {
                 let (rank, bytes) = match one {
                     Some(rank) => (Some(rank), bytes),
-                    None => cluster::printed(bytes),
+                    None => cluster::split_message(bytes),
                 };
                 match rank {
-                    Some(rank) => sink.lines.take(rank, bytes, now),
-                    None => note(sink, bytes),
+                    Some(rank) => sink.lines.add_output(rank, bytes, now),
+                    None => print_note(sink, bytes),
                 }
                 any = true;
             }
@@ -608,68 +623,68 @@ impl Job<'_, '_, '_> {
     }
 
     /// Polls a node: output, state, and need for input.
-    fn hear(&mut self, at: usize) {
-        self.fleet.nodes[at].arm();
-        self.pass_on(at);
-        let node = &self.fleet.nodes[at];
+    fn poll_node(&mut self, at: usize) {
+        self.pool.nodes[at].arm_doorbell();
+        self.forward_output(at);
+        let node = &self.pool.nodes[at];
         if at == 0 {
-            self.input.look(node);
+            self.input.poll_inbox(node);
         }
         let state = node.state().ok();
-        self.take_call(at);
+        self.accept_file_call(at);
         self.stirred |= self.glances[at].state != state;
         self.glances[at].state = state;
     }
 
     /// Accepts the node's pending file call, if there is one.
-    fn take_call(&mut self, at: usize) {
+    fn accept_file_call(&mut self, at: usize) {
         let Some(last) = self.files.last(at) else {
             return;
         };
-        let node = &self.fleet.nodes[at];
+        let node = &self.pool.nodes[at];
         let mut bytes = [0; files::BYTES];
-        let Some(asked) = node.asked(last, &mut bytes) else {
+        let Some(asked) = node.pending_call(last, &mut bytes) else {
             return;
         };
-        let (answer, is_refused) = self.files.take(at, asked, &bytes);
+        let (answer, is_refused) = self.files.submit_call(at, asked, &bytes);
         if let Some(answer) = answer {
-            node.answer(answer.number, answer.answer);
+            node.reply_to_call(answer.number, answer.answer);
         }
         if is_refused {
-            self.err.lines.note(&format!(
-                "midplane: the program opens or makes files, which fails with EROFS; --files FOLDER gives it a folder to \
-                 work in (rank {at} was the first)"
+            self.err.lines.add_line(&format!(
+                "midplane: the program opens or creates files, which fails with EROFS; use --files DIRECTORY to \
+                 provide a directory (rank {at} was the first)"
             ));
         }
     }
 
     /// Polls all nodes, with or without a notification.
-    fn hear_all(&mut self) {
-        let nodes = self.fleet.nodes.len();
+    fn poll_all_nodes(&mut self) {
+        let nodes = self.pool.nodes.len();
         let first = self.first;
         self.first = (first + 1) % nodes.max(1);
         for at in (first..nodes).chain(0..first) {
-            self.hear(at);
+            self.poll_node(at);
         }
     }
 
     /// Resumes nodes with unread output after space becomes available.
-    fn take_what_was_held(&mut self) {
+    fn resume_blocked_nodes(&mut self) {
         let room = [self.out.has_room(), self.err.has_room()];
         let goes_on = |of: usize| self.held[of] && room[of];
         if goes_on(0) || goes_on(1) {
             self.held = [false; 2];
-            self.hear_all();
+            self.poll_all_nodes();
         }
     }
 
     /// Forwards a node's output as far as there is space.
-    fn pass_on(&mut self, at: usize) {
+    fn forward_output(&mut self, at: usize) {
         let room = [self.out.has_room(), self.err.has_room()];
         for stream in OutputStream::ALL {
             let to = usize::from(stream != OutputStream::Out);
             if room[to] {
-                self.pass_on_stream(at, stream)
+                self.forward_stream(at, stream)
             } else {
                 // Conservative: whether output is pending is checked when there is space.
                 self.held[to] = true
@@ -677,141 +692,152 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    fn pass_on_stream(&mut self, at: usize, stream: OutputStream) {
-        let node = &mut self.fleet.nodes[at];
-        let bytes = node.take(stream, &mut self.buffer);
+    fn forward_stream(&mut self, at: usize, stream: OutputStream) {
+        let node = &mut self.pool.nodes[at];
+        let bytes = node.read_output(stream, &mut self.buffer);
         if bytes.is_empty() {
             return;
         }
         let (rank, now) = (node.rank, Instant::now());
         match stream {
-            OutputStream::Out => self.out.lines.take(rank, bytes, now),
-            OutputStream::Err => self.err.lines.take(rank, bytes, now),
+            OutputStream::Out => self.out.lines.add_output(rank, bytes, now),
+            OutputStream::Err => self.err.lines.add_output(rank, bytes, now),
             OutputStream::Log => {
                 let lines = &mut self.err.lines;
-                self.decoders[at].take(bytes, |line| lines.note(&format!("[{rank}] log: {line}")));
+                self.decoders[at].decode_bytes(bytes, |line| {
+                    lines.add_line(&format!("[{rank}] log: {line}"))
+                });
             }
         }
     }
 
     /// Forwards all remaining output of ended nodes.
     fn drain(&mut self) {
-        for at in 0..self.fleet.instances.len() {
+        for at in 0..self.pool.instances.len() {
             let mut left = true;
             while left {
-                let instance = &mut self.fleet.instances[at];
-                let bytes = read(&mut instance.ears.complaints, &mut self.buffer).unwrap_or(&[]);
+                let instance = &mut self.pool.instances[at];
+                let bytes =
+                    read(&mut instance.channels.complaints, &mut self.buffer).unwrap_or(&[]);
                 left = !bytes.is_empty();
                 let kept = &mut self.complaints[at];
                 kept.extend(bytes);
                 kept.drain(..kept.len().saturating_sub(COMPLAINT_BYTES));
             }
             // Bounded by the sockets' content.
-            while self.pass_on_printed(at, [true; 2]) {}
+            while self.forward_process_output(at, [true; 2]) {}
         }
-        for at in 0..self.fleet.nodes.len() {
+        for at in 0..self.pool.nodes.len() {
             for stream in OutputStream::ALL {
                 // One read is sufficient: a ring buffer contains no more.
-                self.pass_on_stream(at, stream);
+                self.forward_stream(at, stream);
             }
         }
     }
 
     fn show_progress(&mut self, up: usize) {
-        let nodes = self.fleet.nodes.len();
+        let nodes = self.pool.nodes.len();
         let quarter = |n: usize| 4 * n / nodes;
         if nodes > QUIET_BOOT && quarter(up) > quarter(self.shown) {
             self.shown = up;
-            self.err.lines.note(&format!(
+            self.err.lines.add_line(&format!(
                 "midplane: {up} of {nodes} nodes are up after {:.1} s",
                 self.begun.elapsed().as_secs_f64()
             ));
         }
     }
 
-    fn look(&self) -> Vec<Seen> {
-        let stopped: Vec<_> = self.fleet.instances.iter().map(Instance::stopped).collect();
-        let seen = |node: &Node| Seen {
+    fn observe_nodes(&self) -> Vec<ObservedNode> {
+        let stopped: Vec<_> = self.pool.instances.iter().map(Instance::stopped).collect();
+        let seen = |node: &Node| ObservedNode {
             stopped: stopped.get(node.instance).copied().flatten(),
-            ..Seen::at(node)
+            ..ObservedNode::from_node(node)
         };
-        self.fleet.nodes.iter().map(seen).collect()
+        self.pool.nodes.iter().map(seen).collect()
     }
 
-    fn explain(&self, plan: &Plan<'_>, cause: Cause, nodes: Vec<Seen>) -> Ending {
+    fn explain_end(
+        &self,
+        plan: &JobPlan<'_>,
+        cause: EndCause,
+        nodes: Vec<ObservedNode>,
+    ) -> JobEnding {
         let (status, outcome, message, lost) = match cause {
-            Cause::Ended => {
+            EndCause::Ended => {
                 let gone: Vec<_> = match self.let_end {
-                    Some(_) => { self.fleet.instances.iter() }
+                    Some(_) => { self.pool.instances.iter() }
                         .map(|instance| instance.gone)
                         .collect(),
                     None => Vec::new(),
                 };
-                let (status, message) = verdict::job_status(&nodes, &gone);
-                let message = message.or_else(|| verdict::changed_status(&nodes));
-                (status, Outcome::Ended, message, None)
+                let (status, message) = outcome::job_status(&nodes, &gone);
+                let message = message.or_else(|| outcome::changed_status(&nodes));
+                (status, JobOutcome::Ended, message, None)
             }
-            Cause::Failed(at) => {
-                let node = &self.fleet.nodes[at];
+            EndCause::Failed(at) => {
+                let node = &self.pool.nodes[at];
                 let image = plan.image(node.rank);
                 let read = |offset, out: &mut [u8]| node.read_ram(offset, out);
                 let places = |stands| match (plan.backend, stands) {
                     // The panic message contains the location.
-                    (Backend::Linux | Backend::Cluster, Stands::InPanic) => Vec::new(),
+                    (Backend::Linux | Backend::Cluster, FailureLocation::InPanic) => Vec::new(),
                     (Backend::Linux | Backend::Cluster, stands) => {
                         linux::describe(plan, node, stands)
                     }
-                    (_, Stands::At(pc)) => image.describe_fault(pc, &read),
-                    (_, Stands::InCall) => image.describe_call(&read),
-                    (_, Stands::InPanic) => image.describe_panic(&read),
+                    (_, FailureLocation::At(pc)) => image.describe_fault(pc, &read),
+                    (_, FailureLocation::InCall) => image.describe_call(&read),
+                    (_, FailureLocation::InPanic) => image.describe_panic(&read),
                 };
                 let failed_malloc = || image.describe_failed_malloc(&read);
-                let (message, status) = verdict::failure(&nodes[at], places, failed_malloc);
-                (status, Outcome::Failed, Some(message), None)
+                let (message, status) = outcome::failure(&nodes[at], places, failed_malloc);
+                (status, JobOutcome::Failed, Some(message), None)
             }
-            Cause::Lost(at) => (stop::FAILURE, Outcome::Lost, None, Some(at)),
-            Cause::Overwritten(at) => {
-                let message = verdict::overwritten_message(&nodes[at]);
-                (stop::FAILURE, Outcome::Failed, Some(message), None)
+            EndCause::Lost(at) => (error::FAILURE, JobOutcome::Lost, None, Some(at)),
+            EndCause::Overwritten(at) => {
+                let message = outcome::overwritten_message(&nodes[at]);
+                (error::FAILURE, JobOutcome::Failed, Some(message), None)
             }
-            Cause::GivenUp => {
+            EndCause::DebuggerEnded => {
                 let message = "the debugger has ended, and the job with it".into();
-                (stop::FAILURE, Outcome::Interrupted, Some(message), None)
+                (error::FAILURE, JobOutcome::Interrupted, Some(message), None)
             }
         };
         (self.end(status, outcome, message, nodes), lost)
     }
 
-    fn late(&self, headline: &str, nodes: Vec<Seen>) -> Ending {
-        let message = Some(with_whereabouts(headline, &nodes));
+    fn end_late(&self, headline: &str, nodes: Vec<ObservedNode>) -> JobEnding {
+        let message = Some(with_activities(headline, &nodes));
         (
-            self.end(stop::FAILURE, Outcome::Timeout, message, nodes),
+            self.end(error::FAILURE, JobOutcome::Timeout, message, nodes),
             None,
         )
     }
 
     /// Handles a signal. A hanging job is ended by Ctrl-C as often as by `--timeout`, so the location report is printed
     /// here, too.
-    fn interrupted(&self, status: u8, nodes: Vec<Seen>) -> Ending {
-        let message = Some(with_whereabouts(
-            "interrupted by a signal; where the job was:",
+    fn end_interrupted(&self, status: u8, nodes: Vec<ObservedNode>) -> JobEnding {
+        let message = Some(with_activities(
+            "interrupted by a signal; state of the ranks:",
             &nodes,
         ));
-        (self.end(status, Outcome::Interrupted, message, nodes), None)
+        (
+            self.end(status, JobOutcome::Interrupted, message, nodes),
+            None,
+        )
     }
 
     /// Handles a failure to write the nodes' output.
-    fn unwritable(&self, error: Errno) -> Ending {
-        let nodes = self.look();
+    fn stdout_error(&self, error: Errno) -> JobEnding {
+        let nodes = self.observe_nodes();
         let end = match error {
             // Equivalent to a termination by SIGPIPE.
             Errno::PIPE => {
-                let status = Stop::signal(SIGPIPE).status;
-                self.end(status, Outcome::Interrupted, None, nodes)
+                let status = CliError::signal(SIGPIPE).status;
+                self.end(status, JobOutcome::Interrupted, None, nodes)
             }
             error => {
-                let message = say::unwritable(error.into()).message;
-                self.end(stop::FAILURE, Outcome::Failed, Some(message), nodes)
+                let message = console::stdout_error(error.into()).message;
+                self.end(error::FAILURE, JobOutcome::Failed, Some(message), nodes)
             }
         };
         (end, None)
@@ -820,46 +846,46 @@ impl Job<'_, '_, '_> {
     fn end(
         &self,
         status: u8,
-        outcome: Outcome,
+        outcome: JobOutcome,
         message: Option<String>,
-        nodes: Vec<Seen>,
-    ) -> JobEnd {
-        JobEnd {
+        nodes: Vec<ObservedNode>,
+    ) -> JobResult {
+        JobResult {
             status,
             outcome,
             message,
             elapsed: self.begun.elapsed(),
             virtual_time: self.in_messages.then(|| report::longest_run(&nodes)),
-            used: self.used(),
+            used: self.resource_usage(),
             nodes,
         }
     }
 
-    fn used(&self) -> Option<Used> {
-        match &self.fleet.instances[..] {
+    fn resource_usage(&self) -> Option<ResourceUsage> {
+        match &self.pool.instances[..] {
             [process] if self.in_messages => process.used(),
             _ => None,
         }
     }
 
-    fn lost_message(&mut self, plan: &Plan<'_>, at: usize) -> Option<String> {
-        let lost = self.fleet.nodes[at].instance;
+    fn lost_message(&mut self, plan: &JobPlan<'_>, at: usize) -> Option<String> {
+        let lost = self.pool.nodes[at].instance;
         let complaints = self.complaints[lost].make_contiguous();
         let complaints = String::from_utf8_lossy(complaints);
-        let nodes = self.fleet.nodes.iter();
+        let nodes = self.pool.nodes.iter();
         let nodes: Vec<_> = nodes
             .filter(|node| node.instance == lost)
             .map(|node| (node.rank, node.coord))
             .collect();
-        let gone = self.fleet.instances[lost].gone?;
+        let gone = self.pool.instances[lost].gone?;
         let process = plan.backend.process();
-        Some(verdict::lost_message(&nodes, process, gone, &complaints))
+        Some(outcome::lost_message(&nodes, process, gone, &complaints))
     }
 }
 
-fn with_whereabouts(headline: &str, nodes: &[Seen]) -> String {
+fn with_activities(headline: &str, nodes: &[ObservedNode]) -> String {
     let mut message = headline.to_string();
-    for line in verdict::whereabouts(nodes) {
+    for line in outcome::describe_activities(nodes) {
         message.push_str("\n  ");
         message.push_str(&line);
     }
@@ -867,9 +893,9 @@ fn with_whereabouts(headline: &str, nodes: &[Seen]) -> String {
 }
 
 /// Prints lines that belong to no rank.
-fn note(sink: &mut Sink<'_>, bytes: &[u8]) {
+fn print_note(sink: &mut OutputSink<'_>, bytes: &[u8]) {
     for line in String::from_utf8_lossy(bytes).lines() {
-        sink.lines.note(&format!("midplane: {line}"));
+        sink.lines.add_line(&format!("midplane: {line}"));
     }
 }
 

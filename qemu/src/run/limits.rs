@@ -11,13 +11,11 @@ pub fn parse_mpi_memory(text: &str) -> Result<u64, String> {
     let bytes = size::parse(text)?;
     let (least, greatest) = (MIN_MPI_MEMORY as u64, MAX_MPI_MEMORY as u64);
     if bytes < least {
-        return Err(format!(
-            "too small to run at all; the least is {least} bytes"
-        ));
+        return Err(format!("too small; the minimum is {least} bytes"));
     }
     if bytes > greatest {
         return Err(format!(
-            "more than can be used; the greatest is {}",
+            "too large; the maximum is {}",
             size::exact(greatest)
         ));
     }
@@ -29,7 +27,10 @@ pub fn parse_eager(text: &str) -> Result<u64, String> {
     let greatest = MAX_EAGER_LIMIT as u64;
     size::parse(text).and_then(|bytes| {
         if bytes > greatest {
-            Err(format!("the greatest is {}", size::exact(greatest)))
+            Err(format!(
+                "too large; the maximum is {}",
+                size::exact(greatest)
+            ))
         } else {
             Ok(bytes)
         }
@@ -37,11 +38,11 @@ pub fn parse_eager(text: &str) -> Result<u64, String> {
 }
 
 /// Maximum number of host processors that a cluster uses.
-const MOST_PROCESSORS: u64 = 64;
+const MAX_PROCESSORS: u64 = 64;
 
 /// Creates a parser for a number of host processors.
 pub fn processors() -> impl TypedValueParser<Value = usize> {
-    let count = clap::value_parser!(u64).range(1..=MOST_PROCESSORS);
+    let count = clap::value_parser!(u64).range(1..=MAX_PROCESSORS);
     count.map(|count| count as usize)
 }
 
@@ -65,9 +66,9 @@ mod tests {
     #[test]
     fn memory_has_a_least_and_a_greatest_size() {
         for (text, word) in [
-            ("0", "the least is 32"),
-            ("31", "the least is 32"),
-            ("1G", "the greatest is"),
+            ("0", "the minimum is 32"),
+            ("31", "the minimum is 32"),
+            ("1G", "the maximum is"),
         ] {
             let error = parse_mpi_memory(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");

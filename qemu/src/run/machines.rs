@@ -1,17 +1,17 @@
 //! Boot of emulated machines, with one or several nodes per instance.
 
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::SystemTool;
-use crate::host::shared::{Shared, memory_file};
-use crate::host::stop::{Doing, Stop};
+use crate::host::shared::{SharedMemory, memory_file};
 use crate::host::sys;
-use crate::run::boxes::Boxes;
+use crate::run::boxes::InstanceBoxes;
 use crate::run::doorbell::{self, Doorbells};
-use crate::run::instance::{Ears, Fleet, Instance, stream};
+use crate::run::instance::{Instance, InstancePool, OutputChannels, output_channel};
 use crate::run::node::{self, Node};
-use crate::run::plan::{Backend, Plan, coord, record_file};
-use crate::run::sockets::{Sockets, frame_link, serial_line};
+use crate::run::plan::{Backend, JobPlan, coord, record_file};
+use crate::run::sockets::{LinkSockets, frame_link, serial_line};
 use crate::run::stm32f405;
-use crate::run::wiring::{Carries, Wiring};
+use crate::run::wiring::{InstanceContent, Wiring};
 use midplane_abi::boot_parameters::{BoxParameters, InstanceNodes};
 use midplane_abi::stm32f405::WINDOW_BYTES;
 use net_torus::coord::{Coord, Direction};
@@ -27,84 +27,88 @@ use std::rc::Rc;
 
 /// Starts all nodes of the plan with this emulator; see [`boot`](super::boot::boot).
 pub fn boot(
-    plan: &Plan<'_>,
+    plan: &JobPlan<'_>,
     qemu: &SystemTool,
-    going_on: &mut impl FnMut() -> Result<(), Stop>,
-) -> Result<Fleet, Stop> {
-    let files = Files::new(plan)?;
-    let mut fleet = Fleet::new(&plan.shape);
+    going_on: &mut impl FnMut() -> Result<(), CliError>,
+) -> Result<InstancePool, CliError> {
+    let files = ImageFiles::new(plan)?;
+    let mut pool = InstancePool::new(&plan.shape);
     match (plan.backend, &plan.boxes) {
-        (Backend::Boards(_), _) => fleet.boot_boards(plan, qemu, &files, going_on)?,
-        (_, None) => fleet.boot_singly(plan, qemu, &files, going_on)?,
-        (_, Some(boxes)) => fleet.boot_boxes(plan, qemu, (boxes, &files), going_on)?,
+        (Backend::Boards(_), _) => pool.boot_boards(plan, qemu, &files, going_on)?,
+        (_, None) => pool.boot_singly(plan, qemu, &files, going_on)?,
+        (_, Some(boxes)) => pool.boot_boxes(plan, qemu, boxes, &files, going_on)?,
     }
-    Ok(fleet)
+    Ok(pool)
 }
 
 /// The programs' images in memory files for QEMU.
-struct Files(Vec<File>);
+struct ImageFiles(Vec<File>);
 
-impl Files {
-    fn new(plan: &Plan<'_>) -> Result<Self, Stop> {
+impl ImageFiles {
+    fn new(plan: &JobPlan<'_>) -> Result<Self, CliError> {
         let files = plan.apps.iter().map(|app| {
             let mut file = memory_file("midplane-image")?;
             file.write_all(&app.image.bytes)
-                .doing("copy the image into memory")?;
+                .context("copy the image into memory")?;
             Ok(file)
         });
         files.collect::<Result<_, _>>().map(Self)
     }
 
     /// Returns the image of a rank's program.
-    fn of(&self, plan: &Plan<'_>, rank: u32) -> &File {
+    fn rank_file(&self, plan: &JobPlan<'_>, rank: u32) -> &File {
         &self.0[plan.app(rank).0 as usize]
     }
 }
 
-impl Fleet {
+impl InstancePool {
     fn boot_singly(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &JobPlan<'_>,
         qemu: &SystemTool,
-        files: &Files,
-        going_on: &mut impl FnMut() -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
-        let mut sockets = Sockets::new(&plan.shape, frame_link);
+        files: &ImageFiles,
+        going_on: &mut impl FnMut() -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        let mut sockets = LinkSockets::new(&plan.shape, frame_link);
         // Address of the machine that waits for its debugger.
         let mut waiting = None;
         for rank in 0..plan.shape.nodes() {
             let coord = coord(&plan.shape, rank)?;
-            let ram = Rc::new(Shared::new("midplane-ram", plan.node_memory)?);
-            let links = sockets.of(rank)?;
+            let ram = Rc::new(SharedMemory::new("midplane-ram", plan.node_memory)?);
+            let links = sockets.take_ends(rank)?;
             let numbers = numbers(&links);
             let mut inherited: Vec<OwnedFd> = links.into_iter().map(|(_, socket)| socket).collect();
             let mut debugger = None;
             if plan.debug.is_some_and(|debug| debug.rank == rank) {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-                    .doing("create a socket for the debugger (TCP on 127.0.0.1)")?;
-                waiting = Some(listener.local_addr().doing("name the debugger's socket")?);
+                    .context("create a socket for the debugger (TCP on 127.0.0.1)")?;
+                waiting = Some(
+                    listener
+                        .local_addr()
+                        .context("query the debugger's socket")?,
+                );
                 debugger = Some(listener.as_raw_fd());
                 inherited.push(listener.into());
             }
-            let carries = Carries::One {
+            let carries = InstanceContent::One {
                 links: &numbers,
                 debugger,
             };
             let instance = self.start(
                 (plan, qemu),
                 InstanceNodes::One(coord),
-                (files.of(plan, rank), &ram),
+                (files.rank_file(plan, rank), &ram),
                 carries,
                 inherited,
                 vec![rank],
             )?;
-            let who = (rank, coord);
             self.nodes.push(Node::new(
-                who,
+                rank,
+                coord,
                 plan.image(rank),
                 instance,
                 &ram,
-                node::OwnMemory::Whole,
+                node::MemoryLocation::Entire,
             ));
             going_on()?;
         }
@@ -112,35 +116,40 @@ impl Fleet {
             let child = debug.attach(plan.image(debug.rank), at)?;
             self.debugger = Some(self.instances.len());
             self.instances
-                .push(Instance::new(Vec::new(), Ears::default(), child)?);
+                .push(Instance::new(Vec::new(), OutputChannels::default(), child)?);
         }
         Ok(())
     }
 
     fn boot_boards(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &JobPlan<'_>,
         qemu: &SystemTool,
-        files: &Files,
-        going_on: &mut impl FnMut() -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
-        let mut sockets = Sockets::new(&plan.shape, serial_line);
+        files: &ImageFiles,
+        going_on: &mut impl FnMut() -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        let mut sockets = LinkSockets::new(&plan.shape, serial_line);
         for rank in 0..plan.shape.nodes() {
             let coord = coord(&plan.shape, rank)?;
-            let window = Rc::new(Shared::new("midplane-window", WINDOW_BYTES)?);
-            let mut lines = sockets.of(rank)?;
+            let window = Rc::new(SharedMemory::new("midplane-window", WINDOW_BYTES)?);
+            let mut lines = sockets.take_ends(rank)?;
             if let Some(console) = plan.console.filter(|console| console.at == coord) {
                 let (ours, theirs) = serial_line()?;
-                rustix::fs::fcntl_setfl(&ours, OFlags::NONBLOCK).doing("set up the console")?;
+                rustix::fs::fcntl_setfl(&ours, OFlags::NONBLOCK).context("set up the console")?;
                 lines.push((console.direction, theirs));
                 self.console = Some(ours);
             }
-            let files = (files.of(plan, rank), &*window);
-            let instance = self.start_board((plan, qemu), (rank, coord), files, lines)?;
-            let who = (rank, coord);
-            let place = node::OwnMemory::Whole;
-            self.nodes
-                .push(Node::new(who, plan.image(rank), instance, &window, place));
+            let image = files.rank_file(plan, rank);
+            let instance = self.start_board(plan, qemu, rank, image, &window, lines)?;
+            let place = node::MemoryLocation::Entire;
+            self.nodes.push(Node::new(
+                rank,
+                coord,
+                plan.image(rank),
+                instance,
+                &window,
+                place,
+            ));
             going_on()?;
         }
         Ok(())
@@ -149,16 +158,19 @@ impl Fleet {
     /// Starts the board of a node; returns the instance's index.
     fn start_board(
         &mut self,
-        (plan, qemu): (&Plan<'_>, &SystemTool),
-        (rank, coord): (u32, Coord),
-        (image, window): (&File, &Shared),
+        plan: &JobPlan<'_>,
+        qemu: &SystemTool,
+        rank: u32,
+        image: &File,
+        window: &SharedMemory,
         links: Vec<(Direction, OwnedFd)>,
-    ) -> Result<usize, Stop> {
+    ) -> Result<usize, CliError> {
+        let coord = coord(&plan.shape, rank)?;
         let personality = record_file(plan, InstanceNodes::One(coord))?;
-        let (bell, node_bell) = stream()?;
-        let (complaints, node_complaints) = stream()?;
-        let image = image.try_clone().doing("share the image")?;
-        let window = window.file().try_clone().doing("share a node's window")?;
+        let (bell, node_bell) = output_channel()?;
+        let (complaints, node_complaints) = output_channel()?;
+        let image = image.try_clone().context("share the image")?;
+        let window = window.file().try_clone().context("share a node's window")?;
         let numbers = numbers(&links);
         let arguments = stm32f405::Wiring {
             image: image.as_raw_fd(),
@@ -177,22 +189,24 @@ impl Fleet {
         ];
         inherited.extend(links.into_iter().map(|(_, socket)| socket));
         let child = spawn(qemu, arguments, inherited, node_complaints.into(), rank)?;
-        let ears = Ears {
+        let channels = OutputChannels {
             bell: Some(bell),
             complaints: Some(complaints),
-            ..Ears::default()
+            ..OutputChannels::default()
         };
-        self.instances.push(Instance::new(vec![rank], ears, child)?);
+        self.instances
+            .push(Instance::new(vec![rank], channels, child)?);
         Ok(self.instances.len() - 1)
     }
 
     fn boot_boxes(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &JobPlan<'_>,
         qemu: &SystemTool,
-        (boxes, files): (&Boxes, &Files),
-        going_on: &mut impl FnMut() -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
+        boxes: &InstanceBoxes,
+        files: &ImageFiles,
+        going_on: &mut impl FnMut() -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
         let division = boxes.division;
         if division.instances() > 1 {
             self.doorbells = Some(Doorbells::new(&division)?);
@@ -211,31 +225,31 @@ impl Fleet {
             let within = nodes.nodes();
             let coords: Vec<Coord> = (0..layout.nodes).filter_map(|k| within.coord(k)).collect();
             let ranks: Vec<u32> = coords.iter().filter_map(|c| plan.shape.rank(*c)).collect();
-            let ram = Rc::new(Shared::new("midplane-ram", layout.total())?);
+            let ram = Rc::new(SharedMemory::new("midplane-ram", layout.total())?);
             let socket = self
                 .doorbells
                 .as_mut()
                 .map(Doorbells::connect)
                 .transpose()?;
-            let carries = Carries::Box {
+            let carries = InstanceContent::Box {
                 nodes: layout.nodes,
                 doorbell: { socket.as_ref() }
                     .map(|socket| (socket.as_raw_fd(), doorbell::vectors(&division))),
             };
             let sockets = socket.into_iter().map(OwnedFd::from).collect();
-            let files = (files.of(plan, first), &*ram);
+            let files = (files.rank_file(plan, first), &*ram);
             let nodes = InstanceNodes::Box(nodes);
             let instance =
                 self.start((plan, qemu), nodes, files, carries, sockets, ranks.clone())?;
-            for (index, who) in (0..).zip(ranks.into_iter().zip(coords)) {
+            for (index, (rank, coord)) in (0..).zip(ranks.into_iter().zip(coords)) {
                 let code = image.code;
-                let place = node::OwnMemory::InBox {
+                let place = node::MemoryLocation::InBox {
                     layout,
                     index,
                     code,
                 };
                 self.nodes
-                    .push(Node::new(who, image, instance, &ram, place));
+                    .push(Node::new(rank, coord, image, instance, &ram, place));
             }
             going_on()?;
         }
@@ -247,18 +261,21 @@ impl Fleet {
     /// `sockets`.
     fn start(
         &mut self,
-        (plan, qemu): (&Plan<'_>, &SystemTool),
+        (plan, qemu): (&JobPlan<'_>, &SystemTool),
         nodes: InstanceNodes,
-        (image, ram): (&File, &Shared),
-        carries: Carries<'_>,
+        (image, ram): (&File, &SharedMemory),
+        carries: InstanceContent<'_>,
         sockets: Vec<OwnedFd>,
         ranks: Vec<u32>,
-    ) -> Result<usize, Stop> {
+    ) -> Result<usize, CliError> {
         let record = record_file(plan, nodes)?;
-        let (bell, node_bell) = stream()?;
-        let (complaints, node_complaints) = stream()?;
-        let image = image.try_clone().doing("share the image")?;
-        let memory = ram.file().try_clone().doing("share an instance's memory")?;
+        let (bell, node_bell) = output_channel()?;
+        let (complaints, node_complaints) = output_channel()?;
+        let image = image.try_clone().context("share the image")?;
+        let memory = ram
+            .file()
+            .try_clone()
+            .context("share an instance's memory")?;
         let arguments = Wiring {
             memory: ram.bytes(),
             ram: memory.as_raw_fd(),
@@ -275,12 +292,12 @@ impl Fleet {
         inherited.extend(sockets);
         let first = ranks.first().copied().unwrap_or(0);
         let child = spawn(qemu, arguments, inherited, node_complaints.into(), first)?;
-        let ears = Ears {
+        let channels = OutputChannels {
             bell: Some(bell),
             complaints: Some(complaints),
-            ..Ears::default()
+            ..OutputChannels::default()
         };
-        self.instances.push(Instance::new(ranks, ears, child)?);
+        self.instances.push(Instance::new(ranks, channels, child)?);
         Ok(self.instances.len() - 1)
     }
 }
@@ -298,7 +315,7 @@ fn spawn(
     inherited: Vec<OwnedFd>,
     complaints: OwnedFd,
     rank: u32,
-) -> Result<Child, Stop> {
+) -> Result<Child, CliError> {
     let mut command = qemu.command();
     command
         .args(arguments)
@@ -307,8 +324,8 @@ fn spawn(
         .stderr(complaints)
         // Terminal signals are for this process only; it ends the nodes in order.
         .process_group(0);
-    sys::bind_to_us(&mut command, Signal::KILL, inherited);
-    command.spawn().doing(format_args!(
+    sys::bind_to_this_process(&mut command, Signal::KILL, inherited);
+    command.spawn().context(format_args!(
         "start {} for rank {rank}",
         qemu.path.display()
     ))

@@ -2,9 +2,10 @@
 //! They are parsed here instead of by clap: options use one dash or two, some require two values, and a colon separates
 //! programs (MPI-3.1 section 8.8).
 
-use crate::host::stop::Stop;
-use crate::run::command::{AppOptions, Options};
-use crate::show::say::complain;
+use crate::host::error::CliError;
+use crate::host::invocation::command_name;
+use crate::run::command::{AppOptions, RunOptions};
+use crate::show::console::print_error_line;
 use clap::Args;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Action of an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Does {
+enum OptionAction {
     /// Sets the number of ranks.
     Ranks,
     /// Sets a variable, given as name and value in two words: for one program, or for all.
@@ -41,7 +42,7 @@ enum Does {
     ConfigFile,
     Verbose,
     /// Requests the default; no effect.
-    Already,
+    Default,
     /// Not supported; a message reports it.
     Ignored,
     /// Prints the version or help.
@@ -50,20 +51,20 @@ enum Does {
 }
 
 /// An option: its names without dashes, number of values, action, and help text.
-struct Word {
+struct LauncherOption {
     names: &'static [&'static str],
     values: usize,
-    does: Does,
+    does: OptionAction,
     help: &'static str,
 }
 
 const fn word(
     names: &'static [&'static str],
     values: usize,
-    does: Does,
+    does: OptionAction,
     help: &'static str,
-) -> Word {
-    Word {
+) -> LauncherOption {
+    LauncherOption {
         names,
         values,
         does,
@@ -72,96 +73,96 @@ const fn word(
 }
 
 /// All options except those of `run`.
-const WORDS: &[Word] = &[
+const WORDS: &[LauncherOption] = &[
     word(
         &["n", "np", "c"],
         1,
-        Does::Ranks,
-        "NUMBER: ranks of the program that follows [default: 1]",
+        OptionAction::Ranks,
+        "NUMBER: ranks of the following program [default: 1]",
     ),
     word(
         &["x"],
         1,
-        Does::Export,
-        "NAME[=VALUE]: a variable of this program's environment",
+        OptionAction::Export,
+        "NAME[=VALUE]: variable of this program's environment; without value, the current one",
     ),
     word(
         &["env"],
         2,
-        Does::Set { all: false },
-        "NAME VALUE: the same",
+        OptionAction::Set { all: false },
+        "NAME VALUE: variable of this program's environment",
     ),
     word(
         &["envlist"],
         1,
-        Does::ExportList { all: false },
-        "NAME,..: the same, with the values that they have here",
+        OptionAction::ExportList { all: false },
+        "NAME,..: export variables of this program's environment with their current values",
     ),
     word(
         &["genv"],
         2,
-        Does::Set { all: true },
-        "NAME VALUE: a variable of all programs' environment",
+        OptionAction::Set { all: true },
+        "NAME VALUE: variable of all programs' environment",
     ),
     word(
         &["genvlist"],
         1,
-        Does::ExportList { all: true },
-        "NAME,..: the same, with the values that they have here",
+        OptionAction::ExportList { all: true },
+        "NAME,..: export variables of all programs' environment with their current values",
     ),
     word(
         &["wdir", "wd", "chdir", "cd"],
         1,
-        Does::Directory,
-        "FOLDER: where this program's processes start",
+        OptionAction::Directory,
+        "DIRECTORY: working directory of this program's processes",
     ),
     word(
         &["l", "prepend-rank", "tag-output", "prefix"],
         0,
-        Does::Prefix(true),
-        "put the rank in front of each line that it writes",
+        OptionAction::Prefix(true),
+        "print the rank in front of each line of its output",
     ),
     word(
         &["no-prefix"],
         0,
-        Does::Prefix(false),
-        "pass on what ranks write byte for byte [default]",
+        OptionAction::Prefix(false),
+        "print the ranks' output unchanged [default]",
     ),
     word(
         &["timeout"],
         1,
-        Does::Timeout,
-        "SECONDS: end the job then, and say where each rank was",
+        OptionAction::Timeout,
+        "SECONDS: end the job after this time and print the call of each rank",
     ),
     word(
         &["configfile"],
         1,
-        Does::ConfigFile,
-        "FILE: programs, one a line, each with its options; alone",
+        OptionAction::ConfigFile,
+        "FILE: file of programs, one per line, each with its options; replaces programs on the command line",
     ),
     word(
         &["host", "hosts", "H"],
         1,
-        Does::Hosts,
-        "NAMES: only localhost or this machine's name",
+        OptionAction::Hosts,
+        "NAMES: hosts; only localhost and this machine's name are supported",
     ),
     word(
         &["hostfile", "machinefile", "f"],
         1,
-        Does::HostFile,
-        "FILE: such names, one a line",
+        OptionAction::HostFile,
+        "FILE: file of such names, one per line",
     ),
     word(
         &["v", "verbose"],
         0,
-        Does::Verbose,
-        "print the table of the report, too",
+        OptionAction::Verbose,
+        "also print the report's table",
     ),
     word(
         &["q", "quiet"],
         0,
-        Does::Already,
-        "nothing: it is so already",
+        OptionAction::Default,
+        "no effect: this is the default",
     ),
     word(
         &[
@@ -172,11 +173,16 @@ const WORDS: &[Word] = &[
             "envall",
         ],
         0,
-        Does::Already,
+        OptionAction::Default,
         "",
     ),
-    word(&["V", "version"], 0, Does::Version, "print the version"),
-    word(&["h", "help"], 0, Does::Help, "print this"),
+    word(
+        &["V", "version"],
+        0,
+        OptionAction::Version,
+        "print the version",
+    ),
+    word(&["h", "help"], 0, OptionAction::Help, "print this help"),
     // Options of other launchers for hosts, processors, networks and remote start.
     word(
         &[
@@ -204,7 +210,7 @@ const WORDS: &[Word] = &[
             "do-not-launch",
         ],
         0,
-        Does::Ignored,
+        OptionAction::Ignored,
         "",
     ),
     word(
@@ -249,20 +255,25 @@ const WORDS: &[Word] = &[
             "runtime-options",
         ],
         1,
-        Does::Ignored,
+        OptionAction::Ignored,
         "",
     ),
-    word(&["mca", "gmca", "pmca", "prtemca"], 2, Does::Ignored, ""),
+    word(
+        &["mca", "gmca", "pmca", "prtemca"],
+        2,
+        OptionAction::Ignored,
+        "",
+    ),
 ];
 
 /// Finds the option of this name, given without dashes.
-fn find(name: &str) -> Option<&'static Word> {
+fn find(name: &str) -> Option<&'static LauncherOption> {
     WORDS.iter().find(|word| word.names.contains(&name))
 }
 
 /// A parsed command line.
 #[derive(Default, Debug)]
-struct Request {
+struct LaunchRequest {
     /// Arguments of `run`.
     run: Vec<OsString>,
     /// Whether `run` receives the machine's extents.
@@ -274,13 +285,13 @@ struct Request {
     /// A file of programs that replaces them.
     config_file: Option<PathBuf>,
     /// Whether the version or help was requested.
-    asked: Option<Does>,
+    asked: Option<OptionAction>,
 }
 
-impl Request {
+impl LaunchRequest {
     /// Parses all programs and their options.
-    fn read(words: &[OsString]) -> Result<Self, Stop> {
-        let mut request = Request::default();
+    fn read(words: &[OsString]) -> Result<Self, CliError> {
+        let mut request = LaunchRequest::default();
         for segment in words.split(|word| word == ":") {
             request.read_app(segment)?;
             if request.asked.is_some() {
@@ -295,7 +306,7 @@ impl Request {
             };
             if request.apps.len() > 1 || request.apps.iter().any(is_said) {
                 return Err(usage(
-                    "-configfile stands in place of programs and what belongs to them",
+                    "-configfile is used in place of programs and their options",
                 ));
             }
             request.apps.clear();
@@ -303,16 +314,14 @@ impl Request {
         }
         for app in &request.apps {
             if app.program.as_os_str().is_empty() {
-                return Err(usage(
-                    "give a program, one on each side of a `:` (`mpiexec --help` explains)",
-                ));
+                return Err(usage("give a program, one on each side of a `:`"));
             }
         }
         Ok(request)
     }
 
     /// Form B: each line is a program with its options.
-    fn read_config(&mut self, file: &Path) -> Result<(), Stop> {
+    fn read_config(&mut self, file: &Path) -> Result<(), CliError> {
         let shown = file.display();
         let text = fs::read_to_string(file)
             .map_err(|error| usage(format_args!("-configfile {shown}: {error}")))?;
@@ -329,7 +338,7 @@ impl Request {
             let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
             if words.iter().any(|word| word == ":") {
                 return Err(usage(format_args!(
-                    "-configfile {shown}, line {number}: one program a line, without `:`"
+                    "-configfile {shown}, line {number}: specify one program per line, without `:`"
                 )));
             }
             self.read_app(&words)?;
@@ -341,13 +350,13 @@ impl Request {
         }
         if self.apps.is_empty() {
             return Err(usage(format_args!(
-                "-configfile {shown}: there is no program in it"
+                "-configfile {shown}: the file contains no program"
             )));
         }
         Ok(())
     }
 
-    fn read_app(&mut self, words: &[OsString]) -> Result<(), Stop> {
+    fn read_app(&mut self, words: &[OsString]) -> Result<(), CliError> {
         let mut app = AppOptions {
             ranks: 0,
             program: PathBuf::new(),
@@ -376,21 +385,22 @@ impl Request {
                 None => (name, None),
             };
             let Some(option) = find(name) else {
-                rest = self.pass_on(word, (name, joined), rest)?;
+                rest = self.pass_to_run(word, name, joined, rest)?;
                 continue;
             };
             let mut values: Vec<OsString> = joined.into_iter().collect();
             let missing = option.values.saturating_sub(values.len());
             if values.len() > option.values || rest.len() < missing {
+                let plural = if option.values == 1 { "" } else { "s" };
                 return Err(usage(format_args!(
-                    "{}: it takes {} values",
+                    "{} requires {} value{plural}",
                     word.display(),
                     option.values
                 )));
             }
             values.extend_from_slice(&rest[..missing]);
             rest = &rest[missing..];
-            self.heed((option.does, word), &values, &mut app)?;
+            self.apply_option(option.does, word, &values, &mut app)?;
             if self.asked.is_some() {
                 return Ok(());
             }
@@ -399,24 +409,25 @@ impl Request {
         Ok(())
     }
 
-    fn heed(
+    fn apply_option(
         &mut self,
-        (does, word): (Does, &OsStr),
+        does: OptionAction,
+        word: &OsStr,
         values: &[OsString],
         app: &mut AppOptions,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         let shown = word.display();
         match (does, values) {
-            (Does::Ranks, [number]) => {
+            (OptionAction::Ranks, [number]) => {
                 let ranks = number.to_str().and_then(|text| text.parse().ok());
                 app.ranks = ranks.filter(|ranks| *ranks > 0).ok_or_else(|| {
                     usage(format_args!(
-                        "{shown} {}: give a number of ranks, 1 or more",
+                        "{shown} {}: specify a number of ranks, 1 or more",
                         number.display()
                     ))
                 })?;
             }
-            (Does::Set { all }, [name, value]) => {
+            (OptionAction::Set { all }, [name, value]) => {
                 let mut variable = name.clone();
                 variable.push("=");
                 variable.push(value);
@@ -426,8 +437,8 @@ impl Request {
                     app.env.push(variable)
                 }
             }
-            (Does::Export, [variable]) => app.export.push(variable.clone()),
-            (Does::ExportList { all }, [names]) => {
+            (OptionAction::Export, [variable]) => app.export.push(variable.clone()),
+            (OptionAction::ExportList { all }, [names]) => {
                 let names = names.as_bytes().split(|byte| *byte == b',');
                 for name in names.filter(|name| !name.is_empty()).map(OsStr::from_bytes) {
                     if all {
@@ -437,44 +448,44 @@ impl Request {
                     }
                 }
             }
-            (Does::Directory, [directory]) => app.directory = Some(directory.into()),
-            (Does::Timeout, [seconds]) => self.run.extend(["--timeout".into(), seconds.clone()]),
-            (Does::Hosts, [names]) => {
+            (OptionAction::Directory, [directory]) => app.directory = Some(directory.into()),
+            (OptionAction::Timeout, [seconds]) => {
+                self.run.extend(["--timeout".into(), seconds.clone()])
+            }
+            (OptionAction::Hosts, [names]) => {
                 let names = names.to_string_lossy();
                 names
                     .split(',')
                     .try_for_each(|name| check_host(&shown.to_string(), name))?;
             }
-            (Does::HostFile, [file]) => check_hosts(&shown.to_string(), Path::new(file))?,
-            (Does::ConfigFile, [file]) => self.config_file = Some(file.into()),
-            (Does::Prefix(wanted), _) => {
+            (OptionAction::HostFile, [file]) => check_hosts(&shown.to_string(), Path::new(file))?,
+            (OptionAction::ConfigFile, [file]) => self.config_file = Some(file.into()),
+            (OptionAction::Prefix(wanted), _) => {
                 self.run
                     .push(if wanted { "--prefix" } else { "--no-prefix" }.into());
             }
-            (Does::Verbose, _) => self.run.push("--no-quiet".into()),
-            (Does::Ignored, _) => self.ignored.push(shown.to_string()),
-            (Does::Version | Does::Help, _) => self.asked = Some(does),
+            (OptionAction::Verbose, _) => self.run.push("--no-quiet".into()),
+            (OptionAction::Ignored, _) => self.ignored.push(shown.to_string()),
+            (OptionAction::Version | OptionAction::Help, _) => self.asked = Some(does),
             _ => {}
         }
         Ok(())
     }
 
     /// Passes long options to `run`; returns the remaining arguments.
-    fn pass_on<'a>(
+    fn pass_to_run<'a>(
         &mut self,
         word: &OsStr,
-        (name, joined): (&str, Option<OsString>),
+        name: &str,
+        joined: Option<OsString>,
         rest: &'a [OsString],
-    ) -> Result<&'a [OsString], Stop> {
-        let run = Options::augment_args(clap::Command::new("run"));
+    ) -> Result<&'a [OsString], CliError> {
+        let run = RunOptions::augment_args(clap::Command::new("run"));
         let option = { run.get_arguments() }
             .filter(|_| word.as_bytes().starts_with(b"--"))
             .find(|option| option.get_long() == Some(name));
         let Some(option) = option else {
-            return Err(usage(format_args!(
-                "{} is not known; `mpiexec --help` has what is",
-                word.display()
-            )));
+            return Err(usage(format_args!("unknown option {}", word.display())));
         };
         self.has_torus |= matches!(name, "torus" | "nodes");
         self.run.push(format!("--{name}").into());
@@ -488,18 +499,22 @@ impl Request {
                 self.run.push(value.clone());
                 Ok(rest)
             }
-            (true, None, []) => Err(usage(format_args!("--{name}: it takes a value"))),
+            (true, None, []) => Err(usage(format_args!("--{name} requires a value"))),
             (false, Some(_), _) => Err(usage(format_args!("--{name} takes no value"))),
         }
     }
 
     /// Returns the job's options; `place` is the default platform.
-    fn options(mut self, place: Option<OsString>, read: ReadOptions) -> Result<Options, Stop> {
+    fn options(
+        mut self,
+        place: Option<OsString>,
+        read: ReadOptions,
+    ) -> Result<RunOptions, CliError> {
         if !self.ignored.is_empty() {
             self.ignored.sort_unstable();
             self.ignored.dedup();
-            complain(format_args!(
-                "mpiexec: {}: nothing here heeds it",
+            print_error_line(format_args!(
+                "mpiexec: ignored options: {}",
                 self.ignored.join(", ")
             ));
         }
@@ -516,7 +531,7 @@ impl Request {
         let is_said = self.apps.iter().any(|app| app.ranks > 0);
         let is_one = self.apps.len() == 1;
         for app in &mut self.apps {
-            app.program = located(&app.program, app.directory.as_deref())?;
+            app.program = find_program(&app.program, app.directory.as_deref())?;
             app.ranks = app.ranks.max(1);
         }
         let ranks = self
@@ -539,10 +554,10 @@ impl Request {
     }
 }
 
-fn usage(what: impl std::fmt::Display) -> Stop {
-    Stop {
+fn usage(what: impl std::fmt::Display) -> CliError {
+    CliError {
         message: format!("mpiexec: {what}"),
-        ..Stop::usage("")
+        ..CliError::usage("")
     }
 }
 
@@ -554,7 +569,7 @@ fn option_name(word: &OsStr) -> Option<&str> {
 }
 
 /// Checks that a host is this one; a number of ranks may follow the name.
-fn check_host(option: &str, name: &str) -> Result<(), Stop> {
+fn check_host(option: &str, name: &str) -> Result<(), CliError> {
     let name = name.split([':', ' ', '\t']).next().unwrap_or_default();
     let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let own = own.trim();
@@ -563,12 +578,12 @@ fn check_host(option: &str, name: &str) -> Result<(), Stop> {
         "" | "localhost" | "127.0.0.1" | "::1" => Ok(()),
         name if name == own || name == short => Ok(()),
         name => Err(usage(format_args!(
-            "{option} {name}: ranks run on this machine only; leave {option} out, or give localhost"
+            "{option} {name}: ranks run on this machine only; omit {option}, or use localhost"
         ))),
     }
 }
 
-fn check_hosts(option: &str, file: &Path) -> Result<(), Stop> {
+fn check_hosts(option: &str, file: &Path) -> Result<(), CliError> {
     let text = fs::read_to_string(file)
         .map_err(|error| usage(format_args!("{option} {}: {error}", file.display())))?;
     let lines = text
@@ -579,7 +594,7 @@ fn check_hosts(option: &str, file: &Path) -> Result<(), Stop> {
 
 /// Finds a program's file. A name without a directory is searched for in PATH first, as in MPICH. All names are then
 /// resolved in the processes' working directory, and last in the current directory.
-fn located(program: &Path, directory: Option<&Path>) -> Result<PathBuf, Stop> {
+fn find_program(program: &Path, directory: Option<&Path>) -> Result<PathBuf, CliError> {
     let there = directory.map(|directory| directory.join(program));
     let near = there.into_iter().chain([program.to_path_buf()]);
     if program.as_os_str().as_bytes().contains(&b'/') {
@@ -597,7 +612,7 @@ fn located(program: &Path, directory: Option<&Path>) -> Result<PathBuf, Stop> {
     let found = { named.filter(is_executable) }.chain(near.filter(|file| file.is_file()));
     { found }.next().ok_or_else(|| {
         usage(format_args!(
-            "cannot find the program {}: neither in PATH nor here is there such a file",
+            "cannot find the program {}: it is neither in PATH nor in the -wdir directory nor in the current directory",
             program.display()
         ))
     })
@@ -606,9 +621,10 @@ fn located(program: &Path, directory: Option<&Path>) -> Result<PathBuf, Stop> {
 /// Returns the text of `--help`.
 pub fn help() -> String {
     let mut text = String::from(
-        "Start a program, or several (MPI-3.1 section 8.8), as other implementations' mpiexec does\n\n\
+        "Start one or several programs (MPI-3.1 section 8.8) with the options of other implementations' mpiexec\n\n\
          Usage: mpiexec [OPTIONS] PROGRAM [ARGUMENTS] [: [OPTIONS] PROGRAM [ARGUMENTS]]..\n\n\
-         MIDPLANE_ON says where: qemu, linux or cluster. A PROGRAM without a folder is looked for in PATH, then here.\n\n",
+         The environment variable MIDPLANE_ON selects the platform: qemu, linux or cluster. A PROGRAM without a directory\n\
+         is searched for in PATH, then in the -wdir directory, then in the current directory.\n\nOptions:\n",
     );
     for word in WORDS.iter().filter(|word| !word.help.is_empty()) {
         let names: Vec<String> = { word.names.iter() }
@@ -620,37 +636,59 @@ pub fn help() -> String {
             word.help
         ));
     }
-    text.push_str("\nAll long options of `cargo midplane run` are taken, too. These do nothing, with one dash or two");
-    for (does, what) in [
-        (Does::Already, "because it is so already"),
-        (Does::Ignored, "which is told"),
+    let name = command_name();
+    text.push_str(&format!(
+        "\nAll long options of `{name} run` are also accepted (see '{name} help run').\n"
+    ));
+    for (does, title) in [
+        (
+            OptionAction::Default,
+            "Accepted without effect, because they specify the default",
+        ),
+        (OptionAction::Ignored, "Ignored with a message"),
     ] {
         let words = WORDS
             .iter()
             .filter(|word| word.help.is_empty() && word.does == does);
         let names: Vec<&str> = words.flat_map(|word| word.names).copied().collect();
-        text.push_str(&format!(";\n{what}: {}", names.join(" ")));
+        text.push_str(&format!("\n{title}, with one dash or two:\n"));
+        text.push_str(&fill_lines(&names));
     }
-    text.push_str(".\n");
     text
 }
 
+/// Returns words in lines of at most 80 characters.
+fn fill_lines(words: &[&str]) -> String {
+    let mut text = String::new();
+    let mut line = String::from(" ");
+    for word in words {
+        if line.len() + 1 + word.len() > 80 {
+            text.push_str(&line);
+            text.push('\n');
+            line = String::from(" ");
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    text + &line + "\n"
+}
+
 /// Parses the options of `run` from a command line whose first word is the command's name.
-pub type ReadOptions = fn(&[OsString]) -> Result<Options, Stop>;
+pub type ReadOptions = fn(&[OsString]) -> Result<RunOptions, CliError>;
 
 /// Runs the programs on the command line, with the options of `run` as `read` parses them; returns the exit status.
 ///
 /// # Errors
 /// Returns an error for unknown options, other hosts, missing programs, and a failed job.
-pub fn run(words: &[OsString], read: ReadOptions) -> Result<u8, Stop> {
-    let request = Request::read(words)?;
+pub fn run(words: &[OsString], read: ReadOptions) -> Result<u8, CliError> {
+    let request = LaunchRequest::read(words)?;
     match request.asked {
-        Some(Does::Help) => {
-            crate::show::say::pass_on(help().as_bytes())?;
+        Some(OptionAction::Help) => {
+            crate::show::console::print_bytes(help().as_bytes())?;
             return Ok(0);
         }
         Some(_) => {
-            crate::show::say::say(format_args!(
+            crate::show::console::print_line(format_args!(
                 "mpiexec (Midplane) {}",
                 env!("CARGO_PKG_VERSION")
             ))?;
@@ -666,9 +704,9 @@ pub fn run(words: &[OsString], read: ReadOptions) -> Result<u8, Stop> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Request, Stop> {
+    fn read(line: &str) -> Result<LaunchRequest, CliError> {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        Request::read(&words)
+        LaunchRequest::read(&words)
     }
 
     fn shown(apps: &[AppOptions]) -> Vec<String> {
@@ -726,8 +764,11 @@ mod tests {
             ignored,
             "-ppn --bind-to --map-by --rank-by --mca -print-rank-map -iface -launcher --report-bindings"
         );
-        assert_eq!(read("-n 4 --version a").unwrap().asked, Some(Does::Version));
-        assert_eq!(read("-h").unwrap().asked, Some(Does::Help));
+        assert_eq!(
+            read("-n 4 --version a").unwrap().asked,
+            Some(OptionAction::Version)
+        );
+        assert_eq!(read("-h").unwrap().asked, Some(OptionAction::Help));
     }
 
     #[test]
@@ -739,11 +780,11 @@ mod tests {
             (": a", "give a program"),
             ("-n 0 a", "-n 0"),
             ("-n x a", "-n x"),
-            ("-n", "-n: it takes 1"),
-            ("-env A", "-env: it takes 2"),
+            ("-n", "-n requires 1 value"),
+            ("-env A", "-env requires 2 values"),
             ("--oversubscribe=3 a", "--oversubscribe"),
-            ("--nonsense a", "--nonsense is not known"),
-            ("-torus 2x2x2 a", "-torus is not known"),
+            ("--nonsense a", "unknown option --nonsense"),
+            ("-torus 2x2x2 a", "unknown option -torus"),
             ("-hosts localhost,far a", "far: ranks run on this machine"),
             ("-f /nonexistent/hosts a", "/nonexistent/hosts"),
             ("-configfile /nonexistent/file", "/nonexistent/file"),
@@ -752,7 +793,7 @@ mod tests {
         ] {
             let error = read(line).expect_err(line);
             assert!(error.message.contains(word), "{line}: {error}");
-            assert_eq!(error.status, crate::host::stop::USAGE, "{line}");
+            assert_eq!(error.status, crate::host::error::USAGE, "{line}");
         }
     }
 

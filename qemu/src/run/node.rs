@@ -1,7 +1,7 @@
 //! A node: a part of an instance's memory.
 
-use crate::build::image::{Image, Stacks};
-use crate::host::shared::Shared;
+use crate::build::image::{Image, StackRanges};
+use crate::host::shared::SharedMemory;
 use kernel_rt::dev::ring::SleepFlag;
 use midplane_abi::address::AddressRange;
 use midplane_abi::blackboard::{self, BlackboardSnapshot, NodeState, ReadError};
@@ -17,9 +17,9 @@ use std::rc::Rc;
 
 /// Location of a node's memory in its instance's memory.
 #[derive(Clone, Copy, Debug)]
-pub enum OwnMemory {
+pub enum MemoryLocation {
     /// The node uses all of it.
-    Whole,
+    Entire,
     /// The node is in a box.
     InBox {
         /// Memory layout of the instance.
@@ -32,17 +32,17 @@ pub enum OwnMemory {
 }
 
 /// A node's memory within its instance's.
-struct Memory {
-    instance: Rc<Shared>,
-    place: OwnMemory,
+struct MemoryView {
+    instance: Rc<SharedMemory>,
+    place: MemoryLocation,
 }
 
-impl Memory {
+impl MemoryView {
     /// Translates an offset in the node's memory to one in the instance's.
     fn offset(&self, at: u64) -> Option<u64> {
         match self.place {
-            OwnMemory::Whole => Some(at),
-            OwnMemory::InBox {
+            MemoryLocation::Entire => Some(at),
+            MemoryLocation::InBox {
                 layout,
                 index,
                 code,
@@ -64,7 +64,7 @@ impl Memory {
     }
 }
 
-impl MemoryAccess for Memory {
+impl MemoryAccess for MemoryView {
     fn load(&self, at: u64) -> Option<u32> {
         self.instance.load(self.range(at, 4)?)
     }
@@ -86,14 +86,14 @@ impl MemoryAccess for Memory {
 
 /// Reason why a node's records cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unreadable {
+pub enum RecordError {
     /// Invalid blackboard (status record).
     Blackboard(ReadError),
     /// Overwritten outbox (output ring buffer).
     Outbox(OutboxCorruption),
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Blackboard(error) => error.fmt(f),
@@ -131,12 +131,12 @@ pub struct Node {
     pub coord: Coord,
     /// Index of its instance.
     pub instance: usize,
-    memory: Memory,
+    memory: MemoryView,
     blackboard: u64,
     inbox: Option<u64>,
     files: Option<u64>,
     /// `None` for a native process: its stack is in its own memory.
-    stacks: Option<Stacks>,
+    stacks: Option<StackRanges>,
     /// Reader of its output; `None` for a native process: it uses its standard streams.
     outbox: Option<OutboxReader>,
     /// Error in the outbox; it is not read any more.
@@ -147,17 +147,18 @@ impl Node {
     /// Creates the node of `rank` at `coord`, which runs `image` at `place` in the memory of the instance with this
     /// index.
     pub fn new(
-        (rank, coord): (u32, Coord),
+        rank: u32,
+        coord: Coord,
         image: &Image,
         instance: usize,
-        memory: &Rc<Shared>,
-        place: OwnMemory,
+        memory: &Rc<SharedMemory>,
+        place: MemoryLocation,
     ) -> Self {
         Self {
             rank,
             coord,
             instance,
-            memory: Memory {
+            memory: MemoryView {
                 instance: Rc::clone(memory),
                 place,
             },
@@ -172,19 +173,20 @@ impl Node {
 
     /// Creates the node of `rank` at `coord` in the process with this index. Its blackboard is at this offset of the
     /// memory that all processes share.
-    pub fn of_process(
-        (rank, coord): (u32, Coord),
+    pub fn from_process(
+        rank: u32,
+        coord: Coord,
         instance: usize,
-        memory: &Rc<Shared>,
+        memory: &Rc<SharedMemory>,
         blackboard: u64,
     ) -> Self {
         Self {
             rank,
             coord,
             instance,
-            memory: Memory {
+            memory: MemoryView {
                 instance: Rc::clone(memory),
-                place: OwnMemory::Whole,
+                place: MemoryLocation::Entire,
             },
             blackboard,
             inbox: None,
@@ -196,26 +198,26 @@ impl Node {
     }
 
     /// Returns the node's state from its blackboard. Inexpensive.
-    pub fn state(&self) -> Result<NodeState, Unreadable> {
-        self.sound()?;
-        blackboard::glance(&self.memory, self.blackboard).map_err(Unreadable::Blackboard)
+    pub fn state(&self) -> Result<NodeState, RecordError> {
+        self.check_record()?;
+        blackboard::glance(&self.memory, self.blackboard).map_err(RecordError::Blackboard)
     }
 
     /// Returns the complete blackboard of the node.
-    pub fn snapshot(&self) -> Result<BlackboardSnapshot, Unreadable> {
-        self.sound()?;
+    pub fn snapshot(&self) -> Result<BlackboardSnapshot, RecordError> {
+        self.check_record()?;
         let mut bytes = [0; blackboard::BYTES];
         let read = self.memory.read(self.blackboard, &mut bytes);
         match read {
             Some(()) => BlackboardSnapshot::read(&bytes),
             None => Err(ReadError::TooShort(0)),
         }
-        .map_err(Unreadable::Blackboard)
+        .map_err(RecordError::Blackboard)
     }
 
-    fn sound(&self) -> Result<(), Unreadable> {
+    fn check_record(&self) -> Result<(), RecordError> {
         self.overwritten
-            .map_or(Ok(()), |error| Err(Unreadable::Outbox(error)))
+            .map_or(Ok(()), |error| Err(RecordError::Outbox(error)))
     }
 
     /// Reads the node's RAM at an offset; `None` outside of it.
@@ -229,12 +231,12 @@ impl Node {
     }
 
     /// Reads a word of a process's control area, at this offset of its record.
-    pub fn order(&self, at: u64) -> Option<u32> {
+    pub fn control_word(&self, at: u64) -> Option<u32> {
         self.memory.load(self.blackboard + at)
     }
 
     /// Writes a word of a process's control area.
-    pub fn give_order(&self, at: u64, word: u32) {
+    pub fn set_control_word(&self, at: u64, word: u32) {
         self.memory.store(self.blackboard + at, word);
     }
 
@@ -271,7 +273,7 @@ impl Node {
     }
 
     /// Writes input to the program's inbox, limited to its free space. Without an inbox it has no effect.
-    pub fn give(&self, head: InboxState, bytes: &[u8]) {
+    pub fn write_input(&self, head: InboxState, bytes: &[u8]) {
         if let Some(inbox) = self.inbox {
             head.write_input(&self.memory, inbox, bytes);
         }
@@ -285,19 +287,19 @@ impl Node {
     }
 
     /// Returns the program's pending file call, unless its sequence number is `last`.
-    pub fn asked(&self, last: u32, bytes: &mut [u8; files::BYTES]) -> Option<FileRequest> {
+    pub fn pending_call(&self, last: u32, bytes: &mut [u8; files::BYTES]) -> Option<FileRequest> {
         FileRequest::poll(&self.memory, self.files?, last, bytes)
     }
 
     /// Replies to the file call with this sequence number.
-    pub fn answer(&self, number: u32, answer: Result<([u64; 2], &[u8]), u32>) {
+    pub fn reply_to_call(&self, number: u32, answer: Result<([u64; 2], &[u8]), u32>) {
         if let Some(at) = self.files {
             files::answer(&self.memory, at, number, answer);
         }
     }
 
-    /// Enables the node's doorbell for new output. Call it before [`Node::take`].
-    pub fn arm(&self) {
+    /// Enables the node's doorbell for new output. Call it before [`Node::read_output`].
+    pub fn arm_doorbell(&self) {
         if let Some(outbox) = &self.outbox {
             outbox.arm(&self.memory);
         }
@@ -305,7 +307,7 @@ impl Node {
 
     /// Reads a stream's pending output. Empty if there is none or the ring buffer is invalid; the node's state then
     /// reports the error.
-    pub fn take<'o>(&mut self, stream: OutputStream, out: &'o mut [u8]) -> &'o [u8] {
+    pub fn read_output<'o>(&mut self, stream: OutputStream, out: &'o mut [u8]) -> &'o [u8] {
         let outbox = match &mut self.outbox {
             Some(outbox) if self.overwritten.is_none() => outbox,
             _ => return &[],

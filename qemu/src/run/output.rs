@@ -23,11 +23,11 @@ const PLAIN_PATIENCE: Duration = Duration::from_millis(50);
 const PIPE_BUF: usize = 4096;
 
 /// Source of output: a rank's program, or its kernel's log.
-type Writer = u32;
+type OutputSource = u32;
 
 /// Output style of the ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Style {
+pub enum OutputStyle {
     /// Line by line with the rank as prefix.
     #[default]
     Prefixed,
@@ -37,9 +37,9 @@ pub enum Style {
     Immediate,
 }
 
-impl Style {
+impl OutputStyle {
     /// Returns the style for this many ranks, with or without rank prefixes.
-    pub fn of(ranks: u32, prefix: bool) -> Self {
+    pub fn for_ranks(ranks: u32, prefix: bool) -> Self {
         match (prefix, ranks) {
             (true, _) => Self::Prefixed,
             (false, 1) => Self::Immediate,
@@ -49,36 +49,36 @@ impl Style {
 }
 
 /// Assembles the ranks' bytes into lines. Free of side effects: the clock is an argument, the result is
-/// [`Lines::ready`].
+/// [`LineAssembler::ready`].
 #[derive(Default)]
-pub struct Lines {
+pub struct LineAssembler {
     /// Bytes ready for output.
     ready: Vec<u8>,
     /// Incomplete lines and the time of their last byte.
-    partial: HashMap<Writer, (Vec<u8>, Instant)>,
+    partial: HashMap<OutputSource, (Vec<u8>, Instant)>,
     /// Source of the incomplete line written last.
-    open: Option<Writer>,
-    style: Style,
+    open: Option<OutputSource>,
+    style: OutputStyle,
     /// Delay of incomplete lines; `None`: show them at the end only.
     patience: Option<Duration>,
 }
 
-impl Lines {
+impl LineAssembler {
     /// Creates an empty buffer; `impatient` enables the delayed output of incomplete lines.
-    pub fn new(style: Style, impatient: bool) -> Self {
+    pub fn new(style: OutputStyle, impatient: bool) -> Self {
         Self {
             style,
             patience: match style {
-                Style::Prefixed => impatient.then_some(PATIENCE),
-                Style::Plain | Style::Immediate => Some(PLAIN_PATIENCE),
+                OutputStyle::Prefixed => impatient.then_some(PATIENCE),
+                OutputStyle::Plain | OutputStyle::Immediate => Some(PLAIN_PATIENCE),
             },
             ..Self::default()
         }
     }
 
     /// Adds output of `rank`.
-    pub fn take(&mut self, rank: Writer, mut bytes: &[u8], now: Instant) {
-        if self.style == Style::Immediate {
+    pub fn add_output(&mut self, rank: OutputSource, mut bytes: &[u8], now: Instant) {
+        if self.style == OutputStyle::Immediate {
             self.ready.extend(bytes);
             if let Some(last) = bytes.last() {
                 self.open = (*last != b'\n').then_some(rank);
@@ -88,7 +88,7 @@ impl Lines {
         while let Some(end) = bytes.iter().position(|&b| b == b'\n') {
             let (line, rest) = bytes.split_at(end + 1);
             let held = self.partial.remove(&rank).map(|(held, _)| held);
-            self.begin(rank);
+            self.begin_line(rank);
             self.ready.extend(held.unwrap_or_default());
             self.ready.extend(line);
             self.open = None;
@@ -106,16 +106,16 @@ impl Lines {
     }
 
     /// Adds a line of the tool itself, without prefix.
-    pub fn note(&mut self, line: &str) {
+    pub fn add_line(&mut self, line: &str) {
         self.close();
         self.ready.extend(line.as_bytes());
         self.ready.push(b'\n');
     }
 
     /// Shows incomplete lines whose delay has expired; returns the time of the next call.
-    pub fn tick(&mut self, now: Instant) -> Option<Instant> {
+    pub fn show_delayed(&mut self, now: Instant) -> Option<Instant> {
         let patience = self.patience?;
-        let mut due: Vec<Writer> = self.waiting(|since| now >= since + patience);
+        let mut due: Vec<OutputSource> = self.waiting_sources(|since| now >= since + patience);
         due.sort_unstable();
         for rank in due {
             self.show_partial(rank);
@@ -128,7 +128,7 @@ impl Lines {
 
     /// Completes every line at the end of all output.
     pub fn finish(&mut self) {
-        let mut rest = self.waiting(|_| true);
+        let mut rest = self.waiting_sources(|_| true);
         rest.sort_unstable();
         for rank in rest {
             self.show_partial(rank);
@@ -137,7 +137,7 @@ impl Lines {
         self.break_line();
     }
 
-    fn waiting(&self, when: impl Fn(Instant) -> bool) -> Vec<Writer> {
+    fn waiting_sources(&self, when: impl Fn(Instant) -> bool) -> Vec<OutputSource> {
         self.partial
             .iter()
             .filter(|(_, (_, since))| when(*since))
@@ -145,19 +145,19 @@ impl Lines {
             .collect()
     }
 
-    fn show_partial(&mut self, rank: Writer) {
+    fn show_partial(&mut self, rank: OutputSource) {
         if let Some((held, _)) = self.partial.remove(&rank) {
-            self.begin(rank);
+            self.begin_line(rank);
             self.ready.extend(held);
             self.open = Some(rank);
         }
     }
 
     /// Prepares for output of a line of `rank`.
-    fn begin(&mut self, rank: Writer) {
+    fn begin_line(&mut self, rank: OutputSource) {
         if self.open != Some(rank) {
             self.break_line();
-            if self.style == Style::Prefixed {
+            if self.style == OutputStyle::Prefixed {
                 self.ready.extend(format!("[{rank}] ").as_bytes());
             }
         }
@@ -165,7 +165,7 @@ impl Lines {
 
     /// Ends an open line of another rank, where line breaks may be added.
     fn break_line(&mut self) {
-        if self.style == Style::Prefixed {
+        if self.style == OutputStyle::Prefixed {
             self.close();
         }
     }
@@ -177,19 +177,19 @@ impl Lines {
     }
 }
 
-/// [`Lines`] with an output stream of the tool.
-pub struct Sink<'a> {
-    pub lines: Lines,
+/// [`LineAssembler`] with an output stream of the tool.
+pub struct OutputSink<'a> {
+    pub lines: LineAssembler,
     to: BorrowedFd<'a>,
     broken: Option<Errno>,
 }
 
-impl<'a> Sink<'a> {
+impl<'a> OutputSink<'a> {
     /// Creates a sink that writes to `to`.
-    pub fn new(to: &'a impl AsFd, style: Style) -> Self {
+    pub fn new(to: &'a impl AsFd, style: OutputStyle) -> Self {
         let to = to.as_fd();
         Self {
-            lines: Lines::new(style, rustix::termios::isatty(to)),
+            lines: LineAssembler::new(style, rustix::termios::isatty(to)),
             to,
             broken: None,
         }
@@ -201,13 +201,13 @@ impl<'a> Sink<'a> {
     }
 
     /// Returns the descriptor to poll if bytes are queued.
-    pub fn interest(&self) -> Option<PollFd<'a>> {
+    pub fn poll_descriptor(&self) -> Option<PollFd<'a>> {
         (!self.lines.ready.is_empty()).then(|| PollFd::from_borrowed_fd(self.to, PollFlags::OUT))
     }
 
     /// Returns the stream's error: EPIPE after its reader has closed it, ENOSPC on a full device, or another error of
     /// `write`.
-    pub fn broken(&self) -> Option<Errno> {
+    pub fn write_error(&self) -> Option<Errno> {
         self.broken
     }
 
@@ -243,18 +243,18 @@ impl<'a> Sink<'a> {
 mod tests {
     use super::*;
 
-    fn text(lines: &Lines) -> &str {
+    fn text(lines: &LineAssembler) -> &str {
         std::str::from_utf8(&lines.ready).unwrap()
     }
 
     #[test]
     fn lines_of_different_ranks_never_mix() {
         let now = Instant::now();
-        let mut lines = Lines::new(Style::Prefixed, false);
-        lines.take(0, b"one ", now);
-        lines.take(1, b"other\nnext", now);
-        lines.take(0, b"line\n", now);
-        lines.take(1, b" line\n\n", now);
+        let mut lines = LineAssembler::new(OutputStyle::Prefixed, false);
+        lines.add_output(0, b"one ", now);
+        lines.add_output(1, b"other\nnext", now);
+        lines.add_output(0, b"line\n", now);
+        lines.add_output(1, b" line\n\n", now);
         assert_eq!(
             text(&lines),
             "[1] other\n[0] one line\n[1] next line\n[1] \n"
@@ -264,11 +264,11 @@ mod tests {
     #[test]
     fn an_incomplete_line_ends_with_the_job() {
         let now = Instant::now();
-        let mut lines = Lines::new(Style::Prefixed, false);
-        lines.take(3, b"no end", now);
-        assert_eq!(lines.tick(now + Duration::from_secs(60)), None);
+        let mut lines = LineAssembler::new(OutputStyle::Prefixed, false);
+        lines.add_output(3, b"no end", now);
+        assert_eq!(lines.show_delayed(now + Duration::from_secs(60)), None);
         assert_eq!(text(&lines), "");
-        lines.take(1, b"x", now);
+        lines.add_output(1, b"x", now);
         lines.finish();
         assert_eq!(text(&lines), "[1] x\n[3] no end\n");
     }
@@ -276,39 +276,39 @@ mod tests {
     #[test]
     fn on_a_terminal_an_incomplete_line_is_shown_and_continued() {
         let now = Instant::now();
-        let mut lines = Lines::new(Style::Prefixed, true);
-        lines.take(0, b"name? ", now);
-        assert_eq!(lines.tick(now), Some(now + PATIENCE));
+        let mut lines = LineAssembler::new(OutputStyle::Prefixed, true);
+        lines.add_output(0, b"name? ", now);
+        assert_eq!(lines.show_delayed(now), Some(now + PATIENCE));
         assert_eq!(text(&lines), "");
-        assert_eq!(lines.tick(now + PATIENCE), None);
+        assert_eq!(lines.show_delayed(now + PATIENCE), None);
         assert_eq!(text(&lines), "[0] name? ");
-        lines.take(0, b"yes\n", now);
+        lines.add_output(0, b"yes\n", now);
         assert_eq!(text(&lines), "[0] name? yes\n");
     }
 
     #[test]
     fn another_rank_or_a_note_ends_an_open_line() {
         let now = Instant::now();
-        let mut lines = Lines::new(Style::Prefixed, true);
-        lines.take(0, b"a", now);
-        lines.tick(now + PATIENCE);
-        lines.take(1, b"b\n", now);
-        lines.take(0, b"c\n", now);
-        lines.take(0, b"d", now);
-        lines.tick(now + PATIENCE);
-        lines.note("note");
+        let mut lines = LineAssembler::new(OutputStyle::Prefixed, true);
+        lines.add_output(0, b"a", now);
+        lines.show_delayed(now + PATIENCE);
+        lines.add_output(1, b"b\n", now);
+        lines.add_output(0, b"c\n", now);
+        lines.add_output(0, b"d", now);
+        lines.show_delayed(now + PATIENCE);
+        lines.add_line("note");
         assert_eq!(text(&lines), "[0] a\n[1] b\n[0] c\n[0] d\nnote\n");
     }
 
     #[test]
     fn one_rank_without_prefix_is_passed_on_at_once_and_byte_for_byte() {
         let now = Instant::now();
-        let mut lines = Lines::new(Style::of(1, false), false);
-        lines.take(0, b"a\0\xff\n\r", now);
+        let mut lines = LineAssembler::new(OutputStyle::for_ranks(1, false), false);
+        lines.add_output(0, b"a\0\xff\n\r", now);
         assert_eq!(lines.ready, b"a\0\xff\n\r");
-        lines.note("note");
+        lines.add_line("note");
         assert_eq!(lines.ready, b"a\0\xff\n\r\nnote\n");
-        lines.take(0, b"end", now);
+        lines.add_output(0, b"end", now);
         lines.finish();
         assert!(lines.ready.ends_with(b"\nend"), "no line is ended");
     }
@@ -316,14 +316,14 @@ mod tests {
     #[test]
     fn several_ranks_without_prefix_keep_whole_lines_and_all_bytes() {
         let now = Instant::now();
-        let mut lines = Lines::new(Style::of(2, false), false);
-        lines.take(0, b"one ", now);
-        lines.take(1, b"other\n", now);
-        lines.take(0, b"line\nna", now);
+        let mut lines = LineAssembler::new(OutputStyle::for_ranks(2, false), false);
+        lines.add_output(0, b"one ", now);
+        lines.add_output(1, b"other\n", now);
+        lines.add_output(0, b"line\nna", now);
         assert_eq!(text(&lines), "other\none line\n");
-        assert_eq!(lines.tick(now), Some(now + PLAIN_PATIENCE));
-        assert_eq!(lines.tick(now + PLAIN_PATIENCE), None);
-        lines.take(1, b"x", now);
+        assert_eq!(lines.show_delayed(now), Some(now + PLAIN_PATIENCE));
+        assert_eq!(lines.show_delayed(now + PLAIN_PATIENCE), None);
+        lines.add_output(1, b"x", now);
         lines.finish();
         assert_eq!(text(&lines), "other\none line\nnax");
     }
@@ -331,12 +331,12 @@ mod tests {
     #[test]
     fn an_endless_line_is_passed_on_in_pieces() {
         let now = Instant::now();
-        let mut lines = Lines::new(Style::Prefixed, false);
+        let mut lines = LineAssembler::new(OutputStyle::Prefixed, false);
         for _ in 0..3 {
-            lines.take(0, &[b'x'; LINE_BYTES / 2], now);
+            lines.add_output(0, &[b'x'; LINE_BYTES / 2], now);
         }
         assert_eq!(lines.ready.len(), "[0] ".len() + LINE_BYTES / 2 * 3);
-        lines.take(0, b"\n", now);
+        lines.add_output(0, b"\n", now);
         assert!(lines.ready.ends_with(b"x\n"));
         assert!(lines.partial.is_empty());
     }
@@ -344,28 +344,31 @@ mod tests {
     #[test]
     fn a_sink_writes_without_blocking_and_keeps_the_rest() {
         let (read, write) = rustix::pipe::pipe().unwrap();
-        let mut sink = Sink::new(&write, Style::Prefixed);
+        let mut sink = OutputSink::new(&write, OutputStyle::Prefixed);
         let now = Instant::now();
         let line = vec![b'y'; LINE_BYTES - 1];
         for _ in 0..5 {
-            sink.lines.take(0, &line, now);
-            sink.lines.take(0, b"\n", now);
+            sink.lines.add_output(0, &line, now);
+            sink.lines.add_output(0, b"\n", now);
         }
         assert!(!sink.has_room());
         sink.write();
-        assert!(sink.interest().is_some(), "a full pipe must leave a rest");
+        assert!(
+            sink.poll_descriptor().is_some(),
+            "a full pipe must leave a rest"
+        );
         drop(read);
         sink.write();
-        assert_eq!(sink.broken(), Some(Errno::PIPE));
-        assert!(sink.interest().is_none());
+        assert_eq!(sink.write_error(), Some(Errno::PIPE));
+        assert!(sink.poll_descriptor().is_none());
     }
 
     #[test]
     fn a_full_device_breaks_a_sink_with_its_own_error() {
         let full = std::fs::File::create("/dev/full").unwrap();
-        let mut sink = Sink::new(&full, Style::Prefixed);
-        sink.lines.note("x");
+        let mut sink = OutputSink::new(&full, OutputStyle::Prefixed);
+        sink.lines.add_line("x");
         sink.write();
-        assert_eq!(sink.broken(), Some(Errno::NOSPC));
+        assert_eq!(sink.write_error(), Some(Errno::NOSPC));
     }
 }

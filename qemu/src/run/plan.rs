@@ -1,12 +1,12 @@
 //! Plan of a job: the nodes to boot, and the boot parameters of each instance.
 
 use crate::build::image::Image;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::SystemTool;
 use crate::host::shared::memory_file;
-use crate::host::stop::{Doing, Stop};
-use crate::run::boxes::Boxes;
-use crate::run::debug::Debug;
-use crate::run::line::Port;
+use crate::run::boxes::InstanceBoxes;
+use crate::run::debug::DebugSession;
+use crate::run::serial_port::SerialPort;
 use midplane_abi::boot_parameters::{
     AutoConfig, BootParameters, InstanceNodes, OutputTarget, ProgramList, ProgramSection,
     SerialConsole,
@@ -23,7 +23,7 @@ use std::path::Path;
 
 /// A program of a job (MPI-3.1 section 8.8), for the ranks from `first` up to the next program's.
 #[derive(Clone, Copy)]
-pub struct App<'a> {
+pub struct PlannedApp<'a> {
     /// Image that its nodes run.
     pub image: &'a Image,
     /// First rank.
@@ -35,9 +35,9 @@ pub struct App<'a> {
     pub directory: Option<&'a Path>,
 }
 
-impl<'a> App<'a> {
+impl<'a> PlannedApp<'a> {
     /// Creates a program without arguments, for all ranks.
-    pub fn of_image(image: &'a Image) -> Self {
+    pub fn from_image(image: &'a Image) -> Self {
         Self {
             image,
             first: 0,
@@ -49,15 +49,15 @@ impl<'a> App<'a> {
 }
 
 /// Plan of a job.
-pub struct Plan<'a> {
+pub struct JobPlan<'a> {
     /// Platform of the nodes.
     pub backend: Backend<'a>,
     /// Programs in rank order, at least one.
-    pub apps: Vec<App<'a>>,
+    pub apps: Vec<PlannedApp<'a>>,
     /// Shape of the machine.
     pub shape: Shape,
     /// Division of the nodes among instances; `None`: one instance per node.
-    pub boxes: Option<Boxes>,
+    pub boxes: Option<InstanceBoxes>,
     /// RAM of a node in bytes.
     pub node_memory: u64,
     /// Whether the user specified the memory of a node; native processes are not limited otherwise.
@@ -71,7 +71,7 @@ pub struct Plan<'a> {
     /// Command that starts each node's process; empty: none. For native processes only.
     pub under: &'a [String],
     /// Debugger of one rank. In QEMU each node then uses its own instance.
-    pub debug: Option<&'a Debug>,
+    pub debug: Option<&'a DebugSession>,
     /// Memory for incoming MPI traffic in bytes.
     pub mpi_memory: u64,
     /// Maximum size of an eager message in bytes, if specified.
@@ -110,12 +110,12 @@ pub enum Backend<'a> {
     /// Coroutines in one native process, in virtual time.
     Cluster,
     /// Running boards, with their console at this port.
-    Attached(&'a Port),
+    Attached(&'a SerialPort),
 }
 
-impl<'a> Plan<'a> {
+impl<'a> JobPlan<'a> {
     /// Creates a plan for a machine of this shape and nodes with this much RAM; all else is minimal.
-    pub fn of_machine(
+    pub fn for_machine(
         backend: Backend<'a>,
         image: &'a Image,
         shape: Shape,
@@ -123,7 +123,7 @@ impl<'a> Plan<'a> {
     ) -> Self {
         Self {
             backend,
-            apps: vec![App::of_image(image)],
+            apps: vec![PlannedApp::from_image(image)],
             shape,
             boxes: None,
             node_memory,
@@ -149,7 +149,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns the program of a rank, and its index.
-    pub fn app(&self, rank: u32) -> (u32, &App<'a>) {
+    pub fn app(&self, rank: u32) -> (u32, &PlannedApp<'a>) {
         let later = { self.apps.iter().skip(1) }.take_while(|app| app.first <= rank);
         let number = later.count();
         (number as u32, &self.apps[number])
@@ -173,20 +173,20 @@ impl Backend<'_> {
 }
 
 /// Returns the coordinates of a rank.
-pub fn coord(shape: &Shape, rank: u32) -> Result<Coord, Stop> {
+pub fn coord(shape: &Shape, rank: u32) -> Result<Coord, CliError> {
     let coord = shape.coord(rank);
-    coord.ok_or_else(|| Stop::failure(format!("no rank {rank} in the machine")))
+    coord.ok_or_else(|| CliError::failure(format!("no rank {rank} in the machine")))
 }
 
 /// Checks whether each node has a host processor of its own. Only then a node may spin without taking time from others.
 /// Exact instruction counts exclude spinning, because it would be counted.
-fn has_processors(plan: &Plan<'_>) -> bool {
+fn has_processors(plan: &JobPlan<'_>) -> bool {
     let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
     plan.boxes.is_some() && !plan.counted && plan.shape.nodes() as usize <= processors
 }
 
 /// Returns the range of ranks from the first to the last of these nodes; it may include others.
-fn ranks(plan: &Plan<'_>, nodes: InstanceNodes) -> RangeInclusive<u32> {
+fn ranks(plan: &JobPlan<'_>, nodes: InstanceNodes) -> RangeInclusive<u32> {
     let rank = |coord: Coord| plan.shape.rank(coord).unwrap_or(0);
     match (nodes, plan.backend) {
         // One process contains all nodes.
@@ -206,15 +206,15 @@ fn ranks(plan: &Plan<'_>, nodes: InstanceNodes) -> RangeInclusive<u32> {
 }
 
 /// Creates a memory file with the boot parameters of an instance with these nodes.
-pub fn record_file(plan: &Plan<'_>, nodes: InstanceNodes) -> Result<File, Stop> {
+pub fn record_file(plan: &JobPlan<'_>, nodes: InstanceNodes) -> Result<File, CliError> {
     let mut file = memory_file("midplane-boot-parameters")?;
     file.write_all(&boot_record(plan, nodes)?)
-        .doing("copy boot parameters into memory")?;
+        .context("copy boot parameters into memory")?;
     Ok(file)
 }
 
 /// Returns the boot parameter record of an instance with these nodes.
-fn boot_record(plan: &Plan<'_>, nodes: InstanceNodes) -> Result<Vec<u8>, Stop> {
+fn boot_record(plan: &JobPlan<'_>, nodes: InstanceNodes) -> Result<Vec<u8>, CliError> {
     let ranks = ranks(plan, nodes);
     // Numbered so that the detected coordinates equal the tool's: the minimum is the origin of the rings.
     let auto = match nodes {
@@ -255,7 +255,7 @@ fn boot_record(plan: &Plan<'_>, nodes: InstanceNodes) -> Result<Vec<u8>, Stop> {
     // The node parses it with the same code and limits, so errors are reported here.
     match BootParameters::read(&record) {
         Ok(_) => Ok(record),
-        Err(error) => Err(Stop::usage(format!(
+        Err(error) => Err(CliError::usage(format!(
             "the program's arguments or environment: {error}"
         ))),
     }
@@ -263,7 +263,7 @@ fn boot_record(plan: &Plan<'_>, nodes: InstanceNodes) -> Result<Vec<u8>, Stop> {
 
 /// Returns the program sections of these ranks.
 fn programs<'p>(
-    plan: &'p Plan<'_>,
+    plan: &'p JobPlan<'_>,
     ranks: &RangeInclusive<u32>,
 ) -> Vec<ProgramSection<'p, Vec<u8>>> {
     // A native process receives arguments and environment directly; a cluster's process only the environment.

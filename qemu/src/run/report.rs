@@ -1,11 +1,14 @@
 //! Report at the end of a job: a table by rank, and the same data as JSON.
 
-use crate::host::stop::{Doing, Stop};
-use crate::run::ended::JobEnd;
+#[cfg(test)]
+mod reference;
+
+use crate::host::error::{CliError, ErrorContext};
+use crate::run::job_result::JobResult;
 use crate::run::node::{StackUse, StacksUse};
-use crate::run::verdict::{Outcome, Seen};
+use crate::run::outcome::{JobOutcome, ObservedNode};
 use crate::show::file::ResultFile;
-use crate::show::table::{Cells, Column, Table};
+use crate::show::table::{Column, ColumnAlignment, Table};
 use midplane_abi::blackboard::NodeState;
 use midplane_abi::counters::{ChannelCounter, Counter, CounterInfo, LinkCounter, LinkCounters};
 use net_torus::{Direction, Shape, Vc};
@@ -15,9 +18,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Maximum number of nodes in a complete table; larger ones show totals and the busiest nodes.
-const WHOLE_TABLE: usize = 32;
+const MAX_TABLE_RANKS: usize = 32;
 /// Number of busiest nodes in such a table.
-const BUSIEST: usize = 8;
+const BUSIEST_RANKS: usize = 8;
 
 /// One of several programs of a job.
 #[derive(Clone, Serialize)]
@@ -80,7 +83,7 @@ impl JobFacts {
 struct Report<'a> {
     #[serde(flatten)]
     job: &'a JobFacts,
-    outcome: Outcome,
+    outcome: JobOutcome,
     status: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
@@ -91,9 +94,9 @@ struct Report<'a> {
     /// Cut links whose frames were rerouted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cut_links: Vec<String>,
-    totals: Counters,
+    totals: NodeCounters,
     ranks: Vec<RankReport>,
-    counters: Legends,
+    counters: CounterLegends,
 }
 
 #[derive(Serialize)]
@@ -103,7 +106,7 @@ struct RankReport {
     state: &'static str,
     status: Option<i32>,
     #[serde(flatten)]
-    counters: Counters,
+    counters: NodeCounters,
     #[serde(flatten)]
     stacks: Option<StacksUse>,
     links: Vec<LinkReport>,
@@ -116,12 +119,12 @@ struct LinkReport {
     /// Rank at the other end.
     to: u32,
     #[serde(flatten)]
-    frames: Values,
-    channels: BTreeMap<&'static str, Values>,
+    frames: CounterValues,
+    channels: BTreeMap<&'static str, CounterValues>,
 }
 
 /// Values by counter name.
-type Values = BTreeMap<&'static str, u64>;
+type CounterValues = BTreeMap<&'static str, u64>;
 
 impl LinkReport {
     fn new(d: Direction, to: u32, counters: &LinkCounters) -> Self {
@@ -141,7 +144,7 @@ impl LinkReport {
 
 /// Description of a counter in the report.
 #[derive(Serialize)]
-struct Legend {
+struct CounterLegend {
     name: &'static str,
     unit: &'static str,
     /// Operation that combines the ranks' values.
@@ -149,8 +152,8 @@ struct Legend {
     meaning: &'static str,
 }
 
-impl Legend {
-    fn of(about: CounterInfo) -> Self {
+impl CounterLegend {
+    fn new(about: CounterInfo) -> Self {
         Self {
             name: about.name,
             unit: about.unit.name(),
@@ -162,24 +165,28 @@ impl Legend {
 
 /// Descriptions of the counters of ranks, links and channels.
 #[derive(Serialize)]
-struct Legends {
-    ranks: Vec<Legend>,
-    links: Vec<Legend>,
-    channels: Vec<Legend>,
+struct CounterLegends {
+    ranks: Vec<CounterLegend>,
+    links: Vec<CounterLegend>,
+    channels: Vec<CounterLegend>,
 }
 
-impl Legends {
+impl CounterLegends {
     fn all() -> Self {
         Self {
-            ranks: Counter::ALL.map(|c| Legend::of(c.about())).into(),
-            links: LinkCounter::ALL.map(|c| Legend::of(c.about())).into(),
-            channels: ChannelCounter::ALL.map(|c| Legend::of(c.about())).into(),
+            ranks: Counter::ALL.map(|c| CounterLegend::new(c.about())).into(),
+            links: LinkCounter::ALL
+                .map(|c| CounterLegend::new(c.about()))
+                .into(),
+            channels: ChannelCounter::ALL
+                .map(|c| CounterLegend::new(c.about()))
+                .into(),
         }
     }
 }
 
 /// Returns a node's links: direction, rank at the other end, counters.
-fn links_of<'a>(shape: &Shape, node: &'a Seen) -> Vec<(Direction, u32, &'a LinkCounters)> {
+fn links_of<'a>(shape: &Shape, node: &'a ObservedNode) -> Vec<(Direction, u32, &'a LinkCounters)> {
     let Ok(account) = &node.account else {
         return Vec::new();
     };
@@ -195,12 +202,12 @@ fn links_of<'a>(shape: &Shape, node: &'a Seen) -> Vec<(Direction, u32, &'a LinkC
 
 /// Counters of one node or of all, by [`Counter`].
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Counters([u64; Counter::COUNT]);
+struct NodeCounters([u64; Counter::COUNT]);
 
-impl Counters {
+impl NodeCounters {
     const NONE: Self = Self([0; Counter::COUNT]);
 
-    fn of(node: &Seen) -> Self {
+    fn from_node(node: &ObservedNode) -> Self {
         node.account
             .as_ref()
             .map_or(Self::NONE, |account| Self(account.counters))
@@ -226,7 +233,7 @@ impl Counters {
     }
 }
 
-impl Serialize for Counters {
+impl Serialize for NodeCounters {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(Counter::COUNT + 1))?;
         for counter in Counter::ALL {
@@ -241,13 +248,13 @@ impl Serialize for Counters {
 struct RankRow {
     name: String,
     place: String,
-    counters: Counters,
+    counters: NodeCounters,
 }
 
 const fn rank(heading: &'static str, text: fn(&RankRow) -> String) -> Column<RankRow> {
     Column {
         heading,
-        cells: Cells::Right(0),
+        cells: ColumnAlignment::Right(0),
         text,
     }
 }
@@ -288,6 +295,12 @@ const RANKS: Table<RankRow> = Table {
     gap: 2,
 };
 
+/// Explains the columns of the table of the ranks, one line for each part of the folded table.
+const RANKS_LEGEND: [&str; 2] = [
+    "RTS: request to send; CTS: clear to send; NCTSD: data deferred; NCTS: rejected",
+    "restarts: resend requests; unexp.: unexpected messages; hops: entries compared",
+];
+
 impl RankRow {
     fn count(&self, counter: Counter) -> String {
         self.counters.get(counter).to_string()
@@ -295,9 +308,9 @@ impl RankRow {
 }
 
 /// Returns the table's lines.
-pub fn table(end: &JobEnd) -> Vec<String> {
-    let all: Vec<Counters> = end.nodes.iter().map(Counters::of).collect();
-    let mut rows: Vec<RankRow> = shown(&all)
+pub fn table(end: &JobResult) -> Vec<String> {
+    let all: Vec<NodeCounters> = end.nodes.iter().map(NodeCounters::from_node).collect();
+    let mut rows: Vec<RankRow> = shown_ranks(&all)
         .into_iter()
         .map(|at| {
             let (node, c) = (&end.nodes[at], end.nodes[at].coord);
@@ -311,13 +324,14 @@ pub fn table(end: &JobEnd) -> Vec<String> {
     rows.push(RankRow {
         name: "all".into(),
         place: String::new(),
-        counters: Counters::total(&all),
+        counters: NodeCounters::total(&all),
     });
     let mut lines = RANKS.lines(&rows);
-    let again = Counters::total(&all).get(Counter::LinkRetries);
+    lines.extend(RANKS_LEGEND.map(String::from));
+    let again = NodeCounters::total(&all).get(Counter::LinkRetries);
     if again > 0 {
         lines.push(format!(
-            "frames sent again, because a link had lost or spoiled them: {again}"
+            "retransmitted frames, which links had lost or corrupted: {again}"
         ));
     }
     lines.extend(stacks(&end.nodes));
@@ -330,7 +344,7 @@ pub fn table(end: &JobEnd) -> Vec<String> {
 }
 
 /// Returns the peak stack usage of all nodes.
-fn stacks(nodes: &[Seen]) -> Option<String> {
+fn stacks(nodes: &[ObservedNode]) -> Option<String> {
     let seen = nodes.iter().filter_map(|node| node.stacks);
     let peak = |one: StackUse, other: StackUse| {
         if other.peak_bytes > one.peak_bytes {
@@ -347,27 +361,30 @@ fn stacks(nodes: &[Seen]) -> Option<String> {
         interrupts: peak(one.interrupts, other.interrupts),
     })?;
     Some(format!(
-        "most bytes of stack in use: {} of {}, of that of interrupts {} of {}",
+        "peak stack use in bytes: program {} of {}, interrupts {} of {}",
         program.peak_bytes, program.bytes, interrupts.peak_bytes, interrupts.bytes
     ))
 }
 
 /// Returns the longest run time of a node, for clocks in nanoseconds.
-pub fn longest_run(nodes: &[Seen]) -> Duration {
+pub fn longest_run(nodes: &[ObservedNode]) -> Duration {
     let runs = nodes
         .iter()
-        .map(|node| Counters::of(node).get(Counter::RunTicks));
+        .map(|node| NodeCounters::from_node(node).get(Counter::RunTicks));
     Duration::from_nanos(runs.max().unwrap_or(0))
 }
 
 /// Returns a counter's sum or maximum over all nodes, as the counter defines.
-pub fn total(end: &JobEnd, counter: Counter) -> u64 {
-    let values = end.nodes.iter().map(|node| Counters::of(node).get(counter));
+pub fn total(end: &JobResult, counter: Counter) -> u64 {
+    let values = end
+        .nodes
+        .iter()
+        .map(|node| NodeCounters::from_node(node).get(counter));
     values.fold(0, |one, other| counter.about().total.combine(one, other))
 }
 
 /// Returns the matching engine that the nodes report; all run the same image.
-pub fn matching(end: &JobEnd) -> Option<&str> {
+pub fn matching(end: &JobResult) -> Option<&str> {
     let accounts = end
         .nodes
         .iter()
@@ -387,7 +404,7 @@ struct LinkRow {
 const fn link(heading: &'static str, text: fn(&LinkRow) -> String) -> Column<LinkRow> {
     Column {
         heading,
-        cells: Cells::Right(0),
+        cells: ColumnAlignment::Right(0),
         text,
     }
 }
@@ -421,6 +438,10 @@ const LINKS: Table<LinkRow> = Table {
     gap: 1,
 };
 
+/// Explains the columns of the table of the links.
+const LINKS_LEGEND: &str =
+    "D0, D1: dynamic channels; BN, BP: bubble; chunk: 32 bytes; token: credit";
+
 impl LinkRow {
     fn sent(&self, channel: Vc) -> String {
         let counter = ChannelCounter::PacketsSent;
@@ -438,8 +459,8 @@ impl LinkRow {
 
 /// Returns the lines of the link table: packets sent by channel, forwarded and received, and the peak buffer usage of
 /// each end.
-pub fn link_table(shape: &Shape, end: &JobEnd) -> Vec<String> {
-    let all: Vec<Counters> = end.nodes.iter().map(Counters::of).collect();
+pub fn link_table(shape: &Shape, end: &JobResult) -> Vec<String> {
+    let all: Vec<NodeCounters> = end.nodes.iter().map(NodeCounters::from_node).collect();
     let ends = |at: usize| {
         let node = &end.nodes[at];
         let links = links_of(shape, node).into_iter();
@@ -450,12 +471,14 @@ pub fn link_table(shape: &Shape, end: &JobEnd) -> Vec<String> {
             counters: *counters,
         })
     };
-    let rows: Vec<LinkRow> = shown(&all).into_iter().flat_map(ends).collect();
-    with_note(LINKS.lines(&rows), all.len())
+    let rows: Vec<LinkRow> = shown_ranks(&all).into_iter().flat_map(ends).collect();
+    let mut lines = LINKS.lines(&rows);
+    lines.push(LINKS_LEGEND.into());
+    with_note(lines, all.len())
 }
 
 /// Returns the names of cut links with rerouted frames, each once.
-pub fn cut_links(shape: &Shape, end: &JobEnd) -> Vec<String> {
+pub fn cut_links(shape: &Shape, end: &JobResult) -> Vec<String> {
     let mut names = Vec::new();
     for node in &end.nodes {
         for (d, _, counters) in links_of(shape, node) {
@@ -485,18 +508,18 @@ pub fn cut_links(shape: &Shape, end: &JobEnd) -> Vec<String> {
 
 /// Appends a note about omitted ranks to a table.
 fn with_note(mut lines: Vec<String>, ranks: usize) -> Vec<String> {
-    if ranks > WHOLE_TABLE {
+    if ranks > MAX_TABLE_RANKS {
         lines.push(format!(
-            "(the {BUSIEST} busiest of {ranks} ranks; --report FILE has them all)"
+            "(the {BUSIEST_RANKS} busiest of {ranks} ranks; --report FILE writes all)"
         ));
     }
     lines
 }
 
 /// Returns the nodes of the table in rank order: all, or the busiest by packets.
-fn shown(all: &[Counters]) -> Vec<usize> {
+fn shown_ranks(all: &[NodeCounters]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..all.len()).collect();
-    if all.len() > WHOLE_TABLE {
+    if all.len() > MAX_TABLE_RANKS {
         let packets = |at: &usize| {
             let counters = &all[*at];
             [
@@ -509,20 +532,20 @@ fn shown(all: &[Counters]) -> Vec<usize> {
             .fold(0, u64::saturating_add)
         };
         order.sort_by_key(|at| std::cmp::Reverse(packets(at)));
-        order.truncate(BUSIEST);
+        order.truncate(BUSIEST_RANKS);
         order.sort_unstable();
     }
     order
 }
 
 /// Writes the report as JSON.
-pub fn write(file: ResultFile, job: &JobFacts, end: &JobEnd) -> Result<(), Stop> {
-    let json = serde_json::to_string_pretty(&report(job, end)).doing("write the report")?;
+pub fn write(file: ResultFile, job: &JobFacts, end: &JobResult) -> Result<(), CliError> {
+    let json = serde_json::to_string_pretty(&report(job, end)).context("write the report")?;
     file.write(&(json + "\n"))
 }
 
-fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
-    let all: Vec<Counters> = end.nodes.iter().map(Counters::of).collect();
+fn report<'a>(job: &'a JobFacts, end: &'a JobResult) -> Report<'a> {
+    let all: Vec<NodeCounters> = end.nodes.iter().map(NodeCounters::from_node).collect();
     let shape = Shape::new(job.torus, job.wraps);
     Report {
         job,
@@ -532,7 +555,7 @@ fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
         seconds: end.elapsed.as_secs_f64(),
         virtual_seconds: end.virtual_time.map(|time| time.as_secs_f64()),
         cut_links: shape.map_or(Vec::new(), |shape| cut_links(&shape, end)),
-        totals: Counters::total(&all),
+        totals: NodeCounters::total(&all),
         ranks: end
             .nodes
             .iter()
@@ -563,21 +586,21 @@ fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
                     .collect(),
             })
             .collect(),
-        counters: Legends::all(),
+        counters: CounterLegends::all(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::verdict::tests::seen;
+    use crate::run::outcome::tests::seen;
     use crate::show::table::WIDTH;
     use std::time::Duration;
 
-    fn end(nodes: u32) -> JobEnd {
-        JobEnd {
+    pub fn end(nodes: u32) -> JobResult {
+        JobResult {
             status: 0,
-            outcome: Outcome::Ended,
+            outcome: JobOutcome::Ended,
             message: None,
             nodes: (0..nodes)
                 .map(|rank| {
@@ -673,7 +696,7 @@ mod tests {
         }
         // A mesh of three: one link at each end, two in the middle.
         let lines = link_table(&shape, &end);
-        assert_eq!(lines.len(), 2 + 4, "{lines:#?}");
+        assert_eq!(lines.len(), 2 + 4 + 1, "{lines:#?}");
         let cells: Vec<&str> = lines[3].split_whitespace().collect();
         assert_eq!(cells.join(" "), "1 X+ 2 0 0 70 0 20 30 16 9 4 8");
         check(&lines, &["BN", "warded", "token"]);
@@ -717,7 +740,7 @@ mod tests {
         let lines = table(&end(40));
         let ranks = |line: &&String| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
         assert_eq!(
-            lines.iter().filter(ranks).count() % BUSIEST,
+            lines.iter().filter(ranks).count() % BUSIEST_RANKS,
             0,
             "{lines:#?}"
         );

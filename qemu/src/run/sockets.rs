@@ -1,7 +1,7 @@
 //! Sockets for the links between emulated machines.
 
-use crate::host::stop::{Doing, Stop};
-use crate::run::topology::{self, End};
+use crate::host::error::{CliError, ErrorContext};
+use crate::run::topology::{self, LinkEnd};
 use net_torus::coord::{Direction, Shape};
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -9,18 +9,18 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 /// Both ends of a link.
-pub type Ends = (OwnedFd, OwnedFd);
+pub type SocketPair = (OwnedFd, OwnedFd);
 
 /// Creates the ends of a link for frames.
-pub fn frame_link() -> Result<Ends, Stop> {
-    let (one, other) = UnixStream::pair().doing("create the sockets of a link")?;
+pub fn frame_link() -> Result<SocketPair, CliError> {
+    let (one, other) = UnixStream::pair().context("create the sockets of a link")?;
     Ok((one.into(), other.into()))
 }
 
 /// Creates the ends of a serial line. QEMU writes to it byte by byte, and blocks the processor while the socket is
 /// full. A Unix socket buffers at most about 300 such writes, so that nodes would deadlock when they send to each other
 /// in a ring. TCP combines the bytes.
-pub fn serial_line() -> Result<Ends, Stop> {
+pub fn serial_line() -> Result<SocketPair, CliError> {
     let make = || {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let one = TcpStream::connect(listener.local_addr()?)?;
@@ -35,20 +35,20 @@ pub fn serial_line() -> Result<Ends, Stop> {
         other.set_nodelay(true)?;
         std::io::Result::Ok((one.into(), other.into()))
     };
-    make().doing("create the sockets of a serial line (TCP on 127.0.0.1)")
+    make().context("create the sockets of a serial line (TCP on 127.0.0.1)")
 }
 
 /// Sockets of all links, created when their first end is requested.
-pub struct Sockets {
-    links: Vec<[End; 2]>,
-    pair: fn() -> Result<Ends, Stop>,
+pub struct LinkSockets {
+    links: Vec<[LinkEnd; 2]>,
+    pair: fn() -> Result<SocketPair, CliError>,
     /// Ends whose other end is already in use.
-    waiting: HashMap<End, OwnedFd>,
+    waiting: HashMap<LinkEnd, OwnedFd>,
 }
 
-impl Sockets {
+impl LinkSockets {
     /// Creates the pool for a machine of this shape; `pair` creates each link.
-    pub fn new(shape: &Shape, pair: fn() -> Result<Ends, Stop>) -> Self {
+    pub fn new(shape: &Shape, pair: fn() -> Result<SocketPair, CliError>) -> Self {
         Self {
             links: topology::links(shape),
             pair,
@@ -57,7 +57,7 @@ impl Sockets {
     }
 
     /// Returns the ends at `rank`, ordered by direction.
-    pub fn of(&mut self, rank: u32) -> Result<Vec<(Direction, OwnedFd)>, Stop> {
+    pub fn take_ends(&mut self, rank: u32) -> Result<Vec<(Direction, OwnedFd)>, CliError> {
         let mut ends = Vec::new();
         for link in &self.links {
             for (end, other) in [(link[0], link[1]), (link[1], link[0])] {
@@ -90,9 +90,9 @@ mod tests {
     fn both_ends_of_a_link_are_one_socket_pair() {
         let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
         for pair in [frame_link as fn() -> _, serial_line] {
-            let mut sockets = Sockets::new(&shape, pair);
-            let a = sockets.of(0).unwrap();
-            let b = sockets.of(1).unwrap();
+            let mut sockets = LinkSockets::new(&shape, pair);
+            let a = sockets.take_ends(0).unwrap();
+            let b = sockets.take_ends(1).unwrap();
             assert!(sockets.waiting.is_empty());
             assert_eq!(a[0].0, Direction::XPlus);
             assert_eq!(b[1].0, Direction::XMinus);
@@ -118,6 +118,11 @@ mod tests {
     #[test]
     fn a_node_of_a_single_node_machine_has_no_links() {
         let shape = Shape::new([1, 1, 1], [true; 3]).unwrap();
-        assert!(Sockets::new(&shape, frame_link).of(0).unwrap().is_empty());
+        assert!(
+            LinkSockets::new(&shape, frame_link)
+                .take_ends(0)
+                .unwrap()
+                .is_empty()
+        );
     }
 }

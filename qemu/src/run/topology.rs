@@ -30,7 +30,7 @@ pub fn parse_nodes(text: &str) -> Result<[u16; 3], String> {
         .parse()
         .ok()
         .filter(|n| (1..=1 << 24).contains(n))
-        .ok_or_else(|| format!("`{text}` is not a number of nodes, which is 1 to 16777216"))?;
+        .ok_or_else(|| format!("`{text}` is not a number of nodes from 1 to 16777216"))?;
     let mut best = None;
     for z in (1..=256).filter(|z| nodes.is_multiple_of(*z)) {
         let rest = nodes / z;
@@ -43,7 +43,7 @@ pub fn parse_nodes(text: &str) -> Result<[u16; 3], String> {
         }
     }
     best.map(|(_, extents)| extents).ok_or_else(|| {
-        format!("{nodes} nodes make no torus: each of its three extents is at most 256")
+        format!("{nodes} nodes form no torus: each of its three extents is at most 256")
     })
 }
 
@@ -57,10 +57,10 @@ pub fn parse_mesh(text: &str) -> Result<[bool; 3], String> {
     for letter in text.chars() {
         let dimension = "xyz"
             .find(letter.to_ascii_lowercase())
-            .ok_or_else(|| format!("`{letter}` is no dimension; give letters of xyz"))?;
+            .ok_or_else(|| format!("`{letter}` is no dimension; use letters of xyz"))?;
         if std::mem::replace(&mut mesh[dimension], true) {
             return Err(format!(
-                "`{letter}` is given twice; give each letter of xyz at most once"
+                "`{letter}` occurs twice; use each letter of xyz at most once"
             ));
         }
     }
@@ -69,7 +69,7 @@ pub fn parse_mesh(text: &str) -> Result<[bool; 3], String> {
 
 /// One end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct End {
+pub struct LinkEnd {
     pub rank: u32,
     /// Side of the node.
     pub side: Direction,
@@ -77,7 +77,7 @@ pub struct End {
 
 /// Returns all links, each once: from a node's plus side to its neighbour's minus side. A dimension of extent 1
 /// contains none; a torus of extent 2 contains two between the same nodes; a mesh does not wrap around.
-pub fn links(shape: &Shape) -> Vec<[End; 2]> {
+pub fn links(shape: &Shape) -> Vec<[LinkEnd; 2]> {
     let mut links = Vec::new();
     for rank in 0..shape.nodes() {
         let place = shape.coord(rank).expect("below the number of nodes");
@@ -89,8 +89,8 @@ pub fn links(shape: &Shape) -> Vec<[End; 2]> {
             if let Some(neighbour) = successor(shape, place, dimension) {
                 let neighbour = shape.rank(neighbour).expect("inside the shape");
                 links.push([
-                    End { rank, side: plus },
-                    End {
+                    LinkEnd { rank, side: plus },
+                    LinkEnd {
                         rank: neighbour,
                         side: minus,
                     },

@@ -27,7 +27,7 @@ const SEND_BY_NS: u32 = 4_200_000_000;
 
 /// Nodes of an instance, and their links.
 #[derive(Clone, Copy, Debug)]
-pub enum Carries<'a> {
+pub enum InstanceContent<'a> {
     One {
         /// The existing links, each a connected stream socket.
         links: &'a [(Direction, i32)],
@@ -54,7 +54,7 @@ pub struct Wiring<'a> {
     /// Boot parameter record.
     pub record: i32,
     /// Nodes of the instance.
-    pub carries: Carries<'a>,
+    pub carries: InstanceContent<'a>,
     /// A connected stream socket for the nodes' doorbell, the UART.
     pub bell: i32,
     /// Whether QEMU's sandbox is enabled.
@@ -72,9 +72,9 @@ impl Wiring<'_> {
             arguments.push(value);
         };
         let (machine, nodes) = match self.carries {
-            Carries::One { .. } => ("virt", 1),
+            InstanceContent::One { .. } => ("virt", 1),
             // Enables software interrupts; nodes use them to wake each other.
-            Carries::Box { nodes, .. } => ("virt,aclint=on", nodes),
+            InstanceContent::Box { nodes, .. } => ("virt,aclint=on", nodes),
         };
         option("machine", format!("{machine},memory-backend=ram"));
         // QEMU before 8.1 omits memory barriers from the code for machines that cannot have a second processor. But the
@@ -117,7 +117,7 @@ impl Wiring<'_> {
         }
         self.add_links(&mut option);
         arguments.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(String::from));
-        if let Carries::One {
+        if let InstanceContent::One {
             debugger: Some(_), ..
         } = self.carries
         {
@@ -129,7 +129,7 @@ impl Wiring<'_> {
     /// Adds the devices that connect nodes to other instances.
     fn add_links(&self, option: &mut dyn FnMut(&str, String)) {
         let links = match self.carries {
-            Carries::One { links, debugger } => {
+            InstanceContent::One { links, debugger } => {
                 if let Some(fd) = debugger {
                     option(
                         "chardev",
@@ -139,7 +139,7 @@ impl Wiring<'_> {
                 }
                 links
             }
-            Carries::Box { doorbell, .. } => {
+            InstanceContent::Box { doorbell, .. } => {
                 if let Some((fd, bells)) = doorbell {
                     option("chardev", format!("socket,id=doorbell,fd={fd}"));
                     option(
@@ -178,7 +178,7 @@ mod tests {
             ram: 10,
             image: 11,
             record: 12,
-            carries: Carries::One {
+            carries: InstanceContent::One {
                 links,
                 debugger: None,
             },
@@ -243,7 +243,7 @@ mod tests {
                 ram: 10,
                 image: 11,
                 record: 12,
-                carries: Carries::Box { nodes, doorbell },
+                carries: InstanceContent::Box { nodes, doorbell },
                 bell: 30,
                 sandbox: true,
                 counted: false,

@@ -1,6 +1,6 @@
 //! Result files: opened before the work, written after it.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ impl ResultFile {
     ///
     /// # Errors
     /// Returns a usage error that contains the path.
-    pub fn open(path: &Path) -> Result<Self, Stop> {
+    pub fn open(path: &Path) -> Result<Self, CliError> {
         let opened = OpenOptions::new()
             .create(true)
             .write(true)
@@ -28,8 +28,8 @@ impl ResultFile {
                 path: path.into(),
                 file,
             }),
-            Err(error) => Err(Stop::usage(format!(
-                "cannot write to {}: {error}; give a file in a folder that exists and can be written",
+            Err(error) => Err(CliError::usage(format!(
+                "cannot write to {}: {error}; specify a file in an existing, writable directory",
                 path.display()
             ))),
         }
@@ -39,7 +39,7 @@ impl ResultFile {
     ///
     /// # Errors
     /// Returns the errors of [`ResultFile::open`].
-    pub fn open_if_given(path: Option<&PathBuf>) -> Result<Option<Self>, Stop> {
+    pub fn open_if_given(path: Option<&PathBuf>) -> Result<Option<Self>, CliError> {
         path.map(|path| Self::open(path)).transpose()
     }
 
@@ -50,7 +50,7 @@ impl ResultFile {
     pub fn open_both(
         table: Option<&PathBuf>,
         drawing: Option<&PathBuf>,
-    ) -> Result<(Option<Self>, Option<Self>), Stop> {
+    ) -> Result<(Option<Self>, Option<Self>), CliError> {
         check_apart(table, drawing)?;
         Ok((Self::open_if_given(table)?, Self::open_if_given(drawing)?))
     }
@@ -59,7 +59,7 @@ impl ResultFile {
     ///
     /// # Errors
     /// Returns a failure that contains the path, for example if the device is full.
-    pub fn write(mut self, text: &str) -> Result<(), Stop> {
+    pub fn write(mut self, text: &str) -> Result<(), CliError> {
         // A pipe or a terminal cannot be truncated.
         let is_regular = self.file.metadata().is_ok_and(|m| m.is_file());
         let cut = if is_regular {
@@ -68,7 +68,7 @@ impl ResultFile {
             Ok(())
         };
         cut.and_then(|()| self.file.write_all(text.as_bytes()))
-            .doing(format_args!("write {}", self.path.display()))
+            .context(format_args!("write {}", self.path.display()))
     }
 }
 
@@ -76,10 +76,10 @@ impl ResultFile {
 ///
 /// # Errors
 /// Returns a usage error that contains the path.
-fn check_apart(one: Option<&PathBuf>, other: Option<&PathBuf>) -> Result<(), Stop> {
+fn check_apart(one: Option<&PathBuf>, other: Option<&PathBuf>) -> Result<(), CliError> {
     match (one, other) {
-        (Some(one), Some(other)) if one == other => Err(Stop::usage(format!(
-            "{} cannot hold two results; give two files",
+        (Some(one), Some(other)) if one == other => Err(CliError::usage(format!(
+            "{} cannot hold two results; specify two files",
             one.display()
         ))),
         _ => Ok(()),
@@ -89,7 +89,7 @@ fn check_apart(one: Option<&PathBuf>, other: Option<&PathBuf>) -> Result<(), Sto
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::stop::{FAILURE, USAGE};
+    use crate::host::error::{FAILURE, USAGE};
 
     #[test]
     fn a_place_that_cannot_be_written_is_known_at_once() {

@@ -1,6 +1,6 @@
 //! Output for users: lines, tables, drawings, files.
 
+pub mod console;
 pub mod file;
 pub mod plot;
-pub mod say;
 pub mod table;

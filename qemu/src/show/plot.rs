@@ -1,13 +1,13 @@
 //! Drawings (SVG): charts with points and lines, and heat maps of a machine's planes.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::element::ComposedElement;
 use plotters::prelude::*;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
+type DrawError<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 
 /// Size of a chart in pixels.
 const CHART: (u32, u32) = (860, 440);
@@ -27,14 +27,14 @@ const SCALE_BOXES: u32 = 10;
 
 /// Shape of a mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Shape {
+pub enum MarkShape {
     Circle,
     Square,
     Triangle,
     Diamond,
 }
 
-impl Shape {
+impl MarkShape {
     /// Returns its corners in pixels relative to its centre.
     fn corners(self) -> Vec<(i32, i32)> {
         match self {
@@ -54,7 +54,7 @@ impl Shape {
 /// A mark at a point.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
-    pub shape: Shape,
+    pub shape: MarkShape,
     pub colour: RGBColor,
     /// Whether it is filled.
     pub filled: bool,
@@ -139,7 +139,7 @@ impl<'a> Axis<'a> {
 
     /// Creates a logarithmic axis for these values: complete decades, at least one.
     pub fn log10_of(title: &'a str, values: impl Iterator<Item = f64>) -> Self {
-        Self::log10(title, whole(values))
+        Self::log10(title, integer_range(values))
     }
 
     /// Creates a logarithmic axis; `range` contains logarithms to base two.
@@ -161,7 +161,7 @@ impl<'a> Axis<'a> {
 
     /// Creates an axis to base two for these values: complete powers, at least one.
     pub fn log2_of(title: &'a str, values: impl Iterator<Item = f64>) -> Self {
-        Self::log2(title, whole(values))
+        Self::log2(title, integer_range(values))
     }
 
     /// Creates an axis of categories, at 0, 1 and so on.
@@ -184,8 +184,8 @@ impl<'a> Axis<'a> {
         tick.map_or(String::new(), |tick| tick.name.clone())
     }
 
-    fn marked(&self) -> Marked {
-        Marked {
+    fn labelled_range(&self) -> LabelledRange {
+        LabelledRange {
             range: self.range.clone(),
             ticks: self.ticks.iter().map(|tick| tick.at).collect(),
         }
@@ -193,7 +193,7 @@ impl<'a> Axis<'a> {
 }
 
 /// Returns the integers around these values, at least one apart.
-fn whole(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
+fn integer_range(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     let (least, most) = values.fold(
         (f64::INFINITY, f64::NEG_INFINITY),
         |(least, most), value| (least.min(value), most.max(value)),
@@ -205,12 +205,12 @@ fn whole(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
 }
 
 /// Coordinates of an axis. They replace Plotters' own, whose automatic ticks can have equal labels after rounding.
-struct Marked {
+struct LabelledRange {
     range: std::ops::Range<f64>,
     ticks: Vec<f64>,
 }
 
-impl Ranged for Marked {
+impl Ranged for LabelledRange {
     type FormatOption = DefaultFormatting;
     type ValueType = f64;
 
@@ -295,7 +295,7 @@ impl Chart<'_> {
 ///
 /// # Errors
 /// Returns a failure if the drawing fails.
-pub fn chart(chart: &Chart<'_>) -> Result<String, Stop> {
+pub fn chart(chart: &Chart<'_>) -> Result<String, CliError> {
     draw(chart.size(), |area| draw_chart(area, chart))
 }
 
@@ -303,8 +303,8 @@ pub fn chart(chart: &Chart<'_>) -> Result<String, Stop> {
 ///
 /// # Errors
 /// Returns a failure if the drawing fails.
-pub fn chart_and_maps(chart: &Chart<'_>, maps: &HeatMaps<'_>) -> Result<String, Stop> {
-    let grid = Grid::of(maps);
+pub fn chart_and_maps(chart: &Chart<'_>, maps: &HeatMaps<'_>) -> Result<String, CliError> {
+    let grid = Grid::from_maps(maps);
     let (width, above) = chart.size();
     let size = (grid.width().max(width), above + grid.height());
     draw(size, |area| {
@@ -317,14 +317,14 @@ pub fn chart_and_maps(chart: &Chart<'_>, maps: &HeatMaps<'_>) -> Result<String, 
 
 fn draw(
     size: (u32, u32),
-    what: impl FnOnce(&Area<'_>) -> Result<(), Failure<'static>>,
-) -> Result<String, Stop> {
+    what: impl FnOnce(&Area<'_>) -> Result<(), DrawError<'static>>,
+) -> Result<String, CliError> {
     let mut text = String::new();
     let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
     area.fill(&WHITE)
         .and_then(|()| what(&area))
         .and_then(|()| area.present())
-        .doing("draw")?;
+        .context("draw")?;
     drop(area);
     Ok(text)
 }
@@ -333,14 +333,14 @@ fn heading_height(heading: &str) -> u32 {
     16 * heading.lines().count() as u32 + 12
 }
 
-fn draw_heading(area: &Area<'_>, heading: &str) -> Result<(), Failure<'static>> {
+fn draw_heading(area: &Area<'_>, heading: &str) -> Result<(), DrawError<'static>> {
     for (at, line) in heading.lines().enumerate() {
         area.draw(&Text::new(line, (20, 10 + 16 * at as i32), FONT))?;
     }
     Ok(())
 }
 
-fn draw_chart(area: &Area<'_>, chart: &Chart<'_>) -> Result<(), Failure<'static>> {
+fn draw_chart(area: &Area<'_>, chart: &Chart<'_>) -> Result<(), DrawError<'static>> {
     let (head, body) = area.split_vertically(heading_height(chart.heading));
     draw_heading(&head, chart.heading)?;
     let (body, side) = body.split_horizontally(CHART.0);
@@ -349,7 +349,7 @@ fn draw_chart(area: &Area<'_>, chart: &Chart<'_>) -> Result<(), Failure<'static>
         .margin_right(20)
         .x_label_area_size(44)
         .y_label_area_size(70)
-        .build_cartesian_2d(chart.x.marked(), chart.y.marked())?;
+        .build_cartesian_2d(chart.x.labelled_range(), chart.y.labelled_range())?;
     axes.configure_mesh()
         .label_style(FONT)
         .light_line_style(TRANSPARENT)
@@ -374,11 +374,11 @@ fn draw_chart(area: &Area<'_>, chart: &Chart<'_>) -> Result<(), Failure<'static>
 }
 
 /// A drawn mark: fill and outline.
-type Drawn<'b, C> =
+type MarkElement<'b, C> =
     ComposedElement<C, SVGBackend<'b>, Polygon<(i32, i32)>, PathElement<(i32, i32)>>;
 
 /// Creates a mark at a point in any coordinates.
-fn element<'b, C: Clone>(at: C, mark: Mark) -> Drawn<'b, C> {
+fn element<'b, C: Clone>(at: C, mark: Mark) -> MarkElement<'b, C> {
     let ground = if mark.filled { mark.colour } else { WHITE };
     let mut outline = mark.shape.corners();
     outline.extend(outline.first().copied());
@@ -400,7 +400,7 @@ struct Grid {
 }
 
 impl Grid {
-    fn of(maps: &HeatMaps<'_>) -> Self {
+    fn from_maps(maps: &HeatMaps<'_>) -> Self {
         let count = maps.maps.len().max(1) as u32;
         let rows = maps.maps.first().map_or(1, |map| map.cells.len().max(1)) as u32;
         let first = maps.maps.first().and_then(|map| map.cells.first());
@@ -428,7 +428,7 @@ impl Grid {
     }
 }
 
-fn draw_maps(area: &Area<'_>, maps: &HeatMaps<'_>, grid: &Grid) -> Result<(), Failure<'static>> {
+fn draw_maps(area: &Area<'_>, maps: &HeatMaps<'_>, grid: &Grid) -> Result<(), DrawError<'static>> {
     draw_heading(area, maps.heading)?;
     for (at, map) in maps.maps.iter().enumerate() {
         let at = at as u32;
@@ -491,10 +491,10 @@ mod tests {
             filled,
         };
         let all = [
-            Shape::Circle,
-            Shape::Square,
-            Shape::Triangle,
-            Shape::Diamond,
+            MarkShape::Circle,
+            MarkShape::Square,
+            MarkShape::Triangle,
+            MarkShape::Diamond,
         ];
         Chart {
             heading: "first & line\nsecond line",
@@ -509,7 +509,7 @@ mod tests {
                     joined: mark.filled,
                 })
                 .collect(),
-            legend: vec![("what it <means>".into(), mark(Shape::Diamond, true))],
+            legend: vec![("what it <means>".into(), mark(MarkShape::Diamond, true))],
         }
     }
 

@@ -1,6 +1,6 @@
 //! Tables: rows of one type under headings, limited to [`WIDTH`] columns of a terminal; and the same rows as CSV.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Row, Table as Grid, Width};
 use serde::{Serialize, Serializer};
 
@@ -9,7 +9,7 @@ pub const WIDTH: u16 = 80;
 
 /// Alignment of a column's cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cells {
+pub enum ColumnAlignment {
     /// Right-aligned, with a minimum width in characters.
     Right(u16),
     /// Left-aligned, with a minimum width in characters.
@@ -23,7 +23,7 @@ pub struct Column<R: ?Sized> {
     /// Heading; line feeds separate its lines.
     pub heading: &'static str,
     /// Alignment of its cells.
-    pub cells: Cells,
+    pub cells: ColumnAlignment,
     /// Formats a row's cell.
     pub text: fn(&R) -> String,
 }
@@ -33,7 +33,7 @@ impl<R: ?Sized> Column<R> {
     pub const fn right(heading: &'static str, least: u16, text: fn(&R) -> String) -> Self {
         Column {
             heading,
-            cells: Cells::Right(least),
+            cells: ColumnAlignment::Right(least),
             text,
         }
     }
@@ -42,7 +42,7 @@ impl<R: ?Sized> Column<R> {
     pub const fn left(heading: &'static str, least: u16, text: fn(&R) -> String) -> Self {
         Column {
             heading,
-            cells: Cells::Left(least),
+            cells: ColumnAlignment::Left(least),
             text,
         }
     }
@@ -121,8 +121,10 @@ impl<R> Table<R> {
             let widths = cells.iter().map(|row| row[at].chars().count() as u16);
             let widest = widths.max().unwrap_or(0);
             match self.columns[at].cells {
-                Cells::Right(least) | Cells::Left(least) => widest.max(least) + self.gap,
-                Cells::Prose => 0,
+                ColumnAlignment::Right(least) | ColumnAlignment::Left(least) => {
+                    widest.max(least) + self.gap
+                }
+                ColumnAlignment::Prose => 0,
             }
         };
         let keys: u16 = (0..self.keys).map(width).sum();
@@ -164,10 +166,12 @@ impl<R> Table<R> {
             let headings = self.columns[at].heading.split('\n');
             let heading = headings.map(|line| line.chars().count() as u16).max();
             let least = match self.columns[at].cells {
-                Cells::Right(least) | Cells::Left(least) => least.max(heading.unwrap_or(0)),
-                Cells::Prose => continue,
+                ColumnAlignment::Right(least) | ColumnAlignment::Left(least) => {
+                    least.max(heading.unwrap_or(0))
+                }
+                ColumnAlignment::Prose => continue,
             };
-            if let Cells::Right(_) = self.columns[at].cells {
+            if let ColumnAlignment::Right(_) = self.columns[at].cells {
                 column.set_cell_alignment(CellAlignment::Right);
             }
             let width = Width::Fixed(gap + widest.max(least));
@@ -183,13 +187,13 @@ impl<R> Table<R> {
 ///
 /// # Errors
 /// Returns a failure if a row cannot be written as CSV, for example because it contains a list.
-pub fn csv<R: Serialize>(rows: &[R]) -> Result<String, Stop> {
+pub fn csv<R: Serialize>(rows: &[R]) -> Result<String, CliError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {
-        writer.serialize(row).doing("write a line of CSV")?;
+        writer.serialize(row).context("write a line of CSV")?;
     }
-    let bytes = writer.into_inner().doing("write CSV")?;
-    String::from_utf8(bytes).doing("write CSV")
+    let bytes = writer.into_inner().context("write CSV")?;
+    String::from_utf8(bytes).context("write CSV")
 }
 
 /// Serializes a number for CSV with six decimals, sufficient for all measurements.
@@ -222,17 +226,17 @@ mod tests {
         columns: &[
             Column {
                 heading: "rank",
-                cells: Cells::Right(0),
+                cells: ColumnAlignment::Right(0),
                 text: |row| row.0.to_string(),
             },
             Column {
                 heading: "messages\nsent",
-                cells: Cells::Right(0),
+                cells: ColumnAlignment::Right(0),
                 text: |row| row.1.to_string(),
             },
             Column {
                 heading: "half",
-                cells: Cells::Right(6),
+                cells: ColumnAlignment::Right(6),
                 text: |row| (row.1 / 2).to_string(),
             },
         ],
@@ -266,7 +270,7 @@ mod tests {
     fn what_is_too_wide_is_folded_and_none_is_lost() {
         const COLUMN: Column<u64> = Column {
             heading: "a heading of some length",
-            cells: Cells::Right(0),
+            cells: ColumnAlignment::Right(0),
             text: u64::to_string,
         };
         const KEY: Column<u64> = Column {
@@ -288,7 +292,7 @@ mod tests {
         let table = Table {
             columns: &[Column {
                 heading: "wide",
-                cells: Cells::Right(0),
+                cells: ColumnAlignment::Right(0),
                 text: String::clone,
             }],
             keys: 0,
@@ -303,12 +307,12 @@ mod tests {
             columns: &[
                 Column {
                     heading: "",
-                    cells: Cells::Right(12),
+                    cells: ColumnAlignment::Right(12),
                     text: |row| row.0.to_string(),
                 },
                 Column {
                     heading: "",
-                    cells: Cells::Prose,
+                    cells: ColumnAlignment::Prose,
                     text: |row| row.1.to_string(),
                 },
             ],

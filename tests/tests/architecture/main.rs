@@ -337,9 +337,9 @@ const CIRCLES: &[(&str, &[&str])] = &[
         "what is given is a package, and a package is built by what is given; build inputs belong into a file below",
         &[
             "qemu/src/build/compiler.rs",
-            "qemu/src/build/given.rs",
+            "qemu/src/build/inputs.rs",
             "qemu/src/build/image.rs",
-            "qemu/src/build/making.rs",
+            "qemu/src/build/incremental.rs",
             "qemu/src/build/package.rs",
             "qemu/src/build/program.rs",
             "qemu/src/build/target.rs",

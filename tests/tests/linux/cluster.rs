@@ -44,7 +44,7 @@ fn what_things_cost_can_be_said() {
     let options = ["--on", "linux", "--cost", "hop_ns=5"];
     harness::run(&options, "pi.c", &[])
         .expect(2)
-        .says(&["--cost is for clusters"]);
+        .says(&["--cost is for the simulator"]);
 }
 
 /// The C binding's tables and the variables of program and C library are per rank, with memory for one record.
@@ -202,26 +202,26 @@ fn the_programs_options_are_not_the_runtimes() {
 fn what_a_cluster_cannot_run_is_refused() {
     for (options, name, words) in [
         (&[][..], "ring.rs", "is Rust, whose library keeps state"),
-        (&["--cflags=-fopenmp"], "pi.c", "-fopenmp makes threads"),
+        (&["--cflags=-fopenmp"], "pi.c", "-fopenmp creates threads"),
         (
             &["--mpi-borrow"],
             "pi.c",
-            "--mpi-borrow does nothing in a cluster",
+            "--mpi-borrow does nothing in the simulator",
         ),
         (
             &["--link-loss", "0.1"],
             "pi.c",
-            "--link-loss does nothing in a cluster",
+            "--link-loss does nothing in the simulator",
         ),
         (
             &["--files", "."],
             "pi.c",
-            "--files does nothing in a cluster",
+            "--files does nothing in the simulator",
         ),
         (
             &["--board", "stm32f405"],
             "pi.c",
-            "--board does nothing in a cluster",
+            "--board does nothing in the simulator",
         ),
     ] {
         run(options, name, &[]).expect(2).says(&[words]);
@@ -486,7 +486,7 @@ fn libraries_are_static() {
     let options: [&str; 7] = ["-n", "2", "-D", "KEPT", &search, "-l", "kept"];
     run(&options, "constructors.c", &[])
         .expect(2)
-        .says(&["-l takes a static library (.a)"]);
+        .says(&["-l requires a static library (.a)"]);
     let other = format!("--cflags=-L{place} -Wl,--no-as-needed -lkept");
     run(&["-n", "2", "-D", "KEPT", &other], "constructors.c", &[])
         .expect(2)

@@ -61,7 +61,7 @@ fn what_goes_wrong_elsewhere_is_said_while_the_debugger_is_there() {
     .expect(1)
     .says(&[
         "abort",
-        "the debugger still has rank 1; the job ends with it",
+        "the debugger is still attached to rank 1; the job ends with the debugger",
     ]);
 }
 
@@ -111,9 +111,12 @@ fn what_cannot_be_debugged_is_refused() {
         ),
         (
             &["--on", "cluster", "--debug", "0"],
-            "all ranks are in one process",
+            "all ranks run in one process",
         ),
-        (&["--debug", "0", "--board", "stm32f405"], "links for cut"),
+        (
+            &["--debug", "0", "--board", "stm32f405"],
+            "treat a silent link as cut",
+        ),
         (
             &["--on", "linux", "--debug", "0", "--under", "true"],
             "cannot be used with",

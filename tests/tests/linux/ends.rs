@@ -133,7 +133,7 @@ fn nothing_is_left_of_a_job_that_ends_early() {
         job.wait_for("waiting");
         job.signal(Signal::INT);
         // The tool checks for remaining ranks. The reporting rank may not be in the call yet.
-        job.end().expect(130).says(&["where the job was"]);
+        job.end().expect(130).says(&["state of the ranks"]);
     }
 }
 
@@ -231,6 +231,6 @@ fn a_stopped_rank_is_told_from_one_that_computes() {
     job.signal(Signal::INT);
     job.end().expect(130).says(&[
         "stopped by a signal",
-        &format!("(`kill -CONT {victim}` lets its process go on)"),
+        &format!("(`kill -CONT {victim}` resumes its process)"),
     ]);
 }

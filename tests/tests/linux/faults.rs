@@ -409,7 +409,7 @@ fn a_cut_link_without_another_way_ends_the_job_by_its_name() {
 fn faults_that_mean_nothing_are_refused() {
     for (options, words) in [
         (&["--seed", "7"][..], "--seed does nothing"),
-        (&["--link-loss", "0.3"], "give 0 to 0.2"),
+        (&["--link-loss", "0.3"], "specify 0 to 0.2"),
         (&["--link-cut", "0,0,0:x+"], "is not a cut"),
         (
             &["--torus", "2x1x1", "--link-cut", "0,0,0:y+@1s"],

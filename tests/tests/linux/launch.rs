@@ -211,7 +211,7 @@ fn mpiexec_takes_what_people_type() {
     ];
     let ended = mpiexec(&[&words[..], &[&a]].concat()).expect(0);
     assert_eq!(ended.stdout.lines().count(), 2, "{ended}");
-    let said = "mpiexec: --bind-to, --map-by, --mca, -ppn: nothing here heeds it";
+    let said = "mpiexec: ignored options: --bind-to, --map-by, --mca, -ppn";
     assert_eq!(ended.stderr.lines().collect::<Vec<_>>(), [said], "{ended}");
     for question in ["--version", "-V", "--help", "-h"] {
         let ended = mpiexec(&[question]).expect(0);
@@ -230,7 +230,7 @@ fn mpiexec_takes_what_people_type() {
         .says(&["far", "this machine only"]);
     mpiexec(&["--nonsense", &a])
         .expect(2)
-        .says(&["--nonsense is not known"]);
+        .says(&["unknown option --nonsense"]);
     mpiexec(&["-n", "1", "midplane-no-such-program"])
         .expect(2)
         .says(&["midplane-no-such-program", "PATH"]);
@@ -289,7 +289,8 @@ fn a_checkout_that_cannot_be_written_is_built_from() {
     let output = run("/proc/none", &["run", "--on", "linux", &program("pi.c")]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.code() == Some(2) && said.contains("let XDG_CACHE_HOME name a folder"),
+        output.status.code() == Some(2)
+            && said.contains("set XDG_CACHE_HOME to a writable directory"),
         "{output:?}"
     );
     assert_eq!(said.lines().count(), 1, "{output:?}");

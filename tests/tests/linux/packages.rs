@@ -139,20 +139,20 @@ fn packages_that_cannot_be_run_are_refused_in_a_sentence() {
     );
     let plain = package("plain", &mpi, main);
     for (words, said) in [
-        (&[hello][..], "give --bin and one of hello, second"),
+        (&[hello][..], "use --bin with one of hello, second"),
         (
             &[hello, "--bin", "third"],
-            "has no such binary, but hello, second",
+            "has no such binary; available: hello, second",
         ),
-        (&[&empty], "is a folder without a Cargo.toml"),
+        (&[&empty], "is a directory without a Cargo.toml"),
         (&[&broken], "cargo cannot use"),
         (&[&library], "has no binary: no src/main.rs"),
         (
             &[&without],
-            "does not depend on mpi; the line in its Cargo.toml is mpi = { path =",
+            "does not depend on mpi; add this line to its Cargo.toml: mpi = { path =",
         ),
         (&[&rsmpi], "depends on the mpi of a registry"),
-        (&[&missing], "cargo does not get what it depends on"),
+        (&[&missing], "cargo cannot fetch its dependencies"),
         (&[&plain, "-D", "X"], "is a Rust program"),
         (
             &[&plain, "--on", "cluster"],
@@ -172,7 +172,7 @@ fn packages_that_cannot_be_run_are_refused_in_a_sentence() {
     // Nodes have no standard library, and require the kernel to boot.
     midplane(&["run", &plain])
         .expect(2)
-        .says(&["does not depend on kernel-rt", "give --on linux"]);
+        .says(&["does not depend on kernel-rt", "use --on linux"]);
     midplane(&[
         "run",
         &root().join("tests/programs/ring.rs").display().to_string(),

@@ -39,7 +39,7 @@ fn an_image_is_refused_where_it_lacks_what_the_job_needs() {
         let ended = midplane(&[&options[..], option, &[&image]].concat());
         ended
             .expect(2)
-            .says(&[why, "give its source, or have it linked by `midplane cc`"]);
+            .says(&[why, "specify its source, or link it with `midplane cc`"]);
     };
     refused(&["--instances", "2"], "built for a job in one instance");
     refused(&["--log"], "built without --log");
@@ -59,7 +59,7 @@ fn a_job_has_as_many_processes_as_instances() {
         // The position at the time of the signal is random.
         job.end()
             .expect(130)
-            .says(&["interrupted by a signal; where the job was:", "  rank"]);
+            .says(&["interrupted by a signal; state of the ranks:", "  rank"]);
     }
 }
 
@@ -202,7 +202,7 @@ fn standard_input_and_logs_need_no_device_of_the_nodes_own() {
 fn a_division_that_cannot_be_is_refused() {
     let killer = program("killer.c");
     for (instances, words) in [
-        ("3", "give one of 1, 2, 4, 8"),
+        ("3", "use one of 1, 2, 4, 8"),
         ("9", "there are only 8 nodes"),
         ("0", "--instances"),
     ] {

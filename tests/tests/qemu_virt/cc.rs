@@ -349,13 +349,13 @@ fn questions_are_the_compilers_and_commands_are_shown() {
         .says(&["qemu or linux, not `moon`"]);
     midplane(&["cc", "--on"])
         .expect(2)
-        .says(&["--on: say where"]);
+        .says(&["--on: specify qemu or linux"]);
     midplane(&["cc", "--path", "--on", "linux"])
         .expect(2)
-        .says(&["--path stands alone"]);
+        .says(&["--path must be the only argument"]);
     midplane(&["cc", "-shared", "a.o"])
         .expect(2)
-        .says(&["no shared libraries"]);
+        .says(&["do not support shared libraries"]);
     midplane(&["cc", "a.cpp"])
         .expect(2)
         .says(&["C++", "--on linux"]);

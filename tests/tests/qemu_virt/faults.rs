@@ -225,7 +225,7 @@ fn signals_end_everything_and_what_hung_is_told() {
         let lines = ended.complaint();
         assert_eq!(
             lines[0],
-            "midplane: interrupted by a signal; where the job was:"
+            "midplane: interrupted by a signal; state of the ranks:"
         );
         // The call at the time of the signal is random.
         let places = ended.stderr.lines().filter(|l| l.starts_with("  rank"));

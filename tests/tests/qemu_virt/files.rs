@@ -33,7 +33,7 @@ fn programs_work_with_files_as_on_linux() {
 #[test]
 fn without_a_folder_nothing_can_be_opened_and_the_option_is_named_once() {
     let ended = run(&[], "files.c", &[]).expect(0);
-    let told = ended.stderr.matches("--files FOLDER gives it a folder");
+    let told = ended.stderr.matches("use --files DIRECTORY");
     assert_eq!(told.count(), 1, "{ended}");
     // A program that opens no file gets no message.
     let ended = run(&["-n", "1"], "pi.c", &["100"]).expect(0);

@@ -72,7 +72,7 @@ fn several_programs_are_one_job_of_nodes() {
         .says(&["rank 1 at"]);
     mpiexec(&["--instances", "1", "-n", "1", &a, ":", "-n", "1", &b])
         .expect(2)
-        .says(&["one image"]);
+        .says(&["the same image"]);
     // Options without meaning for nodes are reported.
     mpiexec(&["-wdir", "/", "-n", "1", &a])
         .expect(0)

@@ -21,12 +21,12 @@ fn bad_input_is_refused_with_one_line() {
         (&["run", "--torus", "axb", killer], "axb"),
         (&["run", "--torus", "256x256x256", killer], "it can hold"),
         (&["run", "none.c"], "none.c"),
-        (&["run", "--mpi-memory", "1", killer], "the least is"),
+        (&["run", "--mpi-memory", "1", killer], "the minimum is"),
         (
             &["run", "--mpi-memory", "8M", "--node-memory", "8M", killer],
             "--node-memory",
         ),
-        (&["run", "--mpi-memory", "1G", killer], "the greatest is"),
+        (&["run", "--mpi-memory", "1G", killer], "the maximum is"),
         (&["run", "--mpi-memory", "x", killer], "64K"),
         (&["run", "--node-memory", "5000", killer], "4K"),
         (
@@ -50,10 +50,10 @@ fn bad_input_is_refused_with_one_line() {
         (&["memory", "--matching", "fast"], "list, array, fourd"),
         (&["run", "-D", "X=1", ring], "Rust program"),
         (&["run", "-l", "m", ring], "Rust program"),
-        (&["memory", "--mpi-memory", "1"], "the least is"),
-        (&["memory", "--mpi-memory", "1G"], "the greatest is"),
+        (&["memory", "--mpi-memory", "1"], "the minimum is"),
+        (&["memory", "--mpi-memory", "1G"], "the maximum is"),
         (&["memory", "--nodes", "257"], "257"),
-        (&["bench", "flood", "--mpi-memory", "16"], "the least is"),
+        (&["bench", "flood", "--mpi-memory", "16"], "the minimum is"),
         (&["bench", "flood", "--senders", "256"], "257"),
         (&["bench", "killer", "--no-qemu", "--runs", "3"], "--runs"),
         (
@@ -131,11 +131,11 @@ fn variables_of_the_environment_reach_every_node() {
         "[1] 3 variables\n[1] A is x y=%\n[1] EMPTY is \n[1] HOME is not set\n[1] PATH is not set\n"
     );
     for (options, words) in [
-        (["--env", "A"], "--env A: give it as NAME=VALUE"),
-        (["--env", "=A"], "--env =A: give it as NAME=VALUE"),
+        (["--env", "A"], "--env A: the form is NAME=VALUE"),
+        (["--env", "=A"], "--env =A: the form is NAME=VALUE"),
         (
             ["-x", "NO_SUCH_VARIABLE"],
-            "no variable NO_SUCH_VARIABLE here",
+            "the variable NO_SUCH_VARIABLE is not set",
         ),
     ] {
         run(&options, "environment.c", &[]).expect(2).says(&[words]);
@@ -178,7 +178,7 @@ fn a_program_of_several_files_takes_the_compilers_options() {
     // No code of the program calls `main`, and no line of the runtime is reported as if it did.
     let without_main = midplane(&["run", "-I", &include, &area]).expect(2);
     let last = without_main.stderr.lines().last().unwrap_or_default();
-    assert!(last.ends_with(" have main"), "{without_main}");
+    assert!(last.ends_with(" define main"), "{without_main}");
 }
 
 #[test]
@@ -203,6 +203,6 @@ fn help_documents_every_subcommand() {
     for subcommand in ["run", "test", "doctor"] {
         assert!(help.stdout.contains(subcommand), "{help}");
         let own = midplane(&["help", subcommand]).expect(0);
-        assert!(own.stdout.contains("Usage: cargo midplane"), "{own}");
+        assert!(own.stdout.contains("Usage: midplane"), "{own}");
     }
 }

@@ -27,6 +27,6 @@ fn a_package_runs_on_nodes_and_its_errors_name_their_lines() {
     // Its source starts like a program for Linux.
     run(&["--bin", "second"]).expect(2).says(&[
         "does not compile for nodes, which have no std",
-        "give --on linux",
+        "use --on linux",
     ]);
 }

@@ -22,6 +22,9 @@
 //! ends exits its node, which continues to forward.
 #![cfg(target_os = "linux")]
 
+// The program calls it, and nothing here names it.
+extern crate midplane_c as _;
+
 mod boot;
 mod data;
 mod rank;

@@ -1,13 +1,14 @@
 //! Provision of the required tools: detects them, and fetches the missing ones.
 //!
 //! The package `midplane-setup` detects the tools and plans the steps. This module executes the plan step by step, and
-//! prints each command first ([`shown`]). Detection runs again after each step.
+//! prints each command first ([`commands`]). Detection runs again after each step.
 
-mod shown;
+mod commands;
 mod unpack;
 
-use crate::host::stop::{Doing, Stop};
-use crate::show::say::pass_on;
+use crate::host::error::{CliError, ErrorContext};
+use crate::show::console::print_bytes;
+use commands::{print_message, run_shown, run_uninterrupted};
 use midplane_setup::apt::{self, PackageLists};
 use midplane_setup::dependency::ADD_SOURCES;
 use midplane_setup::dependency::MissingTool;
@@ -20,20 +21,19 @@ pub use midplane_setup::rust::own_cargo;
 use midplane_setup::rust::{self, RustChoice, RustSource};
 use midplane_setup::toolchain::kit;
 use midplane_setup::{CheckoutDirs, SetupError, doctor as examination, package_dir};
-use shown::{run_shown, run_whole, say};
 use std::path::PathBuf;
 use std::process::Command;
 
-impl From<SetupError> for Stop {
+impl From<SetupError> for CliError {
     fn from(SetupError(message): SetupError) -> Self {
-        Self::usage(message)
+        Self::unusable(message)
     }
 }
 
 fn places() -> CheckoutDirs {
     CheckoutDirs {
-        root: crate::host::folders::root().into(),
-        target: crate::host::folders::built(),
+        root: crate::host::directories::root().into(),
+        target: crate::host::directories::built(),
     }
 }
 
@@ -48,14 +48,14 @@ pub fn llvm_linker() -> Option<PathBuf> {
 }
 
 /// Returns the error for a failed start of [`own_cargo`].
-pub fn no_cargo(error: std::io::Error) -> Stop {
-    Stop::usage(rust::no_cargo(&error))
+pub fn no_cargo(error: std::io::Error) -> CliError {
+    CliError::unusable(rust::no_cargo(&error))
 }
 
 /// Prints the detected tools and the actions that `run` would perform; returns true if nothing is missing.
-pub fn doctor() -> Result<bool, Stop> {
+pub fn doctor() -> Result<bool, CliError> {
     let report = examination::examine(&places())?;
-    pass_on(report.text.as_bytes())?;
+    print_bytes(report.text.as_bytes())?;
     Ok(report.all_there)
 }
 
@@ -63,9 +63,9 @@ pub fn doctor() -> Result<bool, Stop> {
 ///
 /// Blocks for commands that can run for minutes. A signal ends the process, but not during an installation: then the
 /// signal's error is returned after the installation completes.
-pub fn ensure() -> Result<ToolSet, Stop> {
+pub fn ensure() -> Result<ToolSet, CliError> {
     let choice = RustChoice::read()?;
-    let mut fetching = Fetching {
+    let mut fetching = ToolInstaller {
         places: places(),
         tried: CompletedAttempts::default(),
         lists: PackageLists::System,
@@ -74,7 +74,7 @@ pub fn ensure() -> Result<ToolSet, Stop> {
     loop {
         let found = DetectedTools::detect(choice, &fetching.places);
         if let Some(tools) = found.tools() {
-            if fetching.has_crates_of(&tools.rust)? {
+            if fetching.has_library_crates(&tools.rust)? {
                 return Ok(tools);
             }
             continue;
@@ -83,31 +83,31 @@ pub fn ensure() -> Result<ToolSet, Stop> {
         let machine = HostMachine::with(fetching.lists.clone());
         let plan = plan(&missing, choice, &fetching.tried, &machine)?;
         let Some(step) = plan.steps.first() else {
-            return Err(Stop::usage(format!("missing: {missing}")));
+            return Err(CliError::unusable(format!("missing: {missing}")));
         };
         if !said {
-            say(&format!("missing: {missing}; fetching"));
+            print_message(&format!("missing: {missing}; fetching"));
             said = true;
         }
-        fetching.take(step).map_err(|stop| {
+        fetching.execute_step(step).map_err(|stop| {
             if stop.message.is_empty() {
                 stop
             } else {
-                Stop::usage(format!("{stop}; still missing: {missing}"))
+                CliError::unusable(format!("{stop}; still missing: {missing}"))
             }
         })?;
     }
 }
 
 /// State of a fetch operation.
-struct Fetching {
+struct ToolInstaller {
     places: CheckoutDirs,
     tried: CompletedAttempts,
     lists: PackageLists,
 }
 
-impl Fetching {
-    fn take(&mut self, step: &PlanStep) -> Result<(), Stop> {
+impl ToolInstaller {
+    fn execute_step(&mut self, step: &PlanStep) -> Result<(), CliError> {
         match step {
             PlanStep::Rustup => {
                 self.tried.rustup = true;
@@ -117,12 +117,14 @@ impl Fetching {
                 match run_shown(rustup) {
                     Err(stop) if stop.message.is_empty() => Err(stop),
                     Ok(()) if rust::has_own_sources(&self.places) => Ok(()),
-                    _ => self.do_without_sources("rustup cannot add the sources of Rust's library"),
+                    _ => self.continue_without_sources(
+                        "rustup cannot add the sources of Rust's library",
+                    ),
                 }
             }
             PlanStep::Update(by) => {
                 self.tried.update = true;
-                run_whole(by.apt_get(&["update".into()]))
+                run_uninterrupted(by.apt_get(&["update".into()]))
             }
             PlanStep::UpdateOwn => self.update_own(),
             PlanStep::Install {
@@ -130,21 +132,21 @@ impl Fetching {
                 needs,
                 packages,
             } => {
-                let installed = run_whole(by.apt_get(&apt::install(packages)));
-                self.or_update(installed, needs, PlanStep::Update(*by))
+                let installed = run_uninterrupted(by.apt_get(&apt::install(packages)));
+                self.retry_with_update(installed, needs, PlanStep::Update(*by))
             }
             PlanStep::Unpack { need, packages, .. } => {
                 let unpacked = self
-                    .folder()
+                    .package_directory()
                     .and_then(|folder| unpack::unpack(&folder, *need, packages, &self.lists));
-                self.or_update(unpacked, &[*need], PlanStep::UpdateOwn)
+                self.retry_with_update(unpacked, &[*need], PlanStep::UpdateOwn)
             }
         }
     }
 
     /// Checks whether the crates for a build of the compiler's library are available. Cargo fetches all of them before
     /// the first build. If that fails, for example without a network, the library is not built from source.
-    fn has_crates_of(&self, rust: &RustSource) -> Result<bool, Stop> {
+    fn has_library_crates(&self, rust: &RustSource) -> Result<bool, CliError> {
         let built = self.places.target.join("midplane").join(rust.directory());
         if *rust != RustSource::Sources || built.exists() {
             return Ok(true);
@@ -156,19 +158,21 @@ impl Fetching {
             Ok(()) => Ok(true),
             Err(stop) if stop.message.is_empty() => Err(stop),
             Err(_) => {
-                self.do_without_sources("cargo cannot fetch what Rust's library is built of")?;
+                self.continue_without_sources(
+                    "cargo cannot fetch the dependencies of Rust's library",
+                )?;
                 Ok(false)
             }
         }
     }
 
     /// Falls back to an installed target or to Debian's compiler.
-    fn do_without_sources(&self, why: &str) -> Result<(), Stop> {
-        let note = self.folder()?.join(package_dir::NO_SOURCES);
+    fn continue_without_sources(&self, why: &str) -> Result<(), CliError> {
+        let note = self.package_directory()?.join(package_dir::NO_SOURCES);
         let version = rust::own_version(&self.places).unwrap_or_default();
-        std::fs::write(&note, version).doing(format_args!("write {}", note.display()))?;
-        say(&format!(
-            "{why}; doing without, as long as there is {}",
+        std::fs::write(&note, version).context(format_args!("write {}", note.display()))?;
+        print_message(&format!(
+            "{why}; doing without, while {} is available",
             note.display()
         ));
         Ok(())
@@ -176,16 +180,16 @@ impl Fetching {
 
     /// Package lists may contain versions that the server no longer provides. They are updated once, then planning
     /// starts again.
-    fn or_update(
+    fn retry_with_update(
         &mut self,
-        done: Result<(), Stop>,
+        done: Result<(), CliError>,
         needs: &[MissingTool],
         update: PlanStep,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         match done {
             Err(stop) if !stop.message.is_empty() && !self.tried.update => {
-                say(&format!("{stop}; trying again with new package lists"));
-                self.take(&update)
+                print_message(&format!("{stop}; retrying with new package lists"));
+                self.execute_step(&update)
             }
             Err(stop) => Err(stop),
             Ok(()) => {
@@ -195,13 +199,13 @@ impl Fetching {
         }
     }
 
-    fn update_own(&mut self) -> Result<(), Stop> {
+    fn update_own(&mut self) -> Result<(), CliError> {
         self.tried.update = true;
-        let folder = self.folder()?.join("apt");
+        let folder = self.package_directory()?.join("apt");
         for part in ["lists/partial", "cache/archives/partial"] {
             let part = folder.join(part);
             std::fs::create_dir_all(&part).map_err(|error| {
-                Stop::usage(format!("cannot create {}: {error}", part.display()))
+                CliError::unusable(format!("cannot create {}: {error}", part.display()))
             })?;
         }
         self.lists = PackageLists::Own(folder);
@@ -211,7 +215,7 @@ impl Fetching {
     }
 
     /// Creates and returns Midplane's own directory.
-    fn folder(&self) -> Result<PathBuf, Stop> {
+    fn package_directory(&self) -> Result<PathBuf, CliError> {
         let mut why = String::new();
         for folder in package_dir::candidates(&self.places) {
             match std::fs::create_dir_all(&folder) {
@@ -219,6 +223,6 @@ impl Fetching {
                 Err(error) => why = format!("cannot create {}: {error}", folder.display()),
             }
         }
-        Err(Stop::usage(why))
+        Err(CliError::unusable(why))
     }
 }

@@ -1,7 +1,7 @@
 //! Unpacking of packages into Midplane's own directory.
 
-use super::shown::{run_shown, say};
-use crate::host::stop::{Doing, Stop};
+use super::commands::{print_message, run_shown};
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::sys;
 use midplane_setup::apt::PackageLists;
 use midplane_setup::dependency::MissingTool;
@@ -22,24 +22,24 @@ pub fn unpack(
     need: MissingTool,
     packages: &[String],
     lists: &PackageLists,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     if packages.is_empty() {
-        return Err(Stop::usage(
-            "apt-get says that the package is installed, but what it should hold is not found",
+        return Err(CliError::unusable(
+            "apt-get reports the package as installed, but its content was not found",
         ));
     }
     let lock = folder.join("lock");
-    let lock = File::create(&lock).doing(format_args!("create {}", lock.display()))?;
+    let lock = File::create(&lock).context(format_args!("create {}", lock.display()))?;
     if lock.try_lock().is_err() {
-        say("waiting for another process that fetches packages");
-        lock.lock().doing("wait for a lock")?;
+        print_message("waiting for another process that installs packages");
+        lock.lock().context("wait for a lock")?;
     }
     let place = folder.join(need.directory());
-    remove_left_over(folder)?;
+    remove_leftovers(folder)?;
     let scratch = folder.join(format!("{UNDER_WAY}{}", need.directory()));
     let (archives, root) = (scratch.join("archives"), scratch.join("root"));
     for part in [&archives, &root] {
-        fs::create_dir_all(part).doing(format_args!("create {}", part.display()))?;
+        fs::create_dir_all(part).context(format_args!("create {}", part.display()))?;
     }
     let mut download = lists.command("apt-get");
     download
@@ -47,18 +47,18 @@ pub fn unpack(
         .args(packages.iter().filter(|package| !is_base(package)))
         .current_dir(&archives);
     run_shown(download)?;
-    say(&format!("unpacking in {}", place.display()));
+    print_message(&format!("unpacking in {}", place.display()));
     for archive in files(&archives)? {
         unpack_archive(&archive, &root, &scratch)?;
     }
     let names = packages.join("\n") + "\n";
-    fs::write(root.join(PACKAGES), names).doing("note which packages are unpacked")?;
+    fs::write(root.join(PACKAGES), names).context("record the unpacked packages")?;
     if place.exists() {
         let old = folder.join(format!("{UNDER_WAY}old"));
-        fs::rename(&place, &old).doing(format_args!("move {} away", place.display()))?;
+        fs::rename(&place, &old).context(format_args!("move {} away", place.display()))?;
     }
-    fs::rename(&root, &place).doing(format_args!("create {}", place.display()))?;
-    remove_left_over(folder)
+    fs::rename(&root, &place).context(format_args!("create {}", place.display()))?;
+    remove_leftovers(folder)
 }
 
 /// The C library must match the loader; both are the system's.
@@ -68,24 +68,24 @@ fn is_base(package: &str) -> bool {
 }
 
 /// Removes the files of an interrupted process. The caller holds the lock.
-fn remove_left_over(folder: &Path) -> Result<(), Stop> {
+fn remove_leftovers(folder: &Path) -> Result<(), CliError> {
     for entry in files(folder)? {
         let name = entry.file_name().unwrap_or_default().to_string_lossy();
         if name.starts_with(UNDER_WAY) {
-            fs::remove_dir_all(&entry).doing(format_args!("remove {}", entry.display()))?;
+            fs::remove_dir_all(&entry).context(format_args!("remove {}", entry.display()))?;
         }
     }
     Ok(())
 }
 
-fn files(folder: &Path) -> Result<Vec<PathBuf>, Stop> {
+fn files(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     fs::read_dir(folder)
         .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
-        .doing(format_args!("read {}", folder.display()))
+        .context(format_args!("read {}", folder.display()))
 }
 
 /// Unpacks the required files of one archive.
-fn unpack_archive(archive: &Path, root: &Path, scratch: &Path) -> Result<(), Stop> {
+fn unpack_archive(archive: &Path, root: &Path, scratch: &Path) -> Result<(), CliError> {
     let listed = tar(archive, &["--list"])?;
     let wanted: String = listed
         .lines()
@@ -99,7 +99,7 @@ fn unpack_archive(archive: &Path, root: &Path, scratch: &Path) -> Result<(), Sto
     let list = scratch.join("wanted");
     File::create(&list)
         .and_then(|mut file| file.write_all(wanted.as_bytes()))
-        .doing(format_args!("write {}", list.display()))?;
+        .context(format_args!("write {}", list.display()))?;
     let argument = |option: &str, path: &Path| format!("{option}={}", path.display());
     let arguments = [
         "--extract".to_string(),
@@ -112,31 +112,31 @@ fn unpack_archive(archive: &Path, root: &Path, scratch: &Path) -> Result<(), Sto
 }
 
 /// Runs tar on a package's files and returns its output.
-fn tar(archive: &Path, arguments: &[&str]) -> Result<String, Stop> {
+fn tar(archive: &Path, arguments: &[&str]) -> Result<String, CliError> {
     let mut open = Command::new("dpkg-deb");
     open.arg("--fsys-tarfile")
         .arg(archive)
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
-    sys::bind_to_us(&mut open, Signal::TERM, Vec::new());
-    let mut opened = open.spawn().doing("run dpkg-deb")?;
+    sys::bind_to_this_process(&mut open, Signal::TERM, Vec::new());
+    let mut opened = open.spawn().context("run dpkg-deb")?;
     let files = opened
         .stdout
         .take()
-        .ok_or_else(|| Stop::failure("dpkg-deb has no output"))?;
+        .ok_or_else(|| CliError::failure("dpkg-deb has no output"))?;
     let mut tar = Command::new("tar");
     tar.args(arguments).stdin(files).stderr(Stdio::piped());
     // File names stay unquoted in any locale.
     tar.env("LC_ALL", "C")
         .env("TAR_OPTIONS", "--quoting-style=literal");
-    sys::bind_to_us(&mut tar, Signal::TERM, Vec::new());
-    let output = tar.output().doing("run tar")?;
+    sys::bind_to_this_process(&mut tar, Signal::TERM, Vec::new());
+    let output = tar.output().context("run tar")?;
     // tar may end before dpkg-deb has written the archive's padding.
     drop(tar);
-    let opened = opened.wait().doing("wait for dpkg-deb")?;
+    let opened = opened.wait().context("wait for dpkg-deb")?;
     if !output.status.success() || !opened.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(Stop::usage(format!(
+        return Err(CliError::unusable(format!(
             "cannot unpack {}: {}",
             archive.display(),
             said.lines().next().unwrap_or("dpkg-deb failed")
@@ -204,7 +204,7 @@ mod tests {
         for name in [".under-way-qemu/root", ".under-way-old", "gcc/usr"] {
             fs::create_dir_all(folder.join(name)).unwrap();
         }
-        remove_left_over(&folder).unwrap();
+        remove_leftovers(&folder).unwrap();
         assert_eq!(files(&folder).unwrap(), [folder.join("gcc")]);
         fs::remove_dir_all(&folder).unwrap();
     }

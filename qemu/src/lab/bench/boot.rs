@@ -1,10 +1,10 @@
 //! Jobs that benchmarks run as a user would.
 
-use crate::host::folders;
+use crate::host::directories;
+use crate::host::error::{CliError, ErrorContext, USAGE};
+use crate::host::resource_usage::ResourceUsage;
 use crate::host::signals::Signals;
-use crate::host::stop::{Doing, Stop, USAGE};
 use crate::host::sys;
-use crate::host::used::Used;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, kill_process_group};
 use std::io::{self, Read};
@@ -16,7 +16,7 @@ use std::str::FromStr;
 
 /// Returns the path of a program in `tests/programs`.
 pub fn program(name: &str) -> PathBuf {
-    folders::root().join("tests/programs").join(name)
+    directories::root().join("tests/programs").join(name)
 }
 
 /// Runs a program of `tests/programs` with `midplane run` and returns its output.
@@ -28,21 +28,21 @@ pub fn run(
     name: &str,
     arguments: &[&str],
     signals: &Signals,
-) -> Result<String, Stop> {
-    run_and_use(options, name, arguments, signals).map(|(said, _)| said)
+) -> Result<String, CliError> {
+    run_with_usage(options, name, arguments, signals).map(|(said, _)| said)
 }
 
 /// Runs a program like [`run`], and also returns the job's resource usage.
 ///
 /// # Errors
 /// Returns the errors of [`run`].
-pub fn run_and_use(
+pub fn run_with_usage(
     options: &[&str],
     name: &str,
     arguments: &[&str],
     signals: &Signals,
-) -> Result<(String, Used), Stop> {
-    let exe = std::env::current_exe().doing("find this command")?;
+) -> Result<(String, ResourceUsage), CliError> {
+    let exe = std::env::current_exe().context("find this command")?;
     let mut command = Command::new(exe);
     command
         .args(["run", "--quiet"])
@@ -50,7 +50,7 @@ pub fn run_and_use(
         .arg(program(name))
         .arg("--")
         .args(arguments);
-    match said_and_used(command, None, signals)? {
+    match capture_output_and_usage(command, None, signals)? {
         Some(ended) => Ok(ended),
         None => unreachable!("there is no limit"),
     }
@@ -60,32 +60,32 @@ pub fn run_and_use(
 ///
 /// # Errors
 /// Returns an error if it cannot be run or fails, or when a signal ends it.
-pub fn said(
+pub fn capture_output(
     command: Command,
     limit_s: Option<u32>,
     signals: &Signals,
-) -> Result<Option<String>, Stop> {
-    let ended = said_and_used(command, limit_s, signals)?;
+) -> Result<Option<String>, CliError> {
+    let ended = capture_output_and_usage(command, limit_s, signals)?;
     Ok(ended.map(|(said, _)| said))
 }
 
-/// Runs a command like [`said`], and also returns the resource usage of it and its children.
+/// Runs a command like [`capture_output`], and also returns the resource usage of it and its children.
 ///
 /// # Errors
-/// Returns the errors of [`said`].
-pub fn said_and_used(
+/// Returns the errors of [`capture_output`].
+pub fn capture_output_and_usage(
     mut command: Command,
     limit_s: Option<u32>,
     signals: &Signals,
-) -> Result<Option<(String, Used)>, Stop> {
+) -> Result<Option<(String, ResourceUsage)>, CliError> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
     let name = command.get_program().display().to_string();
-    let child = command.spawn().doing(format_args!("start {name}"))?;
+    let child = command.spawn().context(format_args!("start {name}"))?;
     let Some((output, used)) = wait(child, limit_s, signals)? else {
         return Ok(None);
     };
@@ -99,9 +99,9 @@ pub fn said_and_used(
         let message = format!("{name} {} failed:\n{said}{errors}", words.join(" "));
         // A tool that the machine lacks is a usage error of the measurement, too.
         if output.status.code() == Some(USAGE.into()) {
-            return Err(Stop::usage(message));
+            return Err(CliError::unusable(message));
         }
-        Err(Stop::failure(message))
+        Err(CliError::failure(message))
     }
 }
 
@@ -110,12 +110,12 @@ fn wait(
     child: Child,
     limit_s: Option<u32>,
     signals: &Signals,
-) -> Result<Option<(Output, Used)>, Stop> {
-    let group = sys::pid_of(&child);
-    let (ended, ends) = UnixStream::pair().doing("wait for a job")?;
+) -> Result<Option<(Output, ResourceUsage)>, CliError> {
+    let group = sys::process_id(&child);
+    let (ended, ends) = UnixStream::pair().context("wait for a job")?;
     std::thread::scope(|scope| {
         let waiter = scope.spawn(move || {
-            let output = output_of(child);
+            let output = wait_with_output(child);
             // Completes the wait below.
             drop(ends);
             output
@@ -137,7 +137,7 @@ fn wait(
             let _ = kill_process_group(group, Signal::TERM);
         }
         let output = match waiter.join() {
-            Ok(output) => output.doing("wait for a job"),
+            Ok(output) => output.context("wait for a job"),
             Err(panic) => std::panic::resume_unwind(panic),
         };
         match stop {
@@ -149,10 +149,10 @@ fn wait(
 }
 
 /// Returns a process's output and resource usage after its end.
-fn output_of(mut child: Child) -> io::Result<(Output, Used)> {
+fn wait_with_output(mut child: Child) -> io::Result<(Output, ResourceUsage)> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let errors = std::thread::spawn(|| all_of(stderr));
-    let stdout = all_of(stdout);
+    let errors = std::thread::spawn(|| read_all(stderr));
+    let stdout = read_all(stdout);
     let stderr = match errors.join() {
         Ok(stderr) => stderr,
         Err(panic) => std::panic::resume_unwind(panic),
@@ -166,7 +166,7 @@ fn output_of(mut child: Child) -> io::Result<(Output, Used)> {
     Ok((output, used))
 }
 
-fn all_of(stream: Option<impl Read>) -> io::Result<Vec<u8>> {
+fn read_all(stream: Option<impl Read>) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     if let Some(mut stream) = stream {
         stream.read_to_end(&mut all)?;
@@ -177,19 +177,19 @@ fn all_of(stream: Option<impl Read>) -> io::Result<Vec<u8>> {
 /// Compiles a program of `tests/programs` with the compiler of another MPI.
 ///
 /// # Errors
-/// Returns the errors of [`said`].
-pub fn compile(compiler: &Path, name: &str, to: &Path, signals: &Signals) -> Result<(), Stop> {
+/// Returns the errors of [`capture_output`].
+pub fn compile(compiler: &Path, name: &str, to: &Path, signals: &Signals) -> Result<(), CliError> {
     let mut command = Command::new(compiler);
     command.args(["-O2", "-w"]);
     command.arg(program(&format!("{name}.c")));
     command.arg("-o").arg(to).arg("-lm");
-    said(command, None, signals).map(drop)
+    capture_output(command, None, signals).map(drop)
 }
 
 /// Returns the error of a command that requires QEMU.
-pub fn no_qemu(command: &str) -> Stop {
-    Stop::usage(format!(
-        "{command}: QEMU is not installed (`cargo midplane doctor` says what is missing)"
+pub fn no_qemu(command: &str) -> CliError {
+    CliError::unusable(format!(
+        "{command}: QEMU is not installed (`midplane doctor` lists missing tools)"
     ))
 }
 
@@ -222,10 +222,10 @@ mod tests {
     #[test]
     fn a_missing_tool_of_a_job_is_no_failure_of_the_measurement() {
         let signals = Signals::catch().expect("signals");
-        for (status, expected) in [(2, USAGE), (1, crate::host::stop::FAILURE), (3, 1)] {
+        for (status, expected) in [(2, USAGE), (1, crate::host::error::FAILURE), (3, 1)] {
             let mut job = Command::new("sh");
             job.args(["-c", &format!("echo missing >&2; exit {status}")]);
-            let stop = said(job, None, &signals).expect_err("a failed job");
+            let stop = capture_output(job, None, &signals).expect_err("a failed job");
             assert_eq!(stop.status, expected);
             assert!(stop.message.ends_with("failed:\nmissing\n"), "{stop}");
         }

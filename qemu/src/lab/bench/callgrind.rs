@@ -1,6 +1,6 @@
 //! Instruction counts, from valgrind's callgrind.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::sys;
 use rustix::process::Signal;
 use std::process::{Command, Stdio};
@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 ///
 /// # Errors
 /// Returns an error if valgrind cannot be run or the run fails.
-pub fn instructions(arguments: &[&str]) -> Result<u64, Stop> {
-    let exe = std::env::current_exe().doing("find this command")?;
+pub fn instructions(arguments: &[&str]) -> Result<u64, CliError> {
+    let exe = std::env::current_exe().context("find this command")?;
     let mut command = Command::new("valgrind");
     command
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -18,8 +18,8 @@ pub fn instructions(arguments: &[&str]) -> Result<u64, Stop> {
         .arg("bench")
         .args(arguments)
         .stdin(Stdio::null());
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
-    let output = command.output().doing("run valgrind")?;
+    sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
+    let output = command.output().context("run valgrind")?;
     let said = String::from_utf8_lossy(&output.stderr);
     let collected = said.lines().find_map(|line| {
         let (_, number) = line.split_once("Collected :")?;
@@ -27,5 +27,5 @@ pub fn instructions(arguments: &[&str]) -> Result<u64, Stop> {
     });
     collected
         .filter(|_| output.status.success())
-        .ok_or_else(|| Stop::failure(format!("valgrind did not count:\n{said}")))
+        .ok_or_else(|| CliError::failure(format!("valgrind did not count:\n{said}")))
 }

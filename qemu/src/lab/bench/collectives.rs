@@ -1,10 +1,10 @@
 //! Collectives on the simulated machine, compared with the lower bound of its wires.
 
+use crate::host::error::CliError;
 use crate::host::signals::Signals;
-use crate::host::stop::Stop;
 use crate::run::topology::parse_extents;
+use crate::show::console::print_line;
 use crate::show::file::ResultFile;
-use crate::show::say::say;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::collectives::{CollectiveRun, MeasuredCollective};
@@ -15,16 +15,16 @@ use std::path::PathBuf;
 /// Options of `midplane bench collectives`.
 #[derive(Args, Debug)]
 pub struct CollectivesArgs {
-    /// The machine, a torus
+    /// Extents of the torus along X, Y and Z
     #[arg(long, value_name = "XxYxZ", default_value = "8x8x8", value_parser = parse_extents)]
     torus: [u16; 3],
 
-    /// Bytes of the messages; of an alltoall, those that a process gives to all others together. Given more than once,
-    /// each in turn [default: 8, 1024, 16384, 131072]
+    /// Bytes of the messages; for an alltoall, the sum over all other processes. May be repeated [default: 8, 1024,
+    /// 16384, 131072]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(8..=1 << 24))]
     bytes: Vec<u32>,
 
-    /// Write a line per measurement to this file
+    /// Write one line per measurement to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
@@ -33,7 +33,7 @@ const BYTES: [u32; 4] = [8, 1 << 10, 16 << 10, 128 << 10];
 
 /// One measurement.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct CollectiveRow {
     collective: &'static str,
     nodes: u32,
     bytes: usize,
@@ -47,7 +47,7 @@ struct Row {
     blue_gene_us: f64,
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<CollectiveRow> = Table {
     columns: &[
         Column::left("collective", 10, |r| r.collective.into()),
         Column::right("nodes", 5, |r| r.nodes.to_string()),
@@ -64,21 +64,20 @@ const TABLE: Table<Row> = Table {
 };
 
 /// Measures the collectives; returns the exit status.
-pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
+pub fn run(options: &CollectivesArgs) -> Result<u8, CliError> {
     let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
     let signals = Signals::catch()?;
     let wires = OperationCosts::WIRES;
-    say(format_args!(
-        "links of {:.0} MB/s, {} ns a hop; wires: processors take 1 ns a packet and a call;\n\
-         allowed: what no algorithm can be faster than, on the same wires; without bytes\n\
-         worth mention, the way to the farthest node, in hops; Blue Gene/L: processors\n\
-         take {} ns a packet and {} ns a call",
+    print_line(format_args!(
+        "links of {:.0} MB/s, {} ns per hop; wires: processors use 1 ns per packet and per call;\nallowed: lower \
+         bound for any algorithm on the same wires; for very short messages\nthe route to the farthest node, in hops; \
+         Blue Gene/L: processors use {} ns per\npacket and {} ns per call",
         1e3 / wires.link_ns_per_byte,
         wires.hop_ns,
         OperationCosts::BLUE_GENE.packet_ns,
         OperationCosts::BLUE_GENE.call_ns,
     ))?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let sizes = if options.bytes.is_empty() {
         &BYTES[..]
     } else {
@@ -91,7 +90,7 @@ pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
                 continue;
             };
             let row = measure(kind, bytes, options.torus)?;
-            say(TABLE.row(&row))?;
+            print_line(TABLE.row(&row))?;
             rows.push(row);
             if let Some(stop) = signals.pending() {
                 return Err(stop);
@@ -122,8 +121,12 @@ fn message(kind: MeasuredCollective, bytes: usize, extents: [u16; 3]) -> Option<
     (whole > 0).then_some(whole)
 }
 
-fn measure(kind: MeasuredCollective, bytes: usize, extents: [u16; 3]) -> Result<Row, Stop> {
-    let us = |costs: OperationCosts| -> Result<f64, Stop> {
+fn measure(
+    kind: MeasuredCollective,
+    bytes: usize,
+    extents: [u16; 3],
+) -> Result<CollectiveRow, CliError> {
+    let us = |costs: OperationCosts| -> Result<f64, CliError> {
         let collective = CollectiveRun {
             extents,
             kind,
@@ -131,8 +134,9 @@ fn measure(kind: MeasuredCollective, bytes: usize, extents: [u16; 3]) -> Result<
             costs,
         };
         let measured = collective.run();
-        let measured = measured
-            .map_err(|error| Stop::failure(format!("{} of {bytes} bytes: {error}", kind.name())))?;
+        let measured = measured.map_err(|error| {
+            CliError::failure(format!("{} of {bytes} bytes: {error}", kind.name()))
+        })?;
         Ok(measured.ns as f64 / 1e3)
     };
     let collective = CollectiveRun {
@@ -144,7 +148,7 @@ fn measure(kind: MeasuredCollective, bytes: usize, extents: [u16; 3]) -> Result<
     let hops = collective.depth() * OperationCosts::WIRES.hop_ns;
     let allowed_us = collective.bound().unwrap_or(hops).max(hops) as f64 / 1e3;
     let wires_us = us(OperationCosts::WIRES)?;
-    Ok(Row {
+    Ok(CollectiveRow {
         collective: kind.name(),
         nodes: extents.iter().map(|&extent| u32::from(extent)).product(),
         bytes,
@@ -162,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_widest_row_fits_a_terminal() {
-        let row = Row {
+        let row = CollectiveRow {
             collective: MeasuredCollective::Allreduce.name(),
             nodes: 4096,
             bytes: 16_777_216,

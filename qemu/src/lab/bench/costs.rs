@@ -1,10 +1,10 @@
 //! Instruction counts of messages and collectives on nodes, in QEMU.
 
 use super::boot;
+use crate::host::error::CliError;
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::stop::Stop;
-use crate::show::say::say;
+use crate::show::console::print_line;
 
 /// Machines, each in one instance.
 const MACHINES: [&str; 2] = ["2x1x1", "2x2x2"];
@@ -15,30 +15,30 @@ const COUNTED: [(&str, &str); 6] = [
     ("long", "half a round trip of 64 KiB"),
     ("barrier", "a barrier"),
     ("allreduce", "an allreduce of 8 bytes"),
-    ("self", "8 bytes to oneself, MPI_Irecv to MPI_Wait"),
+    ("self", "self-send of 8 bytes, MPI_Irecv to MPI_Wait"),
 ];
 
 /// Counts and prints the instructions; prints a note if QEMU is missing.
-pub fn run() -> Result<(), Stop> {
+pub fn run() -> Result<(), CliError> {
     if !setup::has_qemu() {
-        return say(
-            "nothing counted on nodes: QEMU is not installed (`cargo midplane doctor` says what is missing)",
+        return print_line(
+            "no instruction counts on nodes: QEMU is not installed (`midplane doctor` lists missing tools)",
         );
     }
     let signals = Signals::catch()?;
-    say("instructions on nodes (riscv64, in QEMU), all nodes of a job together")?;
+    print_line("instructions on nodes (riscv64, in QEMU), all nodes of a job together")?;
     let heading: Vec<String> = MACHINES.map(|torus| format!("{torus:>8}")).into();
-    say(format_args!("{:<44}{}", "", heading.concat()))?;
+    print_line(format_args!("{:<44}{}", "", heading.concat()))?;
     let counts = MACHINES.map(|torus| count(torus, &signals));
     let [two, eight] = counts;
     let (two, eight) = (two?, eight?);
     for (name, words) in COUNTED {
         let of = |said: &str| {
             read(said, name).ok_or_else(|| {
-                Stop::failure(format!("costs.c did not say what `{name}` takes:\n{said}"))
+                CliError::failure(format!("costs.c did not print `{name}`:\n{said}"))
             })
         };
-        say(format_args!(
+        print_line(format_args!(
             "{words:<44}{:>8}{:>8}",
             of(&two)?,
             of(&eight)?
@@ -48,7 +48,7 @@ pub fn run() -> Result<(), Stop> {
 }
 
 /// Returns the output of costs.c on nodes of this torus.
-fn count(torus: &str, signals: &Signals) -> Result<String, Stop> {
+fn count(torus: &str, signals: &Signals) -> Result<String, CliError> {
     let options = [
         "--torus",
         torus,

@@ -1,8 +1,8 @@
 //! Chart of overhead by number of nodes: colours for message sizes, shapes for amounts of memory.
 
-use crate::host::stop::Stop;
-use crate::lab::bench::row::{Memory, Row, RunIn};
-use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
+use crate::host::error::CliError;
+use crate::lab::bench::row::{KillerRow, MemorySetting, RunIn};
+use crate::show::plot::{self, Axis, Chart, Mark, MarkShape, Series};
 use plotters::style::RGBColor;
 
 const COLOURS: [RGBColor; 3] = [
@@ -11,25 +11,25 @@ const COLOURS: [RGBColor; 3] = [
     RGBColor(0xb8, 0x44, 0x2c),
 ];
 const GREY: RGBColor = RGBColor(0x33, 0x33, 0x33);
-const SHAPES: [Shape; 4] = [
-    Shape::Circle,
-    Shape::Square,
-    Shape::Triangle,
-    Shape::Diamond,
+const SHAPES: [MarkShape; 4] = [
+    MarkShape::Circle,
+    MarkShape::Square,
+    MarkShape::Triangle,
+    MarkShape::Diamond,
 ];
 
 /// Draws the rows with low memory; `sizes` contains the message sizes.
-pub fn draw(rows: &[Row], sizes: &[usize; COLOURS.len()]) -> Result<String, Stop> {
-    let scarce: Vec<&Row> = rows
+pub fn draw(rows: &[KillerRow], sizes: &[usize; COLOURS.len()]) -> Result<String, CliError> {
+    let scarce: Vec<&KillerRow> = rows
         .iter()
-        .filter(|row| row.memory != Memory::Ample)
+        .filter(|row| row.memory != MemorySetting::Ample)
         .collect();
     let most = scarce
         .iter()
         .fold(2.0f64, |most, row| most.max(row.overhead));
     let series = scarce.iter().map(|row| {
         let size = sizes.iter().position(|&size| size == row.bytes);
-        let memory = Memory::SCARCE.iter().position(|&m| m == row.memory);
+        let memory = MemorySetting::SCARCE.iter().position(|&m| m == row.memory);
         let (size, memory) = (size.unwrap_or(0), memory.unwrap_or(0));
         // Shifts the points that would be on one line.
         let shift = 0.05 * (memory as f64 - 1.5)
@@ -65,9 +65,9 @@ fn legend(sizes: &[usize; COLOURS.len()]) -> Vec<(String, Mark)> {
     };
     let sizes = sizes.iter().zip(COLOURS).map(|(bytes, colour)| {
         let name = format!("{} KiB", bytes >> 10);
-        (name, mark(Shape::Circle, colour, true))
+        (name, mark(MarkShape::Circle, colour, true))
     });
-    let amounts = Memory::SCARCE.iter().zip(SHAPES);
+    let amounts = MemorySetting::SCARCE.iter().zip(SHAPES);
     let amounts = amounts.map(|(memory, shape)| (memory.name().into(), mark(shape, GREY, false)));
     let places = [
         (RunIn::Simulated, false, "open"),
@@ -75,7 +75,7 @@ fn legend(sizes: &[usize; COLOURS.len()]) -> Vec<(String, Mark)> {
     ];
     let places = places.map(|(place, filled, word)| {
         let name = format!("{} ({word})", place.name());
-        (name, mark(Shape::Circle, GREY, filled))
+        (name, mark(MarkShape::Circle, GREY, filled))
     });
     sizes.chain(amounts).chain(places).collect()
 }

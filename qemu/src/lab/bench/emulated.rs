@@ -1,12 +1,12 @@
 //! The killer benchmark in QEMU.
 
-use crate::host::folders;
+use crate::host::directories;
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::stop::{Doing, Stop};
 use crate::lab::bench::boot;
-use crate::lab::bench::row::{Memory, Row, RunIn, middle, tell};
-use crate::show::say::say;
+use crate::lab::bench::row::{KillerRow, MemorySetting, RunIn, middle, print_row};
+use crate::show::console::print_line;
 use midplane_abi::counters::Counter;
 use midplane_engines::EngineChoice;
 use serde_json::Value;
@@ -21,14 +21,14 @@ const PATIENCE: &str = "120";
 
 /// Clock of the measurement.
 #[derive(Clone, Copy)]
-pub enum Clock<'a> {
+pub enum JobClock<'a> {
     /// Instruction count of all nodes together, one instruction per nanosecond.
     Instructions,
     /// The host's clock. The optional number of instances must divide all machines' nodes.
     Host(Option<&'a str>),
 }
 
-impl Clock<'_> {
+impl JobClock<'_> {
     /// Returns the options of `midplane run` for one run.
     fn options(self, run: u32) -> Vec<String> {
         match self {
@@ -46,16 +46,16 @@ impl Clock<'_> {
 }
 
 /// Common parameters of the jobs in QEMU.
-struct Boots<'a> {
+struct JobSettings<'a> {
     matching: EngineChoice,
-    clock: Clock<'a>,
+    clock: JobClock<'a>,
     /// File for their reports.
     report: &'a Path,
     signals: &'a Signals,
 }
 
 /// Time and counters of one job in QEMU.
-struct Run {
+struct EmulatedJob {
     ns: f64,
     ncts: f64,
     restarts: f64,
@@ -64,18 +64,18 @@ struct Run {
 /// Runs each setting `runs` times.
 pub fn run(
     runs: u32,
-    clock: Clock<'_>,
+    clock: JobClock<'_>,
     matching: EngineChoice,
     signals: &Signals,
-    rows: &mut Vec<Row>,
-) -> Result<(), Stop> {
+    rows: &mut Vec<KillerRow>,
+) -> Result<(), CliError> {
     if !setup::has_qemu() {
-        return say(
-            "no part in QEMU: it is not installed (`cargo midplane doctor` says what is missing)",
+        return print_line(
+            "the part in QEMU is omitted: QEMU is not installed (`midplane doctor` lists missing tools)",
         );
     }
-    let report = folders::target().join(format!("bench-report-{}.json", std::process::id()));
-    let boots = Boots {
+    let report = directories::target().join(format!("bench-report-{}.json", std::process::id()));
+    let boots = JobSettings {
         matching,
         clock,
         report: &report,
@@ -100,12 +100,16 @@ fn setting(
     extents: [u16; 3],
     bytes: usize,
     runs: u32,
-    boots: &Boots<'_>,
-    rows: &mut Vec<Row>,
-) -> Result<(), Stop> {
+    boots: &JobSettings<'_>,
+    rows: &mut Vec<KillerRow>,
+) -> Result<(), CliError> {
     let nodes = extents.iter().map(|&e| u32::from(e)).product::<u32>();
-    let amounts = [Memory::Ample, Memory::Least, Memory::LeastAndAFifth];
-    let mut taken: [Vec<Run>; 3] = Default::default();
+    let amounts = [
+        MemorySetting::Ample,
+        MemorySetting::Minimum,
+        MemorySetting::MinimumAndFifth,
+    ];
+    let mut taken: [Vec<EmulatedJob>; 3] = Default::default();
     // Alternates, so that other load on the host affects all settings alike.
     for run in 0..runs {
         for (memory, taken) in amounts.iter().zip(&mut taken) {
@@ -114,11 +118,11 @@ fn setting(
         }
     }
     let received = f64::from((nodes - 1) * MESSAGES);
-    let middle = |runs: &[Run], of: fn(&Run) -> f64| middle(runs.iter().map(of));
+    let middle = |runs: &[EmulatedJob], of: fn(&EmulatedJob) -> f64| middle(runs.iter().map(of));
     let base = middle(&taken[0], |run| run.ns);
     for (memory, runs) in amounts.into_iter().zip(&taken) {
         let ns = middle(runs, |run| run.ns);
-        let row = Row {
+        let row = KillerRow {
             place: RunIn::Qemu,
             nodes,
             messages: MESSAGES,
@@ -130,12 +134,12 @@ fn setting(
             ncts_per_message: middle(runs, |run| run.ncts) / received,
             restarts_per_message: middle(runs, |run| run.restarts) / received,
         };
-        tell(row, rows)?;
+        print_row(row, rows)?;
     }
     Ok(())
 }
 
-impl Boots<'_> {
+impl JobSettings<'_> {
     /// Runs `tests/programs/killer.c` with `midplane run`, and parses its output and report.
     fn boot(
         &self,
@@ -143,7 +147,7 @@ impl Boots<'_> {
         bytes: usize,
         mpi_memory: usize,
         run: u32,
-    ) -> Result<Run, Stop> {
+    ) -> Result<EmulatedJob, CliError> {
         let [x, y, z] = extents;
         let mut options = vec!["--timeout", PATIENCE, "--matching", self.matching.name()];
         let (torus, memory) = (format!("{x}x{y}x{z}"), mpi_memory.to_string());
@@ -155,15 +159,15 @@ impl Boots<'_> {
         let (messages, bytes) = (MESSAGES.to_string(), bytes.to_string());
         let said = boot::run(&options, "killer.c", &[&messages, &bytes], self.signals)?;
         let seconds = boot::seconds(&said).ok_or_else(|| {
-            Stop::failure(format!("killer.c did not say how long it took:\n{said}"))
+            CliError::failure(format!("killer.c did not print its duration:\n{said}"))
         })?;
-        let text = std::fs::read_to_string(self.report).doing("read the job's report")?;
-        let report: Value = serde_json::from_str(&text).doing("read the job's report")?;
+        let text = std::fs::read_to_string(self.report).context("read the job's report")?;
+        let report: Value = serde_json::from_str(&text).context("read the job's report")?;
         let count = |counter: Counter| {
             let value = &report["ranks"][0][counter.about().name];
             value.as_f64().unwrap_or(f64::NAN)
         };
-        Ok(Run {
+        Ok(EmulatedJob {
             ns: seconds * 1e9,
             ncts: count(Counter::NctsSent),
             restarts: count(Counter::RestartsSent),

@@ -2,12 +2,12 @@
 
 use super::boot;
 use super::row::RunIn;
+use crate::host::error::CliError;
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::stop::Stop;
+use crate::show::console::print_line;
 use crate::show::file::ResultFile;
-use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
-use crate::show::say::say;
+use crate::show::plot::{self, Axis, Chart, Mark, MarkShape, Series};
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::JobFailure;
@@ -23,11 +23,11 @@ use std::path::PathBuf;
 /// Options of `midplane bench epochs`.
 #[derive(Args, Debug)]
 pub struct EpochsArgs {
-    /// Where: in QEMU it is the patterns alone, by the count of instructions
+    /// Platform. In QEMU, only the patterns are measured, by instruction count
     #[arg(long, value_name = "PLACE", value_enum, default_value_t = RunIn::Simulated)]
     on: RunIn,
 
-    /// By how many microseconds a process is late
+    /// Delay of the late process in microseconds
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     late: u32,
 
@@ -35,15 +35,15 @@ pub struct EpochsArgs {
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     transactions: u32,
 
-    /// How many of them it has under way at most that it has not waited for
+    /// Maximum number of transactions of a process in flight
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
     ahead: u32,
 
-    /// Rows of the matrix on 16 processes; on 32 and 64 as many more as keep each process's part
+    /// Rows of the matrix on 16 processes. The rows of 32 and 64 processes are scaled to equal parts per process
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(64..=4096))]
     rows: u32,
 
-    /// Write a line per measurement to this file
+    /// Write one line per measurement to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
@@ -67,7 +67,7 @@ const UPDATE_NS: f64 = 40.0;
 
 /// One measurement.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct EpochRow {
     place: RunIn,
     what: &'static str,
     measured: &'static str,
@@ -85,7 +85,7 @@ struct Row {
     thesis: String,
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<EpochRow> = Table {
     columns: &[
         Column::left("", 14, |r| r.what.into()),
         Column::right("pro-\ncesses", 6, |r| r.processes.to_string()),
@@ -101,7 +101,7 @@ const TABLE: Table<Row> = Table {
 
 /// Returns the pattern's name, the measured quantity, and the thesis's results for few and for many bytes: blocking;
 /// nonblocking.
-fn about(what: InefficiencyPattern) -> (&'static str, &'static str, [&'static str; 2]) {
+fn print_legend(what: InefficiencyPattern) -> (&'static str, &'static str, [&'static str; 2]) {
     match what {
         InefficiencyPattern::LatePost => (
             "late post",
@@ -110,12 +110,12 @@ fn about(what: InefficiencyPattern) -> (&'static str, &'static str, [&'static st
         ),
         InefficiencyPattern::EarlyTransfer => (
             "early transfer",
-            "until the origin is through with its operation",
+            "until the origin completes its operation",
             ["void since MPI-3.0", "void since MPI-3.0"],
         ),
         InefficiencyPattern::EarlyWait => (
             "early wait",
-            "until the target has its data and has computed",
+            "until the target has received its data and has computed",
             ["-", "-"],
         ),
         InefficiencyPattern::LateComplete => (
@@ -125,7 +125,7 @@ fn about(what: InefficiencyPattern) -> (&'static str, &'static str, [&'static st
         ),
         InefficiencyPattern::EarlyFence => (
             "early fence",
-            "until the origin's data is there and it has computed",
+            "until the origin has received its data and has computed",
             ["-", "sum; barely >1000"],
         ),
         InefficiencyPattern::WaitAtFence => (
@@ -146,37 +146,37 @@ fn about(what: InefficiencyPattern) -> (&'static str, &'static str, [&'static st
     }
 }
 
-fn failed(error: JobFailure) -> Stop {
-    Stop::failure(format!("epochs on the simulated machine: {error:?}"))
+fn failed(error: JobFailure) -> CliError {
+    CliError::failure(format!("epochs on the simulated machine: {error:?}"))
 }
 
 /// Results so far, and the signals to end early.
-struct Bench {
+struct EpochBench {
     signals: Signals,
-    rows: Vec<Row>,
+    rows: Vec<EpochRow>,
 }
 
-impl Bench {
-    fn tell(&mut self, row: Row) -> Result<(), Stop> {
-        say(TABLE.row(&row))?;
+impl EpochBench {
+    fn print_row(&mut self, row: EpochRow) -> Result<(), CliError> {
+        print_line(TABLE.row(&row))?;
         self.rows.push(row);
         self.signals.pending().map_or(Ok(()), Err)
     }
 
-    fn patterns(&mut self, late_us: u32, costs: OperationCosts) -> Result<(), Stop> {
-        say(format_args!(
-            "microseconds; one process is late by {late_us}"
+    fn patterns(&mut self, late_us: u32, costs: OperationCosts) -> Result<(), CliError> {
+        print_line(format_args!(
+            "microseconds; one process is late by {late_us} us"
         ))?;
-        say(TABLE.heading().join("\n"))?;
+        print_line(TABLE.heading().join("\n"))?;
         for what in InefficiencyPattern::ALL {
             for (place, bytes) in BYTES.into_iter().enumerate() {
                 let late = u64::from(late_us) * 1000;
                 let us = |calls| {
                     let ns = pattern(what, calls, bytes, late, costs).map_err(failed)?;
-                    Ok::<_, Stop>(ns as f64 / 1e3)
+                    Ok::<_, CliError>(ns as f64 / 1e3)
                 };
-                let (name, measured, thesis) = about(what);
-                self.tell(Row {
+                let (name, measured, thesis) = print_legend(what);
+                self.print_row(EpochRow {
                     place: RunIn::Simulated,
                     what: name,
                     measured,
@@ -194,23 +194,23 @@ impl Bench {
     }
 
     /// Measures the patterns of `tests/programs/late_epochs.c` on nodes, with the instruction count as the clock.
-    fn patterns_on_nodes(&mut self, late_us: u32) -> Result<(), Stop> {
+    fn patterns_on_nodes(&mut self, late_us: u32) -> Result<(), CliError> {
         let options = ["--torus", "3x1x1", "--instances", "1", "--timeout", "300"];
         let options = [&options[..], &["--count-instructions"]].concat();
         let late = late_us.to_string();
         let said = boot::run(&options, "late_epochs.c", &[&late], &self.signals)?;
-        say(format_args!(
+        print_line(format_args!(
             "microseconds on nodes, of 1,000 instructions; one process is late by {late_us}"
         ))?;
-        say(TABLE.heading().join("\n"))?;
+        print_line(TABLE.heading().join("\n"))?;
         for what in InefficiencyPattern::ALL {
             // The C program lacks the last pattern (info keys).
             for (place, bytes) in BYTES.into_iter().enumerate() {
-                let (name, measured, thesis) = about(what);
+                let (name, measured, thesis) = print_legend(what);
                 let Some([blocking, nonblocking]) = on_nodes(&said, name, bytes) else {
                     continue;
                 };
-                self.tell(Row {
+                self.print_row(EpochRow {
                     place: RunIn::Qemu,
                     what: name,
                     measured,
@@ -229,12 +229,13 @@ impl Bench {
 
     fn transactions(
         &mut self,
-        (each, ahead): (u32, u32),
+        each: u32,
+        ahead: u32,
         costs: OperationCosts,
-    ) -> Result<(), Stop> {
-        say(format_args!(
-            "\nthousands of random transactions in a second, of {TRANSACTION} bytes each,\n\
-             up to {ahead} of a process under way; of not blocking and reordered what is gained"
+    ) -> Result<(), CliError> {
+        print_line(format_args!(
+            "\nthousands of random transactions per second, of {TRANSACTION} bytes each, at most\n{ahead} of a \
+             process in flight; for nonblocking and reordered epochs: the gain"
         ))?;
         for (extents, thesis) in MACHINES.into_iter().zip(THESIS_GAINS) {
             let what = TransactionLoad {
@@ -245,7 +246,7 @@ impl Bench {
             };
             let thousands = |calls| {
                 let each_second = throughput(what, calls, costs).map_err(failed)?;
-                Ok::<_, Stop>(each_second / 1e3)
+                Ok::<_, CliError>(each_second / 1e3)
             };
             let (blocking, nonblocking, reordered) = (
                 thousands(CallKind::Blocking)?,
@@ -253,7 +254,7 @@ impl Bench {
                 thousands(CallKind::Reordered)?,
             );
             let gain = |calls: f64| 100.0 * (calls / blocking - 1.0);
-            self.tell(Row {
+            self.print_row(EpochRow {
                 place: RunIn::Simulated,
                 what: "transactions",
                 measured: "of all processes together",
@@ -265,7 +266,7 @@ impl Bench {
                 reordered,
                 thesis: format!("reordered {thesis:+.2} %"),
             })?;
-            say(format_args!(
+            print_line(format_args!(
                 "{:>40}{:>+9.2} %{:>+7.2} %",
                 "",
                 gain(nonblocking),
@@ -275,10 +276,10 @@ impl Bench {
         Ok(())
     }
 
-    fn lu(&mut self, rows: u32, costs: OperationCosts) -> Result<(), Stop> {
-        say(format_args!(
-            "\nmilliseconds of LU decomposition with a fence for each row,\n\
-             {UPDATE_NS} ns for a number less a product"
+    fn lu(&mut self, rows: u32, costs: OperationCosts) -> Result<(), CliError> {
+        print_line(format_args!(
+            "\nmilliseconds of LU decomposition with a fence for each row,\n{UPDATE_NS} ns per update (a number minus \
+             a product)"
         ))?;
         for extents in MACHINES {
             let more = f64::from(processes(extents)) / f64::from(processes(MACHINES[0]));
@@ -294,7 +295,7 @@ impl Bench {
                 ("communication", |s| s.communication_ns),
             ] {
                 let [blocking, nonblocking] = [waits, goes_on].map(|s| of(s) as f64 / 1e6);
-                self.tell(Row {
+                self.print_row(EpochRow {
                     place: RunIn::Simulated,
                     what,
                     measured: "until the last process ends",
@@ -304,7 +305,7 @@ impl Bench {
                     blocking,
                     nonblocking,
                     reordered: nonblocking,
-                    thesis: "not blocking is less".into(),
+                    thesis: "nonblocking is faster".into(),
                 })?;
             }
         }
@@ -326,9 +327,9 @@ fn on_nodes(said: &str, name: &str, bytes: usize) -> Option<[f64; 2]> {
 }
 
 /// Measures the epochs; returns the exit status.
-pub fn run(options: &EpochsArgs) -> Result<u8, Stop> {
+pub fn run(options: &EpochsArgs) -> Result<u8, CliError> {
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
-    let mut bench = Bench {
+    let mut bench = EpochBench {
         signals: Signals::catch()?,
         rows: Vec::new(),
     };
@@ -346,12 +347,12 @@ pub fn run(options: &EpochsArgs) -> Result<u8, Stop> {
     Ok(0)
 }
 
-fn simulate(options: &EpochsArgs, bench: &mut Bench) -> Result<(), Stop> {
+fn simulate(options: &EpochsArgs, bench: &mut EpochBench) -> Result<(), CliError> {
     let costs = OperationCosts::BLUE_GENE;
-    say(format_args!(
-        "simulated machine: links of {:.0} MB/s, {} ns a hop, {} ns a packet at a processor,\n\
-         {} ns an MPI call and once more where it waits, {} ns an interrupt of a program that\n\
-         computes; what the engine of epochs looks through costs nothing",
+    print_line(format_args!(
+        "simulated machine: links of {:.0} MB/s, {} ns per hop, {} ns per packet at a processor,\n{} ns per MPI call \
+         and again if it waits, {} ns per interrupt of a program that\ncomputes; searches of the epoch engine take no \
+         time",
         1e3 / costs.link_ns_per_byte,
         costs.hop_ns,
         costs.packet_ns,
@@ -359,7 +360,7 @@ fn simulate(options: &EpochsArgs, bench: &mut Bench) -> Result<(), Stop> {
         costs.interrupt_ns,
     ))?;
     bench.patterns(options.late, costs)?;
-    bench.transactions((options.transactions, options.ahead), costs)?;
+    bench.transactions(options.transactions, options.ahead, costs)?;
     bench.lu(options.rows, costs)
 }
 
@@ -368,29 +369,31 @@ const NONBLOCKING: RGBColor = RGBColor(0x1f, 0x5f, 0xa8);
 const REORDERED: RGBColor = RGBColor(0x2c, 0x8f, 0x4e);
 
 /// A kind of calls: name, mark, and value in a row.
-type Drawn = (&'static str, Mark, fn(&Row) -> f64);
+type CallKind = (&'static str, Mark, fn(&EpochRow) -> f64);
 
 /// Returns the marks of the three kinds of calls.
-fn marks() -> [Drawn; 3] {
+fn marks() -> [CallKind; 3] {
     let mark = |shape, colour| Mark {
         shape,
         colour,
         filled: true,
     };
     [
-        ("blocking", mark(Shape::Square, BLOCKING), |r| r.blocking),
-        ("not blocking", mark(Shape::Circle, NONBLOCKING), |r| {
+        ("blocking", mark(MarkShape::Square, BLOCKING), |r| {
+            r.blocking
+        }),
+        ("not blocking", mark(MarkShape::Circle, NONBLOCKING), |r| {
             r.nonblocking
         }),
-        ("and reordered", mark(Shape::Triangle, REORDERED), |r| {
+        ("and reordered", mark(MarkShape::Triangle, REORDERED), |r| {
             r.reordered
         }),
     ]
 }
 
 /// Draws the patterns side by side, few bytes before many.
-fn drawing(rows: &[Row]) -> Result<String, Stop> {
-    let patterns: Vec<&Row> = rows.iter().filter(|row| row.unit == "us").collect();
+fn drawing(rows: &[EpochRow]) -> Result<String, CliError> {
+    let patterns: Vec<&EpochRow> = rows.iter().filter(|row| row.unit == "us").collect();
     let values = patterns
         .iter()
         .flat_map(|r| [r.blocking, r.nonblocking, r.reordered]);
@@ -415,7 +418,7 @@ fn drawing(rows: &[Row]) -> Result<String, Stop> {
             joined: false,
         });
     plot::chart(&Chart {
-        heading: "Epochs: what waits when one process is late, with 8 bytes (left) and with 64 KiB",
+        heading: "Epochs: waiting time if one process is late, with 8 bytes (left) and with 64 KiB",
         x: Axis::categories("pattern", names.map(|row| row.what.into())),
         y: Axis::log10("microseconds", least..most + 0.1),
         series: series.collect(),
@@ -428,9 +431,9 @@ mod tests {
     use super::*;
     use crate::show::table::WIDTH;
 
-    fn row(what: InefficiencyPattern, size: usize) -> Row {
-        let (name, measured, thesis) = about(what);
-        Row {
+    fn row(what: InefficiencyPattern, size: usize) -> EpochRow {
+        let (name, measured, thesis) = print_legend(what);
+        EpochRow {
             place: RunIn::Simulated,
             what: name,
             measured,
@@ -461,13 +464,13 @@ mod tests {
 
     #[test]
     fn every_pattern_has_its_name_in_the_drawing() {
-        let rows: Vec<Row> = InefficiencyPattern::ALL
+        let rows: Vec<EpochRow> = InefficiencyPattern::ALL
             .into_iter()
             .flat_map(|what| BYTES.map(|size| row(what, size)))
             .collect();
         let drawing = drawing(&rows).expect("a drawing");
         for what in InefficiencyPattern::ALL {
-            assert!(drawing.contains(about(what).0), "{what:?}");
+            assert!(drawing.contains(print_legend(what).0), "{what:?}");
         }
     }
 }

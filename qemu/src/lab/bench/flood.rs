@@ -1,9 +1,9 @@
 //! Device work per message under many short messages.
 
+use crate::host::error::CliError;
 use crate::host::size;
-use crate::host::stop::Stop;
 use crate::run::limits;
-use crate::show::say::say;
+use crate::show::console::print_line;
 use clap::Args;
 use midplane_engines::EngineChoice;
 use midplane_lab::flood::{FloodLoad, SearchCounts};
@@ -12,7 +12,7 @@ use std::time::Instant;
 /// Options of `midplane bench flood`.
 #[derive(Args, Debug)]
 pub struct FloodArgs {
-    /// Senders
+    /// Number of senders
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4095))]
     senders: u32,
 
@@ -34,21 +34,21 @@ pub struct FloodArgs {
 }
 
 /// Measures the work; returns the exit status.
-pub fn run(options: &FloodArgs) -> Result<u8, Stop> {
+pub fn run(options: &FloodArgs) -> Result<u8, CliError> {
     limits::parse_nodes(&(options.senders + 1).to_string())
-        .map_err(|why| Stop::usage(format!("--senders: with the receiver, {why}")))?;
+        .map_err(|why| CliError::usage(format!("--senders: with the receiver, {why}")))?;
     let start = Instant::now();
     let flood = FloodLoad {
         senders: options.senders,
         messages: options.messages,
         bytes: options.bytes as usize,
         mpi_memory: usize::try_from(options.mpi_memory)
-            .map_err(|_| Stop::usage("--mpi-memory: more than this host can address"))?,
+            .map_err(|_| CliError::usage("--mpi-memory: more than this host can address"))?,
         matching: options.matching.unwrap_or_default(),
     };
-    let work = flood.run().map_err(|e| Stop::failure(e.to_string()))?;
+    let work = flood.run().map_err(|e| CliError::failure(e.to_string()))?;
     let each = |count: u64| count as f64 / work.messages as f64;
-    say(format_args!(
+    print_line(format_args!(
         "{} messages of {} bytes from {} senders, received in the reverse\n\
          order of their tags with {} of MPI memory\n\
          for each message: {:.3} packets, {:.3} RTS, {:.3} NCTS, {:.3} restarts",
@@ -68,15 +68,15 @@ pub fn run(options: &FloodArgs) -> Result<u8, Stop> {
         peers,
         sends,
     } = work.searched;
-    say(format_args!(
-        "looked at for each message, by the matching engine `{}`:\n\
+    print_line(format_args!(
+        "entries compared per message, by the matching engine `{}`:\n\
          {:>10.3}  unexpected messages, when a receive starts\n\
          {:>10.3}  posted receives, when a message arrives\n\
          {:>10.3}  both\n\
          by the protocol:\n\
-         {:>10.3}  posted receives, to name them in a restart\n\
-         {:>10.3}  peers, to find one that waits\n\
-         {:>10.3}  sends, to find what is asked for\n\
+         {:>10.3}  posted receives, to list them in a restart\n\
+         {:>10.3}  peers, to find a waiting one\n\
+         {:>10.3}  sends, to find the requested ones\n\
          {:>10.3}  all five\n\
          at most {} bytes of MPI memory used; {:.1} s",
         flood.matching,

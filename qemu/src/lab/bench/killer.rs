@@ -1,13 +1,13 @@
 //! The killer benchmark: command line, table, CSV and drawing.
 
+use crate::host::error::CliError;
 use crate::host::signals::Signals;
-use crate::host::stop::Stop;
-use crate::lab::bench::emulated::Clock;
-use crate::lab::bench::row::{Memory, Row, RunIn, TABLE, median, tell};
+use crate::lab::bench::emulated::JobClock;
+use crate::lab::bench::row::{KillerRow, MemorySetting, RunIn, TABLE, median, print_row};
 use crate::lab::bench::{drawing, emulated};
 use crate::run::limits;
+use crate::show::console::print_line;
 use crate::show::file::ResultFile;
-use crate::show::say::say;
 use crate::show::table;
 use clap::Args;
 use midplane_device::MIN_MPI_MEMORY;
@@ -18,28 +18,28 @@ use std::path::PathBuf;
 /// Options of `midplane bench killer`.
 #[derive(Args, Debug)]
 pub struct KillerArgs {
-    /// Leave out the part in QEMU
+    /// Omit the part in QEMU
     #[arg(long, conflicts_with_all = ["wall", "runs"])]
     no_qemu: bool,
 
-    /// In QEMU, times by the host's clock: the emulator's translation of code and the wake-ups of its threads
-    /// included. Without, by the count of instructions of all nodes together, one a nanosecond
+    /// Measure the part in QEMU with the host's clock, including the emulator's code translation and thread wake-ups.
+    /// Without this option, the instructions of all nodes are counted, 1 ns each
     #[arg(long)]
     wall: bool,
 
-    /// Runs in QEMU of each setting; the medians count
+    /// Runs in QEMU of each setting; the result is the median
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
 
-    /// Matching engine of the nodes in QEMU; the simulated machine has plain lists, as the paper's [default: default]
+    /// Matching engine of the nodes in QEMU. The simulated machine uses plain lists, as in the paper [default: default]
     #[arg(long, value_name = "NAME", conflicts_with = "no_qemu", value_parser = limits::matching())]
     matching: Option<EngineChoice>,
 
-    /// QEMU processes of each job by the host's clock [default: as few as can be]
+    /// With --wall: number of QEMU processes of each job [default: the minimum]
     #[arg(long, value_name = "NUMBER", requires = "wall", value_parser = ["1", "2", "4", "8"])]
     instances: Option<String>,
 
-    /// Write a line per setting to this file
+    /// Write one line per setting to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
@@ -54,15 +54,15 @@ const COUNTS: [u32; 2] = [3, 5];
 const MACHINES: [[u16; 3]; 4] = [[4, 2, 2], [4, 4, 2], [4, 4, 4], [8, 4, 4]];
 
 /// Measures the overhead; returns the exit status.
-pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
+pub fn run(options: &KillerArgs) -> Result<u8, CliError> {
     // Before the long measurement.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let signals = Signals::catch()?;
     let costs = OperationCosts::BLUE_GENE;
-    say(format_args!(
-        "simulated machine: links of {:.0} MB/s, {} ns a hop, {} ns a packet at a\n\
-         processor, {} ns an MPI call, {} ns an entry of a queue looked at,\n\
-         {} ns a byte copied out of MPI memory",
+    print_line(format_args!(
+        "simulated machine: links of {:.0} MB/s, {} ns per hop, {} ns per packet at a\n\
+         processor, {} ns per MPI call, {} ns per compared queue entry,\n\
+         {} ns per byte copied from MPI memory",
         1e3 / costs.link_ns_per_byte,
         costs.hop_ns,
         costs.packet_ns,
@@ -70,11 +70,11 @@ pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
         costs.search_ns,
         costs.copy_ns_per_byte
     ))?;
-    say(format_args!(
-        "least: {MIN_MPI_MEMORY} bytes of MPI memory, one record, with which every job runs;\n\
-         250 and 300 KB: the paper's; overhead: time over that with room for everything"
+    print_line(format_args!(
+        "least: {MIN_MPI_MEMORY} bytes of MPI memory, one record, sufficient for every job;\n\
+         250 and 300 KB: the paper's; overhead: time divided by that with unlimited memory"
     ))?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     for extents in MACHINES {
         for messages in COUNTS {
@@ -86,17 +86,17 @@ pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
             }
         }
     }
-    sum_up("simulated machine", &rows)?;
+    print_summary("simulated machine", &rows)?;
     if !options.no_qemu {
         let simulated = rows.len();
         let matching = options.matching.unwrap_or_default();
         let clock = if options.wall {
-            Clock::Host(options.instances.as_deref())
+            JobClock::Host(options.instances.as_deref())
         } else {
-            Clock::Instructions
+            JobClock::Instructions
         };
         emulated::run(options.runs, clock, matching, &signals, &mut rows)?;
-        sum_up("QEMU", &rows[simulated..])?;
+        print_summary("QEMU", &rows[simulated..])?;
     }
     if let Some(file) = csv_file {
         file.write(&table::csv(&rows)?)?;
@@ -112,10 +112,10 @@ fn simulate(
     messages: u32,
     bytes: usize,
     costs: OperationCosts,
-    rows: &mut Vec<Row>,
-) -> Result<(), Stop> {
+    rows: &mut Vec<KillerRow>,
+) -> Result<(), CliError> {
     let nodes = extents.iter().map(|&e| u32::from(e)).product::<u32>();
-    let measure = |memory: Memory| -> Result<KillerResult, Stop> {
+    let measure = |memory: MemorySetting| -> Result<KillerResult, CliError> {
         let killer = KillerBenchmark {
             extents,
             messages,
@@ -125,16 +125,16 @@ fn simulate(
         };
         killer
             .run()
-            .map_err(|e| Stop::failure(format!("killer on {nodes} simulated nodes: {e}")))
+            .map_err(|e| CliError::failure(format!("killer on {nodes} simulated nodes: {e}")))
     };
-    let base = measure(Memory::Ample)?;
-    for memory in std::iter::once(Memory::Ample).chain(Memory::SCARCE) {
+    let base = measure(MemorySetting::Ample)?;
+    for memory in std::iter::once(MemorySetting::Ample).chain(MemorySetting::SCARCE) {
         let measured = match memory {
-            Memory::Ample => base,
+            MemorySetting::Ample => base,
             scarce => measure(scarce)?,
         };
         let received = f64::from((nodes - 1) * messages);
-        let row = Row {
+        let row = KillerRow {
             place: RunIn::Simulated,
             nodes,
             messages,
@@ -146,20 +146,20 @@ fn simulate(
             ncts_per_message: measured.ncts as f64 / received,
             restarts_per_message: measured.restarts as f64 / received,
         };
-        tell(row, rows)?;
+        print_row(row, rows)?;
     }
     Ok(())
 }
 
 /// Prints the median and the maximum overhead of the rows with low memory.
-fn sum_up(place: &str, rows: &[Row]) -> Result<(), Stop> {
-    let scarce = rows.iter().filter(|row| row.memory != Memory::Ample);
+fn print_summary(place: &str, rows: &[KillerRow]) -> Result<(), CliError> {
+    let scarce = rows.iter().filter(|row| row.memory != MemorySetting::Ample);
     let mut overheads: Vec<f64> = scarce.map(|row| row.overhead).collect();
     overheads.sort_by(f64::total_cmp);
     let Some(worst) = overheads.last() else {
         return Ok(());
     };
-    say(format_args!(
+    print_line(format_args!(
         "{place}: overhead of scarce memory in {} settings: median {:.3}, worst {worst:.3}",
         overheads.len(),
         median(&overheads)
@@ -176,9 +176,9 @@ mod tests {
         let mut rows = Vec::new();
         let costs = OperationCosts::BLUE_GENE;
         simulate([4, 2, 2], 3, 1 << 10, costs, &mut rows).expect("a run");
-        assert_eq!(rows.len(), 1 + Memory::SCARCE.len());
+        assert_eq!(rows.len(), 1 + MemorySetting::SCARCE.len());
         assert_eq!(rows[0].overhead, 1.0);
-        let counted = |row: &Row| (row.ncts_per_message, row.restarts_per_message);
+        let counted = |row: &KillerRow| (row.ncts_per_message, row.restarts_per_message);
         assert_eq!(counted(&rows[0]), (0.0, 0.0));
         for row in &rows[1..=2] {
             assert!(row.overhead < 1.6 && row.restarts_per_message > 0.0);
@@ -190,7 +190,7 @@ mod tests {
         assert!(csv.starts_with(begin), "{csv}");
         let drawing = drawing::draw(&rows, &SIZES).unwrap();
         // A mark for each low amount, plus those of the legend.
-        let legend = SIZES.len() + Memory::SCARCE.len() + 2;
+        let legend = SIZES.len() + MemorySetting::SCARCE.len() + 2;
         assert_eq!(drawing.matches("<polygon").count(), 4 + legend);
     }
 }

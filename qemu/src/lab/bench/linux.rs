@@ -2,12 +2,12 @@
 
 use super::boot;
 use super::row;
-use crate::host::folders;
+use crate::host::directories;
+use crate::host::error::CliError;
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::stop::Stop;
+use crate::show::console::print_line;
 use crate::show::file::ResultFile;
-use crate::show::say::say;
 use crate::show::table::{self, Column, Table, six_places_if_any};
 use clap::Args;
 use serde::Serialize;
@@ -17,19 +17,19 @@ use std::process::Command;
 /// Options of `midplane bench linux`.
 #[derive(Args, Debug)]
 pub struct LinuxArgs {
-    /// Runs of each program, in turn with the other library's; the medians count
+    /// Runs of each program, alternating with the other library; the result is the median
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
 
-    /// Seconds after which a killer is given up
+    /// Time limit of a killer job in seconds
     #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=86400))]
     limit: u32,
 
-    /// Messages of each of the killer's senders
+    /// Messages of each sender of the killer benchmark
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     messages: u32,
 
-    /// Write a line per measurement to this file
+    /// Write one line per measurement to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
@@ -39,12 +39,12 @@ const TIMED: [(&str, &str); 4] = [
     ("half", "half a round trip of 8 bytes"),
     ("stream", "a message of a stream of 8 bytes"),
     ("long", "a message of a stream of 64 KiB"),
-    ("self", "8 bytes to oneself, MPI_Irecv to MPI_Wait"),
+    ("self", "self-send of 8 bytes, MPI_Irecv to MPI_Wait"),
 ];
 
 /// One measurement, in microseconds. `None`: not measured, or timed out.
 #[derive(Debug, Serialize)]
-struct Row {
+struct LinuxRow {
     what: String,
     #[serde(serialize_with = "six_places_if_any")]
     ours_us: Option<f64>,
@@ -55,7 +55,7 @@ struct Row {
     ratio: Option<f64>,
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<LinuxRow> = Table {
     columns: &[
         Column::left("microseconds", 43, |r| r.what.clone()),
         Column::right("ours", 12, |r| shown(r.ours_us, 3)),
@@ -71,12 +71,12 @@ fn shown(number: Option<f64>, places: usize) -> String {
 }
 
 /// Compiler and launcher of another MPI.
-struct Other {
+struct OtherMpi {
     mpicc: PathBuf,
     mpiexec: PathBuf,
 }
 
-impl Other {
+impl OtherMpi {
     fn find() -> Option<Self> {
         Some(Self {
             mpicc: setup::in_path("mpicc")?,
@@ -85,8 +85,8 @@ impl Other {
     }
 
     /// Compiles a program of `tests/programs`; returns the executable.
-    fn compile(&self, name: &str, signals: &Signals) -> Result<PathBuf, Stop> {
-        let to = folders::target().join(format!("bench-{name}-{}", std::process::id()));
+    fn compile(&self, name: &str, signals: &Signals) -> Result<PathBuf, CliError> {
+        let to = directories::target().join(format!("bench-{name}-{}", std::process::id()));
         boot::compile(&self.mpicc, name, &to, signals)?;
         Ok(to)
     }
@@ -94,23 +94,24 @@ impl Other {
     fn run(
         &self,
         program: &Path,
-        (processes, arguments): (&str, &[&str]),
+        processes: &str,
+        arguments: &[&str],
         limit_s: Option<u32>,
         signals: &Signals,
-    ) -> Result<Option<String>, Stop> {
+    ) -> Result<Option<String>, CliError> {
         let mut command = Command::new(&self.mpiexec);
         command.args(["-n", processes]).arg(program).args(arguments);
-        boot::said(command, limit_s, signals)
+        boot::capture_output(command, limit_s, signals)
     }
 }
 
 /// Measures the messages; returns the exit status.
-pub fn run(options: &LinuxArgs) -> Result<u8, Stop> {
+pub fn run(options: &LinuxArgs) -> Result<u8, CliError> {
     let file = ResultFile::open_if_given(options.csv.as_ref())?;
     let signals = Signals::catch()?;
-    let other = Other::find();
+    let other = OtherMpi::find();
     if other.is_none() {
-        say("no other MPI beside: there is no mpicc and mpiexec in the PATH")?;
+        print_line("no comparison with another MPI: mpicc and mpiexec are not in PATH")?;
     }
     let mut rows = messages(options, other.as_ref(), &signals)?;
     rows.push(killer(options, other.as_ref(), &signals)?);
@@ -121,13 +122,15 @@ pub fn run(options: &LinuxArgs) -> Result<u8, Stop> {
 }
 
 /// Returns a program's outputs under Midplane and the other MPI, run alternately.
-fn in_turn(
+fn run_alternating(
     options: &LinuxArgs,
-    other: Option<&Other>,
+    other: Option<&OtherMpi>,
     signals: &Signals,
-    ours: impl Fn() -> Result<String, Stop>,
-    (name, processes, arguments): (&str, &str, &[&str]),
-) -> Result<[Vec<Option<String>>; 2], Stop> {
+    ours: impl Fn() -> Result<String, CliError>,
+    name: &str,
+    processes: &str,
+    arguments: &[&str],
+) -> Result<[Vec<Option<String>>; 2], CliError> {
     let theirs = match other {
         Some(other) => Some((other, other.compile(name, signals)?)),
         None => None,
@@ -143,7 +146,7 @@ fn in_turn(
                 && before.iter().all(Option::is_some)
             {
                 let limit = Some(options.limit);
-                before.push(other.run(program, (processes, arguments), limit, signals)?);
+                before.push(other.run(program, processes, arguments, limit, signals)?);
             }
             Ok(())
         })();
@@ -159,11 +162,11 @@ fn in_turn(
 
 fn messages(
     options: &LinuxArgs,
-    other: Option<&Other>,
+    other: Option<&OtherMpi>,
     signals: &Signals,
-) -> Result<Vec<Row>, Stop> {
+) -> Result<Vec<LinuxRow>, CliError> {
     let ours = || boot::run(&["--on", "linux", "-n", "2"], "times.c", &[], signals);
-    let [ours, theirs] = in_turn(options, other, signals, ours, ("times", "2", &[]))?;
+    let [ours, theirs] = run_alternating(options, other, signals, ours, "times", "2", &[])?;
     let library = |said: &[Option<String>]| {
         let said = said.first()?.as_ref()?;
         let (_, rest) = said.split_once("times: library ")?;
@@ -176,67 +179,67 @@ fn messages(
         )
     };
     if let (Some(ours), Some(theirs)) = (library(&ours), library(&theirs)) {
-        say(format_args!("ours: {ours}\ntheirs: {theirs}"))?;
+        print_line(format_args!("ours: {ours}\ntheirs: {theirs}"))?;
     }
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     for (name, words) in TIMED {
-        let of = |said: &[Option<String>]| middle(said, |said| read(said, name));
-        tell(words.into(), of(&ours), of(&theirs), &mut rows)?;
+        let of = |said: &[Option<String>]| median_of(said, |said| read(said, name));
+        print_row(words.into(), of(&ours), of(&theirs), &mut rows)?;
     }
     Ok(rows)
 }
 
 /// Measures the killer and its unexpected messages: with bounded memory, and without a bound.
-fn killer(options: &LinuxArgs, other: Option<&Other>, signals: &Signals) -> Result<Row, Stop> {
+fn killer(
+    options: &LinuxArgs,
+    other: Option<&OtherMpi>,
+    signals: &Signals,
+) -> Result<LinuxRow, CliError> {
     const PROCESSES: &str = "8";
     let messages = options.messages.to_string();
     let arguments = [messages.as_str(), "16"];
     let job = ["--on", "linux", "-n", PROCESSES, "--mpi-memory", "64K"];
     let ours = || boot::run(&job, "killer.c", &arguments, signals);
-    let [ours, theirs] = in_turn(
-        options,
-        other,
-        signals,
-        ours,
-        ("killer", PROCESSES, &arguments),
+    let [ours, theirs] = run_alternating(
+        options, other, signals, ours, "killer", PROCESSES, &arguments,
     )?;
-    let of = |said: &[Option<String>]| middle(said, boot::seconds).map(|s| s * 1e6);
+    let of = |said: &[Option<String>]| median_of(said, boot::seconds).map(|s| s * 1e6);
     let mut rows = Vec::new();
     let what = format!("killer, {PROCESSES} x {messages} x 16 bytes, 64 KiB");
     let given_up = theirs.iter().any(Option::is_none);
     let limit = f64::from(options.limit) * 1e6;
     let their = if given_up { Some(limit) } else { of(&theirs) };
-    tell(what, of(&ours), their, &mut rows)?;
+    print_row(what, of(&ours), their, &mut rows)?;
     if given_up {
-        say(format_args!(
-            "theirs was given up after {} s",
+        print_line(format_args!(
+            "the other library's job was ended after {} s",
             options.limit
         ))?;
     }
     rows.pop()
-        .ok_or_else(|| Stop::failure("no row for the killer"))
+        .ok_or_else(|| CliError::failure("no row for the killer"))
 }
 
-fn tell(
+fn print_row(
     what: String,
     ours: Option<f64>,
     theirs: Option<f64>,
-    rows: &mut Vec<Row>,
-) -> Result<(), Stop> {
-    let row = Row {
+    rows: &mut Vec<LinuxRow>,
+) -> Result<(), CliError> {
+    let row = LinuxRow {
         what,
         ours_us: ours,
         theirs_us: theirs,
         ratio: ours.zip(theirs).map(|(ours, theirs)| ours / theirs),
     };
-    say(TABLE.row(&row))?;
+    print_line(TABLE.row(&row))?;
     rows.push(row);
     Ok(())
 }
 
 /// Returns the median over the runs.
-fn middle(said: &[Option<String>], of: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+fn median_of(said: &[Option<String>], of: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let numbers = said.iter().flatten().map(|said| of(said));
     let numbers = numbers.collect::<Option<Vec<f64>>>()?;
     (!numbers.is_empty()).then(|| row::middle(numbers))
@@ -263,7 +266,7 @@ mod tests {
     #[test]
     fn the_median_is_of_what_was_measured() {
         let said = |us: &str| Some(format!("times: half {us}\n"));
-        let half = |said: &[Option<String>]| middle(said, |said| read(said, "half"));
+        let half = |said: &[Option<String>]| median_of(said, |said| read(said, "half"));
         assert_eq!(half(&[said("3"), said("1"), said("2")]), Some(2.0));
         assert_eq!(half(&[said("3"), None]), Some(3.0));
         assert_eq!(half(&[said("3"), said("?")]), None);
@@ -272,13 +275,13 @@ mod tests {
 
     #[test]
     fn the_widest_row_fits_a_terminal() {
-        let row = Row {
+        let row = LinuxRow {
             what: "killer, 8 x 1000000 x 16 bytes, 64 KiB".into(),
             ours_us: Some(86_400_000.0),
             theirs_us: Some(86_400_000.0),
             ratio: Some(1234.56),
         };
-        let none = Row {
+        let none = LinuxRow {
             what: TIMED[3].1.into(),
             ours_us: Some(1.0),
             theirs_us: None,

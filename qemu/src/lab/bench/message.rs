@@ -1,8 +1,8 @@
 //! Instruction counts of a short message.
 
 use super::{callgrind, costs};
-use crate::host::stop::Stop;
-use crate::show::say::say;
+use crate::host::error::CliError;
+use crate::show::console::print_line;
 use clap::Args;
 use midplane_lab::exchange::{self, DeviceKind};
 use midplane_lab::self_send::{self, NetworkUse};
@@ -10,19 +10,19 @@ use midplane_lab::self_send::{self, NetworkUse};
 /// Options of `midplane bench message-loop`.
 #[derive(Args, Debug)]
 pub struct LoopArgs {
-    /// With the protocol left out
+    /// Omit the memory protocol
     #[arg(long)]
     bare: bool,
 
-    /// From a process to itself, through the C binding
+    /// Self-send through the C binding
     #[arg(long, conflicts_with_all = ["bare", "batch"])]
     oneself: bool,
 
-    /// Messages
+    /// Number of messages
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     messages: u32,
 
-    /// Messages under way at once
+    /// Messages in flight
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
 }
@@ -33,33 +33,35 @@ const MESSAGES: [u32; 2] = [1600, 4800];
 const BATCHES: [u32; 3] = [1, 4, 16];
 
 /// Measures the instructions; returns the exit status.
-pub fn run() -> Result<u8, Stop> {
+pub fn run() -> Result<u8, CliError> {
     if crate::host::setup::in_path("valgrind").is_none() {
-        return Err(Stop::usage(
+        return Err(CliError::unusable(
             "bench message: valgrind is not installed; it counts the instructions",
         ));
     }
-    say("instructions for a message of 8 bytes, receive posted, sender and receiver together")?;
-    say("at once  with the protocol  without  ratio")?;
+    print_line(
+        "instructions per message of 8 bytes, receive posted, sender and receiver together",
+    )?;
+    print_line("in flight  with protocol  without  ratio")?;
     for batch in BATCHES {
         let batch_of = batch.to_string();
         let with = instructions(&["--batch", &batch_of])?;
         let without = instructions(&["--batch", &batch_of, "--bare"])?;
-        say(format_args!(
-            "{batch:>7} {with:>18.1} {without:>8.1} {:>6.3}",
+        print_line(format_args!(
+            "{batch:>9} {with:>14.1} {without:>8.1} {:>6.3}",
             with / without
         ))?;
     }
     let oneself = instructions(&["--oneself"])?;
-    say(format_args!(
-        "to oneself, from MPI_Irecv to MPI_Wait through the C binding: {oneself:.1}"
+    print_line(format_args!(
+        "self-send, from MPI_Irecv to MPI_Wait through the C binding: {oneself:.1}"
     ))?;
     costs::run()?;
     Ok(0)
 }
 
 /// Returns the instructions per message in a loop with these options: the difference of a longer and a shorter run.
-fn instructions(options: &[&str]) -> Result<f64, Stop> {
+fn instructions(options: &[&str]) -> Result<f64, CliError> {
     let [few, many] = MESSAGES.map(|messages| {
         let messages = messages.to_string();
         let loop_of = ["message-loop", "--messages", &messages];
@@ -70,11 +72,11 @@ fn instructions(options: &[&str]) -> Result<f64, Stop> {
 }
 
 /// Runs the loop that callgrind counts; returns the exit status.
-pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
+pub fn run_loop(options: &LoopArgs) -> Result<u8, CliError> {
     if options.oneself {
         return match self_send::run(options.messages) {
             Some(NetworkUse { packets: 0, .. }) => Ok(0),
-            asked => Err(Stop::failure(format!("not as it should be: {asked:?}"))),
+            asked => Err(CliError::failure(format!("not as it should be: {asked:?}"))),
         };
     }
     let kind = if options.bare {
@@ -85,6 +87,6 @@ pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
     if exchange::run(kind, options.messages, options.batch) {
         Ok(0)
     } else {
-        Err(Stop::failure("a message did not arrive"))
+        Err(CliError::failure("a message did not arrive"))
     }
 }

@@ -17,93 +17,91 @@ mod overlap;
 mod row;
 mod smpi;
 
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use clap::Subcommand;
 
-/// What to measure.
+/// Measurements of `midplane bench`.
 #[derive(Subcommand, Debug)]
-pub enum Bench {
-    /// The killer benchmark of "Scaling MPI to short-memory MPPs such as BG/L", section 5.1: what scarce
-    /// memory costs
+pub enum BenchCommand {
+    /// Measure the cost of scarce MPI memory with the killer benchmark
     ///
-    /// Every rank but 0 sends N messages by MPI_Isend, rank 0 receives them one by one in the reverse order
-    /// of their tags. Over the paper's mesh: 1, 10 and 100 KiB, 3 and 5 messages, 16 to 128 nodes, in the
-    /// simulated machine; and, on 8 and 16 nodes, in QEMU.
+    /// The benchmark is that of "Scaling MPI to short-memory MPPs such as BG/L", section 5.1. Every rank except rank 0
+    /// sends N messages with MPI_Isend. Rank 0 receives them one by one in the reverse order of their tags. The
+    /// simulated part uses the paper's mesh: messages of 1, 10 and 100 KiB, 3 and 5 messages, 16 to 128 nodes. The part
+    /// in QEMU uses 8 and 16 nodes.
     Killer(killer::KillerArgs),
-    /// Every rank but 0 sends many short messages, rank 0 receives them in the reverse order of their tags:
-    /// what the device does for each, counted
+    /// Count the device's steps for each of many short messages
+    ///
+    /// Every rank except rank 0 sends the messages. Rank 0 receives them in the reverse order of their tags.
     Flood(flood::FloodArgs),
-    /// Collectives of all nodes of a simulated machine, beside what its wires allow
+    /// Measure collectives on a simulated machine against the limit of its links
     ///
-    /// In virtual time, on processors that take no time, so that only the wires count, and on Blue Gene/L's.
-    /// docs/collectives.md says what the numbers mean.
+    /// The command measures virtual time with processors that take no time, so that only the links count, and with Blue
+    /// Gene/L's processors. See docs/collectives.md.
     Collectives(collectives::CollectivesArgs),
-    /// Epochs of one-sided communication with calls that block and with calls that do not, beside the thesis's numbers
+    /// Measure blocking and nonblocking epochs of one-sided communication
     ///
-    /// The inefficiency patterns of the thesis behind the matching engines,
-    /// chapter 5, and random transactions under locks, on a simulated machine in virtual time; or the patterns on nodes in
-    /// QEMU. docs/rma.md says what the numbers mean.
+    /// The experiments are the inefficiency patterns of chapter 5 of the thesis behind the matching engines, and random
+    /// transactions under locks, on a simulated machine in virtual time. With --on qemu, only the patterns are
+    /// measured. See docs/rma.md.
     Epochs(epochs::EpochsArgs),
-    /// Instructions that a message of 8 bytes takes whose receive is posted, with the protocol and with it
-    /// left out
+    /// Count the instructions of a message of 8 bytes, with and without the memory protocol
     ///
-    /// Counted by valgrind's callgrind, both sides together, for this host's processor; and what a message of a process
-    /// to itself takes, through the C binding. Then, in QEMU, what messages and collectives take on nodes, all of them
-    /// together.
+    /// The receive is posted before the message arrives. valgrind's callgrind counts the instructions of both sides on
+    /// this host's processor, and those of a self-send through the C binding. In QEMU, the command counts the
+    /// instructions of messages and collectives on all nodes together.
     Message,
-    /// Messages between two nodes of one QEMU instance, beside those between two instances of a node each
+    /// Measure messages inside one QEMU instance and between two instances
     ///
-    /// Half a round trip and a stream of short messages, by the host's clock, and what they take of its processors.
-    /// docs/emulation.md says what the numbers mean.
+    /// The command measures half a round trip and a stream of short messages with the host's clock, and the CPU time of
+    /// the host. See docs/emulation.md.
     Instances(instances::InstancesArgs),
-    /// Messages between processes of this machine (`run --on linux`), beside another MPI where one is installed
+    /// Measure messages between Linux processes (`run --on linux`), and with another MPI if one is installed
     ///
-    /// Half a round trip, streams of short and of long messages, a message to oneself, and the killer of 8 processes in
-    /// 64 KiB of MPI memory: the same C programs, by turns under ours and under `mpicc` and `mpiexec` as they are in the
-    /// PATH. docs/linux.md says what the numbers mean.
+    /// The command measures half a round trip, streams of short and of long messages, a self-send, and the killer
+    /// benchmark with 8 processes and 64 KiB of MPI memory. The same C programs run with Midplane and with the `mpicc`
+    /// and `mpiexec` in PATH. See docs/linux.md.
     Linux(linux::LinuxArgs),
-    /// C programs on whole machines in one process (`cluster`), beside SMPI (SimGrid) where that is installed
+    /// Compare the simulator (`cluster`) with SMPI if SimGrid is installed
     ///
-    /// The killer, a barrier and an allreduce, and a halo of three dimensions: the same C programs, under ours and under
-    /// `smpicc` and `smpirun` as they are in the PATH, on a torus of the same links. docs/scale.md says what the numbers
-    /// mean.
+    /// The programs are the killer benchmark, a barrier, an allreduce, and a halo exchange in three dimensions. The
+    /// same C programs run with Midplane and with the `smpicc` and `smpirun` in PATH, on a torus with the same links.
+    /// See docs/scale.md.
     Smpi(smpi::SmpiArgs),
-    /// What of a message's transfer is hidden behind what its two processes compute
+    /// Measure the overlap of communication and computation
     ///
-    /// A message to a neighbour, of 1 byte to 4 MiB, whose sender or receiver comes first, received by a call that blocks
-    /// or by one that does not; with interrupts, without, and with a bound on them. In virtual time, or on nodes in QEMU:
-    /// docs/overlap.md says what the numbers mean.
+    /// A message of 1 byte to 4 MiB is sent to a neighbour. The sender or the receiver starts first, and the receive is
+    /// blocking or nonblocking. Interrupts are enabled, disabled, or limited. The command uses virtual time, or nodes
+    /// in QEMU. See docs/overlap.md.
     Overlap(overlap::OverlapArgs),
-    /// The matching engines side by side: their memory, how fast they search, what they make of the traffic of
-    /// collectives and applications, their instructions, and those of whole messages on a node
+    /// Compare the matching engines: memory, search time, traffic of applications, instructions
     ///
-    /// The experiments of "An efficient MPI message queue mechanism for large-scale jobs", of the thesis that it
-    /// grew into (chapter 4) and of "A dynamic, unified design for dedicated message matching engines", with
-    /// the published numbers beside ours. Engines alone, without a network: docs/matching.md says what the
-    /// numbers mean.
+    /// The experiments are those of "An efficient MPI message queue mechanism for large-scale jobs", of the thesis that
+    /// extends it (chapter 4), and of "A dynamic, unified design for dedicated message matching engines". The published
+    /// numbers are printed next to the measured ones. The engines run without a network. See docs/matching.md.
     Matching(matching::MatchingArgs),
-    /// What `message` counts
+    /// Loop that `message` measures
     #[command(hide = true)]
     MessageLoop(message::LoopArgs),
-    /// What `matching instructions` counts
+    /// Loop that `matching instructions` measures
     #[command(hide = true)]
     MatchingLoop(matching::LoopArgs),
 }
 
 /// Runs a measurement; returns the exit status.
-pub fn run(bench: &Bench) -> Result<u8, Stop> {
+pub fn run(bench: &BenchCommand) -> Result<u8, CliError> {
     match bench {
-        Bench::Killer(options) => killer::run(options),
-        Bench::Flood(options) => flood::run(options),
-        Bench::Collectives(options) => collectives::run(options),
-        Bench::Epochs(options) => epochs::run(options),
-        Bench::Instances(options) => instances::run(options),
-        Bench::Linux(options) => linux::run(options),
-        Bench::Smpi(options) => smpi::run(options),
-        Bench::Overlap(options) => overlap::run(options),
-        Bench::Message => message::run(),
-        Bench::MessageLoop(options) => message::run_loop(options),
-        Bench::Matching(options) => matching::run(options),
-        Bench::MatchingLoop(options) => matching::run_loop(options),
+        BenchCommand::Killer(options) => killer::run(options),
+        BenchCommand::Flood(options) => flood::run(options),
+        BenchCommand::Collectives(options) => collectives::run(options),
+        BenchCommand::Epochs(options) => epochs::run(options),
+        BenchCommand::Instances(options) => instances::run(options),
+        BenchCommand::Linux(options) => linux::run(options),
+        BenchCommand::Smpi(options) => smpi::run(options),
+        BenchCommand::Overlap(options) => overlap::run(options),
+        BenchCommand::Message => message::run(),
+        BenchCommand::MessageLoop(options) => message::run_loop(options),
+        BenchCommand::Matching(options) => matching::run(options),
+        BenchCommand::MatchingLoop(options) => matching::run_loop(options),
     }
 }

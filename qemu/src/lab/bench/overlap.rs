@@ -2,13 +2,13 @@
 
 use super::boot;
 use super::row::RunIn;
+use crate::host::error::CliError;
 use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::size;
-use crate::host::stop::Stop;
+use crate::show::console::print_line;
 use crate::show::file::ResultFile;
-use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
-use crate::show::say::say;
+use crate::show::plot::{self, Axis, Chart, Mark, MarkShape, Series};
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::JobFailure;
@@ -21,37 +21,38 @@ use std::path::PathBuf;
 /// Options of `midplane bench overlap`.
 #[derive(Args, Debug)]
 pub struct OverlapArgs {
-    /// Where: in QEMU it is messages of 1M and more behind twice their time, by the count of instructions
+    /// Platform. In QEMU, only messages of 1M and more are measured, with computation of twice the transfer time, by
+    /// instruction count
     #[arg(long, value_name = "PLACE", value_enum, default_value_t = RunIn::Simulated)]
     on: RunIn,
 
-    /// Messages of so many bytes, one after the other
+    /// Sizes of the messages, separated by commas
     #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "1,1K,8K,64K,256K,1M,4M",
           value_parser = parse_bytes)]
     bytes: Vec<u64>,
 
-    /// Write a line per measurement to this file
+    /// Write one line per measurement to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Draw what is hidden by the time that is computed to this file
+    /// Draw the hidden share of the transfer as a function of the computation time to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
 
 /// Maximum message in bytes.
-const MOST_BYTES: u64 = 4 << 20;
+const MAX_BYTES: u64 = 4 << 20;
 /// Computation of each process in microseconds, in addition to twice the transfer's time.
 const COMPUTE_US: [u64; 4] = [0, 500, 1000, 2000];
 /// Maximum CPU shares of interrupts in percent: none, half, unlimited.
 const PERCENTS: [u64; 3] = [0, 50, 100];
 const ORDERS: [FirstSide; 2] = [FirstSide::Sender, FirstSide::Receiver];
 /// Minimum message on nodes in QEMU in bytes: shorter ones take little longer than the nodes' scheduling quantum.
-const LEAST_ON_NODES: u64 = 1 << 20;
+const MIN_BYTES_ON_NODES: u64 = 1 << 20;
 /// Computation on nodes in QEMU, as a multiple of the transfer's time.
 const TURNS: u64 = 2;
 
-fn name_of(first: FirstSide) -> &'static str {
+fn first_name(first: FirstSide) -> &'static str {
     match first {
         FirstSide::Sender => "sender",
         FirstSide::Receiver => "receiver",
@@ -60,14 +61,14 @@ fn name_of(first: FirstSide) -> &'static str {
 
 fn parse_bytes(text: &str) -> Result<u64, String> {
     size::parse(text).and_then(|bytes| match bytes {
-        1..=MOST_BYTES => Ok(bytes),
-        _ => Err(format!("from 1 to {}", size::exact(MOST_BYTES))),
+        1..=MAX_BYTES => Ok(bytes),
+        _ => Err(format!("from 1 to {}", size::exact(MAX_BYTES))),
     })
 }
 
 /// One measurement. Times are in microseconds; hidden and interrupt times are shares of the transfer's time.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct OverlapRow {
     place: RunIn,
     bytes: usize,
     first: &'static str,
@@ -91,7 +92,7 @@ struct Row {
     receiver_served: f64,
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<OverlapRow> = Table {
     columns: &[
         Column::right("bytes", 7, |r| r.bytes.to_string()),
         Column::left("first", 8, |r| r.first.into()),
@@ -115,15 +116,15 @@ fn part(share: f64) -> String {
     format!("{:.1}%", 100.0 * share)
 }
 
-fn failed(error: JobFailure) -> Stop {
-    Stop::failure(format!("overlap on the simulated machine: {error:?}"))
+fn failed(error: JobFailure) -> CliError {
+    CliError::failure(format!("overlap on the simulated machine: {error:?}"))
 }
 
 /// Measures one message with each amount of computation, in one order and with one interrupt limit.
 fn measure(
     overlap: OverlapTransfer,
-    mut tell: impl FnMut(Row) -> Result<(), Stop>,
-) -> Result<(), Stop> {
+    mut tell: impl FnMut(OverlapRow) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     let transfer = overlap.transfer_ns().map_err(failed)?;
     let computed = COMPUTE_US.map(|us| us * 1000).into_iter();
     for compute_ns in computed.chain([TURNS * transfer]) {
@@ -134,10 +135,10 @@ fn measure(
         let measured = measured.run().map_err(failed)?;
         let us = |ns: u64| ns as f64 / 1e3;
         let (sender, receiver) = (measured.sender, measured.receiver);
-        tell(Row {
+        tell(OverlapRow {
             place: RunIn::Simulated,
             bytes: overlap.bytes,
-            first: name_of(overlap.first),
+            first: first_name(overlap.first),
             receive: match overlap.receive {
                 ReceiveKind::Blocking => "blocking",
                 ReceiveKind::Nonblocking => "nonblocking",
@@ -158,10 +159,11 @@ fn measure(
 
 /// Measures `tests/programs/beside_wait.c` on two nodes, with the instruction count as the clock.
 fn measure_on_nodes(
-    (bytes, percent): (usize, u64),
+    bytes: usize,
+    percent: u64,
     signals: &Signals,
-    mut tell: impl FnMut(Row) -> Result<(), Stop>,
-) -> Result<(), Stop> {
+    mut tell: impl FnMut(OverlapRow) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     let (interrupts, size) = (percent.to_string(), bytes.to_string());
     let options = ["--torus", "2x1x1", "--instances", "1", "--timeout", "600"];
     let options = [&options[..], &["--count-instructions"]].concat();
@@ -169,8 +171,8 @@ fn measure_on_nodes(
     let arguments = ["overlap", &size, &TURNS.to_string()];
     let said = boot::run(&options, "beside_wait.c", &arguments, signals)?;
     for first in ORDERS {
-        let row = on_nodes(&said, name_of(first), (bytes, percent)).ok_or_else(|| {
-            Stop::failure(format!("beside_wait.c did not say what it took:\n{said}"))
+        let row = on_nodes(&said, first_name(first), bytes, percent).ok_or_else(|| {
+            CliError::failure(format!("beside_wait.c did not print its times:\n{said}"))
         })?;
         tell(row)?;
     }
@@ -178,7 +180,7 @@ fn measure_on_nodes(
 }
 
 /// Parses the output of `beside_wait.c` for one order.
-fn on_nodes(said: &str, first: &'static str, (bytes, percent): (usize, u64)) -> Option<Row> {
+fn on_nodes(said: &str, first: &'static str, bytes: usize, percent: u64) -> Option<OverlapRow> {
     let side = |name: &str| {
         let (_, rest) = said.split_once(&format!("overlap: {first} first, {name}: "))?;
         let mut words = rest.lines().next()?.split_whitespace();
@@ -194,7 +196,7 @@ fn on_nodes(said: &str, first: &'static str, (bytes, percent): (usize, u64)) -> 
     };
     let (sender, receiver) = (side("sender")?, side("receiver")?);
     let (transfer, ..) = sender;
-    Some(Row {
+    Some(OverlapRow {
         place: RunIn::Qemu,
         bytes,
         first,
@@ -212,30 +214,30 @@ fn on_nodes(said: &str, first: &'static str, (bytes, percent): (usize, u64)) -> 
 }
 
 /// Measures the overlap; returns the exit status.
-pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
+pub fn run(options: &OverlapArgs) -> Result<u8, CliError> {
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let signals = Signals::catch()?;
     let mut rows = Vec::new();
     let mut tell = |row| {
-        say(TABLE.row(&row))?;
+        print_line(TABLE.row(&row))?;
         rows.push(row);
         signals.pending().map_or(Ok(()), Err)
     };
     match options.on {
         RunIn::Simulated => simulate(&options.bytes, &mut tell)?,
         RunIn::Qemu if setup::has_qemu() => {
-            say(
-                "nodes in QEMU, which get its processor by turns: they compute and sleep by turns; times\n\
-                 in microseconds of 1,000 instructions",
+            print_line(
+                "nodes in QEMU, scheduled round robin on one processor: they alternate between computing\nand \
+                 sleeping; times in microseconds of 1,000 instructions",
             )?;
-            say(TABLE.heading().join("\n"))?;
+            print_line(TABLE.heading().join("\n"))?;
             let long = options
                 .bytes
                 .iter()
-                .filter(|bytes| **bytes >= LEAST_ON_NODES);
+                .filter(|bytes| **bytes >= MIN_BYTES_ON_NODES);
             let each = long.flat_map(|bytes| [100, 0].map(|percent| (*bytes, percent)));
             for (bytes, percent) in each {
-                measure_on_nodes((bytes as usize, percent), &signals, &mut tell)?;
+                measure_on_nodes(bytes as usize, percent, &signals, &mut tell)?;
             }
         }
         RunIn::Qemu => return Err(boot::no_qemu("bench overlap")),
@@ -249,19 +251,21 @@ pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
     Ok(0)
 }
 
-fn simulate(sizes: &[u64], tell: &mut impl FnMut(Row) -> Result<(), Stop>) -> Result<(), Stop> {
+fn simulate(
+    sizes: &[u64],
+    tell: &mut impl FnMut(OverlapRow) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     let costs = OperationCosts::BLUE_GENE;
-    say(format_args!(
-        "simulated machine: links of {:.0} MB/s, {} ns a packet at a processor, {} ns an MPI\n\
-         call and once more where it waits, {} ns an interrupt. Hidden is what of the\n\
-         transfer no call waits for; served, by how much computing took longer for it,\n\
-         at the busier side.",
+    print_line(format_args!(
+        "simulated machine: links of {:.0} MB/s, {} ns per packet at a processor, {} ns per MPI\ncall and again if it \
+         waits, {} ns per interrupt. hidden: share of the transfer for\nwhich no call waits; served: additional \
+         computation time due to the transfer,\nat the busier side.",
         1e3 / costs.link_ns_per_byte,
         costs.packet_ns,
         costs.call_ns,
         costs.interrupt_ns,
     ))?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     for &bytes in sizes {
         for first in ORDERS {
             let nonblocking = PERCENTS.map(|percent| (ReceiveKind::Nonblocking, percent));
@@ -294,12 +298,15 @@ const COLOURS: [RGBColor; 3] = [
 
 /// Draws the hidden share of a nonblocking receive, at the side that hides less, by the ratio of computation to
 /// transfer time.
-fn drawing(rows: &[Row]) -> Result<String, Stop> {
+fn drawing(rows: &[OverlapRow]) -> Result<String, CliError> {
     let marks = PERCENTS
         .into_iter()
         .zip(COLOURS)
         .flat_map(|(percent, colour)| {
-            let shapes = [("sender", Shape::Circle), ("receiver", Shape::Square)];
+            let shapes = [
+                ("sender", MarkShape::Circle),
+                ("receiver", MarkShape::Square),
+            ];
             shapes.map(|(first, shape)| {
                 let mark = Mark {
                     shape,
@@ -311,12 +318,12 @@ fn drawing(rows: &[Row]) -> Result<String, Stop> {
         });
     let marks: Vec<(u64, &str, Mark)> = marks.collect();
     let series = marks.iter().map(|(percent, first, mark)| {
-        let is_of = |row: &&Row| {
+        let is_of = |row: &&OverlapRow| {
             row.receive == "nonblocking"
                 && row.interrupts_percent == *percent
                 && row.first == *first
         };
-        let point = |row: &Row| {
+        let point = |row: &OverlapRow| {
             let computed = (row.compute_us / row.transfer_us).min(3.0);
             (computed, 100.0 * row.sender_hidden.min(row.receiver_hidden))
         };
@@ -327,9 +334,9 @@ fn drawing(rows: &[Row]) -> Result<String, Stop> {
         }
     });
     plot::chart(&Chart {
-        heading: "Transfer that is hidden at both sides, by computing",
+        heading: "Hidden share of the transfer at both sides",
         x: Axis::linear(
-            "computing over the transfer's time (3: that or more)",
+            "computation time divided by the transfer's time (3: 3 or more)",
             -0.1..3.1,
         ),
         y: Axis::linear("percent hidden", -2.0..102.0),
@@ -350,7 +357,7 @@ mod tests {
     use super::*;
     use crate::show::table::WIDTH;
 
-    fn rows(first: FirstSide, interrupt_percent: u64) -> Vec<Row> {
+    fn rows(first: FirstSide, interrupt_percent: u64) -> Vec<OverlapRow> {
         let overlap = OverlapTransfer {
             bytes: 16 << 10,
             compute_ns: 0,
@@ -395,20 +402,20 @@ mod tests {
             )
         };
         let said = side("sender", 40) + &side("receiver", 1000);
-        let row = on_nodes(&said, "sender", (8, 100)).expect("a row");
+        let row = on_nodes(&said, "sender", 8, 100).expect("a row");
         assert_eq!(
             (row.transfer_us, row.compute_us, row.sender_us),
             (4.0, 8.0, 9.0)
         );
         assert_eq!((row.sender_hidden, row.receiver_hidden), (0.99, 0.75));
         assert_eq!(row.receiver_served, 0.5);
-        assert!(on_nodes(&said, "receiver", (8, 100)).is_none());
+        assert!(on_nodes(&said, "receiver", 8, 100).is_none());
     }
 
     #[test]
     fn the_widest_row_fits_a_terminal() {
         let mut row = rows(FirstSide::Receiver, 100).remove(0);
-        (row.bytes, row.compute_us) = (MOST_BYTES as usize, 123_456.0);
+        (row.bytes, row.compute_us) = (MAX_BYTES as usize, 123_456.0);
         let line = TABLE.row(&row);
         assert!(line.len() <= usize::from(WIDTH), "{line}");
     }

@@ -1,7 +1,7 @@
 //! One setting of the killer benchmark, for the table and for CSV.
 
-use crate::host::stop::Stop;
-use crate::show::say::say;
+use crate::host::error::CliError;
+use crate::show::console::print_line;
 use crate::show::table::{Column, Table, six_places};
 use clap::ValueEnum;
 use midplane_device::MIN_MPI_MEMORY;
@@ -11,10 +11,10 @@ use serde::{Serialize, Serializer};
 /// Where a setting was run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ValueEnum)]
 pub enum RunIn {
-    /// In the simulated machine; its times are virtual
+    /// Simulated machine, in virtual time
     #[serde(rename = "simulated")]
     Simulated,
-    /// In QEMU; its times are the host's, or go by the count of instructions
+    /// QEMU; times are measured with the host's clock or by instruction count
     #[serde(rename = "QEMU")]
     Qemu,
 }
@@ -30,24 +30,24 @@ impl RunIn {
 
 /// MPI memory of the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Memory {
+pub enum MemorySetting {
     /// Capacity for all messages.
     Ample,
     /// Minimum amount that supports a job.
-    Least,
+    Minimum,
     /// 1.2 times the minimum, rounded up to complete records.
-    LeastAndAFifth,
+    MinimumAndFifth,
     /// 250 KB, a limit of the paper's job.
     Paper250,
     /// 300 KB, likewise.
     Paper300,
 }
 
-impl Memory {
+impl MemorySetting {
     /// The low amounts.
     pub const SCARCE: [Self; 4] = [
-        Self::Least,
-        Self::LeastAndAFifth,
+        Self::Minimum,
+        Self::MinimumAndFifth,
         Self::Paper250,
         Self::Paper300,
     ];
@@ -55,8 +55,8 @@ impl Memory {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ample => "ample",
-            Self::Least => "least",
-            Self::LeastAndAFifth => "1.2 x least",
+            Self::Minimum => "least",
+            Self::MinimumAndFifth => "1.2 x least",
             Self::Paper250 => "250 KB",
             Self::Paper300 => "300 KB",
         }
@@ -66,15 +66,15 @@ impl Memory {
     pub const fn bytes(self, messages: u32, nodes: u32, bytes: usize) -> usize {
         match self {
             Self::Ample => (messages * nodes) as usize * (bytes + 2 * BLOCK_BYTES),
-            Self::Least => MIN_MPI_MEMORY,
-            Self::LeastAndAFifth => (MIN_MPI_MEMORY * 6).div_ceil(5 * BLOCK_BYTES) * BLOCK_BYTES,
+            Self::Minimum => MIN_MPI_MEMORY,
+            Self::MinimumAndFifth => (MIN_MPI_MEMORY * 6).div_ceil(5 * BLOCK_BYTES) * BLOCK_BYTES,
             Self::Paper250 => 250_000,
             Self::Paper300 => 300_000,
         }
     }
 }
 
-impl Serialize for Memory {
+impl Serialize for MemorySetting {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
@@ -82,7 +82,7 @@ impl Serialize for Memory {
 
 /// Result of one setting.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct KillerRow {
     #[serde(rename = "where")]
     pub place: RunIn,
     pub nodes: u32,
@@ -90,7 +90,7 @@ pub struct Row {
     pub messages: u32,
     /// Bytes of each message.
     pub bytes: usize,
-    pub memory: Memory,
+    pub memory: MemorySetting,
     pub memory_bytes: usize,
     #[serde(serialize_with = "six_places")]
     pub time_us: f64,
@@ -104,7 +104,7 @@ pub struct Row {
 }
 
 /// Table of the rows.
-pub const TABLE: Table<Row> = Table {
+pub const TABLE: Table<KillerRow> = Table {
     columns: &[
         Column::left("where", 9, |r| r.place.name().into()),
         Column::right("nodes", 5, |r| r.nodes.to_string()),
@@ -128,8 +128,8 @@ pub const TABLE: Table<Row> = Table {
 ///
 /// # Errors
 /// Returns an error if it cannot be printed.
-pub fn tell(row: Row, rows: &mut Vec<Row>) -> Result<(), Stop> {
-    say(TABLE.row(&row))?;
+pub fn print_row(row: KillerRow, rows: &mut Vec<KillerRow>) -> Result<(), CliError> {
+    print_line(TABLE.row(&row))?;
     rows.push(row);
     Ok(())
 }
@@ -164,20 +164,20 @@ mod tests {
 
     #[test]
     fn scarce_amounts_are_whole_records() {
-        let bytes = |memory: Memory| memory.bytes(5, 128, 1 << 10);
-        assert_eq!(bytes(Memory::Least), BLOCK_BYTES);
-        assert_eq!(bytes(Memory::LeastAndAFifth), 2 * BLOCK_BYTES);
-        assert!(bytes(Memory::Ample) > (5 * 128) << 10);
+        let bytes = |memory: MemorySetting| memory.bytes(5, 128, 1 << 10);
+        assert_eq!(bytes(MemorySetting::Minimum), BLOCK_BYTES);
+        assert_eq!(bytes(MemorySetting::MinimumAndFifth), 2 * BLOCK_BYTES);
+        assert!(bytes(MemorySetting::Ample) > (5 * 128) << 10);
     }
 
     #[test]
     fn the_widest_row_fits_a_terminal() {
-        let row = Row {
+        let row = KillerRow {
             place: RunIn::Simulated,
             nodes: 128,
             messages: 5,
             bytes: 102_400,
-            memory: Memory::LeastAndAFifth,
+            memory: MemorySetting::MinimumAndFifth,
             memory_bytes: 64,
             time_us: 12_345_678.9,
             overhead: 12.345,

@@ -1,14 +1,14 @@
 //! C programs on a simulated machine in one process, compared with SMPI (SimGrid) if it is installed.
 
 use super::boot;
-use crate::host::folders;
+use crate::host::directories;
+use crate::host::error::{CliError, ErrorContext};
+use crate::host::resource_usage::ResourceUsage;
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::stop::{Doing, Stop};
-use crate::host::used::Used;
-use crate::lab::cluster::{Nodes, parse_nodes};
+use crate::lab::cluster::{MachineExtents, parse_nodes};
+use crate::show::console::print_line;
 use crate::show::file::ResultFile;
-use crate::show::say::say;
 use crate::show::table::{self, Column, Table, six_places_if_any};
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -18,39 +18,39 @@ use std::process::Command;
 /// Options of `midplane bench smpi`.
 #[derive(Args, Debug)]
 pub struct SmpiArgs {
-    /// Numbers of ranks, each on a torus as nearly a cube as it can be; one after the other
+    /// Numbers of ranks, separated by commas; each torus is arranged as nearly as possible as a cube
     #[arg(short = 'n', long, value_name = "NODES", value_delimiter = ',', default_value = "64,512,4096",
           value_parser = parse_nodes)]
-    nodes: Vec<Nodes>,
+    nodes: Vec<MachineExtents>,
 
-    /// Seconds after which a job is given up, and the same with more ranks, too
+    /// Time limit of a job in seconds. After a timeout, jobs of the same program with more ranks are skipped
     #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=86400))]
     limit: u32,
 
-    /// Write a line per job to this file
+    /// Write one line per job to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
 
 /// A program of `tests/programs` with its arguments, and a short description.
-struct Compared {
+struct ComparedProgram {
     words: &'static str,
     program: &'static str,
     arguments: &'static [&'static str],
 }
 
-const JOBS: [Compared; 3] = [
-    Compared {
+const JOBS: [ComparedProgram; 3] = [
+    ComparedProgram {
         words: "killer, 1 KiB",
         program: "killer",
         arguments: &["1", "1024"],
     },
-    Compared {
+    ComparedProgram {
         words: "barrier, allreduce",
         program: "steps",
         arguments: &["agree"],
     },
-    Compared {
+    ComparedProgram {
         words: "halo, 6 x 1 KiB",
         program: "steps",
         arguments: &["halo"],
@@ -61,24 +61,23 @@ const JOBS: [Compared; 3] = [
 const MPI_MEMORY: &str = "4K";
 
 /// Differences of the two simulations, printed below the table.
-const LEFT_OUT: &str = "\
-host (s): processor time of the process that has all ranks; MiB: the most memory that it had
-virtual (ms): what the program says that it took
-ours computes each packet, buffer and token, and MPI's protocol, in 4 KiB of MPI memory a rank
-ours leaves out the processors' caches and what the program computes
-SMPI computes flows that share links, a model of an MPI library without a bound on its memory
-SMPI leaves out packets, buffers, the protocol; what the program computes (simulate-computation:no)";
+const LEFT_OUT: &str = "host (s): CPU time of the process that contains all ranks; MiB: its peak memory
+virtual (ms): time that the program prints
+Midplane simulates each packet, buffer and token and the MPI protocol, with 4 KiB of MPI memory per rank
+Midplane does not simulate processor caches and the program's computation
+SMPI simulates flows that share links, and models an MPI library with unlimited memory
+SMPI does not simulate packets, buffers, the protocol and the program's computation (simulate-computation:no)";
 
 /// Result of one simulator for a job.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Took {
-    used: Used,
+struct SimulatorResult {
+    used: ResourceUsage,
     virtual_s: f64,
 }
 
 /// One job. `None`: not measured, or timed out.
 #[derive(Debug, Serialize)]
-struct Row {
+struct SmpiRow {
     what: &'static str,
     ranks: u64,
     #[serde(serialize_with = "six_places_if_any")]
@@ -96,7 +95,7 @@ struct Row {
     theirs_virtual_s: Option<f64>,
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<SmpiRow> = Table {
     columns: &[
         Column::left("", 18, |r| r.what.into()),
         Column::right("ranks", 5, |r| r.ranks.to_string()),
@@ -120,11 +119,16 @@ fn mib(bytes: Option<u64>) -> Option<f64> {
     bytes.map(|bytes| bytes as f64 / f64::from(1 << 20))
 }
 
-impl Row {
-    fn new(what: &'static str, ranks: u64, ours: Option<Took>, theirs: Option<Took>) -> Row {
-        let seconds = |took: Took| took.used.processor.as_secs_f64();
+impl SmpiRow {
+    fn new(
+        what: &'static str,
+        ranks: u64,
+        ours: Option<SimulatorResult>,
+        theirs: Option<SimulatorResult>,
+    ) -> SmpiRow {
+        let seconds = |took: SimulatorResult| took.used.processor.as_secs_f64();
         let [ours_s, theirs_s] = [ours, theirs].map(|took| took.map(seconds));
-        Row {
+        SmpiRow {
             what,
             ranks,
             ours_s,
@@ -139,35 +143,35 @@ impl Row {
 }
 
 /// A temporary directory, removed on drop.
-struct Scratch(PathBuf);
+struct JobDirectory(PathBuf);
 
-impl Scratch {
-    fn new() -> Result<Scratch, Stop> {
-        let path = folders::target().join(format!("bench-smpi-{}", std::process::id()));
-        std::fs::create_dir_all(&path).doing(format_args!("make {}", path.display()))?;
-        Ok(Scratch(path))
+impl JobDirectory {
+    fn new() -> Result<JobDirectory, CliError> {
+        let path = directories::target().join(format!("bench-smpi-{}", std::process::id()));
+        std::fs::create_dir_all(&path).context(format_args!("make {}", path.display()))?;
+        Ok(JobDirectory(path))
     }
 
-    fn file(&self, name: &str, text: &str) -> Result<PathBuf, Stop> {
+    fn file(&self, name: &str, text: &str) -> Result<PathBuf, CliError> {
         let path = self.0.join(name);
-        std::fs::write(&path, text).doing(format_args!("write {}", path.display()))?;
+        std::fs::write(&path, text).context(format_args!("write {}", path.display()))?;
         Ok(path)
     }
 }
 
-impl Drop for Scratch {
+impl Drop for JobDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 /// Compiler and launcher of SMPI.
-struct Smpi {
+struct SmpiTools {
     smpicc: PathBuf,
     smpirun: PathBuf,
 }
 
-impl Smpi {
+impl SmpiTools {
     fn find() -> Option<Self> {
         Some(Self {
             smpicc: setup::in_path("smpicc")?,
@@ -175,17 +179,23 @@ impl Smpi {
         })
     }
 
-    fn compile(&self, program: &str, scratch: &Scratch, signals: &Signals) -> Result<(), Stop> {
+    fn compile(
+        &self,
+        program: &str,
+        scratch: &JobDirectory,
+        signals: &Signals,
+    ) -> Result<(), CliError> {
         boot::compile(&self.smpicc, program, &scratch.0.join(program), signals)
     }
 
     fn run(
         &self,
-        job: &Compared,
+        job: &ComparedProgram,
         extents: [u16; 3],
-        (scratch, limit_s): (&Scratch, u32),
+        scratch: &JobDirectory,
+        limit_s: u32,
         signals: &Signals,
-    ) -> Result<Option<Took>, Stop> {
+    ) -> Result<Option<SimulatorResult>, CliError> {
         let ranks: u32 = extents.map(u32::from).iter().product();
         let platform = scratch.file("platform.xml", &platform(extents))?;
         let hosts: String = (0..ranks).map(|rank| format!("n{rank}\n")).collect();
@@ -198,12 +208,12 @@ impl Smpi {
             "--log=root.thres:error",
         ]);
         command.arg(scratch.0.join(job.program)).args(job.arguments);
-        let ended = boot::said_and_used(command, Some(limit_s), signals)?;
+        let ended = boot::capture_output_and_usage(command, Some(limit_s), signals)?;
         ended
-            .map(|(said, used)| {
-                Ok(Took {
+            .map(|(capture_output, used)| {
+                Ok(SimulatorResult {
                     used,
-                    virtual_s: seconds(&said)?,
+                    virtual_s: seconds(&capture_output)?,
                 })
             })
             .transpose()
@@ -225,88 +235,88 @@ fn platform([x, y, z]: [u16; 3]) -> String {
 
 /// A CSV line of `midplane cluster --csv`, reduced to the used columns.
 #[derive(Deserialize)]
-struct Line {
+struct CsvLine {
     processor_seconds: f64,
     memory_bytes: u64,
 }
 
-fn ours(
-    job: &Compared,
+fn run_cluster(
+    job: &ComparedProgram,
     ranks: u64,
-    (scratch, limit_s): (&Scratch, u32),
+    scratch: &JobDirectory,
+    limit_s: u32,
     signals: &Signals,
-) -> Result<Option<Took>, Stop> {
+) -> Result<Option<SimulatorResult>, CliError> {
     let lines = scratch.0.join("ours.csv");
-    let mut command = Command::new(std::env::current_exe().doing("find this command")?);
+    let mut command = Command::new(std::env::current_exe().context("find this command")?);
     command.args(["cluster", "--nodes", &ranks.to_string()]);
     command
         .args(["--mpi-memory", MPI_MEMORY, "--csv"])
         .arg(&lines);
     command.arg(boot::program(&format!("{}.c", job.program)));
     command.arg("--").args(job.arguments);
-    let Some(said) = boot::said(command, Some(limit_s), signals)? else {
+    let Some(said) = boot::capture_output(command, Some(limit_s), signals)? else {
         return Ok(None);
     };
     let line = read_line(&lines)?;
-    let used = Used {
+    let used = ResourceUsage {
         processor: std::time::Duration::from_secs_f64(line.processor_seconds),
         peak_bytes: line.memory_bytes,
     };
     let virtual_s = seconds(&said)?;
-    Ok(Some(Took { used, virtual_s }))
+    Ok(Some(SimulatorResult { used, virtual_s }))
 }
 
-fn read_line(path: &Path) -> Result<Line, Stop> {
-    let wrong = |error: csv::Error| Stop::failure(format!("read {}: {error}", path.display()));
+fn read_line(path: &Path) -> Result<CsvLine, CliError> {
+    let wrong = |error: csv::Error| CliError::failure(format!("read {}: {error}", path.display()));
     let mut lines = csv::Reader::from_path(path).map_err(wrong)?;
     let line = lines.deserialize().next();
-    line.ok_or_else(|| Stop::failure("the cluster has written no line"))?
+    line.ok_or_else(|| CliError::failure("the simulator has written no line"))?
         .map_err(wrong)
 }
 
 /// Parses the run time in seconds that a program prints.
-fn seconds(said: &str) -> Result<f64, Stop> {
+fn seconds(said: &str) -> Result<f64, CliError> {
     boot::seconds(said)
-        .ok_or_else(|| Stop::failure(format!("no time in what the program says:\n{said}")))
+        .ok_or_else(|| CliError::failure(format!("the program did not print its time:\n{said}")))
 }
 
 /// Measures the jobs; returns the exit status.
-pub fn run(options: &SmpiArgs) -> Result<u8, Stop> {
+pub fn run(options: &SmpiArgs) -> Result<u8, CliError> {
     let file = ResultFile::open_if_given(options.csv.as_ref())?;
     let signals = Signals::catch()?;
-    let scratch = Scratch::new()?;
-    let smpi = Smpi::find();
+    let scratch = JobDirectory::new()?;
+    let smpi = SmpiTools::find();
     match &smpi {
         Some(smpi) => {
-            let compile = |job: &Compared| smpi.compile(job.program, &scratch, &signals);
+            let compile = |job: &ComparedProgram| smpi.compile(job.program, &scratch, &signals);
             JOBS.iter().try_for_each(compile)?;
         }
-        None => say("no SMPI beside: there is no smpicc and smpirun in the PATH")?,
+        None => print_line("no comparison with SMPI: smpicc and smpirun are not in PATH")?,
     }
     let mut rows = Vec::new();
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     for job in &JOBS {
         // Whether each of the two has timed out.
         let (mut ours_is, mut theirs_is) = (false, smpi.is_none());
-        for &Nodes(extents) in &options.nodes {
+        for &MachineExtents(extents) in &options.nodes {
             let ranks = extents.map(u64::from).iter().product();
-            let bounds = (&scratch, options.limit);
             let mut took = [None; 2];
             if !ours_is {
-                took[0] = ours(job, ranks, bounds, &signals)?;
+                took[0] = run_cluster(job, ranks, &scratch, options.limit, &signals)?;
                 ours_is = took[0].is_none();
             }
             if let (Some(smpi), false) = (&smpi, theirs_is) {
-                took[1] = smpi.run(job, extents, bounds, &signals)?;
+                took[1] = smpi.run(job, extents, &scratch, options.limit, &signals)?;
                 theirs_is = took[1].is_none();
             }
-            let row = Row::new(job.words, ranks, took[0], took[1]);
-            say(TABLE.row(&row))?;
+            let row = SmpiRow::new(job.words, ranks, took[0], took[1]);
+            print_line(TABLE.row(&row))?;
             rows.push(row);
         }
     }
-    say(format_args!(
-        "-: not in {} s, or not tried\n{LEFT_OUT}",
+    print_line(format_args!(
+        "-: not completed in {} s, or skipped\n{LEFT_OUT}",
         options.limit
     ))?;
     if let Some(file) = file {
@@ -321,12 +331,12 @@ mod tests {
     use crate::show::table::WIDTH;
     use std::time::Duration;
 
-    fn took(processor_s: u64, virtual_s: f64) -> Took {
-        let used = Used {
+    fn took(processor_s: u64, virtual_s: f64) -> SimulatorResult {
+        let used = ResourceUsage {
             processor: Duration::from_secs(processor_s),
             peak_bytes: 3 << 30,
         };
-        Took { used, virtual_s }
+        SimulatorResult { used, virtual_s }
     }
 
     #[test]
@@ -340,13 +350,13 @@ mod tests {
 
     #[test]
     fn the_widest_rows_fit_a_terminal() {
-        let long = Row::new(
+        let long = SmpiRow::new(
             JOBS[1].words,
             65_536,
             Some(took(1234, 1.5)),
             Some(took(1234, 1.5)),
         );
-        let none = Row::new(JOBS[0].words, 64, Some(took(1, 0.5)), None);
+        let none = SmpiRow::new(JOBS[0].words, 64, Some(took(1, 0.5)), None);
         assert_eq!((none.ratio, none.theirs_bytes), (None, None));
         let lines = [TABLE.heading(), vec![TABLE.row(&long), TABLE.row(&none)]].concat();
         let fits = |line: &String| line.len() <= usize::from(WIDTH);

@@ -1,7 +1,7 @@
 //! Check for deadlock: every small machine, with the smallest buffers, above its load limit.
 
-use crate::host::stop::Stop;
-use crate::show::say::say;
+use crate::host::error::CliError;
+use crate::show::console::print_line;
 use clap::Args;
 use net_torus::sim::TrafficPattern;
 use net_torus::sim::matrix::{self, ChannelSet, MatrixCase};
@@ -10,23 +10,24 @@ use std::time::Instant;
 
 /// Checks for deadlock instead of measuring.
 #[derive(Args, Debug)]
-pub struct Check {
-    /// Instead of measuring, drive every machine with extents out of 1, 2, 3, 4, 5 and 8, torus and mesh,
-    /// with the smallest buffers, under every pattern at 1.5 times the limit, until all has arrived
+pub struct DeadlockCheck {
+    /// Check for deadlocks instead of measuring: simulate every machine with extents from 1, 2, 3, 4, 5 and 8, as torus
+    /// and as mesh, with the smallest buffers and every traffic pattern at 1.5 times the limit, until all packets are
+    /// delivered
     #[arg(long, conflicts_with_all = ["torus", "mesh", "traffic", "load", "routing", "chunks", "buffers",
-          "hot", "warmup", "ticks", "csv", "svg"])]
+          "hot", "warmup", "ticks", "csv", "svg"], help_heading = "Deadlock check")]
     pub check: bool,
 
-    /// Packets that each node sends in a --check
+    /// Packets that each node sends with --check
     #[arg(long, value_name = "PACKETS", default_value_t = 50, requires = "check",
-          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Deadlock check")]
     pub packets: u32,
 }
 
 /// Runs the deadlock check on all processors; prints a summary or the failed case.
-pub fn run(packets: u32, seed: u64) -> Result<u8, Stop> {
+pub fn run(packets: u32, seed: u64) -> Result<u8, CliError> {
     let cases: Vec<MatrixCase> = matrix::cases().collect();
-    say(format_args!(
+    print_line(format_args!(
         "{} runs: {} machines, extents {:?}, torus and mesh, smallest buffers; {} kinds of channels, {} \
          patterns, {} times the limit, {packets} packets per node, one in {:.0} priority, seed {seed}",
         cases.len(),
@@ -41,13 +42,13 @@ pub fn run(packets: u32, seed: u64) -> Result<u8, Stop> {
     let work = Mutex::new(cases.iter());
     // Totals, and the slowest run so far relative to its bound.
     let total = Mutex::new((matrix::MatrixOutcome::default(), 0.0, None));
-    let run = || -> Result<(), Stop> {
+    let run = || -> Result<(), CliError> {
         loop {
             let case = lock(&work).next();
             let Some(case) = case else { return Ok(()) };
             let outcome = case.run(packets, seed).map_err(|error| {
                 lock(&work).by_ref().for_each(drop);
-                Stop::failure(format!("{}: {error}", describe(case)))
+                CliError::failure(format!("{}: {error}", describe(case)))
             })?;
             let mut total = lock(&total);
             total.0.packets += outcome.packets;
@@ -68,7 +69,7 @@ pub fn run(packets: u32, seed: u64) -> Result<u8, Stop> {
         })
     })?;
     let (outcome, part, slowest) = *lock(&total);
-    say(format_args!(
+    print_line(format_args!(
         "{} packets, each delivered exactly once; {:.1} million packet-hops, {} ticks in all, {:.1} s",
         outcome.packets,
         outcome.hops as f64 / 1e6,
@@ -76,8 +77,8 @@ pub fn run(packets: u32, seed: u64) -> Result<u8, Stop> {
         start.elapsed().as_secs_f64()
     ))?;
     if let Some(case) = slowest {
-        say(format_args!(
-            "slowest: {:.0} % of the ticks allowed, {}",
+        print_line(format_args!(
+            "slowest: {:.0} % of the allowed ticks, {}",
             100.0 * part,
             describe(&case)
         ))?;

@@ -1,8 +1,8 @@
 //! Chart of latency against load, with heat maps of link utilization below.
 
-use crate::host::stop::Stop;
-use crate::lab::sim::row::Row;
-use crate::show::plot::{self, Axis, Chart, HeatMap, HeatMaps, Mark, Series, Shape as MarkShape};
+use crate::host::error::CliError;
+use crate::lab::sim::row::SimRow;
+use crate::show::plot::{self, Axis, Chart, HeatMap, HeatMaps, Mark, MarkShape, Series};
 use net_torus::{Direction, Shape};
 use plotters::style::RGBColor;
 
@@ -19,29 +19,29 @@ const COLOURS: [RGBColor; 6] = [
 ];
 
 /// Minimum range of the heat map's scale, so that noise does not look like a pattern.
-const LEAST_SCALE: f64 = 0.05;
+const MIN_SCALE: f64 = 0.05;
 
 /// Rows of one machine and parameter set, with loads in any order.
-pub struct Curve {
+pub struct LatencyCurve {
     /// Distinguishing name; empty for a single curve.
     pub name: String,
-    pub rows: Vec<Row>,
+    pub rows: Vec<SimRow>,
 }
 
 /// Draws latency against load, and the utilization of each node's links by direction for the last row.
 pub fn draw(
     heading: &str,
     shape: &Shape,
-    curves: &[Curve],
+    curves: &[LatencyCurve],
     by_link: &[[f64; 6]],
-) -> Result<String, Stop> {
+) -> Result<String, CliError> {
     let maps = heat_maps(shape, by_link);
     let rows = || curves.iter().flat_map(|curve| &curve.rows);
     let load = rows().last().map_or(0.0, |row| row.load);
     let is_whole = maps.len() < usize::from(shape.extents()[2]);
     let maps = HeatMaps {
         heading: &format!(
-            "use of the links at load {load}{}: per node three stripes, the busier of its two outgoing X, Y and Z \
+            "link utilization at load {load}{}: three stripes per node, the busier of its two outgoing X, Y and Z \
              links{}",
             match curves.last() {
                 Some(curve) if !curve.name.is_empty() => format!(", {}", curve.name),
@@ -59,15 +59,15 @@ pub fn draw(
         most.max(row.latency_p99_ticks as f64)
             .max(row.latency_mean_ticks)
     });
-    type Latency = fn(&Row) -> f64;
-    let kinds: [(&str, MarkShape, Latency); 2] = [
+    type LatencySelector = fn(&SimRow) -> f64;
+    let kinds: [(&str, MarkShape, LatencySelector); 2] = [
         ("mean", MarkShape::Circle, |r| r.latency_mean_ticks),
         ("99 %", MarkShape::Square, |r| r.latency_p99_ticks as f64),
     ];
     let mut series = Vec::new();
     let mut legend = Vec::new();
     for (curve, colour) in curves.iter().zip(COLOURS.into_iter().cycle()) {
-        let mut sorted: Vec<&Row> = curve.rows.iter().collect();
+        let mut sorted: Vec<&SimRow> = curve.rows.iter().collect();
         sorted.sort_by(|a, b| a.load.total_cmp(&b.load));
         for (kind, shape, value) in kinds {
             let mark = Mark {
@@ -75,7 +75,7 @@ pub fn draw(
                 colour,
                 filled: shape == MarkShape::Circle,
             };
-            let point = |row: &&Row| (row.load, value(row).max(1.0).log10());
+            let point = |row: &&SimRow| (row.load, value(row).max(1.0).log10());
             series.push(Series {
                 points: sorted.iter().map(point).collect(),
                 mark,
@@ -108,8 +108,8 @@ fn scale(maps: &[HeatMap]) -> std::ops::Range<f64> {
     let most = used().fold(0.0f64, |most, used| most.max(*used));
     let least = used().fold(most, |least, used| least.min(*used));
     let whole = |part: f64, to: fn(f64) -> f64| to(100.0 * part) / 100.0;
-    let end = whole(most, f64::ceil).max(LEAST_SCALE);
-    whole(least, f64::floor).min(end - LEAST_SCALE)..end
+    let end = whole(most, f64::ceil).max(MIN_SCALE);
+    whole(least, f64::floor).min(end - MIN_SCALE)..end
 }
 
 /// Returns a map for each plane of the machine, or one of their mean.

@@ -1,15 +1,15 @@
 //! Simulation of loads one by one: command line, table, CSV and drawing.
 
 use crate::host::capacity;
+use crate::host::error::CliError;
 use crate::host::size;
-use crate::host::stop::Stop;
-use crate::lab::sim::check::{self, Check};
-use crate::lab::sim::drawing::{self, Curve};
-use crate::lab::sim::row::{Row, TABLE};
-use crate::lab::sim::sweep::{self, Items};
+use crate::lab::sim::check::{self, DeadlockCheck};
+use crate::lab::sim::drawing::{self, LatencyCurve};
+use crate::lab::sim::row::{SimRow, TABLE};
+use crate::lab::sim::sweep::{self, SweepValues};
 use crate::run::topology;
+use crate::show::console::print_line;
 use crate::show::file::ResultFile;
-use crate::show::say::say;
 use crate::show::table;
 use clap::{Args, ValueEnum};
 use net_torus::sim::{HOT_FRACTION, LoadLimit, SimConfig, SimNetwork, TrafficPattern};
@@ -18,107 +18,122 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 /// Maximum number of ticks: a packet's creation time is stored in 32 bits.
-const MOST_TICKS: u64 = 1 << 31;
+const MAX_TICKS: u64 = 1 << 31;
 /// Maximum number of threads.
-const MOST_THREADS: i64 = 1024;
+const MAX_THREADS: i64 = 1024;
 /// Minimum number of routers per thread by default; with fewer, threads mostly wait for each other.
-const LEAST_ROUTERS: u32 = 128;
+const MIN_ROUTERS: u32 = 128;
 /// Maximum number of runs in one command.
 const MAX_RUNS: usize = 10_000;
 
 /// Options of `midplane sim`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "A tick is the time in which a link carries one chunk of 32 bytes, 183 ns at Blue Gene/L's \
-                  175 MB/s. Loads are fractions of the limit, which is what the wires allow.\n\n\
-                  Each combination of the values given is simulated. Where there may be several, they are separated by \
-                  commas, and FIRST:LAST:STEP stands for a range of numbers; the step of whole numbers may be left out.\n\n\
-                  Examples: cargo midplane sim --torus 8x8x8 --traffic uniform --load 0.1:0.9:0.1,1.5 --svg out.svg\n          \
-                  cargo midplane sim --traffic uniform,tornado --routing adaptive,deterministic --seed 1:5 --csv out.csv"
+    after_help = "A tick is the time in which a link transmits one chunk of 32 bytes: 183 ns at Blue Gene/L's 175 \
+                  MB/s. A load is a fraction of the throughput limit of the wires.\n\nThe command simulates each \
+                  combination of the specified values. Several values are separated by commas. FIRST:LAST:STEP \
+                  specifies a range; the step of integers is optional.\n\nExamples: cargo midplane sim --torus 8x8x8 \
+                  --traffic uniform --load 0.1:0.9:0.1,1.5 --svg out.svg\n          cargo midplane sim --traffic \
+                  uniform,tornado --routing adaptive,deterministic --seed 1:5 --csv out.csv"
 )]
 pub struct SimArgs {
-    /// Extents of the machine along X, Y and Z, each 1 to 256; several, separated by commas
+    /// Extents of the machine along X, Y and Z, each 1 to 256; several values, separated by commas
     #[arg(long, value_name = "XxYxZ", value_delimiter = ',', default_value = "8x8x8",
-          value_parser = parse_extents)]
-    torus: Vec<Extents>,
+          value_parser = parse_extents, help_heading = "Machine")]
+    torus: Vec<TorusExtents>,
 
-    /// Dimensions that do not wrap around, for example z or xyz
-    #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
-    mesh: Mesh,
+    /// Dimensions without wrap-around links, for example z or xyz [default: none]
+    #[arg(long, value_name = "DIMENSIONS", default_value = "", hide_default_value = true,
+          value_parser = topology::parse_mesh,
+          help_heading = "Machine")]
+    mesh: MeshDimensions,
 
-    /// Who sends to whom; several, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "uniform")]
-    traffic: Vec<Pattern>,
+    /// Traffic pattern; several values, separated by commas
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "uniform",
+        help_heading = "Traffic"
+    )]
+    traffic: Vec<TrafficPattern>,
 
-    /// Offered load as a fraction of the limit, above 0 and at most 100; several, and ranges
+    /// Offered load as a fraction of the limit, above 0 and at most 100; several values and ranges
     #[arg(long, value_name = "LOAD", value_delimiter = ',', default_value = "0.9",
-          value_parser = sweep::loads)]
-    load: Vec<Items<f64>>,
+          value_parser = sweep::loads, help_heading = "Traffic")]
+    load: Vec<SweepValues<f64>>,
 
-    /// Seed of everything random; the same seed gives the same numbers. Several, and ranges
-    #[arg(long, value_delimiter = ',', default_value = "1", value_parser = sweep::seeds)]
-    seed: Vec<Items<u64>>,
+    /// Seed of all random choices; several values and ranges. The same seed gives the same result
+    #[arg(long, value_delimiter = ',', default_value = "1", value_parser = sweep::seeds, help_heading = "Traffic")]
+    seed: Vec<SweepValues<u64>>,
 
-    /// How packets find their way; several, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "adaptive")]
-    routing: Vec<Way>,
+    /// Routing algorithm; several values, separated by commas
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "adaptive",
+        help_heading = "Machine"
+    )]
+    routing: Vec<RoutingMode>,
 
-    /// Size of the packets in chunks of 32 bytes, 1 to 8, or a range such as 1-8
-    #[arg(long, value_name = "CHUNKS", default_value = "8", value_parser = parse_chunks)]
+    /// Packet size in chunks of 32 bytes, 1 to 8, or a range such as 1-8
+    #[arg(long, value_name = "CHUNKS", default_value = "8", value_parser = parse_chunks, help_heading = "Traffic")]
     chunks: (u8, u8),
 
-    /// Buffer of each virtual channel behind each link, in packets of 256 bytes, 2 to 2047; several, and ranges
+    /// Buffer of each virtual channel of each link, in packets of 256 bytes, 2 to 2047; several values and ranges
     #[arg(long, value_name = "PACKETS", value_delimiter = ',', default_value = "4",
-          value_parser = sweep::buffers)]
-    buffers: Vec<Items<u16>>,
+          value_parser = sweep::buffers, help_heading = "Machine")]
+    buffers: Vec<SweepValues<u16>>,
 
-    /// Fraction of the packets that go to the hot node, with --traffic hot-spot [default: 0.1]
-    #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
+    /// With --traffic hot-spot: fraction of the packets that are sent to the hot node [default: 0.1]
+    #[arg(long, value_name = "FRACTION", value_parser = parse_fraction, help_heading = "Traffic")]
     hot: Option<f64>,
 
-    /// Ticks before measuring
+    /// Ticks before the measurement
     #[arg(long, value_name = "TICKS", default_value_t = 2000,
-          value_parser = clap::value_parser!(u64).range(0..=MOST_TICKS))]
+          value_parser = clap::value_parser!(u64).range(0..=MAX_TICKS), help_heading = "Limits")]
     warmup: u64,
 
-    /// Ticks to measure
+    /// Ticks of the measurement
     #[arg(long, value_name = "TICKS", default_value_t = 4000,
-          value_parser = clap::value_parser!(u64).range(1..=MOST_TICKS))]
+          value_parser = clap::value_parser!(u64).range(1..=MAX_TICKS), help_heading = "Limits")]
     ticks: u64,
 
-    /// Threads that simulate; the numbers are the same however many [default: one for each processor, of 128 routers
-    /// at least]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS))]
+    /// Number of threads. The result does not depend on it [default: one for each processor, each with at least 128
+    /// routers]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=MAX_THREADS),
+          help_heading = "Limits")]
     threads: Option<u32>,
 
-    /// Write a line per run to this file, with its parameters
-    #[arg(long, value_name = "FILE")]
+    /// Write one line per run, with its parameters, to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     csv: Option<PathBuf>,
 
-    /// Draw latency against load, and the use of the links in the last run, to this file
-    #[arg(long, value_name = "FILE")]
+    /// Draw latency as a function of load, and the link utilization of the last run, to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     svg: Option<PathBuf>,
 
     #[command(flatten)]
-    check: Check,
+    check: DeadlockCheck,
 }
 
 impl SimArgs {
     /// Returns the traffic pattern.
-    fn pattern(&self, pattern: Pattern) -> TrafficPattern {
+    fn pattern(&self, pattern: TrafficPattern) -> TrafficPattern {
         match pattern {
-            Pattern::Uniform => TrafficPattern::Uniform,
-            Pattern::Neighbour => TrafficPattern::Neighbour,
-            Pattern::Complement => TrafficPattern::Complement,
-            Pattern::Tornado => TrafficPattern::Tornado,
-            Pattern::Transpose => TrafficPattern::Transpose,
-            Pattern::AllToAll => TrafficPattern::AllToAll,
-            Pattern::HotSpot => TrafficPattern::HotSpot(self.hot.unwrap_or(HOT_FRACTION)),
+            TrafficPattern::Uniform => TrafficPattern::Uniform,
+            TrafficPattern::Neighbour => TrafficPattern::Neighbour,
+            TrafficPattern::Complement => TrafficPattern::Complement,
+            TrafficPattern::Tornado => TrafficPattern::Tornado,
+            TrafficPattern::Transpose => TrafficPattern::Transpose,
+            TrafficPattern::AllToAll => TrafficPattern::AllToAll,
+            TrafficPattern::HotSpot => TrafficPattern::HotSpot(self.hot.unwrap_or(HOT_FRACTION)),
         }
     }
 
     /// Returns each combination of the parameters except loads.
-    fn points(&self) -> Vec<Point> {
+    fn points(&self) -> Vec<SweepPoint> {
         let buffers = sweep::values(&self.buffers);
         let seeds = sweep::values(&self.seed);
         let mut points = Vec::new();
@@ -127,7 +142,7 @@ impl SimArgs {
                 for &routing in &self.routing {
                     let driven = { buffers.iter() }
                         .flat_map(|buffers| seeds.iter().map(move |seed| (*buffers, *seed)));
-                    points.extend(driven.map(|(buffers, seed)| Point {
+                    points.extend(driven.map(|(buffers, seed)| SweepPoint {
                         torus: torus.0,
                         traffic,
                         routing,
@@ -154,56 +169,56 @@ impl SimArgs {
 
 /// A machine and its parameters, one value of each.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Point {
+struct SweepPoint {
     torus: [u16; 3],
-    traffic: Pattern,
-    routing: Way,
+    traffic: TrafficPattern,
+    routing: RoutingMode,
     buffers: u16,
     seed: u64,
 }
 
 /// Prevents clap from parsing the array as several values.
 #[derive(Clone, Copy, Debug)]
-struct Extents([u16; 3]);
+struct TorusExtents([u16; 3]);
 
-fn parse_extents(text: &str) -> Result<Extents, String> {
-    topology::parse_extents(text).map(Extents)
+fn parse_extents(text: &str) -> Result<TorusExtents, String> {
+    topology::parse_extents(text).map(TorusExtents)
 }
 
 /// Prevents clap from parsing the array as several values.
-type Mesh = [bool; 3];
+type MeshDimensions = [bool; 3];
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum Pattern {
+enum TrafficPattern {
     /// Each packet to a random other node
     Uniform,
-    /// Each packet to the next of the six neighbours in turn
+    /// Packets to the six neighbours, round robin
     Neighbour,
     /// From (x, y, z) to (X-1-x, Y-1-y, Z-1-z)
     Complement,
-    /// Just less than half way round in every dimension
+    /// Slightly less than half way around in every dimension
     Tornado,
     /// Coordinates in reverse order
     Transpose,
-    /// Each node to all others, one after the other in a random order of its own
+    /// Each node to all others, in a separate random order for each node
     AllToAll,
-    /// A part of all packets to one node, the others uniform
+    /// A fraction of all packets to one node, the others uniform
     HotSpot,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// Minimal adaptive on the dynamic channels; packets may overtake
+enum RoutingMode {
+    /// Minimal adaptive routing on the dynamic channels; packets may be reordered
     Adaptive,
-    /// Dimension order on the bubble channel; in order
+    /// Dimension-order routing on the bubble channel; in order
     Deterministic,
 }
 
-impl Way {
+impl RoutingMode {
     fn name(self) -> &'static str {
         match self {
-            Way::Adaptive => "adaptive",
-            Way::Deterministic => "deterministic",
+            RoutingMode::Adaptive => "adaptive",
+            RoutingMode::Deterministic => "deterministic",
         }
     }
 }
@@ -219,47 +234,49 @@ fn parse_chunks(text: &str) -> Result<(u8, u8), String> {
     let (least, most) = text.split_once('-').unwrap_or((text, text));
     match (least.parse(), most.parse()) {
         (Ok(least @ 1..=8), Ok(most @ 1..=8)) if least <= most => Ok((least, most)),
-        _ => Err("packets have 1 to 8 chunks; give one number or a range such as 1-8".into()),
+        _ => Err("packets have 1 to 8 chunks; specify a number or a range such as 1-8".into()),
     }
 }
 
 /// A machine and its parameters, validated.
-struct Setting<'a> {
+struct SimSetting<'a> {
     options: &'a SimArgs,
-    point: Point,
+    point: SweepPoint,
     shape: Shape,
     traffic: TrafficPattern,
     limit: LoadLimit,
     sizes: BufferSizes,
 }
 
-impl<'a> Setting<'a> {
+impl<'a> SimSetting<'a> {
     /// Validates all requested settings.
-    fn all(options: &'a SimArgs) -> Result<Vec<Self>, Stop> {
+    fn all_combinations(options: &'a SimArgs) -> Result<Vec<Self>, CliError> {
         let runs = options.runs();
         if runs > MAX_RUNS {
-            return Err(Stop::usage(format!(
-                "{runs} runs are asked for, and one command makes {MAX_RUNS} at most; give fewer values"
+            return Err(CliError::usage(format!(
+                "{runs} runs were requested; the maximum is {MAX_RUNS}; specify fewer values"
             )));
         }
-        if options.hot.is_some() && !options.traffic.contains(&Pattern::HotSpot) {
-            return Err(Stop::usage(
-                "--hot does nothing without --traffic hot-spot; give both or none",
+        if options.hot.is_some() && !options.traffic.contains(&TrafficPattern::HotSpot) {
+            return Err(CliError::usage(
+                "--hot does nothing without --traffic hot-spot; use both or none",
             ));
         }
         let points = options.points().into_iter();
-        points.map(|point| Self::of(options, point)).collect()
+        points
+            .map(|point| Self::from_point(options, point))
+            .collect()
     }
 
-    fn of(options: &'a SimArgs, point: Point) -> Result<Self, Stop> {
+    fn from_point(options: &'a SimArgs, point: SweepPoint) -> Result<Self, CliError> {
         let shape = Shape::new(point.torus, options.mesh.map(|mesh| !mesh))
-            .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
+            .ok_or_else(|| CliError::usage("--torus: extents are 1 to 256"))?;
         let traffic = options.pattern(point.traffic);
         let limit = traffic.limit(&shape);
         if limit.load == 0.0 {
-            return Err(Stop::usage(format!(
-                "--traffic {}: no node of this machine sends anything to another; take a larger --torus or \
-                 another pattern",
+            return Err(CliError::usage(format!(
+                "--traffic {}: no node of this machine sends packets to another node; use a larger --torus or another \
+                 pattern",
                 traffic.name()
             )));
         }
@@ -282,18 +299,18 @@ impl<'a> Setting<'a> {
         if bytes <= available {
             Ok(setting)
         } else {
-            Err(Stop::usage(format!(
-                "{} routers need {}, and {} are available; take a smaller --torus or smaller --buffers",
+            Err(CliError::usage(format!(
+                "{} routers require {}, and {} are available; use a smaller --torus or smaller --buffers",
                 shape.nodes(),
-                size::about(bytes),
-                size::about(available)
+                size::approximate(bytes),
+                size::approximate(available)
             )))
         }
     }
 
     /// Returns the parameters that have several values.
     fn name(&self) -> String {
-        let Point {
+        let SweepPoint {
             torus,
             traffic: _,
             routing,
@@ -322,10 +339,10 @@ impl<'a> Setting<'a> {
 
     fn threads(&self) -> u32 {
         let processors = std::thread::available_parallelism().map_or(1, |number| number.get());
-        let most = (self.shape.nodes() / LEAST_ROUTERS).max(1);
+        let most = (self.shape.nodes() / MIN_ROUTERS).max(1);
         self.options
             .threads
-            .unwrap_or(most.min(processors.min(MOST_THREADS as usize) as u32))
+            .unwrap_or(most.min(processors.min(MAX_THREADS as usize) as u32))
     }
 
     /// Returns the bytes of all routers and their packets.
@@ -339,8 +356,8 @@ impl<'a> Setting<'a> {
             shape: self.shape,
             sizes: self.sizes,
             routing: match self.point.routing {
-                Way::Adaptive => RoutingMode::Adaptive,
-                Way::Deterministic => RoutingMode::Deterministic,
+                RoutingMode::Adaptive => RoutingMode::Adaptive,
+                RoutingMode::Deterministic => RoutingMode::Deterministic,
             },
             traffic: self.traffic,
             load,
@@ -351,9 +368,9 @@ impl<'a> Setting<'a> {
         }
     }
 
-    fn measure(&self, load: f64, memory: &mut [[u8; 32]]) -> Result<Measured, Stop> {
+    fn measure(&self, load: f64, memory: &mut [[u8; 32]]) -> Result<SimResult, CliError> {
         let config = self.config(load);
-        let failed = |error| Stop::failure(format!("simulation at load {load}: {error}"));
+        let failed = |error| CliError::failure(format!("simulation at load {load}: {error}"));
         let mut network =
             SimNetwork::with_threads(config, memory, self.threads()).map_err(failed)?;
         network.run(self.options.warmup).map_err(failed)?;
@@ -363,10 +380,10 @@ impl<'a> Setting<'a> {
         let totals = network.totals();
         let delivered = totals.delivered.max(1) as f64;
         let [use_x, use_y, use_z] = network.dimension_use();
-        Ok(Measured {
+        Ok(SimResult {
             hops: before + totals.hops,
             by_link: network.link_use(),
-            row: Row {
+            row: SimRow {
                 torus: extents(self.point.torus),
                 mesh: { "xyz".chars().zip(self.options.mesh) }
                     .filter_map(|(letter, is_mesh)| is_mesh.then_some(letter))
@@ -402,8 +419,8 @@ impl<'a> Setting<'a> {
 }
 
 /// Result of one load.
-struct Measured {
-    row: Row,
+struct SimResult {
+    row: SimRow,
     /// Simulated packet-hops, including the warm-up.
     hops: u64,
     /// Utilization of each node's outgoing links, by direction, 0 to 1.
@@ -411,14 +428,14 @@ struct Measured {
 }
 
 /// Simulates, prints a table and writes the requested files; returns the exit status.
-pub fn run(options: &SimArgs) -> Result<u8, Stop> {
+pub fn run(options: &SimArgs) -> Result<u8, CliError> {
     if options.check.check {
         let [seed] = sweep::values(&options.seed)[..] else {
-            return Err(Stop::usage("--check takes one --seed"));
+            return Err(CliError::usage("--check supports only one --seed"));
         };
         return check::run(options.check.packets, seed);
     }
-    let settings = Setting::all(options)?;
+    let settings = SimSetting::all_combinations(options)?;
     // Before a possibly long simulation.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let loads = sweep::values(&options.load);
@@ -428,40 +445,43 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
     for setting in &settings {
         let mut memory = vec![[0; 32]; SimNetwork::chunks(&setting.config(1.0))];
         let heading = heading(setting);
-        say(format_args!("{heading}\n{}", TABLE.heading().join("\n")))?;
+        print_line(format_args!("{heading}\n{}", TABLE.heading().join("\n")))?;
         let mut rows = Vec::new();
         for &load in &loads {
             let measured = setting.measure(load, &mut memory)?;
-            say(TABLE.row(&measured.row))?;
+            print_line(TABLE.row(&measured.row))?;
             hops += measured.hops;
             by_link = measured.by_link;
             rows.push(measured.row);
         }
-        curves.push(Curve {
+        curves.push(LatencyCurve {
             name: setting.name(),
             rows,
         });
     }
     let rows = || curves.iter().flat_map(|curve| &curve.rows);
-    if !rows().all(Row::is_steady) {
-        say(
-            "* not steady: the machine filled up or emptied while measuring; take a longer\n  --warmup",
+    print_line(
+        "99 %: 99th percentile of the latency; escapes: hops on the escape channel per packet",
+    )?;
+    if !rows().all(SimRow::is_steady) {
+        print_line(
+            "* not in steady state: queues grew or shrank during the measurement; use a longer\n  --warmup",
         )?;
     }
     let seconds = start.elapsed().as_secs_f64().max(1e-9);
-    say(format_args!(
+    print_line(format_args!(
         "{:.1} million packet-hops in {seconds:.1} s: {:.2} million per second",
         hops as f64 / 1e6,
         hops as f64 / 1e6 / seconds
     ))?;
     if let Some(file) = csv_file {
-        let rows: Vec<Row> = rows().cloned().collect();
+        let rows: Vec<SimRow> = rows().cloned().collect();
         file.write(&table::csv(&rows)?)?;
     }
     if let (Some(file), Some(last)) = (svg_file, settings.last()) {
         let heading = match settings.len() {
             1 => heading(last),
-            several => format!("{several} machines, side by side"),
+            several => format!("{several} machines in parallel"),
         };
         file.write(&drawing::draw(&heading, &last.shape, &curves, &by_link)?)?;
     }
@@ -474,8 +494,8 @@ fn extents([x, y, z]: [u16; 3]) -> String {
 }
 
 /// Describes the simulation in three lines.
-fn heading(setting: &Setting<'_>) -> String {
-    let Setting {
+fn heading(setting: &SimSetting<'_>) -> String {
+    let SimSetting {
         options,
         point,
         shape,
@@ -500,7 +520,7 @@ fn heading(setting: &Setting<'_>) -> String {
         traffic.name(),
         point.routing.name(),
         point.seed,
-        size::about(setting.bytes()),
+        size::approximate(setting.bytes()),
         shape.nodes(),
         limit.load,
         limit.bound.name(),
@@ -513,14 +533,14 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct Command {
+    struct CommandLine {
         #[command(flatten)]
         options: SimArgs,
     }
 
     fn options(arguments: &str) -> Result<SimArgs, clap::Error> {
         let all = std::iter::once("sim").chain(arguments.split_whitespace());
-        Command::try_parse_from(all).map(|command| command.options)
+        CommandLine::try_parse_from(all).map(|command| command.options)
     }
 
     #[test]
@@ -551,7 +571,7 @@ mod tests {
     #[test]
     fn a_machine_without_traffic_is_refused_with_advice() {
         let stop = run(&options("--torus 1x1x1").unwrap()).unwrap_err();
-        assert_eq!(stop.status, crate::host::stop::USAGE);
+        assert_eq!(stop.status, crate::host::error::USAGE);
         let stop = run(&options("--torus 8x1x1 --traffic transpose").unwrap()).unwrap_err();
         assert!(stop.message.contains("transpose"), "{stop}");
     }
@@ -597,10 +617,10 @@ mod tests {
         let options = options(arguments).unwrap();
         assert_eq!(options.runs(), 2 * 2 * 2 * 2 * 4 * 4);
         assert_eq!(sweep::values(&options.load), [0.1, 0.2, 0.3, 0.9]);
-        let settings = Setting::all(&options).unwrap();
+        let settings = SimSetting::all_combinations(&options).unwrap();
         assert_eq!(settings.len(), 64);
         let names: std::collections::BTreeSet<String> =
-            settings.iter().map(Setting::name).collect();
+            settings.iter().map(SimSetting::name).collect();
         assert_eq!(names.len(), 64);
         assert!(
             names.contains("2x2x1, neighbour, deterministic, buffers 4, seed 7"),
@@ -620,7 +640,7 @@ mod tests {
     #[test]
     fn too_many_runs_are_refused() {
         let stop = run(&options("--seed 1:10001").unwrap()).unwrap_err();
-        assert_eq!(stop.status, crate::host::stop::USAGE);
+        assert_eq!(stop.status, crate::host::error::USAGE);
         assert!(stop.message.starts_with("10001 runs"), "{stop}");
         assert!(options("--seed 1:18446744073709551615").is_err());
     }
@@ -629,7 +649,7 @@ mod tests {
     fn an_unwritable_file_is_refused_before_the_simulation() {
         let arguments = "--torus 2x1x1 --ticks 10 --warmup 0 --csv /nonexistent/out.csv";
         let stop = run(&options(arguments).unwrap()).unwrap_err();
-        assert_eq!(stop.status, crate::host::stop::USAGE);
+        assert_eq!(stop.status, crate::host::error::USAGE);
         assert!(stop.message.contains("/nonexistent/out.csv"), "{stop}");
     }
 
@@ -642,7 +662,7 @@ mod tests {
         ] {
             let arguments = format!("--torus 2x1x1 --ticks 10 {wrong}");
             let stop = run(&options(&arguments).unwrap()).unwrap_err();
-            assert_eq!(stop.status, crate::host::stop::USAGE, "{wrong}");
+            assert_eq!(stop.status, crate::host::error::USAGE, "{wrong}");
             assert!(stop.message.contains(word), "{stop}");
         }
         let hot = "--torus 2x1x1 --ticks 10 --traffic hot-spot --hot 0.2";

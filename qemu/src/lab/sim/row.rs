@@ -8,7 +8,7 @@ const STEADY: f64 = 0.02;
 
 /// Parameters and results of a run. Loads are in chunks of 32 bytes per node and tick.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct SimRow {
     /// Extents of the machine.
     pub torus: String,
     /// Dimensions without wrap-around links.
@@ -54,7 +54,7 @@ pub struct Row {
     pub filling: f64,
 }
 
-impl Row {
+impl SimRow {
     /// Checks whether the measurement shows the long-term behaviour.
     pub fn is_steady(&self) -> bool {
         self.filling.abs() <= STEADY
@@ -62,7 +62,7 @@ impl Row {
 }
 
 /// Table of the rows; a star marks a row that is not steady.
-pub const TABLE: Table<Row> = Table {
+pub const TABLE: Table<SimRow> = Table {
     columns: &[
         Column::right("load", 6, |r| format!("{:.2}", r.load)),
         Column::left("", 1, |r| if r.is_steady() { "" } else { "*" }.into()),
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_row_of_great_numbers_fits_a_terminal() {
-        let row = Row {
+        let row = SimRow {
             torus: "256x256x256".into(),
             mesh: "xyz".into(),
             traffic: "uniform",

@@ -5,22 +5,22 @@ const MAX_VALUES: usize = 100_000;
 
 /// Values of one item of a list.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Items<T>(pub Vec<T>);
+pub struct SweepValues<T>(pub Vec<T>);
 
 /// Returns all values of a list.
-pub fn values<T: Copy>(list: &[Items<T>]) -> Vec<T> {
+pub fn values<T: Copy>(list: &[SweepValues<T>]) -> Vec<T> {
     list.iter().flat_map(|items| &items.0).copied().collect()
 }
 
 /// Parses offered loads.
-pub fn loads(text: &str) -> Result<Items<f64>, String> {
+pub fn loads(text: &str) -> Result<SweepValues<f64>, String> {
     let load = |text: &str| match text.parse::<f64>() {
         Ok(load) if load > 0.0 && load <= 100.0 => Ok(load),
-        _ => Err("a load is a number above 0, at most 100".to_string()),
+        _ => Err("a load is a number above 0 and at most 100".to_string()),
     };
     let parts: Vec<&str> = text.trim().split(':').collect();
     let (first, last, step) = match parts[..] {
-        [one] => return Ok(Items(vec![load(one)?])),
+        [one] => return Ok(SweepValues(vec![load(one)?])),
         [first, last, step] => (load(first)?, load(last)?, load(step)?),
         _ => return Err("a range of loads is FIRST:LAST:STEP, for example 0.1:0.9:0.1".into()),
     };
@@ -31,13 +31,13 @@ pub fn loads(text: &str) -> Result<Items<f64>, String> {
     }
     let values = (0..=steps as u32).map(|at| first + f64::from(at) * step);
     // Restores the written decimals, not 0.30000000000000004.
-    Ok(Items(
+    Ok(SweepValues(
         values.map(|load| (load * 1e9).round() / 1e9).collect(),
     ))
 }
 
 /// Parses seeds.
-pub fn seeds(text: &str) -> Result<Items<u64>, String> {
+pub fn seeds(text: &str) -> Result<SweepValues<u64>, String> {
     integers(
         text,
         0..=u64::MAX,
@@ -46,9 +46,9 @@ pub fn seeds(text: &str) -> Result<Items<u64>, String> {
 }
 
 /// Parses buffers in packets.
-pub fn buffers(text: &str) -> Result<Items<u16>, String> {
-    let Items(packets) = integers(text, 2..=2047, "a buffer has 2 to 2047 packets")?;
-    Ok(Items(
+pub fn buffers(text: &str) -> Result<SweepValues<u16>, String> {
+    let SweepValues(packets) = integers(text, 2..=2047, "a buffer has 2 to 2047 packets")?;
+    Ok(SweepValues(
         packets.into_iter().map(|packets| packets as u16).collect(),
     ))
 }
@@ -57,14 +57,14 @@ fn integers(
     text: &str,
     allowed: std::ops::RangeInclusive<u64>,
     help: &str,
-) -> Result<Items<u64>, String> {
+) -> Result<SweepValues<u64>, String> {
     let number = |text: &str| match text.parse::<u64>() {
         Ok(number) if allowed.contains(&number) => Ok(number),
         _ => Err(help.to_string()),
     };
     let parts: Vec<&str> = text.trim().split(':').collect();
     let (first, last, step) = match parts[..] {
-        [one] => return Ok(Items(vec![number(one)?])),
+        [one] => return Ok(SweepValues(vec![number(one)?])),
         [first, last] => (number(first)?, number(last)?, 1),
         [first, last, step] => (number(first)?, number(last)?, step.parse().unwrap_or(0)),
         _ => return Err("a range is FIRST:LAST or FIRST:LAST:STEP".into()),
@@ -74,7 +74,9 @@ fn integers(
     let Some(steps) = steps.filter(|steps| *steps < MAX_VALUES as u64) else {
         return Err(range_help());
     };
-    Ok(Items((0..=steps).map(|at| first + at * step).collect()))
+    Ok(SweepValues(
+        (0..=steps).map(|at| first + at * step).collect(),
+    ))
 }
 
 fn range_help() -> String {
@@ -91,14 +93,17 @@ mod tests {
     fn ranges_have_both_their_ends() {
         assert_eq!(
             loads("0.1:0.5:0.1"),
-            Ok(Items(vec![0.1, 0.2, 0.3, 0.4, 0.5]))
+            Ok(SweepValues(vec![0.1, 0.2, 0.3, 0.4, 0.5]))
         );
-        assert_eq!(loads(" 0.9"), Ok(Items(vec![0.9])));
-        assert_eq!(loads("0.5:0.5:1"), Ok(Items(vec![0.5])));
-        assert_eq!(seeds("3:6"), Ok(Items(vec![3, 4, 5, 6])));
-        assert_eq!(seeds("3:8:2"), Ok(Items(vec![3, 5, 7])));
-        assert_eq!(seeds("18446744073709551615"), Ok(Items(vec![u64::MAX])));
-        assert_eq!(buffers("2:2047:2045"), Ok(Items(vec![2, 2047])));
+        assert_eq!(loads(" 0.9"), Ok(SweepValues(vec![0.9])));
+        assert_eq!(loads("0.5:0.5:1"), Ok(SweepValues(vec![0.5])));
+        assert_eq!(seeds("3:6"), Ok(SweepValues(vec![3, 4, 5, 6])));
+        assert_eq!(seeds("3:8:2"), Ok(SweepValues(vec![3, 5, 7])));
+        assert_eq!(
+            seeds("18446744073709551615"),
+            Ok(SweepValues(vec![u64::MAX]))
+        );
+        assert_eq!(buffers("2:2047:2045"), Ok(SweepValues(vec![2, 2047])));
     }
 
     #[test]

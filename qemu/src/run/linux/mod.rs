@@ -1,16 +1,16 @@
 //! A job with native processes as nodes. They share a memory file with each other and with the tool; see
 //! [`kernel_rt::board::linux::share`].
 
-pub mod keep;
+pub mod supervisor;
 
-use crate::host::shared::Shared;
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
+use crate::host::shared::SharedMemory;
 use crate::host::sys;
 use crate::run::debug;
-use crate::run::instance::{Bonds, Ears, Fleet, Instance, stream};
+use crate::run::instance::{ControlPipes, Instance, InstancePool, OutputChannels, output_channel};
 use crate::run::node::Node;
-use crate::run::plan::{App, Plan, coord, record_file};
-use crate::run::verdict::Stands;
+use crate::run::outcome::FailureLocation;
+use crate::run::plan::{JobPlan, PlannedApp, coord, record_file};
 use kernel_rt::board::linux::VARIABLE;
 use kernel_rt::board::linux::share::{
     AT_ANSWERED, AT_ASKED, AT_ENDS, AT_TRACE, FRAMES, ShareLayout, StackTrace,
@@ -28,49 +28,51 @@ use std::rc::Rc;
 
 /// Starts all nodes; see [`boot`](super::boot::boot).
 pub fn boot(
-    plan: &Plan<'_>,
-    mut going_on: impl FnMut() -> Result<(), Stop>,
-) -> Result<Fleet, Stop> {
+    plan: &JobPlan<'_>,
+    mut going_on: impl FnMut() -> Result<(), CliError>,
+) -> Result<InstancePool, CliError> {
     let nodes = plan.shape.nodes();
     let layout = ShareLayout::new(nodes);
-    let shared = Rc::new(Shared::new("midplane-job", layout.total())?);
-    let mut fleet = Fleet::new(&plan.shape);
-    let (bonds, theirs) = bonds()?;
-    fleet.bonds = Some(bonds);
-    fleet.debugger = plan.debug.map(|debug| debug.rank as usize);
+    let shared = Rc::new(SharedMemory::new("midplane-job", layout.total())?);
+    let mut pool = InstancePool::new(&plan.shape);
+    let (pipes, theirs) = create_pipes()?;
+    pool.pipes = Some(pipes);
+    pool.debugger = plan.debug.map(|debug| debug.rank as usize);
     for rank in 0..nodes {
-        let who = (rank, coord(&plan.shape, rank)?);
-        fleet.nodes.push(Node::of_process(
-            who,
-            fleet.instances.len(),
+        let coord = coord(&plan.shape, rank)?;
+        pool.nodes.push(Node::from_process(
+            rank,
+            coord,
+            pool.instances.len(),
             &shared,
             layout.account(rank),
         ));
-        fleet.instances.push(start(plan, who, (&shared, &theirs))?);
+        pool.instances
+            .push(start(plan, rank, coord, &shared, &theirs)?);
         going_on()?;
     }
-    Ok(fleet)
+    Ok(pool)
 }
 
-/// The processes' ends of the [`Bonds`].
-pub struct Theirs {
+/// The processes' ends of the [`ControlPipes`].
+pub struct ProcessPipes {
     life: OwnedFd,
     asks: OwnedFd,
 }
 
 /// Creates the pipes between the tool and the processes; returns both ends.
-pub fn bonds() -> Result<(Bonds, Theirs), Stop> {
-    let pipe = || pipe_with(PipeFlags::CLOEXEC).doing("create a pipe for the processes");
+pub fn create_pipes() -> Result<(ControlPipes, ProcessPipes), CliError> {
+    let pipe = || pipe_with(PipeFlags::CLOEXEC).context("create a pipe for the processes");
     let ((their_life, life), (their_asks, asks)) = (pipe()?, pipe()?);
-    let theirs = Theirs {
+    let theirs = ProcessPipes {
         life: their_life,
         asks: their_asks,
     };
-    Ok((Bonds::new(life, asks), theirs))
+    Ok((ControlPipes::new(life, asks), theirs))
 }
 
 /// Descriptors and parameters that a process inherits.
-pub struct Inherited {
+pub struct InheritedDescriptors {
     file: OwnedFd,
     life: OwnedFd,
     asks: OwnedFd,
@@ -78,22 +80,26 @@ pub struct Inherited {
     bytes: u64,
 }
 
-impl Inherited {
+impl InheritedDescriptors {
     /// Collects the job's memory and pipes, the boot parameters of a process with its first node at `coord`, and a
     /// number of bytes.
     pub fn new(
-        plan: &Plan<'_>,
+        plan: &JobPlan<'_>,
         coord: Coord,
-        (shared, theirs): (&Shared, &Theirs),
+        shared: &SharedMemory,
+        theirs: &ProcessPipes,
         bytes: u64,
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, CliError> {
         let record = record_file(plan, InstanceNodes::One(coord))?;
-        let file = shared.file().try_clone().doing("share the job's memory")?;
+        let file = shared
+            .file()
+            .try_clone()
+            .context("share the job's memory")?;
         let [life, asks] = [&theirs.life, &theirs.asks].map(OwnedFd::try_clone);
         Ok(Self {
             file: file.into(),
-            life: life.doing("share a pipe")?,
-            asks: asks.doing("share a pipe")?,
+            life: life.context("share a pipe")?,
+            asks: asks.context("share a pipe")?,
             record: record.into(),
             bytes,
         })
@@ -105,18 +111,14 @@ impl Inherited {
         format!("{file} {life} {asks} {record} {}", self.bytes)
     }
 
-    /// Returns the command line to run the process of `rank`, or of all, under; see [`keep`].
-    pub fn under(
+    /// Returns the command line to run the process of `rank`, or of all, under; see [`supervisor`].
+    pub fn wrapper_command(
         &self,
-        plan: &Plan<'_>,
+        plan: &JobPlan<'_>,
         rank: u32,
         limits: [Option<u64>; 2],
-    ) -> Result<Vec<String>, Stop> {
-        keep::under(
-            (plan.under, &plan.image(rank).path),
-            (&self.life, rank),
-            limits,
-        )
+    ) -> Result<Vec<String>, CliError> {
+        supervisor::supervisor_command(plan.under, &plan.image(rank).path, &self.life, rank, limits)
     }
 
     /// Returns the descriptors to inherit.
@@ -126,29 +128,32 @@ impl Inherited {
 }
 
 fn start(
-    plan: &Plan<'_>,
-    (rank, coord): (u32, Coord),
-    (shared, theirs): (&Shared, &Theirs),
-) -> Result<Instance, Stop> {
-    let (stdout, node_stdout) = stream()?;
-    let (stderr, node_stderr) = stream()?;
-    let inherited = Inherited::new(plan, coord, (shared, theirs), plan.node_memory)?;
+    plan: &JobPlan<'_>,
+    rank: u32,
+    coord: Coord,
+    shared: &SharedMemory,
+    theirs: &ProcessPipes,
+) -> Result<Instance, CliError> {
+    let (stdout, node_stdout) = output_channel()?;
+    let (stderr, node_stderr) = output_channel()?;
+    let inherited = InheritedDescriptors::new(plan, coord, shared, theirs, plan.node_memory)?;
     let prints: [OwnedFd; 2] = [node_stdout.into(), node_stderr.into()];
     let limits = [plan.stack, plan.limits_memory.then_some(plan.node_memory)];
     let debug = plan.debug.filter(|debug| debug.rank == rank);
     let (command, descriptors) = match debug {
         Some(debug) => {
-            let under = debug.under(limits, [&prints[0], &prints[1]].map(AsRawFd::as_raw_fd))?;
+            let under =
+                debug.debugger_command(limits, [&prints[0], &prints[1]].map(AsRawFd::as_raw_fd))?;
             let mut command = process(plan, coord, &inherited, &under)?;
             let mut descriptors = inherited.descriptors();
             descriptors.extend(prints);
-            debug::heed_terminal(&mut command, true);
+            debug::configure_terminal(&mut command, true);
             (command, descriptors)
         }
         None => {
-            let under = inherited.under(plan, rank, limits)?;
+            let under = inherited.wrapper_command(plan, rank, limits)?;
             let mut command = process(plan, coord, &inherited, &under)?;
-            give_streams(&mut command, prints, rank == 0 && plan.debug.is_none());
+            connect_streams(&mut command, prints, rank == 0 && plan.debug.is_none());
             if under.is_empty() {
                 limit(&mut command, limits);
             }
@@ -156,25 +161,29 @@ fn start(
         }
     };
     let mut command = command;
-    let is_kept = debug.is_none() && !plan.under.is_empty();
-    sys::bind_to_us(&mut command, end_signal(is_kept), descriptors);
-    let child = command.spawn().doing(format_args!(
+    let is_supervised = debug.is_none() && !plan.under.is_empty();
+    sys::bind_to_this_process(&mut command, end_signal(is_supervised), descriptors);
+    let child = command.spawn().context(format_args!(
         "start {} for rank {rank}",
         command.get_program().display()
     ))?;
     // All output of a native process is its program's.
-    let ears = Ears {
+    let channels = OutputChannels {
         prints: [Some(stdout), Some(stderr)],
-        ..Ears::default()
+        ..OutputChannels::default()
     };
-    let mut instance = Instance::new(vec![rank], ears, child)?;
-    instance.is_kept = is_kept;
+    let mut instance = Instance::new(vec![rank], channels, child)?;
+    instance.is_supervised = is_supervised;
     Ok(instance)
 }
 
-/// Returns the signal for a child when the tool ends. A [supervisor](keep) must kill its descendants first.
-pub fn end_signal(is_kept: bool) -> Signal {
-    if is_kept { Signal::TERM } else { Signal::KILL }
+/// Returns the signal for a child when the tool ends. A [`supervisor`] must kill its descendants first.
+pub fn end_signal(is_supervised: bool) -> Signal {
+    if is_supervised {
+        Signal::TERM
+    } else {
+        Signal::KILL
+    }
 }
 
 /// Limits a process's stack and data, in bytes.
@@ -189,19 +198,19 @@ fn limit(command: &mut Command, limits: [Option<u64>; 2]) {
 /// Creates the command for a process of the program, run by the command `under` if it is not empty. Its first node is
 /// at `coord`.
 pub fn process(
-    plan: &Plan<'_>,
+    plan: &JobPlan<'_>,
     coord: Coord,
-    inherited: &Inherited,
+    inherited: &InheritedDescriptors,
     under: &[String],
-) -> Result<Command, Stop> {
+) -> Result<Command, CliError> {
     let (_, app) = plan.app(plan.shape.rank(coord).unwrap_or(0));
     let (program, arguments) = app
         .argv
         .split_first()
-        .ok_or_else(|| Stop::failure("a program without a name"))?;
+        .ok_or_else(|| CliError::failure("a program without a name"))?;
     // The process changes to its working directory before it starts.
     let path = app.directory.map(|_| std::path::absolute(&app.image.path));
-    let path = path.transpose().doing("find the program's folder")?;
+    let path = path.transpose().context("find the program's directory")?;
     let image = path.as_ref().unwrap_or(&app.image.path);
     let mut command = match under.split_first() {
         None => {
@@ -227,41 +236,41 @@ pub fn process(
 
 /// Notifies a rank whose program has ended that the job is over. Must be repeated until its process has ended, because
 /// the process may just fall asleep.
-pub fn let_end(plan: &Plan<'_>, node: &Node) {
-    node.give_order(AT_ENDS, 1);
+pub fn allow_end(plan: &JobPlan<'_>, node: &Node) {
+    node.set_control_word(AT_ENDS, 1);
     node.ring(ShareLayout::new(plan.shape.nodes()).word(node.rank));
 }
 
 /// Requests the processes' counters, with the sequence number `time` starting at 1. Must be repeated until they [have
-/// answered](has_answered), because a process may just fall asleep.
-pub fn ask_for_counters(fleet: &Fleet, time: u32) {
-    for node in &fleet.nodes {
-        node.give_order(AT_ASKED, time);
+/// answered](has_published), because a process may just fall asleep.
+pub fn request_counters(pool: &InstancePool, time: u32) {
+    for node in &pool.nodes {
+        node.set_control_word(AT_ASKED, time);
     }
-    if let Some(bonds) = &fleet.bonds {
+    if let Some(pipes) = &pool.pipes {
         // The pipe may have no readers any more.
-        let _ = rustix::io::write(&bonds.asks, b"?");
+        let _ = rustix::io::write(&pipes.asks, b"?");
     }
 }
 
 /// Checks whether a node has published its counters since the request.
-pub fn has_answered(node: &Node) -> bool {
-    node.order(AT_ANSWERED) == node.order(AT_ASKED)
+pub fn has_published(node: &Node) -> bool {
+    node.control_word(AT_ANSWERED) == node.control_word(AT_ASKED)
 }
 
 /// Connects a process's output to these files. `reads` specifies whether it uses the tool's stdin.
-pub fn give_streams(command: &mut Command, [stdout, stderr]: [OwnedFd; 2], reads: bool) {
+pub fn connect_streams(command: &mut Command, [stdout, stderr]: [OwnedFd; 2], reads: bool) {
     command.stdout(stdout).stderr(stderr);
     command.stdin(if reads {
         Stdio::inherit()
     } else {
         Stdio::null()
     });
-    debug::heed_terminal(command, reads);
+    debug::configure_terminal(command, reads);
 }
 
 /// Returns the program's environment variables as name and value.
-fn variables<'a>(app: &App<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
+fn variables<'a>(app: &PlannedApp<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
     app.environment.iter().filter_map(|variable| {
         let at = variable.iter().position(|byte| *byte == b'=')?;
         let (name, value) = (&variable[..at], &variable[at + 1..]);
@@ -270,7 +279,7 @@ fn variables<'a>(app: &App<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> 
 }
 
 /// Returns the functions and lines of a failed node's location, innermost first.
-pub fn describe(plan: &Plan<'_>, node: &Node, stands: Stands) -> Vec<String> {
+pub fn describe(plan: &JobPlan<'_>, node: &Node, stands: FailureLocation) -> Vec<String> {
     let mut bytes = [0; 8 * FRAMES];
     let trace = ShareLayout::new(plan.shape.nodes()).account(node.rank) + AT_TRACE;
     let calls = match node.read_ram(trace, &mut bytes) {
@@ -278,7 +287,7 @@ pub fn describe(plan: &Plan<'_>, node: &Node, stands: Stands) -> Vec<String> {
         None => Vec::new(),
     };
     let pc = match stands {
-        Stands::At(pc) => Some(pc),
+        FailureLocation::At(pc) => Some(pc),
         _ => None,
     };
     plan.image(node.rank).describe_process(pc, &calls)

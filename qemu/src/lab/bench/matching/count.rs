@@ -1,9 +1,9 @@
 //! Instruction counts of searches.
 
-use super::Bench;
-use crate::host::stop::Stop;
+use super::MatchingBench;
+use crate::host::error::CliError;
 use crate::lab::bench::callgrind;
-use crate::show::say::say;
+use crate::show::console::print_line;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::matching::{ENGINES, NamedEngine};
@@ -14,19 +14,19 @@ use serde::Serialize;
 /// Options of `midplane bench matching-loop`.
 #[derive(Args, Debug)]
 pub struct LoopArgs {
-    /// The engine; `none` for the rest of the loop alone
+    /// Engine; `none` for the loop without an engine
     #[arg(long)]
     engine: String,
 
-    /// The unexpected message queue, instead of that of posted receives
+    /// Use the unexpected message queue instead of the posted receive queue
     #[arg(long)]
     unexpected: bool,
 
-    /// From the end, instead of from the head
+    /// Search from the end instead of from the head
     #[arg(long)]
     reverse: bool,
 
-    /// Senders
+    /// Number of senders
     #[arg(long)]
     senders: u32,
 
@@ -34,7 +34,7 @@ pub struct LoopArgs {
     #[arg(long)]
     pending: u32,
 
-    /// How often the queue is filled and emptied
+    /// Number of times that the queue is filled and emptied
     #[arg(long)]
     rounds: u32,
 }
@@ -48,7 +48,7 @@ const ENTRIES: u32 = 2000;
 
 /// Result of one engine.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct InstructionRow {
     test: String,
     senders: u32,
     pending: u32,
@@ -64,7 +64,7 @@ struct Row {
     ratio: f64,
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<InstructionRow> = Table {
     columns: &[
         Column::left("test", 11, |r| r.test.clone()),
         Column::right("senders", 7, |r| r.senders.to_string()),
@@ -79,12 +79,12 @@ const TABLE: Table<Row> = Table {
 };
 
 /// Counts the instructions; returns CSV.
-pub fn run(bench: &Bench) -> Result<String, Stop> {
-    say(
-        "instructions for a message and its receive, on this host's processor; of the engine:\n\
-         without those of the loop around it; to list: these over those of the list",
+pub fn run(bench: &MatchingBench) -> Result<String, CliError> {
+    print_line(
+        "instructions per message and receive, on this host's processor; of the engine: without\nthose of the \
+         surrounding loop; to list: divided by those of the list",
     )?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     for queue in [LongQueue::Posted, LongQueue::Unexpected] {
         for order in [SearchOrder::Forward, SearchOrder::Reverse] {
@@ -105,7 +105,11 @@ pub fn run(bench: &Bench) -> Result<String, Stop> {
     table::csv(&rows)
 }
 
-fn count(bench: &Bench, search: &SearchTest, rows: &mut Vec<Row>) -> Result<(), Stop> {
+fn count(
+    bench: &MatchingBench,
+    search: &SearchTest,
+    rows: &mut Vec<InstructionRow>,
+) -> Result<(), CliError> {
     let rest = each("none", search)?;
     let mut reference = f64::NAN;
     for engine in &bench.engines {
@@ -114,7 +118,7 @@ fn count(bench: &Bench, search: &SearchTest, rows: &mut Vec<Row>) -> Result<(), 
         if reference.is_nan() {
             reference = of_the_engine;
         }
-        let row = Row {
+        let row = InstructionRow {
             test: format!("{} {}", search.queue.name(), search.order.name()),
             senders: search.senders,
             pending: search.pending,
@@ -123,15 +127,15 @@ fn count(bench: &Bench, search: &SearchTest, rows: &mut Vec<Row>) -> Result<(), 
             of_the_engine,
             ratio: of_the_engine / reference,
         };
-        say(TABLE.row(&row))?;
+        print_line(TABLE.row(&row))?;
         rows.push(row);
-        bench.go_on()?;
+        bench.check_signals()?;
     }
     Ok(())
 }
 
 /// Returns the instructions per entry.
-fn each(engine: &str, search: &SearchTest) -> Result<f64, Stop> {
+fn each(engine: &str, search: &SearchTest) -> Result<f64, CliError> {
     let entries = search.entries() as u32;
     let more = ENTRIES.div_ceil(entries);
     let [few, many] = [1, 1 + more].map(|rounds| instructions(engine, search, rounds));
@@ -139,7 +143,7 @@ fn each(engine: &str, search: &SearchTest) -> Result<f64, Stop> {
 }
 
 /// Returns the instructions of a complete run.
-fn instructions(engine: &str, search: &SearchTest, rounds: u32) -> Result<u64, Stop> {
+fn instructions(engine: &str, search: &SearchTest, rounds: u32) -> Result<u64, CliError> {
     let numbers = [search.senders, search.pending, rounds].map(|number| number.to_string());
     let [senders, pending, rounds] = numbers.each_ref().map(String::as_str);
     let mut arguments = vec!["matching-loop", "--engine", engine, "--senders", senders];
@@ -150,7 +154,7 @@ fn instructions(engine: &str, search: &SearchTest, rounds: u32) -> Result<u64, S
 }
 
 /// Runs the loop that callgrind counts; returns the exit status.
-pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
+pub fn run_loop(options: &LoopArgs) -> Result<u8, CliError> {
     let none = if options.reverse {
         NamedEngine::from_engine::<BlankEngine<false>>()
     } else {
@@ -158,7 +162,7 @@ pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
     };
     let mut engines = ENGINES.iter().chain([&none]);
     let engine = engines.find(|engine| engine.name == options.engine);
-    let engine = engine.ok_or_else(|| Stop::usage("--engine: there is no such engine"))?;
+    let engine = engine.ok_or_else(|| CliError::usage("--engine: unknown engine"))?;
     let search = SearchTest {
         queue: if options.unexpected {
             LongQueue::Unexpected
@@ -176,7 +180,7 @@ pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
         any_source: 0.0,
     };
     if !search.is_possible() {
-        return Err(Stop::usage("--senders, --pending: too many"));
+        return Err(CliError::usage("--senders, --pending: too many"));
     }
     engine.work(&search.traffic(), options.rounds);
     Ok(0)

@@ -1,8 +1,8 @@
 //! Chart of time per message by queue length: a colour for each engine, filled for reverse searches.
 
-use super::row::Row;
-use crate::host::stop::Stop;
-use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
+use super::row::SearchRow;
+use crate::host::error::CliError;
+use crate::show::plot::{self, Axis, Chart, Mark, MarkShape, Series};
 use plotters::style::RGBColor;
 
 const COLOURS: [RGBColor; 7] = [
@@ -16,21 +16,21 @@ const COLOURS: [RGBColor; 7] = [
 ];
 
 /// Selects the drawn rows: one communicator, no wildcards.
-fn is_drawn(row: &Row) -> bool {
+fn is_drawn(row: &SearchRow) -> bool {
     row.communicators == 1 && row.any_source_percent == 0
 }
 
-fn shape(row: &Row) -> Shape {
+fn shape(row: &SearchRow) -> MarkShape {
     if row.test.starts_with("PRQ") {
-        Shape::Circle
+        MarkShape::Circle
     } else {
-        Shape::Triangle
+        MarkShape::Triangle
     }
 }
 
 /// Draws the rows of search tests with one communicator and without wildcards.
-pub fn draw(rows: &[Row]) -> Result<String, Stop> {
-    let drawn: Vec<&Row> = rows.iter().filter(|row| is_drawn(row)).collect();
+pub fn draw(rows: &[SearchRow]) -> Result<String, CliError> {
+    let drawn: Vec<&SearchRow> = rows.iter().filter(|row| is_drawn(row)).collect();
     let mut engines: Vec<&str> = Vec::new();
     for row in &drawn {
         if !engines.contains(&row.engine) {
@@ -41,7 +41,8 @@ pub fn draw(rows: &[Row]) -> Result<String, Stop> {
         let place = engines.iter().position(|&other| other == engine);
         COLOURS[place.unwrap_or(0) % COLOURS.len()]
     };
-    let greatest = |of: fn(&Row) -> f64| drawn.iter().fold(1.0f64, |most, row| most.max(of(row)));
+    let greatest =
+        |of: fn(&SearchRow) -> f64| drawn.iter().fold(1.0f64, |most, row| most.max(of(row)));
     let series = drawn.iter().map(|row| Series {
         points: vec![((row.entries as f64).log2(), row.ns().log10())],
         mark: Mark {
@@ -63,7 +64,7 @@ pub fn draw(rows: &[Row]) -> Result<String, Stop> {
             .iter()
             .map(|&engine| {
                 let mark = Mark {
-                    shape: Shape::Circle,
+                    shape: MarkShape::Circle,
                     colour: colour(engine),
                     filled: true,
                 };

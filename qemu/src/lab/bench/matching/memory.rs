@@ -1,15 +1,15 @@
 //! Memory of the engines in addition to receives and records, compared with table 4.5 of 001.
 
-use super::Bench;
-use crate::host::stop::Stop;
-use crate::show::say::say;
+use super::MatchingBench;
+use crate::host::error::CliError;
+use crate::show::console::print_line;
 use crate::show::table::{self, Column, Table};
 use midplane_lab::measure::matching::overhead::published;
 use serde::Serialize;
 
 /// Result of one engine for one row of the table.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct MemoryRow {
     ranks: u32,
     entries: u32,
     engine: &'static str,
@@ -21,7 +21,7 @@ struct Row {
     published_bytes: Option<u32>,
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<MemoryRow> = Table {
     columns: &[
         Column::right("ranks", 7, |r| r.ranks.to_string()),
         Column::right("entries", 7, |r| r.entries.to_string()),
@@ -42,20 +42,20 @@ const TABLE: Table<Row> = Table {
 };
 
 /// Measures the memory; returns CSV.
-pub fn run(bench: &Bench) -> Result<String, Stop> {
-    say(
-        "memory: bytes of the heap that an engine takes for one communicator, with MPI memory for\n\
-         just so many records (all in use, no receives), and with so many receives (posted, no MPI\n\
-         memory), from neighbouring ranks; links and buckets in slots and records, which are there for\n\
-         every engine, are not counted; paper: table 4.5 of 001",
+pub fn run(bench: &MatchingBench) -> Result<String, CliError> {
+    print_line(
+        "memory: bytes of heap that an engine uses for one communicator, with MPI memory for\nexactly this number of \
+         records (all in use, no receives), or with this number of posted\nreceives (no MPI memory), from \
+         neighbouring ranks; links and buckets in slots and records,\nwhich exist for every engine, are not counted; \
+         paper: table 4.5 of 001",
     )?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     for published in published() {
         for engine in &bench.engines {
             let allocated = || crate::HEAP.allocated();
             let overhead = engine.overhead(published.ranks, published.entries, &allocated);
-            let row = Row {
+            let row = MemoryRow {
                 ranks: published.ranks,
                 entries: published.entries,
                 engine: engine.name,
@@ -68,9 +68,9 @@ pub fn run(bench: &Bench) -> Result<String, Stop> {
                     _ => None,
                 },
             };
-            say(TABLE.row(&row))?;
+            print_line(TABLE.row(&row))?;
             rows.push(row);
-            bench.go_on()?;
+            bench.check_signals()?;
         }
     }
     table::csv(&rows)

@@ -3,61 +3,61 @@
 mod count;
 mod drawing;
 mod memory;
-mod oneself;
 mod row;
+mod self_send;
 mod time;
 
+use crate::host::error::CliError;
 use crate::host::signals::Signals;
-use crate::host::stop::Stop;
+use crate::show::console::print_line;
 use crate::show::file::ResultFile;
-use crate::show::say::say;
 use clap::{Args, ValueEnum};
 use midplane_lab::matching::{ENGINES, NamedEngine};
 use std::path::PathBuf;
 
 pub use count::{LoopArgs, run_loop};
 
-/// What to measure of the engines.
+/// Experiment with the matching engines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Part {
-    /// Bytes beside receives and records: table 4.5 of 001
+enum MatchingPart {
+    /// Bytes in addition to receives and records: table 4.5 of 001
     Memory,
-    /// Long queues searched from their heads and from their ends: figure 3 of 000, section 4.6.2 of 001
+    /// Searches of long queues from the head and from the end: figure 3 of 000, section 4.6.2 of 001
     Search,
-    /// Collectives as in section 5.2 of 002, and queues as long as the papers' applications have them
+    /// Collectives as in section 5.2 of 002, and queues of the length of the papers' applications
     Traffic,
-    /// Instructions of searches, by valgrind's callgrind
+    /// Instructions of searches, counted by valgrind's callgrind
     Instructions,
-    /// Instructions of a message to oneself on a node in QEMU, with 10 and with 1,000,000 other receives posted or other
-    /// messages waiting
+    /// Instructions of a self-send on a node in QEMU, with 10 and with 1,000,000 other posted receives or unexpected
+    /// messages
     #[value(name = "self")]
-    Oneself,
+    SelfSend,
 }
 
 /// Options of `midplane bench matching`.
 #[derive(Args, Debug)]
 pub struct MatchingArgs {
-    /// What to measure; everything if it is not given
+    /// Experiment [default: all]
     #[arg(value_enum)]
-    part: Option<Part>,
+    part: Option<MatchingPart>,
 
-    /// Engines, separated by commas; all of them if it is not given. `list` is always measured
+    /// Engines, separated by commas; `list` is always measured [default: all]
     #[arg(long, value_delimiter = ',', value_parser = parse_engine)]
     engines: Vec<NamedEngine>,
 
-    /// Runs of each test by each engine in turn; the medians count
+    /// Runs of each test with each engine; the result is the median
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
 
-    /// Up to 1048576 senders, instead of 4096
+    /// Use up to 1,048,576 senders instead of 4,096
     #[arg(long)]
     all: bool,
 
-    /// Write a line per engine and test to this file; needs a part, since each has columns of its own
+    /// Write one line per engine and test to this file. Requires an experiment, because each has different columns
     #[arg(long, value_name = "FILE", requires = "part")]
     csv: Option<PathBuf>,
 
-    /// Draw the times of `search` to this file; where everything is measured, too
+    /// Draw the times of `search` to this file; also possible if all experiments are run
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -74,7 +74,7 @@ fn parse_engine(name: &str) -> Result<NamedEngine, String> {
 }
 
 /// State that the parts share.
-struct Bench {
+struct MatchingBench {
     /// Engines; the first one is the reference.
     engines: Vec<NamedEngine>,
     runs: u32,
@@ -82,18 +82,22 @@ struct Bench {
     signals: Signals,
 }
 
-impl Bench {
+impl MatchingBench {
     /// Returns an error after a signal.
-    fn go_on(&self) -> Result<(), Stop> {
+    fn check_signals(&self) -> Result<(), CliError> {
         self.signals.pending().map_or(Ok(()), Err)
     }
 }
 
 /// Measures the engines; returns the exit status.
-pub fn run(options: &MatchingArgs) -> Result<u8, Stop> {
-    if options.svg.is_some() && options.part.is_some_and(|part| part != Part::Search) {
-        return Err(Stop::usage(
-            "--svg: only `search` is drawn; ask for that part, or for none",
+pub fn run(options: &MatchingArgs) -> Result<u8, CliError> {
+    if options.svg.is_some()
+        && options
+            .part
+            .is_some_and(|part| part != MatchingPart::Search)
+    {
+        return Err(CliError::usage(
+            "--svg: only `search` is drawn; select `search` or no experiment",
         ));
     }
     // Before the long measurement.
@@ -105,7 +109,7 @@ pub fn run(options: &MatchingArgs) -> Result<u8, Stop> {
             .any(|other| other.name == engine.name);
         engine.name == REFERENCE || wanted || options.engines.is_empty()
     };
-    let bench = Bench {
+    let bench = MatchingBench {
         engines: ENGINES.iter().filter(is_wanted).copied().collect(),
         runs: options.runs,
         all: options.all,
@@ -113,37 +117,37 @@ pub fn run(options: &MatchingArgs) -> Result<u8, Stop> {
     };
     let is_asked = |part| options.part.is_none_or(|asked| asked == part);
     let mut csv = String::new();
-    if is_asked(Part::Memory) {
+    if is_asked(MatchingPart::Memory) {
         csv = memory::run(&bench)?;
     }
-    if is_asked(Part::Search) {
+    if is_asked(MatchingPart::Search) {
         let rows = time::searches(&bench)?;
         csv = crate::show::table::csv(&rows)?;
         if let Some(file) = svg_file {
             file.write(&drawing::draw(&rows)?)?;
         }
     }
-    if is_asked(Part::Traffic) {
+    if is_asked(MatchingPart::Traffic) {
         csv = crate::show::table::csv(&time::traffics(&bench)?)?;
     }
-    if is_asked(Part::Instructions) {
+    if is_asked(MatchingPart::Instructions) {
         match crate::host::setup::in_path("valgrind") {
             Some(_) => csv = count::run(&bench)?,
             None if options.part.is_none() => {
-                say("no instructions: valgrind is not installed, which counts them")?;
+                print_line("no instruction counts: valgrind is not installed")?;
             }
             None => {
-                return Err(Stop::usage(
+                return Err(CliError::unusable(
                     "bench matching: valgrind is not installed; it counts the instructions",
                 ));
             }
         }
     }
-    if is_asked(Part::Oneself) {
-        match oneself::check() {
-            Ok(()) => csv = oneself::run(&bench)?,
+    if is_asked(MatchingPart::SelfSend) {
+        match self_send::check() {
+            Ok(()) => csv = self_send::run(&bench)?,
             Err(stop) if options.part.is_some() => return Err(stop),
-            Err(stop) => say(format_args!("no part in QEMU: {stop}"))?,
+            Err(stop) => print_line(format_args!("the part in QEMU is omitted: {stop}"))?,
         }
     }
     if let Some(file) = csv_file {

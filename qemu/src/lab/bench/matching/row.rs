@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// Result of one engine in one test.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct SearchRow {
     pub test: String,
     pub senders: u32,
     /// Messages of each sender in each communicator; 0 if they differ.
@@ -34,7 +34,7 @@ pub struct Row {
     pub published: Option<f64>,
 }
 
-impl Row {
+impl SearchRow {
     pub fn ns(&self) -> f64 {
         self.fill_ns + self.drain_ns
     }
@@ -47,7 +47,7 @@ fn short(number: f64, places: usize) -> String {
 }
 
 /// Table of the rows. A `~` marks a partial measurement.
-pub const TABLE: Table<Row> = Table {
+pub const TABLE: Table<SearchRow> = Table {
     columns: &[
         Column::left("test", 11, |r| r.test.clone()),
         Column::right("senders", 7, |r| r.senders.to_string()),
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn the_widest_row_fits_a_terminal() {
-        let row = Row {
+        let row = SearchRow {
             test: "PRQ reverse".into(),
             senders: 1_048_576,
             pending: 10,

@@ -1,9 +1,9 @@
 //! Times of searches and traffic, with the engines measured round robin.
 
-use super::Bench;
-use super::row::{Row, TABLE};
-use crate::host::stop::Stop;
-use crate::show::say::say;
+use super::MatchingBench;
+use super::row::{SearchRow, TABLE};
+use crate::host::error::CliError;
+use crate::show::console::print_line;
 use midplane_lab::measure::matching::application::APPLICATIONS;
 use midplane_lab::measure::matching::{
     CollectiveTraffic, LongQueue, MatchingCost, MeasureEffort, QueueTraffic, SearchOrder,
@@ -22,7 +22,7 @@ const ANY_SOURCE: [f64; 3] = [0.1, 0.5, 1.0];
 const PROCESSES: [u32; 3] = [1024, 2048, 4096];
 
 /// Parameters of a test.
-struct Test {
+struct SearchTest {
     name: String,
     senders: u32,
     pending: u32,
@@ -91,16 +91,16 @@ fn cases(all: bool) -> Vec<SearchTest> {
 }
 
 /// Measures the search tests.
-pub fn searches(bench: &Bench) -> Result<Vec<Row>, Stop> {
-    say(
-        "search: a queue filled (in) and emptied (out) by one entry a message; ns an entry, the medians;\n\
-         x list: time of the list over that of the engine; paper: the same in 000 and 001;\n\
-         ~: a sample of the searches, since all would take long",
+pub fn searches(bench: &MatchingBench) -> Result<Vec<SearchRow>, CliError> {
+    print_line(
+        "search: a queue is filled (in) and emptied (out), one entry per message; medians in ns\nper entry; x list: \
+         time of the list divided by that of the engine; paper: the same in\n000 and 001; ~: measured with a sample \
+         of the searches",
     )?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     for search in cases(bench.all) {
-        let test = Test {
+        let test = SearchTest {
             name: format!("{} {}", search.queue.name(), search.order.name()),
             senders: search.senders,
             pending: search.pending,
@@ -114,16 +114,15 @@ pub fn searches(bench: &Bench) -> Result<Vec<Row>, Stop> {
 }
 
 /// Measures collectives and applications.
-pub fn traffics(bench: &Bench) -> Result<Vec<Row>, Stop> {
-    say(
-        "traffic: collectives (half of the messages come early, in any order) and queues as\n\
-         long as the papers' applications have them; out: ns a receive or message;\n\
-         x list: time of the list over that of the engine; paper: of the collective's latency (002),\n\
-         or of queue operations (001)",
+pub fn traffics(bench: &MatchingBench) -> Result<Vec<SearchRow>, CliError> {
+    print_line(
+        "traffic: collectives (half of the messages are unexpected, in random order) and queues\nof the length of the \
+         papers' applications; out: ns per receive or message;\nx list: time of the list divided by that of the \
+         engine; paper: for the collective's\nlatency (002) or queue operations (001)",
     )?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
-    let test = |name: &str, senders| Test {
+    let test = |name: &str, senders| SearchTest {
         name: name.into(),
         senders,
         pending: 0,
@@ -163,17 +162,17 @@ fn application_speedup(name: &str, engine: &str) -> Option<f64> {
 
 /// Runs one test with all engines round robin, so that other load on the host affects all alike.
 fn compare(
-    bench: &Bench,
-    test: &Test,
+    bench: &MatchingBench,
+    test: &SearchTest,
     traffic: &QueueTraffic,
     published: &dyn Fn(&str) -> Option<f64>,
-    rows: &mut Vec<Row>,
-) -> Result<(), Stop> {
+    rows: &mut Vec<SearchRow>,
+) -> Result<(), CliError> {
     let mut taken = vec![Vec::new(); bench.engines.len()];
     for _ in 0..bench.runs {
         for (engine, taken) in bench.engines.iter().zip(&mut taken) {
             taken.push(engine.measure(traffic, MeasureEffort::default()));
-            bench.go_on()?;
+            bench.check_signals()?;
         }
     }
     let medians: Vec<_> = taken
@@ -182,7 +181,7 @@ fn compare(
         .collect();
     let reference = medians[0].ns();
     for (engine, measured) in bench.engines.iter().zip(medians) {
-        let row = Row {
+        let row = SearchRow {
             test: test.name.clone(),
             senders: test.senders,
             pending: test.pending,
@@ -197,7 +196,7 @@ fn compare(
             speedup: reference / measured.ns(),
             published: published(engine.name),
         };
-        say(TABLE.row(&row))?;
+        print_line(TABLE.row(&row))?;
         rows.push(row);
     }
     Ok(())
@@ -205,7 +204,7 @@ fn compare(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Bench, drawing};
+    use super::super::{MatchingBench, drawing};
     use super::*;
     use crate::host::signals::Signals;
     use crate::show::table;
@@ -213,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_test_is_measured_told_and_drawn() {
-        let bench = Bench {
+        let bench = MatchingBench {
             engines: ENGINES.to_vec(),
             runs: 1,
             all: false,
@@ -227,7 +226,7 @@ mod tests {
             communicators: 1,
             any_source: 0.0,
         };
-        let test = Test {
+        let test = SearchTest {
             name: "PRQ reverse".into(),
             senders: 8,
             pending: 5,

@@ -9,19 +9,42 @@ pub const FAILURE: u8 = 1;
 
 /// Early end of the command.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Stop {
+pub struct CliError {
     /// Exit status of the command.
     pub status: u8,
     /// Message for the user; empty if it was printed already.
     pub message: String,
+    /// Help page that the message points to.
+    pub help: HelpPage,
 }
 
-impl Stop {
-    /// Creates a usage error: the request is not supported; the message contains a remedy.
+/// Help page that lists the option of a usage error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HelpPage {
+    /// No page: the command line is not the reason.
+    None,
+    /// Page of the command that the user called.
+    Called,
+    /// Page of `run`, whose options `mpiexec` accepts.
+    Run,
+}
+
+impl CliError {
+    /// Creates a usage error: the command line is not supported; the message contains a remedy.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             status: USAGE,
             message: message.into(),
+            help: HelpPage::Called,
+        }
+    }
+
+    /// Creates the error of a program or machine that does not meet the requirements; the message contains a remedy.
+    pub fn unusable(message: impl Into<String>) -> Self {
+        Self {
+            status: USAGE,
+            message: message.into(),
+            help: HelpPage::None,
         }
     }
 
@@ -30,6 +53,7 @@ impl Stop {
         Self {
             status: FAILURE,
             message: message.into(),
+            help: HelpPage::None,
         }
     }
 
@@ -38,6 +62,7 @@ impl Stop {
         Self {
             status,
             message: String::new(),
+            help: HelpPage::None,
         }
     }
 
@@ -47,20 +72,20 @@ impl Stop {
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
 /// Adds the attempted action to an operating system error.
-pub trait Doing<T> {
+pub trait ErrorContext<T> {
     /// `what` completes "cannot ...", for example "create a socket".
-    fn doing(self, what: impl fmt::Display) -> Result<T, Stop>;
+    fn context(self, what: impl fmt::Display) -> Result<T, CliError>;
 }
 
-impl<T, E: fmt::Display> Doing<T> for Result<T, E> {
-    fn doing(self, what: impl fmt::Display) -> Result<T, Stop> {
-        self.map_err(|error| Stop::failure(format!("cannot {what}: {error}")))
+impl<T, E: fmt::Display> ErrorContext<T> for Result<T, E> {
+    fn context(self, what: impl fmt::Display) -> Result<T, CliError> {
+        self.map_err(|error| CliError::failure(format!("cannot {what}: {error}")))
     }
 }

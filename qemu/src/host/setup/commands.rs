@@ -1,9 +1,9 @@
 //! Commands that are run on the user's behalf: each is printed first, with its output on stderr.
 
-use crate::host::signals::Hold;
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
+use crate::host::signals::SignalGuard;
 use crate::host::sys;
-use crate::show::say::{complain, complain_bytes};
+use crate::show::console::{print_error_bytes, print_error_line};
 use midplane_setup::query::line;
 use rustix::fs::MemfdFlags;
 use rustix::process::Signal;
@@ -17,71 +17,75 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Prints a message to the user. Continues if stderr is closed or full.
-pub fn say(text: &str) {
-    complain(format_args!("midplane: {text}"));
+pub fn print_message(text: &str) {
+    print_error_line(format_args!("midplane: {text}"));
 }
 
 /// Runs a command that can be interrupted at any time. It ends with this process.
-pub fn run_shown(mut command: Command) -> Result<(), Stop> {
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+pub fn run_shown(mut command: Command) -> Result<(), CliError> {
+    sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
     let (mut child, output) = start(&mut command)?;
     let status = follow(&mut child, &output, || {})?;
-    judge(&command, status)
+    check_status(&command, status)
 }
 
 /// Runs a command that must not be interrupted, such as a package manager. It runs in a session of its own, out of
 /// reach of the terminal's signals and hang-up. A signal received meanwhile is returned as an error after the command
 /// completes.
-pub fn run_whole(mut command: Command) -> Result<(), Stop> {
-    let hold = Hold::begin()?;
-    sys::own_session(&mut command);
+pub fn run_uninterrupted(mut command: Command) -> Result<(), CliError> {
+    let hold = SignalGuard::begin()?;
+    sys::start_session(&mut command);
     let (mut child, output) = start(&mut command)?;
     let mut said = false;
     let status = follow(&mut child, &output, || {
-        if hold.came() && !said {
+        if hold.has_received() && !said {
             said = true;
             let program = command.get_program().display();
-            say(&format!(
-                "ending when {program} is done: half an installation would be worse"
+            print_message(&format!(
+                "ending after {program} completes, to avoid an incomplete installation"
             ));
         }
     });
     match hold.end() {
         Some(stop) => Err(stop),
-        None => judge(&command, status?),
+        None => check_status(&command, status?),
     }
 }
 
 /// Starts a command with its output in a memory file. Unlike a pipe, the file accepts output even if this process's
 /// stderr is closed or the process has ended.
-fn start(command: &mut Command) -> Result<(Child, File), Stop> {
+fn start(command: &mut Command) -> Result<(Child, File), CliError> {
     let line = line(command);
-    complain(format_args!("+ {line}"));
+    print_error_line(format_args!("+ {line}"));
     let output = rustix::fs::memfd_create("midplane-output", MemfdFlags::CLOEXEC)
         .map(File::from)
-        .doing("create a file in memory")?;
+        .context("create a file in memory")?;
     let (out, err) = output
         .try_clone()
         .and_then(|out| Ok((out.try_clone()?, out)))
-        .doing("share a file in memory")?;
+        .context("share a file in memory")?;
     let child = command
         .stdin(Stdio::null())
         .stdout(out)
         .stderr(err)
         .spawn()
-        .map_err(|error| Stop::usage(format!("cannot run `{line}`: {error}")))?;
+        .map_err(|error| CliError::unusable(format!("cannot run `{line}`: {error}")))?;
     Ok((child, output))
 }
 
 /// Copies a child's output until the child has ended. Calls `between` periodically.
-fn follow(child: &mut Child, output: &File, mut between: impl FnMut()) -> Result<ExitStatus, Stop> {
+fn follow(
+    child: &mut Child,
+    output: &File,
+    mut between: impl FnMut(),
+) -> Result<ExitStatus, CliError> {
     let mut shown = 0;
     loop {
         // The status is read before the last check of the output.
-        let ended = child.try_wait().doing("wait for a command")?;
+        let ended = child.try_wait().context("wait for a command")?;
         let mut buffer = [0; 8192];
         while let Ok(bytes @ 1..) = output.read_at(&mut buffer, shown) {
-            complain_bytes(&buffer[..bytes]);
+            print_error_bytes(&buffer[..bytes]);
             shown += bytes as u64;
         }
         if let Some(status) = ended {
@@ -92,11 +96,11 @@ fn follow(child: &mut Child, output: &File, mut between: impl FnMut()) -> Result
     }
 }
 
-fn judge(command: &Command, status: ExitStatus) -> Result<(), Stop> {
+fn check_status(command: &Command, status: ExitStatus) -> Result<(), CliError> {
     if status.success() {
         Ok(())
     } else {
-        Err(Stop::usage(format!(
+        Err(CliError::unusable(format!(
             "`{}` failed ({status})",
             line(command)
         )))
@@ -118,7 +122,7 @@ mod tests {
         assert_eq!(run_shown(shell("true")), Ok(()));
         let stop = run_shown(shell("exit 7")).unwrap_err();
         assert!(stop.message.contains("exit 7") && stop.message.contains("status: 7"));
-        assert_eq!(stop.status, crate::host::stop::USAGE);
+        assert_eq!(stop.status, crate::host::error::USAGE);
         assert!(run_shown(Command::new("/nonexistent/program")).is_err());
     }
 
@@ -135,7 +139,7 @@ mod tests {
     #[test]
     fn a_command_that_must_not_be_broken_off_has_a_session_of_its_own() {
         let mut command = shell("cut -d' ' -f6 /proc/$$/stat; echo $$");
-        sys::own_session(&mut command);
+        sys::start_session(&mut command);
         let (mut child, output) = start(&mut command).unwrap();
         follow(&mut child, &output, || {}).unwrap();
         let mut text = [0; 64];

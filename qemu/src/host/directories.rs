@@ -1,6 +1,6 @@
 //! Directories of the sources and of the build results.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
 use rustix::fs::{Access, access};
 use std::ffi::OsString;
 use std::fs;
@@ -12,10 +12,10 @@ use std::sync::OnceLock;
 /// Returns the workspace: the launcher's path, else the build-time path.
 pub fn root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
-    ROOT.get_or_init(|| root_of(std::env::var_os(midplane_setup::ROOT)))
+    ROOT.get_or_init(|| root_from(std::env::var_os(midplane_setup::ROOT)))
 }
 
-fn root_of(told: Option<OsString>) -> PathBuf {
+fn root_from(told: Option<OsString>) -> PathBuf {
     let told = told.map(PathBuf::from).filter(|root| root.is_absolute());
     told.unwrap_or_else(|| {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -32,7 +32,7 @@ pub fn target() -> PathBuf {
         if is_writable(&built) {
             built
         } else {
-            of_user(root()).unwrap_or(built)
+            user_cache(root()).unwrap_or(built)
         }
     });
     target.clone()
@@ -45,7 +45,7 @@ fn is_writable(target: &Path) -> bool {
 }
 
 /// Returns the user's directory for the build results of a checkout, if it can be created.
-fn of_user(root: &Path) -> Option<PathBuf> {
+fn user_cache(root: &Path) -> Option<PathBuf> {
     let mut hasher = DefaultHasher::new();
     root.hash(&mut hasher);
     let folder = midplane_setup::package_dir::user_dir()?;
@@ -64,13 +64,13 @@ pub fn built() -> PathBuf {
 }
 
 /// Writes a file atomically: a reader finds the old file or the new one.
-pub fn write_anew(file: &Path, text: &str, mode: u32) -> Result<(), Stop> {
+pub fn write_atomically(file: &Path, text: &str, mode: u32) -> Result<(), CliError> {
     let mut new = file.as_os_str().to_os_string();
     new.push(format!(".{}", std::process::id()));
     let written = fs::write(&new, text)
         .and_then(|()| fs::set_permissions(&new, fs::Permissions::from_mode(mode)))
         .and_then(|()| fs::rename(&new, file));
-    written.doing(format_args!("write {}", file.display()))
+    written.context(format_args!("write {}", file.display()))
 }
 
 #[cfg(test)]
@@ -79,9 +79,9 @@ mod tests {
 
     #[test]
     fn in_a_checkout_that_was_moved_the_launcher_is_believed() {
-        assert_eq!(root_of(Some("/moved".into())), Path::new("/moved"));
+        assert_eq!(root_from(Some("/moved".into())), Path::new("/moved"));
         for told in [None, Some("relative".into())] {
-            assert!(midplane_setup::check_root(&root_of(told)).is_ok());
+            assert!(midplane_setup::check_root(&root_from(told)).is_ok());
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Diagnostics of compiler and linker, and the missing symbols that they report.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
 use crate::host::sys;
-use crate::show::say::complain;
+use crate::show::console::print_error_line;
 use midplane_c::WARNING;
 use rustix::process::Signal;
 use std::io::{ErrorKind, IsTerminal};
@@ -36,19 +36,19 @@ fn file_and_line(place: &str) -> &str {
 }
 
 /// Diagnostics of a compiler or linker.
-pub struct Said {
+pub struct CompilerOutput {
     /// Whether the command succeeded.
     pub success: bool,
     words: String,
 }
 
-impl Said {
+impl CompilerOutput {
     /// Runs the command to completion. Selects English messages, so that they can be parsed.
-    pub fn by(command: &mut Command) -> Result<Self, Stop> {
+    pub fn by(command: &mut Command) -> Result<Self, CliError> {
         if std::io::stderr().is_terminal() {
             command.arg("-fdiagnostics-color=always");
         }
-        sys::bind_to_us(command, Signal::TERM, Vec::new());
+        sys::bind_to_this_process(command, Signal::TERM, Vec::new());
         let output = command
             .env("LC_ALL", "C")
             .stdin(Stdio::null())
@@ -56,12 +56,12 @@ impl Said {
             .stderr(Stdio::piped())
             .output();
         if matches!(&output, Err(error) if error.kind() == ErrorKind::NotFound) {
-            return Err(Stop::usage(format!(
-                "there is no {} on this machine, which compiles the program: install it (Debian: apt-get install gcc g++)",
+            return Err(CliError::unusable(format!(
+                "the compiler {} is not installed; install it (Debian: apt-get install gcc g++)",
                 command.get_program().display()
             )));
         }
-        let output = output.doing(format_args!("run {}", command.get_program().display()))?;
+        let output = output.context(format_args!("run {}", command.get_program().display()))?;
         Ok(Self {
             success: output.status.success(),
             words: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -69,7 +69,7 @@ impl Said {
     }
 
     /// Creates a value from messages that were already shown.
-    pub fn of(success: bool, words: String) -> Self {
+    pub fn new(success: bool, words: String) -> Self {
         Self { success, words }
     }
 
@@ -79,19 +79,19 @@ impl Said {
     }
 
     /// Prints the messages.
-    pub fn pass_on(&self) {
-        self.words.lines().for_each(complain);
+    pub fn print_messages(&self) {
+        self.words.lines().for_each(print_error_line);
     }
 
-    /// Prints the messages, except those that [`Said::unsupported`] parses.
-    pub fn pass_on_the_rest(&self) {
+    /// Prints the messages, except those that [`CompilerOutput::unsupported`] parses.
+    pub fn print_other_messages(&self) {
         let mut lines = self.words.lines().peekable();
         while let Some(line) = lines.next() {
             // The preceding line contains the function's name.
             let introduces = line.contains(": in function `") || line.contains(": In function `");
             let next = lines.peek().copied().unwrap_or_default();
             if !(line.contains(WARNING) || introduces && next.contains(WARNING)) {
-                complain(line);
+                print_error_line(line);
             }
         }
     }
@@ -130,7 +130,7 @@ impl Said {
     }
 
     /// Returns MPI names that the header does not contain, each once.
-    pub fn unknown_to_the_compiler(&self) -> Vec<String> {
+    pub fn implicit_functions(&self) -> Vec<String> {
         let mut found = Vec::new();
         for line in self.words.lines() {
             let line = without_colors(line);
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_read_from_what_the_tools_say() {
-        let said = |words: &str| Said {
+        let said = |words: &str| CompilerOutput {
             success: false,
             words: words.into(),
         };
@@ -202,6 +202,6 @@ mod tests {
              a.c:6:5: error: 'MPI_INFO_NULL' undeclared\n",
         );
         let missing = ["MPI_Win", "MPI_INFO_NULL"];
-        assert_eq!(compiler.unknown_to_the_compiler(), missing);
+        assert_eq!(compiler.implicit_functions(), missing);
     }
 }

@@ -2,10 +2,10 @@
 //! start the rank as its own child, or end before it, out of reach of the parent-death signal. All orphaned descendants
 //! become children of this process. It kills them when the job is over or the tool has ended.
 
+use crate::host::error::{CliError, ErrorContext};
+use crate::host::resource_usage::{children, has_ended};
 use crate::host::signals::Signals;
-use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
-use crate::host::used::{children, has_ended};
 use clap::Args;
 use midplane_setup::query::in_path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -35,20 +35,22 @@ const GONE_WITHIN: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// Returns an error if the command is not found.
-pub fn under(
-    (words, image): (&[String], &Path),
-    (life, rank): (&OwnedFd, u32),
+pub fn supervisor_command(
+    words: &[String],
+    image: &Path,
+    life: &OwnedFd,
+    rank: u32,
     [stack, data]: [Option<u64>; 2],
-) -> Result<Vec<String>, Stop> {
+) -> Result<Vec<String>, CliError> {
     let Some(command) = words.first() else {
         return Ok(Vec::new());
     };
     if in_path(command).is_none() {
-        return Err(Stop::failure(format!(
-            "cannot start {command} for rank {rank}: it is not there, or cannot be executed"
+        return Err(CliError::failure(format!(
+            "cannot start {command} for rank {rank}: it does not exist or is not executable"
         )));
     }
-    let us = std::env::current_exe().doing("find this command's own file")?;
+    let us = std::env::current_exe().context("find this command's executable")?;
     let life = life.as_raw_fd().to_string();
     let mut under = vec![us.to_string_lossy().into_owned(), KEPT.into()];
     under.extend(["--life".into(), life, "--image".into()]);
@@ -65,7 +67,7 @@ pub fn under(
 
 /// Options of the hidden command that keeps another one.
 #[derive(Args, Debug)]
-pub struct Kept {
+pub struct SupervisedArgs {
     /// Descriptor of a pipe that has a writer for as long as the job lasts
     #[arg(long)]
     life: RawFd,
@@ -88,21 +90,21 @@ pub struct Kept {
 ///
 /// # Errors
 /// Returns an error if the command cannot be started.
-pub fn keep(options: &Kept) -> Result<u8, Stop> {
+pub fn supervise(options: &SupervisedArgs) -> Result<u8, CliError> {
     // The pipe requests the end; keyboard signals are for the command on the same terminal.
     let signals = Signals::catch_but_keys()?;
-    let life = sys::inherited(options.life).doing("take over the pipe")?;
-    set_child_subreaper(Some(getpid())).doing("keep what the command leaves behind")?;
+    let life = sys::inherit_descriptor(options.life).context("redirect the pipe")?;
+    set_child_subreaper(Some(getpid())).context("preserve the state of the command")?;
     let mut command = Command::new(&options.words[0]);
     command.args(&options.words[1..]);
     super::limit(&mut command, [options.stack, options.data]);
-    sys::bind_to_us(&mut command, Signal::KILL, Vec::new());
+    sys::bind_to_this_process(&mut command, Signal::KILL, Vec::new());
     let child = command
         .spawn()
-        .doing(format_args!("start {}", options.words[0].display()))?;
-    let child = sys::pid_of(&child);
+        .context(format_args!("start {}", options.words[0].display()))?;
+    let child = sys::process_id(&child);
     let pidfd = rustix::process::pidfd_open(child, rustix::process::PidfdFlags::empty())
-        .doing("watch the command")?;
+        .context("watch the command")?;
     let look = Timespec::try_from(LOOK).ok();
     let mut ended = None;
     let mut absent = 0;
@@ -120,7 +122,7 @@ pub fn keep(options: &Kept) -> Result<u8, Stop> {
             return Ok(status(ended));
         }
         reap(child, &mut ended);
-        absent = if ended.is_some() && !is_there(std::process::id(), options.image.as_bytes()) {
+        absent = if ended.is_some() && !is_running(std::process::id(), options.image.as_bytes()) {
             absent + 1
         } else {
             0
@@ -145,7 +147,7 @@ fn reap(child: Pid, ended: &mut Option<WaitStatus>) {
 
 /// Checks whether a descendant of this process contains this word in its command line, or is about to. While a process
 /// executes another program, its command line is empty for a moment; that of an ended process stays empty.
-fn is_there(process: u32, word: &[u8]) -> bool {
+fn is_running(process: u32, word: &[u8]) -> bool {
     children(process).into_iter().any(|child| {
         let line = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
         let is_it = if line.is_empty() {
@@ -153,7 +155,7 @@ fn is_there(process: u32, word: &[u8]) -> bool {
         } else {
             line.split(|byte| *byte == 0).any(|other| other == word)
         };
-        is_it || is_there(child, word)
+        is_it || is_running(child, word)
     })
 }
 
@@ -181,7 +183,7 @@ fn kill_all() {
 /// Returns the command's exit status. If a signal has ended it, ends this process with the same signal.
 fn status(ended: Option<WaitStatus>) -> u8 {
     let Some(ended) = ended else {
-        return crate::host::stop::FAILURE;
+        return crate::host::error::FAILURE;
     };
     if let Some(signal) = ended.terminating_signal() {
         let _ = signal_hook::low_level::emulate_default_handler(signal);

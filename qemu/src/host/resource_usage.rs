@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Resources that a process has used since its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Used {
+pub struct ResourceUsage {
     /// CPU time, user and system, with a resolution of 10 ms.
     pub processor: Duration,
     /// Peak resident memory in bytes.
@@ -15,35 +15,37 @@ pub struct Used {
 /// Length of a tick in `/proc`: constant on all processors and versions of Linux.
 const TICK: Duration = Duration::from_millis(10);
 
-impl Used {
+impl ResourceUsage {
     /// Returns a process's usage; `None` if the process does not exist or this user may not read its account.
-    pub fn by(process: u32) -> Option<Used> {
+    pub fn for_process(process: u32) -> Option<ResourceUsage> {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
         let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-        Some(Used {
+        Some(ResourceUsage {
             processor: processor(&stat)?,
             peak_bytes: peak_bytes(&status)?,
         })
     }
 
-    /// Returns the combined usage of a process and its children, as [`Used::by`] counts each.
-    pub fn by_family(process: u32) -> Option<Used> {
-        let add = |all: Used, more: Used| Used {
+    /// Returns the combined usage of a process and its children, as [`ResourceUsage::for_process`] counts each.
+    pub fn for_family(process: u32) -> Option<ResourceUsage> {
+        let add = |all: ResourceUsage, more: ResourceUsage| ResourceUsage {
             processor: all.processor + more.processor,
             peak_bytes: all.peak_bytes + more.peak_bytes,
         };
-        let children = children(process).into_iter().filter_map(Used::by);
-        Some(children.fold(Used::by(process)?, add))
+        let children = children(process)
+            .into_iter()
+            .filter_map(ResourceUsage::for_process);
+        Some(children.fold(ResourceUsage::for_process(process)?, add))
     }
 
     /// Returns this process's usage.
-    pub fn by_us() -> Used {
-        Used::by(std::process::id()).unwrap_or_default()
+    pub fn for_this_process() -> ResourceUsage {
+        ResourceUsage::for_process(std::process::id()).unwrap_or_default()
     }
 
-    /// Resets [`Used::peak_bytes`] of this process to its current memory. The peak is unchanged if the system denies
+    /// Resets [`ResourceUsage::peak_bytes`] of this process to its current memory. The peak is unchanged if the system denies
     /// it.
-    pub fn forget_our_peak() {
+    pub fn reset_own_peak() {
         let _ = fs::write("/proc/self/clear_refs", "5");
     }
 }
@@ -107,12 +109,12 @@ mod tests {
     #[test]
     fn memory_that_was_used_counts() {
         const BYTES: usize = 32 << 20;
-        Used::forget_our_peak();
-        let before = Used::by_us();
+        ResourceUsage::reset_own_peak();
+        let before = ResourceUsage::for_this_process();
         drop(black_box(vec![1_u8; BYTES]));
-        let after = Used::by_us();
+        let after = ResourceUsage::for_this_process();
         assert!(after.processor >= before.processor);
         assert!(after.peak_bytes >= before.peak_bytes.max(BYTES as u64));
-        assert_eq!(Used::by(u32::MAX), None);
+        assert_eq!(ResourceUsage::for_process(u32::MAX), None);
     }
 }

@@ -6,7 +6,7 @@
 //! that of the last use. After a new directory is added, unused ones are removed until the rest is within the limit,
 //! least recently used first. The system releases the lock regardless of how the process ends.
 
-use crate::host::stop::Stop;
+use crate::host::error::CliError;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 /// Limit in bytes per kind, checked when a directory is added. Directories in use count, but are not removed.
-const KEPT_BYTES: u64 = 2 << 30;
+const MAX_CACHE_BYTES: u64 = 2 << 30;
 /// Directories used more recently are not removed: a job may be about to start from them.
 const YOUNG: Duration = Duration::from_secs(600);
 /// The locked file.
@@ -29,7 +29,7 @@ static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
 ///
 /// # Errors
 /// Returns an error if the directory cannot be created.
-pub(super) fn use_folder(folder: &Path) -> Result<(), Stop> {
+pub(super) fn use_directory(folder: &Path) -> Result<(), CliError> {
     let is_new = !folder.exists();
     match hold(folder) {
         Ok(mark) => {
@@ -42,7 +42,7 @@ pub(super) fn use_folder(folder: &Path) -> Result<(), Stop> {
     }
     if let (true, Some(all)) = (is_new, folder.parent()) {
         // A failed removal is retried the next time.
-        let _ = prune(all, KEPT_BYTES, SystemTime::now() - YOUNG);
+        let _ = prune(all, MAX_CACHE_BYTES, SystemTime::now() - YOUNG);
     }
     Ok(())
 }
@@ -51,23 +51,23 @@ pub(super) fn use_folder(folder: &Path) -> Result<(), Stop> {
 ///
 /// # Errors
 /// Currently none: other directories are not removed, and neither are read-only ones.
-pub(super) fn use_image(image: &Path) -> Result<(), Stop> {
+pub(super) fn use_image(image: &Path) -> Result<(), CliError> {
     match image.parent() {
-        Some(folder) if folder.join(MARK).exists() => use_folder(folder),
+        Some(folder) if folder.join(MARK).exists() => use_directory(folder),
         _ => Ok(()),
     }
 }
 
 /// Returns the error for a directory that cannot be created.
-pub(super) fn not_created(folder: &Path, error: &io::Error) -> Stop {
+pub(super) fn not_created(folder: &Path, error: &io::Error) -> CliError {
     let what = format!("cannot create {}: {error}", folder.display());
     match error.kind() {
         io::ErrorKind::ReadOnlyFilesystem
         | io::ErrorKind::PermissionDenied
-        | io::ErrorKind::NotADirectory => Stop::usage(format!(
-            "{what}; let XDG_CACHE_HOME name a folder that can be written"
+        | io::ErrorKind::NotADirectory => CliError::unusable(format!(
+            "{what}; set XDG_CACHE_HOME to a writable directory"
         )),
-        _ => Stop::failure(what),
+        _ => CliError::failure(what),
     }
 }
 
@@ -96,9 +96,9 @@ pub(super) const RUNTIMES: [&str; 2] = ["runtime", "cluster"];
 pub(super) const PROGRAMS: &str = "programs";
 
 /// Cargo's outputs, by crate name.
-struct Made(Vec<(String, PathBuf)>);
+struct CargoOutputs(Vec<(String, PathBuf)>);
 
-impl Made {
+impl CargoOutputs {
     /// Collects the outputs below `target/midplane`: cargo's directories for each target and profile.
     fn below(midplane: &Path) -> Self {
         let mut made = Vec::new();
@@ -109,13 +109,13 @@ impl Made {
             }
             for folder in ["", "deps", ".fingerprint"] {
                 let named = entries(&profile.join(folder));
-                made.extend(named.filter_map(|path| Some((crate_of(&path)?, path))));
+                made.extend(named.filter_map(|path| Some((crate_of_output(&path)?, path))));
             }
         }
         Self(made)
     }
 
-    fn of(&self, folder: &Path) -> impl Iterator<Item = &Path> {
+    fn outputs_for_directory(&self, folder: &Path) -> impl Iterator<Item = &Path> {
         let name = crate_name(folder);
         let made = self.0.iter();
         made.filter_map(move |(of, path)| (*of == name).then_some(path.as_path()))
@@ -137,7 +137,7 @@ const CRATE: &str = "program_";
 
 /// Returns the crate that a file or directory belongs to, by its name. A hash, an extension or Midplane's suffix may
 /// follow the crate name.
-fn crate_of(path: &Path) -> Option<String> {
+fn crate_of_output(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let name = name.strip_prefix("lib").unwrap_or(name);
     let name = name.split(['.', '-']).next()?;
@@ -155,7 +155,7 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
     let is_programs = all.file_name().is_some_and(|name| name == PROGRAMS);
     let midplane = if is_programs { all.parent() } else { Some(all) };
-    let made = Made::below(midplane.unwrap_or(all));
+    let made = CargoOutputs::below(midplane.unwrap_or(all));
     let is_kept = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         is_programs || RUNTIMES.iter().any(|begin| name.starts_with(begin))
@@ -169,7 +169,7 @@ fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
         // A directory of an older version contains no lock file; its own time is used.
         let used = fs::metadata(path.join(MARK)).or_else(|_| fs::metadata(&path));
         if let Ok(used) = used.and_then(|used| used.modified()) {
-            let sum = made.of(&path).map(bytes).sum::<u64>() + bytes(&path);
+            let sum = made.outputs_for_directory(&path).map(bytes).sum::<u64>() + bytes(&path);
             folders.push((used, sum, path));
         }
     }
@@ -187,7 +187,7 @@ fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
 }
 
 /// Removes a directory and cargo's outputs for it, unless it is in use. Returns whether it is gone.
-fn remove(folder: &Path, made: &Made) -> io::Result<bool> {
+fn remove(folder: &Path, made: &CargoOutputs) -> io::Result<bool> {
     if !folder.is_dir() {
         return Ok(false);
     }
@@ -198,7 +198,7 @@ fn remove(folder: &Path, made: &Made) -> io::Result<bool> {
         .open(folder.join(MARK))?;
     match mark.try_lock() {
         Ok(()) => {
-            for path in made.of(folder) {
+            for path in made.outputs_for_directory(folder) {
                 if path.is_dir() {
                     fs::remove_dir_all(path)?
                 } else {

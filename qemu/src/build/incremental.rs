@@ -5,11 +5,13 @@
 //! diagnostic, so that a warning is repeated each time. Libraries in the user's options are not tracked; with them the
 //! image is always rebuilt.
 
-use crate::build::compiler::{Linker, Scratch, absolute, link_quickly, run_compiler, run_linker};
-use crate::build::given::{Flags, Kind, Program};
+use crate::build::compiler::{
+    Linker, ScratchDirectory, absolute, link_quickly, run_compiler, run_linker,
+};
 use crate::build::headers;
-use crate::host::folders;
-use crate::host::stop::{Doing, Stop};
+use crate::build::inputs::{BuildFlags, FileKind, Program};
+use crate::host::directories;
+use crate::host::error::{CliError, ErrorContext};
 use midplane_setup::stamp::{BuildArtifact, StartedBuild};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +29,7 @@ const VARIABLES: [&str; 7] = [
 ];
 
 /// Build of an image.
-pub(super) struct Making {
+pub(super) struct ImageBuild {
     artifact: BuildArtifact,
     /// The start record, if the result may be reused.
     begun: Option<StartedBuild>,
@@ -35,18 +37,19 @@ pub(super) struct Making {
     read: String,
 }
 
-impl Making {
+impl ImageBuild {
     /// Begins the build of an image in `file` from a program and these `parts`, with `compiler`. Returns `None` if the
     /// image is up to date.
     pub(super) fn new(
         file: PathBuf,
-        (program, flags): (&Program, &Flags),
+        program: &Program,
+        flags: &BuildFlags,
         compiler: &Path,
         parts: &[&Path],
-    ) -> Result<Option<Self>, Stop> {
+    ) -> Result<Option<Self>, CliError> {
         // Created before the build starts; they must not be newer than its outputs.
-        headers::folder()?;
-        let own = std::env::current_exe().doing("find this command")?;
+        headers::directory()?;
+        let own = std::env::current_exe().context("find this command")?;
         let mut beside = vec![own.clone(), compiler.into()];
         beside.extend(parts.iter().map(|part| part.to_path_buf()));
         if let Program::C(paths) = program {
@@ -58,7 +61,7 @@ impl Making {
         let variables = VARIABLES.map(std::env::var_os);
         let artifact = BuildArtifact {
             file,
-            root: folders::root().into(),
+            root: directories::root().into(),
             beside,
             with: format!("{own:?} {length}\n{compiler:?}\n{flags:?}\n{variables:?}"),
         };
@@ -79,17 +82,17 @@ impl Making {
         mut compile: Command,
         source: &Path,
         object: &Path,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         let list = object.with_extension("d");
-        if Kind::reads_headers(source) {
+        if FileKind::reads_headers(source) {
             compile.arg("-MD").arg("-MF").arg(&list);
         }
         compile.arg("-c").arg(source).arg("-o").arg(object);
         if run_compiler(compile, source)? {
             self.begun = None;
         }
-        if Kind::reads_headers(source) {
-            let rule = fs::read_to_string(&list).doing("read which headers were read")?;
+        if FileKind::reads_headers(source) {
+            let rule = fs::read_to_string(&list).context("read the list of headers")?;
             let rule = rule.replace("\\\n", " ");
             let (_, files) = rule.split_once(": ").unwrap_or_default();
             self.read.push_str(&format!(" {}", files.trim_end()));
@@ -102,12 +105,12 @@ impl Making {
     pub(super) fn objects(
         &mut self,
         paths: &[PathBuf],
-        scratch: &Scratch,
-        compiler: impl Fn(&Path) -> Result<Command, Stop>,
-    ) -> Result<Vec<PathBuf>, Stop> {
+        scratch: &ScratchDirectory,
+        compiler: impl Fn(&Path) -> Result<Command, CliError>,
+    ) -> Result<Vec<PathBuf>, CliError> {
         let mut objects = Vec::new();
         for (at, path) in paths.iter().enumerate() {
-            if Kind::of(path)? == Kind::Object {
+            if FileKind::from_path(path)? == FileKind::Object {
                 objects.push(path.clone());
                 continue;
             }
@@ -124,9 +127,9 @@ impl Making {
         link: impl Fn(&Linker) -> Command,
         linked: &Path,
         program: &Path,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         if link_quickly(&link, linked)? {
-            self.put_in_place(linked)
+            self.rename_into_place(linked)
         } else {
             self.link(link(&Linker::Gnu), linked, program)
         }
@@ -138,18 +141,18 @@ impl Making {
         mut link: Command,
         linked: &Path,
         program: &Path,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         link.arg("-o").arg(linked);
         if run_linker(link, linked, program)? {
             self.begun = None;
         }
-        self.put_in_place(linked)
+        self.rename_into_place(linked)
     }
 
-    fn put_in_place(self, linked: &Path) -> Result<(), Stop> {
+    fn rename_into_place(self, linked: &Path) -> Result<(), CliError> {
         let file = &self.artifact.file;
         // Atomic: a reader finds the old image or the new one.
-        fs::rename(linked, file).doing("put the image in its place")?;
+        fs::rename(linked, file).context("rename the image")?;
         if let Some(begun) = self.begun {
             let rule = format!("image:{}\n", self.read);
             let list = fs::write(file.with_extension("d"), rule);

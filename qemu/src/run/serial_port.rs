@@ -1,7 +1,7 @@
 //! Serial line to a machine of boards, one of which provides the console: the end of the relay that forwards their
 //! records (`kernel-rt/src/dev/console_relay.rs`).
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::error::{CliError, ErrorContext};
 use crate::run::notation::{direction, parse_console_at};
 use kernel_rt::dev::console_relay::{self, RelayPayload, RelayRecord};
 use kernel_rt::dev::serial::{self, FrameCollector, LINE_BYTES, SerialLine};
@@ -24,7 +24,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 const CHUNK: usize = 4096;
 
 /// An open serial port in raw mode.
-pub struct Port {
+pub struct SerialPort {
     fd: OwnedFd,
     /// Displayed name.
     name: String,
@@ -34,20 +34,22 @@ pub struct Port {
     greets: bool,
 }
 
-impl Port {
+impl SerialPort {
     /// Opens a serial port at this bit rate.
     ///
     /// # Errors
     /// Returns a usage error if the port is missing, no serial port, in use, or not permitted.
-    pub fn open(path: &Path, baud: u32) -> Result<Self, Stop> {
+    pub fn open(path: &Path, baud: u32) -> Result<Self, CliError> {
         let shown = path.display();
-        let refused = |why: &str| Stop::usage(format!("--serial {shown}: {why}"));
+        let refused = |why: &str| CliError::usage(format!("--serial {shown}: {why}"));
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
-            Errno::NOENT => refused("there is no such port; is the adapter plugged in?"),
-            Errno::ACCESS => refused("it may not be opened; ports are often for the group dialout"),
+            Errno::NOENT => refused("there is no such port; check that the adapter is connected"),
+            Errno::ACCESS => {
+                refused("permission denied; ports often require membership in the group dialout")
+            }
             Errno::BUSY => refused("it is in use by another program"),
-            Errno::NXIO | Errno::NODEV | Errno::IO => refused("there is no device behind it"),
+            Errno::NXIO | Errno::NODEV | Errno::IO => refused("there is no device at this port"),
             error => refused(&std::io::Error::from(error).to_string()),
         })?;
         if !rustix::termios::isatty(&fd) {
@@ -55,14 +57,14 @@ impl Port {
         }
         rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| refused("it is in use by another program"))?;
-        let mut settings = rustix::termios::tcgetattr(&fd).doing("ask for the port's settings")?;
+        let mut settings = rustix::termios::tcgetattr(&fd).context("read the port's settings")?;
         settings.make_raw();
         settings.special_codes[SpecialCodeIndex::VMIN] = 1;
         settings.special_codes[SpecialCodeIndex::VTIME] = 0;
         settings
             .set_speed(baud)
             .and_then(|()| rustix::termios::tcsetattr(&fd, OptionalActions::Now, &settings))
-            .map_err(|_| refused(&format!("it has no rate of {baud} bits per second")))?;
+            .map_err(|_| refused(&format!("it does not support {baud} bits per second")))?;
         Ok(Self {
             fd,
             name: shown.to_string(),
@@ -72,7 +74,7 @@ impl Port {
     }
 
     /// Creates a port from the non-blocking line of an emulated board.
-    pub fn of_emulated(fd: OwnedFd) -> Self {
+    pub fn from_emulated(fd: OwnedFd) -> Self {
         Self {
             fd,
             name: "the console".into(),
@@ -82,7 +84,7 @@ impl Port {
     }
 
     /// Enables or disables the announcement to boards that detect their console's location.
-    pub fn greeting(self, greets: bool) -> Self {
+    pub fn with_greeting(self, greets: bool) -> Self {
         Self { greets, ..self }
     }
 }
@@ -94,11 +96,11 @@ pub fn parse_console(text: &str) -> Result<SerialConsole, String> {
         direction(text).map(|direction| SerialConsole { at, direction })
     };
     let console = parse_console_at(text).or_else(of_first);
-    console.ok_or_else(|| format!("`{text}` is not a line of a node; write it as z+, or 0,0,0:z+"))
+    console.ok_or_else(|| format!("`{text}` is not a line of a node; use the form z+ or 0,0,0:z+"))
 }
 
 /// Checks that the console's line exists and is no link of the machine.
-pub fn check_console(console: SerialConsole, shape: &Shape) -> Result<(), Stop> {
+pub fn check_console(console: SerialConsole, shape: &Shape) -> Result<(), CliError> {
     if console.fits(shape) {
         return Ok(());
     }
@@ -106,20 +108,22 @@ pub fn check_console(console: SerialConsole, shape: &Shape) -> Result<(), Stop> 
     let why = match shape.rank(console.at) {
         None => "there is no such node",
         Some(_) => {
-            "the machine has a link there; give a direction in which its extent is 1, or one that a mesh (--mesh) ends in"
+            "the machine has a link there; use a direction in which its extent is 1, or in which a mesh (--mesh) ends"
         }
     };
-    Err(Stop::usage(format!("--console {x},{y},{z}:{name}: {why}")))
+    Err(CliError::usage(format!(
+        "--console {x},{y},{z}:{name}: {why}"
+    )))
 }
 
 /// Bytes in transit.
 #[derive(Default)]
-struct Bytes {
+struct ByteBuffer {
     came: VecDeque<u8>,
     goes: Vec<u8>,
 }
 
-impl SerialLine for Bytes {
+impl SerialLine for ByteBuffer {
     fn read_byte(&mut self) -> Option<u8> {
         self.came.pop_front()
     }
@@ -139,9 +143,9 @@ impl SerialLine for Bytes {
 }
 
 /// End of the console relay.
-pub struct Attached<'p> {
-    port: &'p Port,
-    bytes: Bytes,
+pub struct AttachedBoards<'p> {
+    port: &'p SerialPort,
+    bytes: ByteBuffer,
     collector: FrameCollector,
     /// Sequence number of the last record.
     heard: Option<u8>,
@@ -154,12 +158,12 @@ pub struct Attached<'p> {
     has_warned: bool,
 }
 
-impl<'p> Attached<'p> {
+impl<'p> AttachedBoards<'p> {
     /// Creates the end of the relay at this port.
-    pub fn new(port: &'p Port) -> Self {
+    pub fn new(port: &'p SerialPort) -> Self {
         Self {
             port,
-            bytes: Bytes::default(),
+            bytes: ByteBuffer::default(),
             collector: FrameCollector::new(),
             heard: None,
             strange: 0,
@@ -176,17 +180,17 @@ impl<'p> Attached<'p> {
     }
 
     /// Returns the reason for a closed line.
-    pub fn gone(&self) -> Option<&str> {
+    pub fn closed_reason(&self) -> Option<&str> {
         self.gone.as_deref()
     }
 
     /// Returns the time of the last printed output.
-    pub fn printed(&self) -> Option<Instant> {
+    pub fn last_output(&self) -> Option<Instant> {
         self.printed
     }
 
     /// Announces the reader until a record shows that the boards know it.
-    pub fn greet(&mut self) {
+    pub fn announce_reader(&mut self) {
         if self.port.greets && self.heard.is_none() {
             self.send(&discover::console_frame());
         }
@@ -203,19 +207,20 @@ impl<'p> Attached<'p> {
     }
 
     /// Returns a warning with possible reasons once, after a long silence.
-    pub fn silence(&mut self, now: Instant) -> Option<String> {
+    pub fn silence_warning(&mut self, now: Instant) -> Option<String> {
         let is_silent = self.heard.is_none() && now >= self.begun + SILENCE;
         if !is_silent || std::mem::replace(&mut self.has_warned, true) {
             return None;
         }
-        let Port { name, baud, .. } = self.port;
+        let SerialPort { name, baud, .. } = self.port;
         let came = match self.collector.damaged {
-            0 => "nothing has come yet",
-            _ => "what has come makes no sense",
+            0 => "no data received yet",
+            _ => "the received data is invalid",
         };
         Some(match baud {
             Some(baud) => format!(
-                "{name}: {came}; the boards must be on, made with --console, and send {baud} bits per second"
+                "{name}: {came}; check that the boards are on, use images made with --console, and send {baud} bits \
+                 per second"
             ),
             None => format!("{name}: {came}"),
         })
@@ -223,7 +228,7 @@ impl<'p> Attached<'p> {
 
     /// Processes received bytes. Records of a stream for which `has_room` is false are not acknowledged and so
     /// repeated; `take` returns false if a record does not belong to this machine.
-    pub fn serve(
+    pub fn handle_records(
         &mut self,
         now: Instant,
         has_room: impl Fn(OutputStream) -> bool,
@@ -257,7 +262,9 @@ impl<'p> Attached<'p> {
             Ok(count @ 1..) => return self.bytes.came.extend(&chunk[..count]),
             Err(Errno::AGAIN | Errno::INTR) => return,
             // Error of a port after removal of its device.
-            Ok(_) | Err(Errno::IO) => "it has gone, as when an adapter is unplugged".into(),
+            Ok(_) | Err(Errno::IO) => {
+                "it has disappeared, for example because the adapter was unplugged".into()
+            }
             Err(error) => std::io::Error::from(error).to_string(),
         };
         self.gone = Some(format!("{}: {why}", self.port.name));
@@ -265,21 +272,21 @@ impl<'p> Attached<'p> {
 }
 
 /// Line errors, if there were any.
-impl fmt::Display for Attached<'_> {
+impl fmt::Display for AttachedBoards<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (damaged, strange) = (self.collector.damaged, self.strange);
-        let Port { name, .. } = self.port;
+        let SerialPort { name, .. } = self.port;
         if damaged > 0 {
             writeln!(
                 f,
-                "{name}: {damaged} pieces were damaged; what they were part of has come again, if it was a record"
+                "{name}: {damaged} pieces were damaged; damaged records were retransmitted"
             )?;
         }
         match strange {
             0 => Ok(()),
             _ => writeln!(
                 f,
-                "{name}: {strange} frames were no records of this machine, and are left out"
+                "{name}: {strange} frames were no records of this machine and were ignored"
             ),
         }
     }

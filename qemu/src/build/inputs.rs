@@ -2,8 +2,8 @@
 
 use crate::build::board::Board;
 use crate::build::package::Package;
+use crate::host::error::CliError;
 use crate::host::size;
-use crate::host::stop::Stop;
 use midplane_engines::EngineChoice;
 use std::ffi::OsString;
 use std::fs;
@@ -23,7 +23,7 @@ pub enum Program {
 }
 
 #[derive(Clone, Default, Debug)]
-pub struct Flags {
+pub struct BuildFlags {
     /// Additional arguments for the C compiler's compile step.
     pub compile: Vec<OsString>,
     /// Additional arguments for its link step.
@@ -48,7 +48,7 @@ pub struct Flags {
 
 /// Build configuration of the runtime.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Runtime {
+pub(super) struct RuntimeFeatures {
     /// Fault injection on links.
     pub(super) faults: bool,
     /// Optional job features: log, several instances, detection of coordinates and console.
@@ -57,7 +57,7 @@ pub(super) struct Runtime {
     pub(super) borrow: bool,
 }
 
-impl Runtime {
+impl RuntimeFeatures {
     /// Returns the features of the kernel crate.
     pub(super) fn features(self) -> Vec<&'static str> {
         let more = [
@@ -71,7 +71,7 @@ impl Runtime {
     }
 }
 
-impl Flags {
+impl BuildFlags {
     /// Returns the flags for an image. An image with one optional feature contains all that this board's jobs support,
     /// so that few runtimes are compiled and all of them are tested. Fault injection changes the link type and stays
     /// separate.
@@ -116,8 +116,8 @@ impl Flags {
     }
 
     /// Returns the required runtime.
-    pub(super) fn runtime(&self) -> Runtime {
-        Runtime {
+    pub(super) fn runtime(&self) -> RuntimeFeatures {
+        RuntimeFeatures {
             faults: self.faults,
             options: self.auto || self.console || self.instances || self.log,
             borrow: self.borrow,
@@ -127,7 +127,7 @@ impl Flags {
 
 /// An option and the build step that uses it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Heeded {
+pub enum OptionScope {
     /// Compiling C.
     Compile(&'static str),
     /// Linking a C program.
@@ -141,7 +141,7 @@ const MANIFEST: &str = "Cargo.toml";
 
 /// Kind of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum FileKind {
     Source,
     Object,
     Rust,
@@ -149,7 +149,7 @@ pub(super) enum Kind {
     Image,
 }
 
-impl Kind {
+impl FileKind {
     /// Checks whether a source is C++ by its extension.
     pub(super) fn is_cpp(path: &Path) -> bool {
         matches!(
@@ -164,16 +164,17 @@ impl Kind {
     }
 
     /// Determines the kind from name and content.
-    pub(super) fn of(path: &Path) -> Result<Self, Stop> {
+    pub(super) fn from_path(path: &Path) -> Result<Self, CliError> {
         let shown = path.display();
-        let mut file = fs::File::open(path)
-            .map_err(|error| Stop::usage(format!("cannot read the program {shown}: {error}")))?;
+        let mut file = fs::File::open(path).map_err(|error| {
+            CliError::usage(format!("cannot read the program {shown}: {error}"))
+        })?;
         if file.metadata().is_ok_and(|m| m.is_dir()) {
             if path.join(MANIFEST).is_file() {
                 return Ok(Self::Package);
             }
-            return Err(Stop::usage(format!(
-                "{shown} is a folder without a {MANIFEST}: give a program, or the folder of a package"
+            return Err(CliError::usage(format!(
+                "{shown} is a directory without a {MANIFEST}: specify a program or the directory of a package"
             )));
         }
         if path.file_name().is_some_and(|name| name == MANIFEST) {
@@ -186,9 +187,9 @@ impl Kind {
             Some("rs") => return Ok(Self::Rust),
             Some(extension) => {
                 if let Some(language) = other_language(extension) {
-                    return Err(Stop::usage(format!(
-                        "{shown} is {language}, for which there is no library: programs are C (.c, .s, .S, .o, .a), \
-                         Rust (.rs) or, with --on linux, C++ (.cpp); rewrite what calls MPI in C"
+                    return Err(CliError::usage(format!(
+                        "{shown} is {language}, which is not supported: programs are C (.c, .s, .S, .o, .a), Rust \
+                         (.rs) or, with --on linux, C++ (.cpp); rewrite the code that calls MPI in C"
                     )));
                 }
             }
@@ -197,7 +198,7 @@ impl Kind {
         let mut magic = [0; 4];
         match file.read_exact(&mut magic) {
             Ok(()) if magic == *b"\x7fELF" => Ok(Self::Image),
-            _ => Err(Stop::usage(format!(
+            _ => Err(CliError::usage(format!(
                 "{shown} is neither C (.c, .s, .S, .o, .a), nor a Rust file (.rs) or package, nor a linked image"
             ))),
         }
@@ -217,42 +218,42 @@ fn other_language(extension: &str) -> Option<&'static str> {
 
 impl Program {
     /// Determines the program that the files form; `binary` selects a package's binary.
-    pub fn classify(paths: &[PathBuf], binary: Option<&str>) -> Result<Self, Stop> {
-        let program = Self::of_files(paths, binary)?;
+    pub fn classify(paths: &[PathBuf], binary: Option<&str>) -> Result<Self, CliError> {
+        let program = Self::from_files(paths, binary)?;
         match (binary, &program) {
             (None, _) | (_, Self::Package(_)) => Ok(program),
-            (Some(name), _) => Err(Stop::usage(format!(
-                "--bin {name}: {} is no package; leave it out",
+            (Some(name), _) => Err(CliError::usage(format!(
+                "--bin {name}: {} is no package; omit this option",
                 program.path().display()
             ))),
         }
     }
 
-    fn of_files(paths: &[PathBuf], binary: Option<&str>) -> Result<Self, Stop> {
+    fn from_files(paths: &[PathBuf], binary: Option<&str>) -> Result<Self, CliError> {
         let Some((first, others)) = paths.split_first() else {
-            return Err(Stop::usage("give a program"));
+            return Err(CliError::usage("give a program"));
         };
-        let kind = Kind::of(first)?;
+        let kind = FileKind::from_path(first)?;
         if let Some(missing) = others.iter().find(|path| !path.exists()) {
-            return Err(Stop::usage(format!(
+            return Err(CliError::usage(format!(
                 "cannot read {}: there is no such file; the program's own arguments follow `--`",
                 missing.display()
             )));
         }
         let kinds = others
             .iter()
-            .map(|path| Kind::of(path))
+            .map(|path| FileKind::from_path(path))
             .collect::<Result<Vec<_>, _>>()?;
-        let is_c = |kind: Kind| matches!(kind, Kind::Source | Kind::Object);
+        let is_c = |kind: FileKind| matches!(kind, FileKind::Source | FileKind::Object);
         if is_c(kind) && kinds.iter().all(|kind| is_c(*kind)) {
             return Ok(Self::C(paths.to_vec()));
         }
         match (kind, others) {
-            (Kind::Rust, []) => {
-                let package = Package::of_file(first)?;
+            (FileKind::Rust, []) => {
+                let package = Package::from_file(first)?;
                 Ok(package.map_or_else(|| Self::Rust(first.clone()), Self::Package))
             }
-            (Kind::Package, []) => {
+            (FileKind::Package, []) => {
                 let manifest = if first.is_dir() {
                     first.join(MANIFEST)
                 } else {
@@ -260,8 +261,8 @@ impl Program {
                 };
                 Package::find(first, &manifest, binary).map(Self::Package)
             }
-            (Kind::Image, []) => Ok(Self::Image(first.clone())),
-            _ => Err(Stop::usage(
+            (FileKind::Image, []) => Ok(Self::Image(first.clone())),
+            _ => Err(CliError::usage(
                 "several files make up one program only if all are C (.c, .o, .a); the program's own \
                  arguments follow `--`",
             )),
@@ -272,32 +273,34 @@ impl Program {
     ///
     /// # Errors
     /// Returns a usage error that contains the option and the reason.
-    pub fn check_flags(&self, given: &[Heeded]) -> Result<(), Stop> {
+    pub fn check_flags(&self, given: &[OptionScope]) -> Result<(), CliError> {
         let has_source = |paths: &[PathBuf]| {
             paths
                 .iter()
-                .any(|path| matches!(Kind::of(path), Ok(Kind::Source)))
+                .any(|path| matches!(FileKind::from_path(path), Ok(FileKind::Source)))
         };
         for option in given {
             let (option, why) = match (option, self) {
-                (Heeded::Compile(option), Self::C(paths)) if !has_source(paths) => {
+                (OptionScope::Compile(option), Self::C(paths)) if !has_source(paths) => {
                     (option, "has been compiled already")
                 }
                 (
-                    Heeded::Compile(option) | Heeded::LinkC(option),
+                    OptionScope::Compile(option) | OptionScope::LinkC(option),
                     Self::Rust(_) | Self::Package(_),
                 ) => (
                     option,
                     "is a Rust program, and this option is for C programs",
                 ),
                 (
-                    Heeded::Compile(option) | Heeded::LinkC(option) | Heeded::Link(option),
+                    OptionScope::Compile(option)
+                    | OptionScope::LinkC(option)
+                    | OptionScope::Link(option),
                     Self::Image(_),
                 ) => (option, "has been linked already"),
                 _ => continue,
             };
-            return Err(Stop::usage(format!(
-                "{option} does nothing here: {} {why}; leave it out",
+            return Err(CliError::usage(format!(
+                "{option} does nothing here: {} {why}; omit it",
                 self.path().display()
             )));
         }
@@ -309,7 +312,7 @@ impl Program {
         match self {
             Self::C(paths) => &paths[0],
             Self::Rust(path) | Self::Image(path) => path,
-            Self::Package(package) => package.given(),
+            Self::Package(package) => package.specified_path(),
         }
     }
 
@@ -326,18 +329,18 @@ impl Program {
     }
 
     /// Returns the matching engine of its image, unless the image was linked before.
-    pub fn matching(&self, flags: &Flags) -> Option<EngineChoice> {
+    pub fn matching(&self, flags: &BuildFlags) -> Option<EngineChoice> {
         (!matches!(self, Self::Image(_))).then_some(flags.matching)
     }
 }
 
 /// Checks the user's stack size.
-pub fn check_stack(bytes: u64) -> Result<(), Stop> {
-    let (least, unit) = Board::chosen().least_stack();
+pub fn check_stack(bytes: u64) -> Result<(), CliError> {
+    let (least, unit) = Board::chosen().min_stack();
     if bytes >= least && bytes.is_multiple_of(unit) {
         return Ok(());
     }
-    Err(Stop::usage(format!(
+    Err(CliError::usage(format!(
         "--stack {} must be a multiple of {} and at least {}",
         size::exact(bytes),
         size::exact(unit),
@@ -348,12 +351,12 @@ pub fn check_stack(bytes: u64) -> Result<(), Stop> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::compiler::Scratch;
+    use crate::build::compiler::ScratchDirectory;
     use std::slice;
 
     #[test]
     fn a_program_is_known_by_its_name_or_content() {
-        let folder = Scratch::new(&std::env::temp_dir()).unwrap();
+        let folder = ScratchDirectory::new(&std::env::temp_dir()).unwrap();
         let file = |name: &str, content: &[u8]| {
             let path = folder.0.join(name);
             fs::write(&path, content).unwrap();
@@ -384,14 +387,14 @@ mod tests {
             vec![],
         ] {
             let error = Program::classify(&paths, None).unwrap_err();
-            assert_eq!(error.status, crate::host::stop::USAGE, "{error}");
+            assert_eq!(error.status, crate::host::error::USAGE, "{error}");
             assert!(!error.message.contains('\n'), "{error}");
         }
     }
 
     #[test]
     fn other_languages_are_named_with_what_is_supported() {
-        let folder = Scratch::new(&std::env::temp_dir()).unwrap();
+        let folder = ScratchDirectory::new(&std::env::temp_dir()).unwrap();
         for (name, language) in [("a.f90", "Fortran"), ("a.F", "Fortran"), ("a.cu", "CUDA")] {
             let path = folder.0.join(name);
             fs::write(&path, "").unwrap();
@@ -404,20 +407,20 @@ mod tests {
             ] {
                 assert!(error.message.contains(word), "{error}");
             }
-            assert_eq!(error.status, crate::host::stop::USAGE);
+            assert_eq!(error.status, crate::host::error::USAGE);
         }
     }
 
     #[test]
     fn options_that_a_program_does_not_heed_are_refused() {
-        let folder = Scratch::new(&std::env::temp_dir()).unwrap();
+        let folder = ScratchDirectory::new(&std::env::temp_dir()).unwrap();
         let file = |name: &str| {
             let path = folder.0.join(name);
             fs::write(&path, "").unwrap();
             path
         };
-        let compile = Heeded::Compile("-D");
-        let (link_c, link) = (Heeded::LinkC("-l"), Heeded::Link("--stack"));
+        let compile = OptionScope::Compile("-D");
+        let (link_c, link) = (OptionScope::LinkC("-l"), OptionScope::Link("--stack"));
         let (source, object) = (file("a.c"), file("b.o"));
         for (program, heeded, not) in [
             (
@@ -432,7 +435,7 @@ mod tests {
             assert_eq!(program.check_flags(heeded), Ok(()), "{program:?}");
             for &option in not {
                 let stop = program.check_flags(&[option]).unwrap_err();
-                assert_eq!(stop.status, crate::host::stop::USAGE);
+                assert_eq!(stop.status, crate::host::error::USAGE);
                 assert!(stop.message.contains("does nothing here"), "{stop}");
             }
         }
@@ -440,28 +443,28 @@ mod tests {
 
     #[test]
     fn what_asks_for_anything_shares_a_runtime() {
-        let plain = Flags::default();
-        assert_eq!(plain.for_nodes().runtime(), Runtime::default());
-        let features = |flags: Flags| flags.for_nodes().runtime().features();
+        let plain = BuildFlags::default();
+        assert_eq!(plain.for_nodes().runtime(), RuntimeFeatures::default());
+        let features = |flags: BuildFlags| flags.for_nodes().runtime().features();
         let (instances, log, borrow, faults) = (true, true, true, true);
         let all = ["options", "borrow"];
         for flags in [
-            Flags {
+            BuildFlags {
                 instances,
                 ..plain.clone()
             },
-            Flags {
+            BuildFlags {
                 log,
                 ..plain.clone()
             },
-            Flags {
+            BuildFlags {
                 borrow,
                 ..plain.clone()
             },
         ] {
             assert_eq!(features(flags), all);
         }
-        let with_faults = features(Flags {
+        let with_faults = features(BuildFlags {
             faults,
             ..plain.clone()
         });

@@ -1,10 +1,10 @@
 //! Instruction counts of a self-send on a node, with few and with many other entries in the queue.
 
-use super::Bench;
+use super::MatchingBench;
+use crate::host::error::CliError;
 use crate::host::setup;
-use crate::host::stop::Stop;
 use crate::lab::bench::boot;
-use crate::show::say::say;
+use crate::show::console::print_line;
 use crate::show::table::{self, Column, Table, six_places};
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ const OPTIONS: [&str; 9] = [
 
 /// Result of one engine with one queue filled.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct Row {
+struct SelfSendRow {
     engine: &'static str,
     queue: &'static str,
     entries: u32,
@@ -45,7 +45,7 @@ struct Row {
     ratio: f64,
 }
 
-const TABLE: Table<Row> = Table {
+const TABLE: Table<SelfSendRow> = Table {
     columns: &[
         Column::left("engine", 8, |r| r.engine.into()),
         Column::left("queue", 10, |r| r.queue.into()),
@@ -61,25 +61,24 @@ const TABLE: Table<Row> = Table {
 };
 
 /// Checks whether the measurement is possible here.
-pub fn check() -> Result<(), Stop> {
+pub fn check() -> Result<(), CliError> {
     if setup::has_qemu() {
         Ok(())
     } else {
-        Err(Stop::usage(
-            "bench matching self: QEMU is not installed (`cargo midplane doctor` says what is missing)",
+        Err(CliError::unusable(
+            "bench matching self: QEMU is not installed (`midplane doctor` lists missing tools)",
         ))
     }
 }
 
 /// Counts the instructions; returns CSV.
-pub fn run(bench: &Bench) -> Result<String, Stop> {
-    say(
-        "self: instructions on a node (riscv64, in QEMU) of a message of 4 bytes to oneself, all calls\n\
-         together, while other receives are posted or other messages wait; first message: it passes\n\
-         all others; receive first, message first: the medians of those that come after it;\n\
-         ratio: of these to those with the fewest entries, the greater one",
+pub fn run(bench: &MatchingBench) -> Result<String, CliError> {
+    print_line(
+        "self: instructions of a self-send of 4 bytes on a node (riscv64, in QEMU), all calls\ntogether, with other \
+         posted receives or other unexpected messages; first message: it\nprecedes all others; receive first, message \
+         first: medians of the following messages;\nratio: to the values with the fewest entries, the larger one",
     )?;
-    say(TABLE.heading().join("\n"))?;
+    print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     for engine in &bench.engines {
         for queue in QUEUES {
@@ -88,7 +87,7 @@ pub fn run(bench: &Bench) -> Result<String, Stop> {
                 let mut row = count(bench, engine.name, queue, entries)?;
                 let base = base.get_or_insert_with(|| row.clone());
                 row.ratio = ratio(&row, base);
-                say(TABLE.row(&row))?;
+                print_line(TABLE.row(&row))?;
                 rows.push(row);
             }
         }
@@ -96,26 +95,31 @@ pub fn run(bench: &Bench) -> Result<String, Stop> {
     table::csv(&rows)
 }
 
-fn ratio(row: &Row, base: &Row) -> f64 {
-    let of = |count: fn(&Row) -> u64| count(row) as f64 / count(base) as f64;
+fn ratio(row: &SelfSendRow, base: &SelfSendRow) -> f64 {
+    let of = |count: fn(&SelfSendRow) -> u64| count(row) as f64 / count(base) as f64;
     of(|r| r.receive_first).max(of(|r| r.message_first))
 }
 
 fn count(
-    bench: &Bench,
+    bench: &MatchingBench,
     engine: &'static str,
     queue: &'static str,
     entries: u32,
-) -> Result<Row, Stop> {
+) -> Result<SelfSendRow, CliError> {
     let options = [&OPTIONS[..], &["--matching", engine]].concat();
     let arguments = [queue, &entries.to_string()];
     let said = boot::run(&options, "oneself.c", &arguments, &bench.signals)?;
     read(engine, queue, entries, &said)
-        .ok_or_else(|| Stop::failure(format!("oneself.c did not say what it counted:\n{said}")))
+        .ok_or_else(|| CliError::failure(format!("oneself.c did not print its counts:\n{said}")))
 }
 
 /// Parses the program's output: `oneself: N QUEUE: A to queue all; receive first: B, then C; message first: D, then E`.
-fn read(engine: &'static str, queue: &'static str, entries: u32, said: &str) -> Option<Row> {
+fn read(
+    engine: &'static str,
+    queue: &'static str,
+    entries: u32,
+    said: &str,
+) -> Option<SelfSendRow> {
     let (_, rest) = said.split_once(&format!("oneself: {entries} {queue}: "))?;
     let line = rest.lines().next()?;
     let numbers = line.split(|c: char| !c.is_ascii_digit());
@@ -123,7 +127,7 @@ fn read(engine: &'static str, queue: &'static str, entries: u32, said: &str) -> 
     let [all, first, receive_first, _, message_first] = numbers[..] else {
         return None;
     };
-    Some(Row {
+    Some(SelfSendRow {
         engine,
         queue,
         entries,
@@ -152,7 +156,7 @@ mod tests {
             read("list", "posted", 10, "[0] oneself: 10 posted: 5\n"),
             None
         );
-        let slower = Row {
+        let slower = SelfSendRow {
             message_first: 660,
             ..row.clone()
         };
@@ -161,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_widest_row_fits_a_terminal() {
-        let row = Row {
+        let row = SelfSendRow {
             engine: "unified",
             queue: QUEUES[1],
             entries: ENTRIES[1],

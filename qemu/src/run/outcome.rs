@@ -1,7 +1,7 @@
 //! Outcome of a job, as messages and as an exit status. Free of side effects.
 
-use crate::host::stop::FAILURE;
-use crate::run::node::{Node, StacksUse, Unreadable};
+use crate::host::error::FAILURE;
+use crate::run::node::{Node, RecordError, StacksUse};
 use kernel_rt::mpi_failure::write_text;
 use midplane_abi::blackboard::{BlackboardSnapshot, CallSnapshot, FailureCode, NodeState};
 use midplane_abi::failure::text_of;
@@ -14,11 +14,11 @@ use std::time::Duration;
 
 /// Observed state of one node.
 #[derive(Debug)]
-pub struct Seen {
+pub struct ObservedNode {
     pub rank: u32,
     pub coord: Coord,
     /// Status record (blackboard) of the node.
-    pub account: Result<BlackboardSnapshot, Unreadable>,
+    pub account: Result<BlackboardSnapshot, RecordError>,
     /// Stack usage, where it is observable.
     pub stacks: Option<StacksUse>,
     /// The node's process, if a signal has stopped it.
@@ -27,9 +27,9 @@ pub struct Seen {
     pub shown_before: Option<u64>,
 }
 
-impl Seen {
+impl ObservedNode {
     /// Reads the state of a node.
-    pub fn at(node: &Node) -> Self {
+    pub fn from_node(node: &Node) -> Self {
         Self {
             rank: node.rank,
             coord: node.coord,
@@ -41,7 +41,7 @@ impl Seen {
     }
 
     /// Returns the nonblocking call that the program repeatedly uses to poll.
-    pub fn polls(&self) -> Option<&str> {
+    pub fn polling_call(&self) -> Option<&str> {
         let account = self.account.as_ref().ok()?;
         let is_again = self
             .shown_before
@@ -62,7 +62,7 @@ impl Seen {
                         .iter()
                         .any(|begin| account.last_call.starts_with(begin))
             })
-            && self.polls().is_none()
+            && self.polling_call().is_none()
     }
 
     /// Returns rank and coordinates for messages.
@@ -91,7 +91,7 @@ pub fn name(rank: u32, coord: Coord) -> String {
 }
 
 /// Formats the owners of an item, for example of a process.
-pub fn whose(nodes: &[(u32, Coord)]) -> String {
+pub fn describe_owner(nodes: &[(u32, Coord)]) -> String {
     if let [(rank, coord)] = nodes {
         return format!("{}: its", name(*rank, *coord));
     }
@@ -103,7 +103,7 @@ pub fn whose(nodes: &[(u32, Coord)]) -> String {
 /// Outcome of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum JobOutcome {
     /// All programs ended.
     Ended,
     /// A node failed, or its output could not be written.
@@ -118,7 +118,7 @@ pub enum Outcome {
 
 /// Reason why a job is over, from the nodes' states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum EndCause {
     /// All programs ended.
     Ended,
     /// A node failed; contains its index.
@@ -128,19 +128,19 @@ pub enum Cause {
     /// The program overwrote a node's status record; contains its index.
     Overwritten(usize),
     /// The debugger has ended.
-    GivenUp,
+    DebuggerEnded,
 }
 
 /// Frequently polled state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Glance {
+pub struct NodeGlance {
     /// State that the node reports; `None`: its record is invalid.
     pub state: Option<NodeState>,
     /// Whether its process has ended.
     pub is_gone: bool,
 }
 
-impl Default for Glance {
+impl Default for NodeGlance {
     /// State of a node before boot.
     fn default() -> Self {
         Self {
@@ -150,7 +150,7 @@ impl Default for Glance {
     }
 }
 
-impl Glance {
+impl NodeGlance {
     /// Checks whether its program was started.
     pub fn is_up(&self) -> bool {
         !matches!(self.state, Some(NodeState::Off | NodeState::Booting))
@@ -158,28 +158,28 @@ impl Glance {
 }
 
 /// Returns the reason if the job is over.
-pub fn cause(nodes: &[Glance]) -> Option<Cause> {
-    let find = |what: &dyn Fn(&Glance) -> bool| nodes.iter().position(what);
+pub fn cause(nodes: &[NodeGlance]) -> Option<EndCause> {
+    let find = |what: &dyn Fn(&NodeGlance) -> bool| nodes.iter().position(what);
     // A failed node may have caused the others' losses or waits, so it is checked first.
     if let Some(at) = find(&|n| n.state == Some(NodeState::Failed)) {
-        return Some(Cause::Failed(at));
+        return Some(EndCause::Failed(at));
     }
     if let Some(at) = find(&|n| n.is_gone) {
-        return Some(Cause::Lost(at));
+        return Some(EndCause::Lost(at));
     }
     if let Some(at) = find(&|n| n.state.is_none()) {
-        return Some(Cause::Overwritten(at));
+        return Some(EndCause::Overwritten(at));
     }
     nodes
         .iter()
         .all(|n| n.state == Some(NodeState::Done))
-        .then_some(Cause::Ended)
+        .then_some(EndCause::Ended)
 }
 
 /// Finds a node that failed for a reason of its own. A node that lost a neighbour is usually not the first failure.
 /// `None` if none is known.
-pub fn root(nodes: &[Seen]) -> Option<usize> {
-    let is_root = |node: &Seen| {
+pub fn root_failure(nodes: &[ObservedNode]) -> Option<usize> {
+    let is_root = |node: &ObservedNode| {
         let account = node.account.as_ref();
         account.is_ok_and(|account| {
             account.state == NodeState::Failed && account.end != FailureCode::LinkLost
@@ -191,7 +191,7 @@ pub fn root(nodes: &[Seen]) -> Option<usize> {
 /// Returns the exit status of a job after all programs have ended: the first that is not 0, in rank order. For native
 /// processes, `gone` contains the process statuses. They can differ from the programs' because of exit handlers, such
 /// as a leak checker, or the wrapper command. The message reports such a difference.
-pub fn job_status(nodes: &[Seen], gone: &[Option<ExitStatus>]) -> (u8, Option<String>) {
+pub fn job_status(nodes: &[ObservedNode], gone: &[Option<ExitStatus>]) -> (u8, Option<String>) {
     let gone = gone.iter().copied().chain(std::iter::repeat(None));
     let statuses = nodes.iter().zip(gone).filter_map(|(node, gone)| {
         let status = exit_byte(node.account.as_ref().ok()?.status);
@@ -205,7 +205,8 @@ pub fn job_status(nodes: &[Seen], gone: &[Option<ExitStatus>]) -> (u8, Option<St
         };
         let name = node.name();
         let message = format!(
-            "{name}: the program ended with status 0, but its process {how}: by what ran at its end, or what it ran under"
+            "{name}: the program ended with status 0, but its process {how}, because of an exit handler or the \
+             --under command"
         );
         Some((status, Some(message)))
     });
@@ -214,26 +215,24 @@ pub fn job_status(nodes: &[Seen], gone: &[Option<ExitStatus>]) -> (u8, Option<St
 }
 
 /// Returns the message about processes that were still running `limit` after the job.
-pub fn never_ended(nodes: &[Seen], left: &[u32], limit: Duration) -> String {
+pub fn unended_message(nodes: &[ObservedNode], left: &[u32], limit: Duration) -> String {
     let nodes = nodes.iter().filter(|node| left.contains(&node.rank));
     let nodes: Vec<_> = nodes.map(|node| (node.rank, node.coord)).collect();
     format!(
-        "{} process did not end within {} s after all programs had ended, and was killed: what it would have written at \
-         its end is lost",
-        whose(&nodes),
+        "{} process did not end within {} s after all programs had ended, and was killed: its final output is lost",
+        describe_owner(&nodes),
         limit.as_secs()
     )
 }
 
 /// Returns the message about an exit status that [`exit_byte`] has changed.
-pub fn changed_status(nodes: &[Seen]) -> Option<String> {
+pub fn changed_status(nodes: &[ObservedNode]) -> Option<String> {
     nodes.iter().find_map(|node| {
         let status = node.account.as_ref().ok()?.status;
         let changed = status != 0 && status as u8 == 0;
         changed.then(|| {
             format!(
-                "{}: the program ended with status {status}, which an exit status cannot hold; it is taken as \
-                 {FAILURE}",
+                "{}: the program ended with status {status}, which is no valid exit status; {FAILURE} is used",
                 node.name()
             )
         })
@@ -242,7 +241,7 @@ pub fn changed_status(nodes: &[Seen]) -> Option<String> {
 
 /// Location of a failed node in the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stands {
+pub enum FailureLocation {
     /// At this address.
     At(u64),
     /// In an MPI call.
@@ -254,8 +253,8 @@ pub enum Stands {
 /// Returns the message about a failed node, and the job's exit status. `places` returns the functions and lines of its
 /// location, innermost first. `failed_malloc` describes a failed allocation before a fault.
 pub fn failure(
-    node: &Seen,
-    places: impl FnOnce(Stands) -> Vec<String>,
+    node: &ObservedNode,
+    places: impl FnOnce(FailureLocation) -> Vec<String>,
     failed_malloc: impl FnOnce() -> Option<String>,
 ) -> (String, u8) {
     let Ok(account) = &node.account else {
@@ -266,19 +265,21 @@ pub fn failure(
     if text.is_empty() {
         text = match account.end {
             FailureCode::MpiAbort => format!("called MPI_Abort with code {}", account.status),
-            other => format!("failed ({other:?}) and left no message"),
+            other => format!("failed ({other:?}) without a message"),
         };
     }
     if !text.contains(&format!("rank {}", node.rank)) {
         text = format!("{}: {text}", node.name());
     }
     let stands = match account.end {
-        FailureCode::Fault | FailureCode::StackOverflow => Some(Stands::At(account.fault.pc)),
+        FailureCode::Fault | FailureCode::StackOverflow => {
+            Some(FailureLocation::At(account.fault.pc))
+        }
         FailureCode::Abort
         | FailureCode::MpiAbort
         | FailureCode::MpiError
-        | FailureCode::LinkLost => Some(Stands::InCall),
-        FailureCode::Panic => Some(Stands::InPanic),
+        | FailureCode::LinkLost => Some(FailureLocation::InCall),
+        FailureCode::Panic => Some(FailureLocation::InPanic),
         _ => None,
     };
     if let Some(stands) = stands {
@@ -293,7 +294,7 @@ pub fn failure(
         text.push_str(&format!("\n  {line}"));
     }
     if account.end == FailureCode::StackOverflow {
-        text.push_str("\n  or give it a bigger stack with --stack");
+        text.push_str("\n  or increase the stack with --stack");
     }
     let status = match account.end {
         // The program's choice; but an abort indicates an error even with code 0.
@@ -306,13 +307,13 @@ pub fn failure(
 }
 
 /// Returns the message about a node with an invalid status record.
-pub fn overwritten_message(node: &Seen) -> String {
+pub fn overwritten_message(node: &ObservedNode) -> String {
     let why = match &node.account {
         Ok(_) => String::new(),
         Err(error) => format!(" ({error})"),
     };
     format!(
-        "{}: the program wrote over the kernel's memory{why}",
+        "{}: the program has overwritten the kernel's memory{why}",
         node.name()
     )
 }
@@ -333,8 +334,8 @@ pub fn lost_message(
         (Some(signal), _) => format!("was killed by signal {signal}"),
         (None, code) => format!("ended by itself with status {}", code.unwrap_or(-1)),
     };
-    let whose = whose(nodes);
-    let mut text = format!("{whose} {process} {how}; the job cannot go on without it");
+    let whose = describe_owner(nodes);
+    let mut text = format!("{whose} {process} {how}; the job cannot continue without it");
     for line in complaints.lines() {
         text.push_str("\n  qemu: ");
         text.push_str(line);
@@ -343,25 +344,28 @@ pub fn lost_message(
 }
 
 /// Returns the activity of each rank, with one line per common activity.
-pub fn whereabouts(nodes: &[Seen]) -> Vec<String> {
-    let mut groups: Vec<(String, Vec<&Seen>)> = Vec::new();
+pub fn describe_activities(nodes: &[ObservedNode]) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<&ObservedNode>)> = Vec::new();
     for node in nodes {
-        let doing = doing(node);
-        match groups.iter_mut().find(|(text, _)| *text == doing) {
+        let activity = activity(node);
+        match groups.iter_mut().find(|(text, _)| *text == activity) {
             Some((_, members)) => members.push(node),
-            None => groups.push((doing, vec![node])),
+            None => groups.push((activity, vec![node])),
         }
     }
     groups
         .into_iter()
-        .map(|(doing, members)| match members[..] {
-            [one] => format!("{}: {doing}", one.name()),
-            _ => format!("ranks {}: {doing}", ranges(members.iter().map(|n| n.rank))),
+        .map(|(activity, members)| match members[..] {
+            [one] => format!("{}: {activity}", one.name()),
+            _ => format!(
+                "ranks {}: {activity}",
+                ranges(members.iter().map(|n| n.rank))
+            ),
         })
         .collect()
 }
 
-fn doing(node: &Seen) -> String {
+fn activity(node: &ObservedNode) -> String {
     let account = match &node.account {
         Ok(account) => account,
         Err(error) => return format!("unreadable, {error}"),
@@ -371,7 +375,9 @@ fn doing(node: &Seen) -> String {
         NodeState::Failed => return "failed".into(),
         NodeState::Off => "not started".into(),
         NodeState::Booting => "booting".into(),
-        NodeState::Running if let Some(call) = node.polls() => format!("polling, with {call}"),
+        NodeState::Running if let Some(call) = node.polling_call() => {
+            format!("polling, with {call}")
+        }
         NodeState::Running => match &account.call {
             Some(call) => format!("in {}", describe_call(call)),
             None if node.stopped.is_some() => "outside MPI".into(),
@@ -381,7 +387,7 @@ fn doing(node: &Seen) -> String {
     match node.stopped {
         None => place,
         Some(process) => {
-            format!("stopped by a signal, {place} (`kill -CONT {process}` lets its process go on)")
+            format!("stopped by a signal, {place} (`kill -CONT {process}` resumes its process)")
         }
     }
 }
@@ -429,12 +435,16 @@ pub mod tests {
     use midplane_abi::blackboard::{BYTES, MessageSnapshot, ReadError};
 
     /// Creates a node's state for tests.
-    pub fn seen(rank: u32, state: NodeState, write: impl FnOnce(&mut BlackboardSnapshot)) -> Seen {
+    pub fn seen(
+        rank: u32,
+        state: NodeState,
+        write: impl FnOnce(&mut BlackboardSnapshot),
+    ) -> ObservedNode {
         let mut account = BlackboardSnapshot::read(&[0; BYTES]).unwrap();
         account.state = state;
         account.rank = Some(rank);
         write(&mut account);
-        Seen {
+        ObservedNode {
             rank,
             coord: Coord {
                 x: rank as u8,
@@ -462,22 +472,22 @@ pub mod tests {
         (rank, node.coord)
     }
 
-    fn glance(state: NodeState) -> Glance {
-        Glance {
+    fn glance(state: NodeState) -> NodeGlance {
+        NodeGlance {
             state: Some(state),
             is_gone: false,
         }
     }
 
-    fn done(rank: u32, status: i32) -> Seen {
+    fn done(rank: u32, status: i32) -> ObservedNode {
         seen(rank, NodeState::Done, |s| s.status = status)
     }
 
-    fn running(rank: u32) -> Seen {
+    fn running(rank: u32) -> ObservedNode {
         seen(rank, NodeState::Running, |_| ())
     }
 
-    fn failed(rank: u32, end: FailureCode, status: i32, message: &str) -> Seen {
+    fn failed(rank: u32, end: FailureCode, status: i32, message: &str) -> ObservedNode {
         seen(rank, NodeState::Failed, |s| {
             s.end = end;
             s.status = status;
@@ -485,7 +495,7 @@ pub mod tests {
         })
     }
 
-    fn calling(rank: u32, function: &str, peer: Option<i32>, tag: Option<i32>) -> Seen {
+    fn calling(rank: u32, function: &str, peer: Option<i32>, tag: Option<i32>) -> ObservedNode {
         seen(rank, NodeState::Running, |s| {
             s.call = Some(CallSnapshot {
                 function: function.parse().unwrap(),
@@ -499,7 +509,7 @@ pub mod tests {
     fn a_job_ends_when_all_are_done_with_the_first_status_that_is_not_zero() {
         let (ended, running) = (glance(NodeState::Done), glance(NodeState::Running));
         assert_eq!(cause(&[ended, running]), None);
-        assert_eq!(cause(&[ended; 3]), Some(Cause::Ended));
+        assert_eq!(cause(&[ended; 3]), Some(EndCause::Ended));
         let ended = [done(0, 0), done(1, 256 + 3), done(2, 4)];
         assert_eq!(job_status(&ended, &[]), (3, None));
     }
@@ -525,7 +535,7 @@ pub mod tests {
         let (status, message) = job_status(&nodes, &[Some(raw(9))]);
         assert_eq!(status, FAILURE);
         assert!(message.unwrap().contains("was killed by signal 9"));
-        let text = never_ended(&nodes, &[1], Duration::from_secs(120));
+        let text = unended_message(&nodes, &[1], Duration::from_secs(120));
         assert!(text.starts_with("rank 1 at (1,0,0): its process did not end within 120 s"));
     }
 
@@ -551,25 +561,25 @@ pub mod tests {
         let mut lost = glance(NodeState::Running);
         lost.is_gone = true;
         let nodes = [lost, glance(NodeState::Failed)];
-        assert_eq!(cause(&nodes), Some(Cause::Failed(1)));
-        assert_eq!(cause(&nodes[..1]), Some(Cause::Lost(0)));
+        assert_eq!(cause(&nodes), Some(EndCause::Failed(1)));
+        assert_eq!(cause(&nodes[..1]), Some(EndCause::Lost(0)));
     }
 
     #[test]
     fn who_lost_a_neighbour_is_not_the_first_that_failed() {
         let lost = || failed(0, FailureCode::LinkLost, 1, "");
         let nodes = [lost(), running(1), failed(2, FailureCode::Fault, 1, "")];
-        assert_eq!(root(&nodes), Some(2));
-        assert_eq!(root(&[lost(), running(1)]), None);
+        assert_eq!(root_failure(&nodes), Some(2));
+        assert_eq!(root_failure(&[lost(), running(1)]), None);
     }
 
     #[test]
     fn an_overwritten_account_ends_the_job() {
-        let node = Glance {
+        let node = NodeGlance {
             state: None,
             is_gone: false,
         };
-        assert_eq!(cause(&[node]), Some(Cause::Overwritten(0)));
+        assert_eq!(cause(&[node]), Some(EndCause::Overwritten(0)));
     }
 
     #[test]
@@ -593,7 +603,7 @@ pub mod tests {
         let said =
             |end, status, message| failure(&failed(2, end, status, message), place, || None).0;
         let mut overwritten = running(0);
-        overwritten.account = Err(Unreadable::Blackboard(ReadError::State(99)));
+        overwritten.account = Err(RecordError::Blackboard(ReadError::State(99)));
         let texts = [
             said(
                 FailureCode::Fault,
@@ -627,8 +637,8 @@ pub mod tests {
     fn a_failure_names_rank_coordinates_and_place() {
         let place = |_| vec!["inner at a.c:3".into(), "main at a.c:9".into()];
         let in_call = |stands| match stands {
-            Stands::InCall | Stands::InPanic => vec!["main at a.c:9".into()],
-            Stands::At(_) => Vec::new(),
+            FailureLocation::InCall | FailureLocation::InPanic => vec!["main at a.c:9".into()],
+            FailureLocation::At(_) => Vec::new(),
         };
         for end in [
             FailureCode::MpiAbort,
@@ -686,11 +696,11 @@ pub mod tests {
                 s.calls_entered = 5;
                 s.last_call = last_call.parse().unwrap();
             });
-            let node = Seen {
+            let node = ObservedNode {
                 shown_before,
                 ..account
             };
-            whereabouts(&[node]).remove(0)
+            describe_activities(&[node]).remove(0)
         };
         let computes = "rank 0 at (0,0,0): computing, outside MPI";
         assert_eq!(
@@ -712,24 +722,24 @@ pub mod tests {
             done(3, 0),
             calling(4, "MPI_Barrier", None, None),
             running(5),
-            Seen {
+            ObservedNode {
                 stopped: Some(77),
                 ..running(6)
             },
-            Seen {
+            ObservedNode {
                 stopped: Some(78),
                 ..seen(7, NodeState::Off, |_| ())
             },
         ];
         assert_eq!(
-            whereabouts(&nodes),
+            describe_activities(&nodes),
             [
                 "rank 0 at (0,0,0): in MPI_Recv (peer 3, tag any)",
                 "ranks 1, 2, 4: in MPI_Barrier",
                 "rank 3 at (3,0,0): ended with status 0",
                 "rank 5 at (5,0,0): computing, outside MPI",
-                "rank 6 at (6,0,0): stopped by a signal, outside MPI (`kill -CONT 77` lets its process go on)",
-                "rank 7 at (7,0,0): stopped by a signal, not started (`kill -CONT 78` lets its process go on)",
+                "rank 6 at (6,0,0): stopped by a signal, outside MPI (`kill -CONT 77` resumes its process)",
+                "rank 7 at (7,0,0): stopped by a signal, not started (`kill -CONT 78` resumes its process)",
             ]
         );
         assert_eq!(ranges([0, 2, 3, 4, 7, 8]), "0, 2-4, 7, 8");
