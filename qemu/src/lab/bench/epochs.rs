@@ -369,10 +369,10 @@ const NONBLOCKING: RGBColor = RGBColor(0x1f, 0x5f, 0xa8);
 const REORDERED: RGBColor = RGBColor(0x2c, 0x8f, 0x4e);
 
 /// A kind of calls: name, mark, and value in a row.
-type CallKind = (&'static str, Mark, fn(&EpochRow) -> f64);
+type CallSeries = (&'static str, Mark, fn(&EpochRow) -> f64);
 
 /// Returns the marks of the three kinds of calls.
-fn marks() -> [CallKind; 3] {
+fn marks() -> [CallSeries; 3] {
     let mark = |shape, colour| Mark {
         shape,
         colour,

@@ -56,7 +56,7 @@ pub struct SimArgs {
         default_value = "uniform",
         help_heading = "Traffic"
     )]
-    traffic: Vec<TrafficPattern>,
+    traffic: Vec<TrafficOption>,
 
     /// Offered load as a fraction of the limit, above 0 and at most 100; several values and ranges
     #[arg(long, value_name = "LOAD", value_delimiter = ',', default_value = "0.9",
@@ -75,7 +75,7 @@ pub struct SimArgs {
         default_value = "adaptive",
         help_heading = "Machine"
     )]
-    routing: Vec<RoutingMode>,
+    routing: Vec<RoutingOption>,
 
     /// Packet size in chunks of 32 bytes, 1 to 8, or a range such as 1-8
     #[arg(long, value_name = "CHUNKS", default_value = "8", value_parser = parse_chunks, help_heading = "Traffic")]
@@ -120,15 +120,15 @@ pub struct SimArgs {
 
 impl SimArgs {
     /// Returns the traffic pattern.
-    fn pattern(&self, pattern: TrafficPattern) -> TrafficPattern {
+    fn pattern(&self, pattern: TrafficOption) -> TrafficPattern {
         match pattern {
-            TrafficPattern::Uniform => TrafficPattern::Uniform,
-            TrafficPattern::Neighbour => TrafficPattern::Neighbour,
-            TrafficPattern::Complement => TrafficPattern::Complement,
-            TrafficPattern::Tornado => TrafficPattern::Tornado,
-            TrafficPattern::Transpose => TrafficPattern::Transpose,
-            TrafficPattern::AllToAll => TrafficPattern::AllToAll,
-            TrafficPattern::HotSpot => TrafficPattern::HotSpot(self.hot.unwrap_or(HOT_FRACTION)),
+            TrafficOption::Uniform => TrafficPattern::Uniform,
+            TrafficOption::Neighbour => TrafficPattern::Neighbour,
+            TrafficOption::Complement => TrafficPattern::Complement,
+            TrafficOption::Tornado => TrafficPattern::Tornado,
+            TrafficOption::Transpose => TrafficPattern::Transpose,
+            TrafficOption::AllToAll => TrafficPattern::AllToAll,
+            TrafficOption::HotSpot => TrafficPattern::HotSpot(self.hot.unwrap_or(HOT_FRACTION)),
         }
     }
 
@@ -171,8 +171,8 @@ impl SimArgs {
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct SweepPoint {
     torus: [u16; 3],
-    traffic: TrafficPattern,
-    routing: RoutingMode,
+    traffic: TrafficOption,
+    routing: RoutingOption,
     buffers: u16,
     seed: u64,
 }
@@ -189,7 +189,7 @@ fn parse_extents(text: &str) -> Result<TorusExtents, String> {
 type MeshDimensions = [bool; 3];
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum TrafficPattern {
+enum TrafficOption {
     /// Each packet to a random other node
     Uniform,
     /// Packets to the six neighbours, round robin
@@ -207,18 +207,18 @@ enum TrafficPattern {
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum RoutingMode {
+enum RoutingOption {
     /// Minimal adaptive routing on the dynamic channels; packets may be reordered
     Adaptive,
     /// Dimension-order routing on the bubble channel; in order
     Deterministic,
 }
 
-impl RoutingMode {
+impl RoutingOption {
     fn name(self) -> &'static str {
         match self {
-            RoutingMode::Adaptive => "adaptive",
-            RoutingMode::Deterministic => "deterministic",
+            RoutingOption::Adaptive => "adaptive",
+            RoutingOption::Deterministic => "deterministic",
         }
     }
 }
@@ -257,7 +257,7 @@ impl<'a> SimSetting<'a> {
                 "{runs} runs were requested; the maximum is {MAX_RUNS}; specify fewer values"
             )));
         }
-        if options.hot.is_some() && !options.traffic.contains(&TrafficPattern::HotSpot) {
+        if options.hot.is_some() && !options.traffic.contains(&TrafficOption::HotSpot) {
             return Err(CliError::usage(
                 "--hot does nothing without --traffic hot-spot; use both or none",
             ));
@@ -356,8 +356,8 @@ impl<'a> SimSetting<'a> {
             shape: self.shape,
             sizes: self.sizes,
             routing: match self.point.routing {
-                RoutingMode::Adaptive => RoutingMode::Adaptive,
-                RoutingMode::Deterministic => RoutingMode::Deterministic,
+                RoutingOption::Adaptive => RoutingMode::Adaptive,
+                RoutingOption::Deterministic => RoutingMode::Deterministic,
             },
             traffic: self.traffic,
             load,

@@ -22,7 +22,7 @@ const ANY_SOURCE: [f64; 3] = [0.1, 0.5, 1.0];
 const PROCESSES: [u32; 3] = [1024, 2048, 4096];
 
 /// Parameters of a test.
-struct SearchTest {
+struct TimedSearch {
     name: String,
     senders: u32,
     pending: u32,
@@ -100,7 +100,7 @@ pub fn searches(bench: &MatchingBench) -> Result<Vec<SearchRow>, CliError> {
     print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
     for search in cases(bench.all) {
-        let test = SearchTest {
+        let test = TimedSearch {
             name: format!("{} {}", search.queue.name(), search.order.name()),
             senders: search.senders,
             pending: search.pending,
@@ -122,7 +122,7 @@ pub fn traffics(bench: &MatchingBench) -> Result<Vec<SearchRow>, CliError> {
     )?;
     print_line(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
-    let test = |name: &str, senders| SearchTest {
+    let test = |name: &str, senders| TimedSearch {
         name: name.into(),
         senders,
         pending: 0,
@@ -163,7 +163,7 @@ fn application_speedup(name: &str, engine: &str) -> Option<f64> {
 /// Runs one test with all engines round robin, so that other load on the host affects all alike.
 fn compare(
     bench: &MatchingBench,
-    test: &SearchTest,
+    test: &TimedSearch,
     traffic: &QueueTraffic,
     published: &dyn Fn(&str) -> Option<f64>,
     rows: &mut Vec<SearchRow>,
@@ -226,7 +226,7 @@ mod tests {
             communicators: 1,
             any_source: 0.0,
         };
-        let test = SearchTest {
+        let test = TimedSearch {
             name: "PRQ reverse".into(),
             senders: 8,
             pending: 5,
