@@ -4,7 +4,7 @@
 use super::tests::end;
 use super::*;
 use crate::reference::check_file;
-use midplane_abi::counters::Total;
+use midplane_abi::counters::CounterTotal;
 use serde_json::{Map, Value, json};
 
 /// Value of a field.
@@ -53,10 +53,10 @@ fn in_unit(unit: &'static str, field: Field) -> Field {
     Field { unit, ..field }
 }
 
-fn of_counter(about: About) -> Field {
+fn of_counter(about: CounterInfo) -> Field {
     let total = match about.total {
-        Total::Sum => "Total: sum.",
-        Total::Greatest => "Total: maximum.",
+        CounterTotal::Sum => "Total: sum.",
+        CounterTotal::Max => "Total: maximum.",
     };
     let field = field(
         about.name,
@@ -86,7 +86,7 @@ fn stack() -> Vec<Field> {
 
 fn legend() -> Vec<Field> {
     let text = |name, meaning| field(name, FieldKind::Simple("string"), meaning);
-    let totals = [Total::Sum, Total::Greatest].map(|total| total.name().into());
+    let totals = [CounterTotal::Sum, CounterTotal::Max].map(|total| total.name().into());
     vec![
         text("name", "Name of the counter in the report."),
         text("unit", "Unit of the counter."),
