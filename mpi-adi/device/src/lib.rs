@@ -1,4 +1,4 @@
-//! The MPI device (ADI): matching in fixed memory and the short-memory protocol: RTS (ready to send), CTS (clear to
+//! The MPI device (ADI): matching in fixed memory and the short-memory protocol: RTS (request to send), CTS (clear to
 //! send), NCTS (not clear to send) and NCTSD (not clear to send data).
 //!
 //! The layers above (communicators, datatypes, collectives, windows, bindings) are in the crate `mpi-adi`.

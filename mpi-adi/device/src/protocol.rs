@@ -6,7 +6,7 @@
 //! # Messages
 //! | message | from | meaning |
 //! |---|---|---|
-//! | RTS(envelope, length, sender's request, age) | sender | ready to send; contains the data when the message is short |
+//! | RTS(envelope, length, sender's request, age) | sender | request to send; contains the data when the message is short |
 //! | CTS(receiver's handle, bytes wanted) | receiver | clear to send: matched or buffered; dequeue from the pending send queue, transmit the data |
 //! | NCTSD | receiver | not clear to send data: recorded without a buffer; dequeue, keep the data until CTS |
 //! | NCTS | receiver | not clear to send: not recorded; the message remains in the pending send queue |

@@ -15,7 +15,7 @@ pub struct DeviceStats {
     pub messages_sent: Count,
     /// Receives completed.
     pub messages_received: Count,
-    /// RTS (ready to send) sent, repeated ones included.
+    /// RTS (request to send) sent, repeated ones included.
     pub rts_sent: Count,
     /// RTS received.
     pub rts_received: Count,

@@ -76,7 +76,7 @@ pub(crate) fn flag_if(is: bool, flag: u8) -> u8 {
     if is { flag } else { 0 }
 }
 
-/// Ready to send: announces a message.
+/// Request to send: announces a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rts {
     /// The message's context.

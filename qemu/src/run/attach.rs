@@ -9,7 +9,6 @@ use crate::run::output::OutputStyle;
 use crate::run::plan::{Backend, JobPlan};
 use crate::run::serial_port::SerialPort;
 use crate::run::topology;
-use crate::show::file::ResultFile;
 use clap::Args;
 use kernel_rt::board::stm32f405::memory::BAUD;
 use kernel_rt::memory_plan::MPI_SHARE;
@@ -78,7 +77,7 @@ pub fn run(options: &AttachArgs) -> Result<u8, CliError> {
             ));
         }
     };
-    let report_file = ResultFile::open_if_given(options.watched.report.as_ref())?;
+    let report_files = options.watched.open_files(&shape)?;
     let port = SerialPort::open(&options.serial, options.baud)?.with_greeting(boot.auto.is_some());
     let mpi_memory = boot.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
     let plan = JobPlan {
@@ -105,7 +104,7 @@ pub fn run(options: &AttachArgs) -> Result<u8, CliError> {
         options.watched.timeout,
         &signals,
         &shown,
-        report_file,
+        report_files,
         &mut |_| (),
     )
 }

@@ -18,7 +18,7 @@ use crate::run::job_result::JobResult;
 use crate::run::outcome::JobOutcome;
 use crate::run::output::{OutputSink, OutputStyle};
 use crate::run::plan::{self, Backend, JobPlan};
-use crate::run::report::{self, JobFacts, ProgramFacts};
+use crate::run::report::{self, JobFacts, ProgramFacts, picture};
 use crate::run::serial_port::{check_console, parse_console};
 use crate::run::{limits, topology, wiring};
 use crate::show::console;
@@ -53,6 +53,10 @@ pub struct ReportOptions {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
 
+    /// Draw the packets of each link to this file as SVG, for up to 512 nodes
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub svg: Option<PathBuf>,
+
     /// Do not print the report's table
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
@@ -60,6 +64,30 @@ pub struct ReportOptions {
     /// Print a second table with packets and frames by link, direction and virtual channel
     #[arg(long, conflicts_with = "quiet", help_heading = "Output")]
     pub links: bool,
+}
+
+/// Files for the result of a job.
+#[derive(Debug)]
+pub struct ReportFiles {
+    json: Option<ResultFile>,
+    svg: Option<ResultFile>,
+}
+
+impl ReportOptions {
+    /// Opens the files before the job.
+    ///
+    /// # Errors
+    /// Returns a usage error if a file cannot be written, if both are the same, and for a drawing of too many nodes.
+    pub fn open_files(&self, shape: &Shape) -> Result<ReportFiles, CliError> {
+        if self.svg.is_some() && shape.nodes() > picture::MAX_DRAWN_NODES {
+            return Err(CliError::usage(format!(
+                "--svg: a drawing contains at most {} nodes; omit it, or use --links",
+                picture::MAX_DRAWN_NODES
+            )));
+        }
+        let (json, svg) = ResultFile::open_both(self.report.as_ref(), self.svg.as_ref())?;
+        Ok(ReportFiles { json, svg })
+    }
 }
 
 /// Options of `midplane run`.
@@ -565,7 +593,7 @@ pub fn run_and_observe(
     let folder = { options.files.as_deref() }
         .map(ServedDirectory::open)
         .transpose()?;
-    let report_file = ResultFile::open_if_given(options.watched.report.as_ref())?;
+    let report_files = options.watched.open_files(&shape)?;
     let division = match options.board {
         Board::Virt if options.debug.is_some() => None,
         Board::Virt => boxes::divide(shape, options.instances, &starts)?,
@@ -662,7 +690,7 @@ pub fn run_and_observe(
         programs: if facts.len() > 1 { facts } else { Vec::new() },
     };
     let timeout = options.watched.timeout;
-    show(&plan, folder, timeout, &signals, &shown, report_file, look)
+    show(&plan, folder, timeout, &signals, &shown, report_files, look)
 }
 
 /// Display options of a job.
@@ -689,7 +717,7 @@ pub fn show(
     timeout: Option<Duration>,
     signals: &Signals,
     shown: &DisplayOptions,
-    report_file: Option<ResultFile>,
+    report_files: ReportFiles,
     look: &mut dyn FnMut(&JobResult),
 ) -> Result<u8, CliError> {
     let (stdout, stderr) = (stdout(), stderr());
@@ -699,7 +727,7 @@ pub fn show(
     );
     let end = job::run(plan, folder, timeout, signals, &mut out, &mut err)?;
     look(&end);
-    let status = print_report(shown, plan, &end, report_file, &mut err);
+    let status = print_report(shown, plan, &end, report_files, &mut err);
     job::flush(signals, &mut out, &mut err);
     Ok(status_after_output(
         status,
@@ -931,7 +959,7 @@ fn print_report(
     shown: &DisplayOptions,
     plan: &JobPlan<'_>,
     end: &JobResult,
-    report_file: Option<ResultFile>,
+    report_files: ReportFiles,
     err: &mut OutputSink<'_>,
 ) -> u8 {
     if !shown.quiet && end.outcome != JobOutcome::Interrupted {
@@ -950,9 +978,6 @@ fn print_report(
     if let Some(message) = &end.message {
         err.lines.add_line(&format!("midplane: {message}"));
     }
-    let Some(report_file) = report_file else {
-        return end.status;
-    };
     let facts = JobFacts {
         program: shown.program.clone(),
         arguments: shown.arguments.clone(),
@@ -963,13 +988,15 @@ fn print_report(
         matching: report::matching(end).map(Into::into),
         ..JobFacts::of_shape(&plan.shape)
     };
-    match report::write(report_file, &facts, end) {
-        Ok(()) => end.status,
-        Err(stop) => {
-            err.lines.add_line(&format!("midplane: {stop}"));
-            or_failure(end.status)
-        }
+    let ReportFiles { json, svg } = report_files;
+    let json = json.map(|file| report::write(file, &facts, end));
+    let svg = svg.map(|file| file.write(&picture::draw(&plan.shape, &facts, end)?));
+    let mut status = end.status;
+    for error in [json, svg].into_iter().flatten().filter_map(Result::err) {
+        err.lines.add_line(&format!("midplane: {error}"));
+        status = or_failure(end.status);
     }
+    status
 }
 
 /// Returns the exit status after output was written or has failed.

@@ -315,6 +315,87 @@ pub fn chart_and_maps(chart: &Chart<'_>, maps: &HeatMaps<'_>) -> Result<String, 
     })
 }
 
+/// A node of a network drawing.
+pub struct NetworkNode {
+    /// Centre in pixels.
+    pub at: (i32, i32),
+    /// Text inside the node.
+    pub name: String,
+    /// Text below the node.
+    pub note: String,
+}
+
+/// A line of a network drawing.
+pub struct NetworkLine {
+    /// Ends in pixels.
+    pub ends: [(i32, i32); 2],
+    /// Value, which selects colour and width.
+    pub value: f64,
+}
+
+/// Nodes and lines between them.
+pub struct NetworkDrawing<'a> {
+    /// Heading, one or more lines.
+    pub heading: &'a str,
+    /// Lines, which the nodes cover at their ends.
+    pub lines: Vec<NetworkLine>,
+    pub nodes: Vec<NetworkNode>,
+    /// Explains the colours: the unit of a value.
+    pub unit: &'a str,
+}
+
+/// Radius of a node in pixels.
+const NODE_RADIUS: i32 = 15;
+/// Maximum width of a line in pixels.
+const MAX_LINE: f64 = 8.0;
+
+/// Draws a network. Nodes and lines lie to the right of and below the point (0, 0).
+///
+/// # Errors
+/// Returns a failure if the drawing fails.
+pub fn network(drawing: &NetworkDrawing<'_>) -> Result<String, CliError> {
+    let above = heading_height(drawing.heading) as i32;
+    let greatest = |of: fn(&NetworkNode) -> i32| drawing.nodes.iter().map(of).max().unwrap_or(0);
+    let (right, bottom) = (greatest(|node| node.at.0), greatest(|node| node.at.1));
+    let max = drawing
+        .lines
+        .iter()
+        .map(|line| line.value)
+        .fold(0.0, f64::max);
+    let width = (right + 3 * NODE_RADIUS).max(CHART.0 as i32 / 2);
+    let scale_at = above + bottom + 4 * NODE_RADIUS;
+    let size = (width as u32, (scale_at + 2 * NODE_RADIUS) as u32);
+    let share = |value: f64| if max > 0.0 { value / max } else { 0.0 };
+    let style = |value: f64| {
+        let width = 1.0 + share(value) * (MAX_LINE - 1.0);
+        heat(share(value)).stroke_width(width.round() as u32)
+    };
+    draw(size, |area| {
+        draw_heading(area, drawing.heading)?;
+        let moved = |(x, y): (i32, i32)| (x, y + above);
+        for line in &drawing.lines {
+            area.draw(&PathElement::new(line.ends.map(moved), style(line.value)))?;
+        }
+        for node in &drawing.nodes {
+            let at = moved(node.at);
+            let inside = (at.0 - 4 * node.name.len() as i32, at.1 - 7);
+            let below = (at.0 - 4 * node.note.len() as i32, at.1 + NODE_RADIUS + 3);
+            area.draw(&Circle::new(at, NODE_RADIUS, WHITE.filled()))?;
+            area.draw(&Circle::new(at, NODE_RADIUS, BLACK))?;
+            area.draw(&Text::new(node.name.as_str(), inside, FONT))?;
+            area.draw(&Text::new(node.note.as_str(), below, FONT))?;
+        }
+        for (step, value) in [0.0, 0.5, 1.0].into_iter().enumerate() {
+            let x = 20 + 130 * step as i32;
+            let ends = [(x, scale_at), (x + 40, scale_at)];
+            area.draw(&PathElement::new(ends, style(value * max)))?;
+            let text = format!("{:.0} {}", value * max, drawing.unit);
+            area.draw(&Text::new(text, (x + 46, scale_at - 6), FONT))?;
+        }
+        Ok(())
+    })
+}
+
 fn draw(
     size: (u32, u32),
     what: impl FnOnce(&Area<'_>) -> Result<(), DrawError<'static>>,
