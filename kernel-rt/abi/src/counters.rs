@@ -145,9 +145,9 @@ counters! {
     CtsSent "cts" ProtocolPackets Sum;
     /// NCTSD sent: messages recorded without a buffer.
     NctsdSent "nctsd" ProtocolPackets Sum;
-    /// NCTS sent: messages refused.
+    /// NCTS sent: rejections by this rank as a receiver; a message may be rejected several times.
     NctsSent "ncts" ProtocolPackets Sum;
-    /// Restarts sent (resendAll in paper 004): refused messages asked for again.
+    /// Restarts sent (resend requests): rejected messages are requested again.
     RestartsSent "restarts" ProtocolPackets Sum;
     /// CTS received, those that share a packet counted each.
     CtsReceived "cts_received" ProtocolPackets Sum;
@@ -157,17 +157,17 @@ counters! {
     NctsReceived "ncts_received" ProtocolPackets Sum;
     /// Restarts received.
     RestartsReceived "restarts_received" ProtocolPackets Sum;
-    /// Most records of unexpected messages at once.
+    /// Maximum number of records of unexpected messages.
     PeakUnexpectedRecords "peak_unexpected_records" Records Max;
-    /// Most bytes of MPI memory in use at once, records and buffers, what was borrowed included.
+    /// Maximum number of bytes of MPI memory in use: records and buffers, with borrowed memory.
     PeakUnexpectedBytes "peak_unexpected_bytes" Bytes Max;
-    /// Most bytes at once that the program's heap lent to MPI.
+    /// Maximum number of bytes that MPI borrowed from the program's heap.
     PeakBorrowedBytes "peak_borrowed_bytes" Bytes Max;
     /// Records of unexpected messages at the end.
     UnexpectedRecords "unexpected_records" Records Sum;
-    /// Most receives posted at once.
+    /// Maximum number of posted receives.
     PostedReceivesPeak "posted_receives_peak" Requests Max;
-    /// Most unexpected messages at once that no receive had matched.
+    /// Maximum number of unexpected, unmatched messages.
     UnexpectedMessagesPeak "unexpected_messages_peak" Messages Max;
     /// Searches of the posted receives and of the unexpected messages, whether they found something or not.
     MatchingSearches "matching_searches" Searches Sum;
@@ -175,7 +175,7 @@ counters! {
     MatchingHops "matching_hops" Hops Sum;
     /// Hops of the longest search.
     MatchingHopsPeak "matching_hops_peak" Hops Max;
-    /// Most requests at once.
+    /// Maximum number of requests.
     RequestsPeak "requests_peak" Requests Max;
     /// Messages whose data was sent eagerly, right behind their RTS.
     EagerSent "eager" Messages Sum;
@@ -197,7 +197,7 @@ counters! {
     InterruptTicks "interrupt_ticks" Ticks Sum;
     /// Ticks since the node's start.
     RunTicks "run_ticks" Ticks Sum;
-    /// Most bytes of the program's heap in use at once.
+    /// Maximum number of bytes of the program's heap in use.
     HeapPeakBytes "heap_peak_bytes" Bytes Max;
 }
 
@@ -227,7 +227,7 @@ counters! {
     PacketsForwarded "packets_forwarded" Packets Sum;
     /// Packets received and accepted.
     PacketsReceived "packets_received" Packets Sum;
-    /// Most chunks at once in the buffer behind the link.
+    /// Maximum number of chunks in the buffer behind the link.
     PeakChunks "peak_chunks" Chunks Max;
 }
 

@@ -321,7 +321,7 @@ pub struct NetworkNode {
     pub at: (i32, i32),
     /// Text inside the node.
     pub name: String,
-    /// Text below the node.
+    /// Text to the lower left of the node.
     pub note: String,
 }
 
@@ -346,6 +346,8 @@ pub struct NetworkDrawing<'a> {
 
 /// Radius of a node in pixels.
 const NODE_RADIUS: i32 = 15;
+/// Colour of a line with the value 0.
+const IDLE_LINE: RGBColor = RGBColor(205, 205, 205);
 /// Maximum width of a line in pixels.
 const MAX_LINE: f64 = 8.0;
 
@@ -368,7 +370,12 @@ pub fn network(drawing: &NetworkDrawing<'_>) -> Result<String, CliError> {
     let share = |value: f64| if max > 0.0 { value / max } else { 0.0 };
     let style = |value: f64| {
         let width = 1.0 + share(value) * (MAX_LINE - 1.0);
-        heat(share(value)).stroke_width(width.round() as u32)
+        let colour = if value > 0.0 {
+            heat(0.2 + 0.8 * share(value))
+        } else {
+            IDLE_LINE
+        };
+        colour.stroke_width(width.round() as u32)
     };
     draw(size, |area| {
         draw_heading(area, drawing.heading)?;
@@ -379,7 +386,11 @@ pub fn network(drawing: &NetworkDrawing<'_>) -> Result<String, CliError> {
         for node in &drawing.nodes {
             let at = moved(node.at);
             let inside = (at.0 - 4 * node.name.len() as i32, at.1 - 7);
-            let below = (at.0 - 4 * node.note.len() as i32, at.1 + NODE_RADIUS + 3);
+            // To the lower left, where no line ends.
+            let below = (
+                at.0 - NODE_RADIUS - 7 * node.note.len() as i32,
+                at.1 + NODE_RADIUS - 4,
+            );
             area.draw(&Circle::new(at, NODE_RADIUS, WHITE.filled()))?;
             area.draw(&Circle::new(at, NODE_RADIUS, BLACK))?;
             area.draw(&Text::new(node.name.as_str(), inside, FONT))?;

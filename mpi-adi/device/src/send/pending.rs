@@ -42,7 +42,7 @@ pub use super::restart_progress::WINDOW;
 pub enum RtsOutcome {
     /// Accepted (recorded or matched): it is dequeued.
     Accepted,
-    /// Rejected (NCTS, not clear to send): no posted receive matched, and no memory was free.
+    /// Rejected (NCTS, not clear to send): no posted receive matched, and no memory was free, or an earlier message of this source was rejected.
     Rejected,
     /// Rejected as stale, without a decision: the RTS is repeated without a request.
     Stale,

@@ -15,9 +15,11 @@ use net_torus::{Coord, Direction, Shape};
 /// Maximum number of nodes of a drawing.
 pub const MAX_DRAWN_NODES: u32 = 512;
 /// Distance of two nodes along z in pixels.
-const DEPTH: (i32, i32) = (56, 44);
+const DEPTH: (i32, i32) = (84, 60);
 /// Space along x and y between the nodes of different z, in pixels.
-const SPACE: (i32, i32) = (64, 56);
+const SPACE: (i32, i32) = (96, 84);
+/// Space to the left of and above the nodes in pixels.
+const MARGIN: (i32, i32) = (100, 30);
 /// Distance of the two lines between the same nodes, from their middle, in pixels.
 const APART: i32 = 5;
 /// Length of a line that wraps around.
@@ -69,8 +71,8 @@ fn position(shape: &Shape, coord: Coord) -> (i32, i32) {
     let [x, y, z] = [coord.x, coord.y, coord.z].map(i32::from);
     let (across, down) = (SPACE.0 + depth * DEPTH.0, SPACE.1 + depth * DEPTH.1);
     (
-        40 + x * across + z * DEPTH.0,
-        40 + y * down + (depth - z) * DEPTH.1,
+        MARGIN.0 + x * across + z * DEPTH.0,
+        MARGIN.1 + y * down + (depth - z) * DEPTH.1,
     )
 }
 
@@ -141,7 +143,10 @@ mod tests {
             let coords = (0..shape.nodes()).filter_map(|rank| shape.coord(rank));
             let mut all: Vec<(i32, i32)> = coords.map(|coord| position(&shape, coord)).collect();
             let count = all.len();
-            assert!(all.iter().all(|(x, y)| *x >= 40 && *y >= 40), "{extents:?}");
+            assert!(
+                all.iter().all(|(x, y)| *x >= MARGIN.0 && *y >= MARGIN.1),
+                "{extents:?}"
+            );
             all.sort_unstable();
             all.dedup();
             assert_eq!(all.len(), count, "{extents:?}");
