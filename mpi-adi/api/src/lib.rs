@@ -65,8 +65,7 @@ pub enum State {
 }
 
 /// Limit of nonblocking collectives.
-const NOT_BLOCKING: &str =
-    "4,096 started and not completed at one time; goes on while the program computes, too";
+const NOT_BLOCKING: &str = "at most 4,096 in progress; makes progress while the program computes";
 
 macro_rules! state {
     () => {

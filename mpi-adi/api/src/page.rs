@@ -20,11 +20,11 @@ impl Display for Page {
         write!(
             f,
             "# MPI-3.1, function by function\n\n\
-             Made from the table of functions (`mpi-adi/api/src/table.rs`) by the test of its crate, which fails when this page\n\
-             does not say what is there. Constants and types are all declared in `mpi.h`, with the limits of what they belong\n\
-             to (`mpi-adi/api/src/head.h`). Every function has its name of the profiling interface, too (`PMPI_`, section 14.2).\n\n\
-             Of {} functions {works} work, {limited} work with limits, and {refused} link and return an error; none is missing. A\n\
-             program that calls one that returns an error is told so, with the line, when it is linked.\n",
+             A test of `mpi-adi/api` generates this page from the table of functions (`mpi-adi/api/src/table.rs`), and fails if the\n\
+             page is out of date. `mpi.h` declares all constants and types, with their limits (`mpi-adi/api/src/head.h`). Every\n\
+             function also has its name of the profiling interface (`PMPI_`, section 14.2).\n\n\
+             Of {} functions {works} work, {limited} work with limits, and {refused} link and return an error; none is missing. The\n\
+             linker names each call of a function that returns an error, with its line.\n",
             FUNCTIONS.len(),
         )?;
         for (number, title) in CHAPTERS {
@@ -48,7 +48,7 @@ fn row(f: &mut Formatter<'_>, function: &Function) -> Result {
         State::Works | State::Removed(_) => f.write_str("works"),
         State::Limited(limit) => write!(f, "works; {limit}"),
         State::Extension(_) => f.write_str(
-            "works; an extension that MPI does not have: the twin without `i` is in this section (docs/rma.md)",
+            "works; an extension of MPI: the nonblocking form of a function of this section (docs/rma.md)",
         ),
         State::Refused => f.write_str("links; MPI_ERR_UNSUPPORTED_OPERATION"),
     }?;

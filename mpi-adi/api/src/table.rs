@@ -22,7 +22,7 @@ macro_rules! functions {
         /// Out of the attached buffer; MPI_ERR_BUFFER when the message does not fit beside those on their way.
         "3.4" Int MPI_Bsend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm);
         "3.4" Int MPI_Rsend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm)
-            limited "as MPI_Send: that the receive is posted is not checked";
+            limited "like MPI_Send: a missing receive is not detected";
         "3.4" Int MPI_Ssend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm);
         "3.6" Int MPI_Buffer_attach(buffer: BufferInOut, size: Count);
         /// Waits until every message has left the buffer.
@@ -32,7 +32,7 @@ macro_rules! functions {
         "3.7.2" Int MPI_Irecv(buf: BufferOut, count: Count, datatype: Datatype, source: Rank, tag: Tag, comm: Comm,
             request: RequestOut);
         "3.7.2" Int MPI_Irsend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
-            request: RequestOut) limited "as MPI_Isend: that the receive is posted is not checked";
+            request: RequestOut) limited "like MPI_Isend: a missing receive is not detected";
         "3.7.2" Int MPI_Isend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
             request: RequestOut);
         "3.7.2" Int MPI_Issend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
@@ -56,7 +56,7 @@ macro_rules! functions {
         "3.8.1" Int MPI_Probe(source: Rank, tag: Tag, comm: Comm, status: StatusOut);
         "3.8.2" Int MPI_Improbe(source: Rank, tag: Tag, comm: Comm, flag: LogicalOut, message: MessageOut,
             status: StatusOut)
-            limited "when the message found has been refused before, it waits for an answer of the sender";
+            limited "waits for a reply of the sender if the message had been rejected";
         /// Takes the message that it finds: only MPI_Mrecv and MPI_Imrecv receive it, which must follow. Until then
         /// its data stays where it is; its sender cannot cancel it.
         "3.8.2" Int MPI_Mprobe(source: Rank, tag: Tag, comm: Comm, message: MessageOut, status: StatusOut);
@@ -74,9 +74,9 @@ macro_rules! functions {
         "3.9" Int MPI_Recv_init(buf: BufferOut, count: Count, datatype: Datatype, source: Rank, tag: Tag,
             comm: Comm, request: RequestOut);
         "3.9" Int MPI_Rsend_init(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
-            request: RequestOut) limited "as MPI_Send_init: that the receive is posted is not checked";
+            request: RequestOut) limited "like MPI_Send_init: a missing receive is not detected";
         "3.9" Int MPI_Send_init(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
-            request: RequestOut) limited "65,536 persistent requests at one time";
+            request: RequestOut) limited "at most 65,536 persistent requests exist";
         "3.9" Int MPI_Ssend_init(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
             request: RequestOut);
         "3.9" Int MPI_Start(request: RequestInOut);
@@ -90,7 +90,7 @@ macro_rules! functions {
         /// A datatype is in the program's heap, which can be used up: MPI_ERR_NO_MEM. Nothing is packed on the way:
         /// messages leave from where the data lies.
         "4.1.2" Int MPI_Type_contiguous(count: Count, oldtype: Datatype, newtype: DatatypeOut)
-            limited "262,144 handles of datatypes at one time; 64 datatypes one above the other";
+            limited "at most 262,144 datatype handles exist; at most 64 levels of datatypes";
         "4.1.2" Int MPI_Type_create_hindexed(count: Count, array_of_blocklengths: Counts,
             array_of_displacements: Aints, oldtype: Datatype, newtype: DatatypeOut);
         "4.1.2" Int MPI_Type_create_hindexed_block(count: Count, blocklength: Count, array_of_displacements: Aints,
@@ -238,7 +238,7 @@ macro_rules! functions {
         "6.3.2" Int MPI_Group_difference(group1: Group, group2: Group, newgroup: GroupOut);
         "6.3.2" Int MPI_Group_excl(group: Group, n: Int, ranks: Ranks, newgroup: GroupOut);
         "6.3.2" Int MPI_Group_incl(group: Group, n: Int, ranks: Ranks, newgroup: GroupOut)
-            limited "4,096 groups of different members at one time";
+            limited "at most 4,096 groups of different members exist";
         "6.3.2" Int MPI_Group_intersection(group1: Group, group2: Group, newgroup: GroupOut);
         "6.3.2" Int MPI_Group_range_excl(group: Group, n: Int, ranges: Triplets, newgroup: GroupOut);
         "6.3.2" Int MPI_Group_range_incl(group: Group, n: Int, ranges: Triplets, newgroup: GroupOut);
@@ -250,19 +250,19 @@ macro_rules! functions {
         "6.4.2" Int MPI_Comm_create(comm: Comm, group: Group, newcomm: CommOut);
         "6.4.2" Int MPI_Comm_create_group(comm: Comm, group: Group, tag: Tag, newcomm: CommOut);
         "6.4.2" Int MPI_Comm_dup(comm: Comm, newcomm: CommOut)
-            limited "2,048 communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them";
-        "6.4.2" Int MPI_Comm_dup_with_info(comm: Comm, info: Info, newcomm: CommOut) limited "no hint means anything";
+            limited "at most 2,048 communicators exist, with MPI_COMM_WORLD and MPI_COMM_SELF";
+        "6.4.2" Int MPI_Comm_dup_with_info(comm: Comm, info: Info, newcomm: CommOut) limited "all hints are ignored";
         /// The variable has to stay until the request is complete.
         "6.4.2" Int MPI_Comm_idup(comm: Comm, newcomm: CommOut, request: RequestOut)
-            limited "*newcomm is written when the duplicate is there";
+            limited "*newcomm is written at completion";
         "6.4.2" Int MPI_Comm_split(comm: Comm, color: Int, key: Int, newcomm: CommOut);
         "6.4.2" Int MPI_Comm_split_type(comm: Comm, split_type: Int, key: Int, info: Info, newcomm: CommOut)
-            limited "every rank has memory of its own: MPI_COMM_TYPE_SHARED gives communicators of one rank, of an \
-             intercommunicator MPI_COMM_NULL";
+            limited "ranks share no memory: MPI_COMM_TYPE_SHARED returns communicators of one rank, and MPI_COMM_NULL for an \
+                intercommunicator";
         /// Its place is used again, once no message of the freed communicator is left.
         "6.4.3" Int MPI_Comm_free(comm: CommInOut);
         "6.4.4" Int MPI_Comm_get_info(comm: Comm, info_used: InfoOut) limited "always an empty info object";
-        "6.4.4" Int MPI_Comm_set_info(comm: Comm, info: Info) limited "no hint means anything";
+        "6.4.4" Int MPI_Comm_set_info(comm: Comm, info: Info) limited "all hints are ignored";
         "6.6.1" Int MPI_Comm_remote_group(comm: Comm, group: GroupOut);
         "6.6.1" Int MPI_Comm_remote_size(comm: Comm, size: IntOut);
         "6.6.1" Int MPI_Comm_test_inter(comm: Comm, flag: LogicalOut);
@@ -283,7 +283,7 @@ macro_rules! functions {
         /// The delete functions of an object's attributes are called in the reverse order of setting; in
         /// MPI_Finalize for MPI_COMM_SELF, then for MPI_COMM_WORLD.
         "6.7.2" Int MPI_Comm_create_keyval(comm_copy_attr_fn: CopyFn, comm_delete_attr_fn: DeleteFn,
-            comm_keyval: IntOut, extra_state: ExtraState) limited "4,096 keys at one time";
+            comm_keyval: IntOut, extra_state: ExtraState) limited "at most 4,096 keys exist";
         "6.7.2" Int MPI_Comm_delete_attr(comm: Comm, comm_keyval: Int);
         "6.7.2" Int MPI_Comm_free_keyval(comm_keyval: IntInOut);
         "6.7.2" Int MPI_Comm_get_attr(comm: Comm, comm_keyval: Int, attribute_val: AttributeOut, flag: LogicalOut);
@@ -303,9 +303,9 @@ macro_rules! functions {
             flag: LogicalOut);
         "6.7.4" Int MPI_Type_set_attr(datatype: Datatype, type_keyval: Int, attribute_val: Attribute);
         "6.8" Int MPI_Comm_get_name(comm: Comm, comm_name: TextOut, resultlen: IntOut);
-        "6.8" Int MPI_Comm_set_name(comm: Comm, comm_name: Text) limited "63 bytes; what is longer is cut";
+        "6.8" Int MPI_Comm_set_name(comm: Comm, comm_name: Text) limited "at most 63 bytes; a longer name is truncated";
         "6.8" Int MPI_Type_get_name(datatype: Datatype, type_name: TextOut, resultlen: IntOut);
-        "6.8" Int MPI_Type_set_name(datatype: Datatype, type_name: Text) limited "63 bytes; what is longer is cut";
+        "6.8" Int MPI_Type_set_name(datatype: Datatype, type_name: Text) limited "at most 63 bytes; a longer name is truncated";
         "6.8" Int MPI_Win_get_name(win: Win, win_name: TextOut, resultlen: IntOut);
         "6.8" Int MPI_Win_set_name(win: Win, win_name: Text);
 
@@ -375,14 +375,14 @@ macro_rules! functions {
         "8.2" Int MPI_Alloc_mem(size: Aint, info: Info, baseptr: AddressOut);
         "8.2" Int MPI_Free_mem(base: BufferInOut);
         "8.3.1" Int MPI_Comm_create_errhandler(comm_errhandler_fn: ErrorFn, errhandler: ErrhandlerOut)
-            limited "32 error handlers at one time, those of files among them";
+            limited "at most 32 error handlers exist, with those of files";
         "8.3.1" Int MPI_Comm_get_errhandler(comm: Comm, errhandler: ErrhandlerOut);
         "8.3.1" Int MPI_Comm_set_errhandler(comm: Comm, errhandler: Errhandler);
         "8.3.2" Int MPI_Win_create_errhandler(win_errhandler_fn: WinErrorFn, errhandler: ErrhandlerOut);
         "8.3.2" Int MPI_Win_get_errhandler(win: Win, errhandler: ErrhandlerOut);
         "8.3.2" Int MPI_Win_set_errhandler(win: Win, errhandler: Errhandler);
         "8.3.3" Int MPI_File_create_errhandler(file_errhandler_fn: FileErrorFn, errhandler: ErrhandlerOut)
-            limited "32 error handlers at one time; there are no files but MPI_FILE_NULL";
+            limited "at most 32 error handlers exist; the only file is MPI_FILE_NULL";
         "8.3.3" Int MPI_File_get_errhandler(file: File, errhandler: ErrhandlerOut)
             limited "the default handler, of MPI_FILE_NULL";
         "8.3.3" Int MPI_File_set_errhandler(file: File, errhandler: Errhandler)
@@ -410,7 +410,7 @@ macro_rules! functions {
         "8.7" Int MPI_Init(argc: IntInOut, argv: Argv);
         "8.7" Int MPI_Initialized(flag: LogicalOut);
 
-        "9" Int MPI_Info_create(info: InfoOut) limited "16,384 info objects at one time";
+        "9" Int MPI_Info_create(info: InfoOut) limited "at most 16,384 info objects exist";
         "9" Int MPI_Info_delete(info: Info, key: Text);
         "9" Int MPI_Info_dup(info: Info, newinfo: InfoOut);
         "9" Int MPI_Info_free(info: InfoInOut);
@@ -446,7 +446,7 @@ macro_rules! functions {
             win: WinOut);
         "11.2.3" Int MPI_Win_allocate_shared(size: Aint, disp_unit: Int, info: Info, comm: Comm,
             baseptr: AddressOut, win: WinOut)
-            limited "on communicators of one process only: no process shares memory with another";
+            limited "on communicators of one process only: processes share no memory";
         "11.2.3" Int MPI_Win_shared_query(win: Win, rank: Rank, size: AintOut, disp_unit: IntOut,
             baseptr: AddressOut);
         "11.2.4" Int MPI_Win_attach(win: Win, base: BufferInOut, size: Aint);
@@ -461,16 +461,14 @@ macro_rules! functions {
         "11.3.2" Int MPI_Get(origin_addr: BufferOut, origin_count: Count, origin_datatype: Datatype,
             target_rank: Rank, target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win);
         "11.3.4" Int MPI_Accumulate(origin_addr: BufferIn, origin_count: Count, origin_datatype: Datatype,
-            target_rank: Rank, target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win)
-            limited "derived datatypes of pairs such as MPI_DOUBLE_INT must have no holes";
+            target_rank: Rank, target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win);
         "11.3.4" Int MPI_Compare_and_swap(origin_addr: BufferIn, compare_addr: BufferIn, result_addr: BufferOut,
             datatype: Datatype, target_rank: Rank, target_disp: Aint, win: Win);
         "11.3.4" Int MPI_Fetch_and_op(origin_addr: BufferIn, result_addr: BufferOut, datatype: Datatype,
             target_rank: Rank, target_disp: Aint, op: Op, win: Win);
         "11.3.4" Int MPI_Get_accumulate(origin_addr: BufferIn, origin_count: Count, origin_datatype: Datatype,
             result_addr: BufferOut, result_count: Count, result_datatype: Datatype, target_rank: Rank,
-            target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win)
-            limited "derived datatypes of pairs such as MPI_DOUBLE_INT must have no holes";
+            target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win);
         "11.3.5" Int MPI_Raccumulate(origin_addr: BufferIn, origin_count: Count, origin_datatype: Datatype,
             target_rank: Rank, target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win,
             request: RequestOut);
@@ -643,12 +641,12 @@ macro_rules! functions {
             limited "an error: no variable can be set";
         "14.3.7" Int MPI_T_pvar_reset(session: Session, handle: PvarHandle)
             limited "an error: no variable can be set";
-        "14.3.7" Int MPI_T_pvar_session_create(session: SessionOut) limited "64 sessions at one time";
+        "14.3.7" Int MPI_T_pvar_session_create(session: SessionOut) limited "at most 64 sessions exist";
         "14.3.7" Int MPI_T_pvar_session_free(session: SessionInOut);
         "14.3.7" Int MPI_T_pvar_start(session: Session, handle: PvarHandle)
-            limited "an error: all variables count all the time";
+            limited "an error: all variables count continuously";
         "14.3.7" Int MPI_T_pvar_stop(session: Session, handle: PvarHandle)
-            limited "an error: all variables count all the time";
+            limited "an error: all variables count continuously";
         "14.3.7" Int MPI_T_pvar_write(session: Session, handle: PvarHandle, buf: BufferIn)
             limited "an error: no variable can be set";
         "14.3.8" Int MPI_T_category_changed(stamp: IntOut);
