@@ -18,10 +18,10 @@
 extern "C" {
 #endif
 
-/* The standard that this is a part of (section 8.1.1). */
+/* Version of the standard (section 8.1.1). */
 #define MPI_VERSION    3
 #define MPI_SUBVERSION 1
-/* Tells programs which implementation they are compiled for. */
+/* Identifies the implementation at compile time. */
 #define MIDPLANE_MPI 1
 
 /* Pointers that point to nothing, without a warning in programs that ask for all of them. */
@@ -59,7 +59,7 @@ typedef long long MPI_Count;
 #pragma GCC diagnostic pop
 #endif
 
-/* What is known of a received message (section 3.2.5). MPI_ERROR is set only by the calls that complete
+/* Status of a received message (section 3.2.5). MPI_ERROR is set only by the calls that complete
  * several requests, and only when they return MPI_ERR_IN_STATUS. */
 typedef struct MPI_Status {
     int       MPI_SOURCE;
@@ -107,7 +107,7 @@ typedef struct MPI_F08_status {
 #define MPI_F08_STATUS_IGNORE     MIDPLANE_POINTER(MPI_F08_status *, 1)
 #define MPI_F08_STATUSES_IGNORE   MIDPLANE_POINTER(MPI_F08_status *, 1)
 
-/* Lengths of strings, the closing zero included. */
+/* Lengths of strings, with the terminating zero. */
 #define MPI_MAX_PROCESSOR_NAME         64
 #define MPI_MAX_ERROR_STRING           512
 #define MPI_MAX_LIBRARY_VERSION_STRING 128
@@ -115,7 +115,7 @@ typedef struct MPI_F08_status {
 #define MPI_MAX_PORT_NAME              64
 #define MPI_MAX_DATAREP_STRING         64
 
-/* What a buffered send takes of the attached buffer besides the message, at most (section 3.6.1). */
+/* Maximum overhead of a buffered send in the attached buffer (section 3.6.1). */
 #define MPI_BSEND_OVERHEAD 16
 
 #define MPI_COMM_NULL  0x04000000
@@ -156,12 +156,12 @@ typedef struct MPI_F08_status {
 #define MPI_CART       2
 #define MPI_DIST_GRAPH 3
 
-/* In place of the weights of edges (section 7.5.4). */
+/* Special weights of edges (section 7.5.4). */
 extern int midplane_unweighted[1], midplane_weights_empty[1];
 #define MPI_UNWEIGHTED    (&midplane_unweighted[0])
 #define MPI_WEIGHTS_EMPTY (&midplane_weights_empty[0])
 
-/* What MPI_Comm_split_type divides by (section 6.4.2). */
+/* Types of MPI_Comm_split_type (section 6.4.2). */
 #define MPI_COMM_TYPE_SHARED 1
 
 /* Levels of thread support (section 12.4.3). */
@@ -230,7 +230,7 @@ extern int midplane_unweighted[1], midplane_weights_empty[1];
 /* The bounds of a struct as MPI-1 set them; removed in MPI-3.0 (section 16.1) in favour of MPI_Type_create_resized. */
 #define MPI_LB 0x4c0000f0
 #define MPI_UB 0x4c0000f1
-/* What C++ and Fortran call them (annex A.1), with the sizes that GCC gives them. */
+/* Names of C++ and Fortran (annex A.1), with the sizes of GCC. */
 #define MPI_CXX_BOOL                0x4c000029
 #define MPI_CXX_FLOAT_COMPLEX       0x4c00002a
 #define MPI_CXX_DOUBLE_COMPLEX      0x4c00002b
@@ -251,14 +251,14 @@ extern int midplane_unweighted[1], midplane_weights_empty[1];
 #define MPI_REAL8                   0x4c00003a
 #define MPI_COMPLEX8                0x4c00003b
 #define MPI_COMPLEX16               0x4c00003c
-/* Not there. */
+/* Unsupported. */
 #define MPI_INTEGER16 MPI_DATATYPE_NULL
 #define MPI_REAL2     MPI_DATATYPE_NULL
 #define MPI_REAL16    MPI_DATATYPE_NULL
 #define MPI_COMPLEX4  MPI_DATATYPE_NULL
 #define MPI_COMPLEX32 MPI_DATATYPE_NULL
 
-/* How a datatype was made (MPI_Type_get_envelope, section 4.1.13). */
+/* Constructors of datatypes (MPI_Type_get_envelope, section 4.1.13). */
 #define MPI_COMBINER_NAMED            1
 #define MPI_COMBINER_DUP              2
 #define MPI_COMBINER_CONTIGUOUS       3
@@ -287,7 +287,7 @@ extern int midplane_unweighted[1], midplane_weights_empty[1];
 #define MPI_DISTRIBUTE_NONE      123
 #define MPI_DISTRIBUTE_DFLT_DARG (-49767)
 
-/* What MPI_Type_match_size looks for (section 17.2.6). */
+/* Type classes of MPI_Type_match_size (section 17.2.6). */
 #define MPI_TYPECLASS_REAL    1
 #define MPI_TYPECLASS_INTEGER 2
 #define MPI_TYPECLASS_COMPLEX 3
@@ -306,7 +306,7 @@ extern int midplane_unweighted[1], midplane_weights_empty[1];
 #define MPI_BXOR    0x5800000a
 #define MPI_MINLOC  0x5800000b
 #define MPI_MAXLOC  0x5800000c
-/* For one-sided communication alone (section 11.3.4). */
+/* For one-sided communication only (section 11.3.4). */
 #define MPI_REPLACE 0x5800000d
 #define MPI_NO_OP   0x5800000e
 
@@ -401,7 +401,7 @@ typedef MPI_Win_errhandler_function MPI_Win_errhandler_fn;
 typedef void MPI_File_errhandler_function(MPI_File *file, int *errorcode, ...);
 typedef MPI_File_errhandler_function MPI_File_errhandler_fn;
 
-/* Of attributes (section 6.7). */
+/* Callbacks of attributes (section 6.7). */
 typedef int MPI_Comm_copy_attr_function(MPI_Comm oldcomm, int comm_keyval, void *extra_state,
                                         void *attribute_val_in, void *attribute_val_out, int *flag);
 typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int comm_keyval, void *attribute_val,
@@ -420,7 +420,7 @@ typedef int MPI_Win_delete_attr_function(MPI_Win win, int win_keyval, void *attr
 #define MPI_WIN_DUP_FN          MPI_COMM_DUP_FN
 #define MPI_WIN_NULL_DELETE_FN  MPI_COMM_NULL_DELETE_FN
 
-/* As MPI-1 called them (section 15.1). */
+/* Names of MPI-1 (section 15.1). */
 typedef MPI_Comm_errhandler_function  MPI_Handler_function;
 typedef MPI_Comm_copy_attr_function   MPI_Copy_function;
 typedef MPI_Comm_delete_attr_function MPI_Delete_function;
@@ -428,12 +428,12 @@ typedef MPI_Comm_delete_attr_function MPI_Delete_function;
 #define MPI_DUP_FN         MPI_COMM_DUP_FN
 #define MPI_NULL_DELETE_FN MPI_COMM_NULL_DELETE_FN
 
-/* Of generalized requests (section 12.2). */
+/* Callbacks of generalized requests (section 12.2). */
 typedef int MPI_Grequest_query_function(void *extra_state, MPI_Status *status);
 typedef int MPI_Grequest_free_function(void *extra_state);
 typedef int MPI_Grequest_cancel_function(void *extra_state, int complete);
 
-/* Of files (section 13.5.3). */
+/* Callbacks of files (section 13.5.3). */
 typedef int MPI_Datarep_extent_function(MPI_Datatype datatype, MPI_Aint *file_extent, void *extra_state);
 typedef int MPI_Datarep_conversion_function(void *userbuf, MPI_Datatype datatype, int count, void *filebuf,
                                             MPI_Offset position, void *extra_state);

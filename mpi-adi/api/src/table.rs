@@ -19,13 +19,13 @@ macro_rules! functions {
         "3.2.4" Int MPI_Recv(buf: BufferOut, count: Count, datatype: Datatype, source: Rank, tag: Tag, comm: Comm,
             status: StatusOut) limited "a message has less than 4 GiB";
         "3.2.5" Int MPI_Get_count(status: Status, datatype: Datatype, count: CountOut);
-        /// Out of the attached buffer; MPI_ERR_BUFFER when the message does not fit beside those on their way.
+        /// Uses the attached buffer; MPI_ERR_BUFFER if it has no space for the message.
         "3.4" Int MPI_Bsend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm);
         "3.4" Int MPI_Rsend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm)
             limited "like MPI_Send: a missing receive is not detected";
         "3.4" Int MPI_Ssend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm);
         "3.6" Int MPI_Buffer_attach(buffer: BufferInOut, size: Count);
-        /// Waits until every message has left the buffer.
+        /// Blocks until all messages in the buffer have been sent.
         "3.6" Int MPI_Buffer_detach(buffer_addr: AddressOut, size: CountOut);
         "3.7.2" Int MPI_Ibsend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
             request: RequestOut);
@@ -37,7 +37,7 @@ macro_rules! functions {
             request: RequestOut);
         "3.7.2" Int MPI_Issend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
             request: RequestOut);
-        /// The operation under way goes on, and is freed when it has finished.
+        /// An operation in progress completes, and is then freed.
         "3.7.3" Int MPI_Request_free(request: RequestInOut);
         "3.7.3" Int MPI_Test(request: RequestInOut, flag: LogicalOut, status: StatusOut);
         "3.7.3" Int MPI_Wait(request: RequestInOut, status: StatusOut);
@@ -57,14 +57,14 @@ macro_rules! functions {
         "3.8.2" Int MPI_Improbe(source: Rank, tag: Tag, comm: Comm, flag: LogicalOut, message: MessageOut,
             status: StatusOut)
             limited "waits for a reply of the sender if the message had been rejected";
-        /// Takes the message that it finds: only MPI_Mrecv and MPI_Imrecv receive it, which must follow. Until then
-        /// its data stays where it is; its sender cannot cancel it.
+        /// Only MPI_Mrecv and MPI_Imrecv can receive the matched message, and one of them must follow. Until then the
+        /// sender keeps the data, and cannot cancel the message.
         "3.8.2" Int MPI_Mprobe(source: Rank, tag: Tag, comm: Comm, message: MessageOut, status: StatusOut);
         "3.8.3" Int MPI_Imrecv(buf: BufferOut, count: Count, datatype: Datatype, message: MessageInOut,
             request: RequestOut);
         "3.8.3" Int MPI_Mrecv(buf: BufferOut, count: Count, datatype: Datatype, message: MessageInOut,
             status: StatusOut);
-        /// Takes back a receive that no message has matched, and a send whose data has not left this rank.
+        /// Cancels a receive that no message has matched, and a send whose data has not been transmitted.
         "3.8.4" Int MPI_Cancel(request: RequestInOut)
             limited "a send that a matched probe has found is not cancelled, and completes with MPI_Mrecv; neither \
              is a short one that has left, which completes";
@@ -87,8 +87,8 @@ macro_rules! functions {
         "3.10" Int MPI_Sendrecv_replace(buf: BufferInOut, count: Count, datatype: Datatype, dest: Rank,
             sendtag: Tag, source: Rank, recvtag: Tag, comm: Comm, status: StatusOut);
 
-        /// A datatype is in the program's heap, which can be used up: MPI_ERR_NO_MEM. Nothing is packed on the way:
-        /// messages leave from where the data lies.
+        /// Allocates the datatype in the program's heap: MPI_ERR_NO_MEM if it is full. Messages are sent from the
+        /// buffers without an intermediate copy.
         "4.1.2" Int MPI_Type_contiguous(count: Count, oldtype: Datatype, newtype: DatatypeOut)
             limited "at most 262,144 datatype handles exist; at most 64 levels of datatypes";
         "4.1.2" Int MPI_Type_create_hindexed(count: Count, array_of_blocklengths: Counts,
@@ -122,12 +122,12 @@ macro_rules! functions {
         "4.1.8" Int MPI_Type_get_true_extent_x(datatype: Datatype, true_lb: LargeCountOut,
             true_extent: LargeCountOut);
         "4.1.9" Int MPI_Type_commit(datatype: DatatypeInOut);
-        /// Requests under way with it, and datatypes made of it, are not disturbed.
+        /// Active requests and derived datatypes that use it remain valid.
         "4.1.9" Int MPI_Type_free(datatype: DatatypeInOut);
         "4.1.10" Int MPI_Type_dup(oldtype: Datatype, newtype: DatatypeOut);
         "4.1.11" Int MPI_Get_elements(status: Status, datatype: Datatype, count: CountOut);
         "4.1.11" Int MPI_Get_elements_x(status: Status, datatype: Datatype, count: LargeCountOut);
-        /// Derived datatypes among the results have handles of their own, to be freed.
+        /// Derived datatypes in the result are new handles, which the caller frees.
         "4.1.13" Int MPI_Type_get_contents(datatype: Datatype, max_integers: Int, max_addresses: Int,
             max_datatypes: Int, array_of_integers: IntsOut, array_of_addresses: AintsOut,
             array_of_datatypes: DatatypesOut);
@@ -166,8 +166,8 @@ macro_rules! functions {
             recvbuf: BufferOut, recvcounts: Counts, rdispls: Displs, recvtype: Datatype, comm: Comm);
         "5.8" Int MPI_Alltoallw(sendbuf: BufferIn, sendcounts: Counts, sdispls: Displs, sendtypes: Datatypes,
             recvbuf: BufferOut, recvcounts: Counts, rdispls: Displs, recvtypes: Datatypes, comm: Comm);
-        /// Reductions combine the ranks' values in one fixed order: the same values give the same result, bit for
-        /// bit, at every root and in every run.
+        /// Reductions combine the values of the ranks in a fixed order: the same values give the same bits, at every
+        /// root and in every run.
         "5.9.1" Int MPI_Reduce(sendbuf: BufferIn, recvbuf: BufferOut, count: Count, datatype: Datatype, op: Op,
             root: Rank, comm: Comm)
             limited "more than the standard has, as other MPIs: MPI_CHAR is a whole number, logical operations take \
@@ -189,8 +189,7 @@ macro_rules! functions {
             comm: Comm);
         "5.11.2" Int MPI_Exscan(sendbuf: BufferIn, recvbuf: BufferOut, count: Count, datatype: Datatype, op: Op,
             comm: Comm);
-        /// Nonblocking collectives take memory from the heap when they are started: MPI_ERR_NO_MEM when that is
-        /// used up.
+        /// Nonblocking collectives allocate memory in the heap at their start: MPI_ERR_NO_MEM if it is full.
         "5.12.1" Int MPI_Ibarrier(comm: Comm, request: RequestOut) limited NOT_BLOCKING;
         "5.12.2" Int MPI_Ibcast(buffer: BufferInOut, count: Count, datatype: Datatype, root: Rank, comm: Comm,
             request: RequestOut) limited NOT_BLOCKING;
@@ -252,27 +251,27 @@ macro_rules! functions {
         "6.4.2" Int MPI_Comm_dup(comm: Comm, newcomm: CommOut)
             limited "at most 2,048 communicators exist, with MPI_COMM_WORLD and MPI_COMM_SELF";
         "6.4.2" Int MPI_Comm_dup_with_info(comm: Comm, info: Info, newcomm: CommOut) limited "all hints are ignored";
-        /// The variable has to stay until the request is complete.
+        /// The variable must exist until the request is complete.
         "6.4.2" Int MPI_Comm_idup(comm: Comm, newcomm: CommOut, request: RequestOut)
             limited "*newcomm is written at completion";
         "6.4.2" Int MPI_Comm_split(comm: Comm, color: Int, key: Int, newcomm: CommOut);
         "6.4.2" Int MPI_Comm_split_type(comm: Comm, split_type: Int, key: Int, info: Info, newcomm: CommOut)
             limited "ranks share no memory: MPI_COMM_TYPE_SHARED returns communicators of one rank, and MPI_COMM_NULL for an \
                 intercommunicator";
-        /// Its place is used again, once no message of the freed communicator is left.
+        /// The communicator's slot is reused when no message of it remains.
         "6.4.3" Int MPI_Comm_free(comm: CommInOut);
         "6.4.4" Int MPI_Comm_get_info(comm: Comm, info_used: InfoOut) limited "always an empty info object";
         "6.4.4" Int MPI_Comm_set_info(comm: Comm, info: Info) limited "all hints are ignored";
         "6.6.1" Int MPI_Comm_remote_group(comm: Comm, group: GroupOut);
         "6.6.1" Int MPI_Comm_remote_size(comm: Comm, size: IntOut);
         "6.6.1" Int MPI_Comm_test_inter(comm: Comm, flag: LogicalOut);
-        /// Two groups without a process in common. Messages go to the remote group; in collectives each group gets
-        /// what the other one gives (section 5.2.3). Of a split, or a create, a part that only one of the groups
-        /// has is MPI_COMM_NULL. peer_comm, in which the leaders talk to each other, can be of either kind.
+        /// The groups have no process in common. Messages go to the remote group; in collectives each group receives
+        /// the data of the other one (section 5.2.3). A split or a create returns MPI_COMM_NULL for a part that one
+        /// group only has. peer_comm, in which the leaders communicate, can be of either kind.
         "6.6.2" Int MPI_Intercomm_create(local_comm: Comm, local_leader: Rank, peer_comm: Comm, remote_leader: Rank,
             tag: Tag, newintercomm: CommOut);
-        /// Where both groups give the same for `high`, the one whose rank 0 has the lower rank in MPI_COMM_WORLD is
-        /// first, or that of the intercommunicator that this one is made of.
+        /// If both groups specify the same `high`, the group whose rank 0 has the lower rank in MPI_COMM_WORLD is
+        /// first.
         "6.6.2" Int MPI_Intercomm_merge(intercomm: Comm, high: Logical, newintracomm: CommOut);
         "6.7.2" Int MPI_COMM_DUP_FN(oldcomm: Comm, comm_keyval: Int, extra_state: ExtraState,
             attribute_val_in: Attribute, attribute_val_out: AttributeOut, flag: LogicalOut);
@@ -294,7 +293,7 @@ macro_rules! functions {
         "6.7.3" Int MPI_Win_free_keyval(win_keyval: IntInOut);
         "6.7.3" Int MPI_Win_get_attr(win: Win, win_keyval: Int, attribute_val: AttributeOut, flag: LogicalOut);
         "6.7.3" Int MPI_Win_set_attr(win: Win, win_keyval: Int, attribute_val: Attribute);
-        /// Of the same keys as those of communicators; MPI_Type_free deletes a datatype's attributes.
+        /// Uses the same keys as communicators; MPI_Type_free deletes the attributes of a datatype.
         "6.7.4" Int MPI_Type_create_keyval(type_copy_attr_fn: TypeCopyFn, type_delete_attr_fn: TypeDeleteFn,
             type_keyval: IntOut, extra_state: ExtraState);
         "6.7.4" Int MPI_Type_delete_attr(datatype: Datatype, type_keyval: Int);
@@ -309,15 +308,15 @@ macro_rules! functions {
         "6.8" Int MPI_Win_get_name(win: Win, win_name: TextOut, resultlen: IntOut);
         "6.8" Int MPI_Win_set_name(win: Win, win_name: Text);
 
-        /// With `reorder`, neighbours in a grid of all processes are neighbours in the machine, where each extent
-        /// is that of an axis of the torus or a product of some.
+        /// With `reorder`, neighbours in a grid of all processes are neighbours in the torus, if each extent is that
+        /// of an axis of the torus or a product of several.
         "7.5.1" Int MPI_Cart_create(comm_old: Comm, ndims: Int, dims: Ints, periods: Logicals, reorder: Logical,
             comm_cart: CommOut) limited "16 dimensions";
         "7.5.2" Int MPI_Dims_create(nnodes: Int, ndims: Int, dims: IntsInOut);
-        /// In the program's heap. Ranks are never reordered.
+        /// Allocates in the program's heap. Ranks are never reordered.
         "7.5.3" Int MPI_Graph_create(comm_old: Comm, nnodes: Int, index: Ints, edges: Ints, reorder: Logical,
             comm_graph: CommOut);
-        /// Neighbours are in the order of the ranks that have given the edges, and then as given.
+        /// Neighbours are in the order of the ranks that specified the edges, then in the order of the arguments.
         "7.5.4" Int MPI_Dist_graph_create(comm_old: Comm, n: Int, sources: Ranks, degrees: Ints,
             destinations: Ranks, weights: Ints, info: Info, reorder: Logical, comm_dist_graph: CommOut);
         "7.5.4" Int MPI_Dist_graph_create_adjacent(comm_old: Comm, indegree: Int, sources: Ranks,
@@ -344,8 +343,8 @@ macro_rules! functions {
             recvbuf: BufferOut, recvcount: Count, recvtype: Datatype, comm: Comm);
         "7.6.1" Int MPI_Neighbor_allgatherv(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype,
             recvbuf: BufferOut, recvcounts: Counts, displs: Displs, recvtype: Datatype, comm: Comm);
-        /// Where one process is the neighbour on both sides of a dimension of a grid, the data that goes to the
-        /// lower side comes from the upper one.
+        /// If one process is the neighbour on both sides of a dimension of a grid, data sent to the lower side is
+        /// received from the upper one.
         "7.6.2" Int MPI_Neighbor_alltoall(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype,
             recvbuf: BufferOut, recvcount: Count, recvtype: Datatype, comm: Comm);
         "7.6.2" Int MPI_Neighbor_alltoallv(sendbuf: BufferIn, sendcounts: Counts, sdispls: Displs,
@@ -371,7 +370,7 @@ macro_rules! functions {
         "8.1.1" Int MPI_Get_library_version(version: TextOut, resultlen: IntOut);
         "8.1.1" Int MPI_Get_version(version: IntOut, subversion: IntOut);
         "8.1.2" Int MPI_Get_processor_name(name: TextOut, resultlen: IntOut);
-        /// Memory from the program's heap, aligned to 16 bytes. baseptr: where the pointer goes.
+        /// Allocates in the program's heap, aligned to 16 bytes. baseptr: address of the pointer.
         "8.2" Int MPI_Alloc_mem(size: Aint, info: Info, baseptr: AddressOut);
         "8.2" Int MPI_Free_mem(base: BufferInOut);
         "8.3.1" Int MPI_Comm_create_errhandler(comm_errhandler_fn: ErrorFn, errhandler: ErrhandlerOut)
@@ -388,23 +387,23 @@ macro_rules! functions {
         "8.3.3" Int MPI_File_set_errhandler(file: File, errhandler: Errhandler)
             limited "the default handler, of MPI_FILE_NULL";
         "8.3.4" Int MPI_Errhandler_free(errhandler: ErrhandlerInOut);
-        /// A code's string says what was wrong the last time that a call failed with it.
+        /// The string of a code describes the last failure of a call with it.
         "8.3.4" Int MPI_Error_string(errorcode: Int, string: TextOut, resultlen: IntOut);
         "8.4" Int MPI_Error_class(errorcode: Int, errorclass: IntOut);
         "8.5" Int MPI_Add_error_class(errorclass: IntOut) limited "4,096 classes and codes together";
         "8.5" Int MPI_Add_error_code(errorclass: Int, errorcode: IntOut) limited "4,096 classes and codes together";
-        /// A string has at most 511 bytes; what is longer is cut.
+        /// A string has at most 511 bytes; a longer one is truncated.
         "8.5" Int MPI_Add_error_string(errorcode: Int, string: Text);
         "8.5" Int MPI_Comm_call_errhandler(comm: Comm, errorcode: Int);
         "8.5" Int MPI_File_call_errhandler(fh: File, errorcode: Int) limited "the default handler, of MPI_FILE_NULL";
         "8.5" Int MPI_Win_call_errhandler(win: Win, errorcode: Int);
         "8.6" Double MPI_Wtick();
-        /// Seconds since this node started.
+        /// Returns the seconds since the start of this node.
         "8.6" Double MPI_Wtime()
             limited "clocks of different nodes are not synchronised (MPI_WTIME_IS_GLOBAL is false)";
         /// Ends the whole job, whatever `comm` is, with the status errorcode; does not return.
         "8.7" Int MPI_Abort(comm: Comm, errorcode: Int);
-        /// Waits until nothing that this rank started is under way, then for the other ranks.
+        /// Blocks until all operations of this rank are complete, and then until all ranks call it.
         "8.7" Int MPI_Finalize();
         "8.7" Int MPI_Finalized(flag: LogicalOut);
         "8.7" Int MPI_Init(argc: IntInOut, argv: Argv);
@@ -436,7 +435,7 @@ macro_rules! functions {
         "10.4.4" Int MPI_Lookup_name(service_name: Text, info: Info, port_name: TextOut) refused world;
         "10.4.4" Int MPI_Publish_name(service_name: Text, info: Info, port_name: Text) refused world;
         "10.4.4" Int MPI_Unpublish_name(service_name: Text, info: Info, port_name: Text) refused world;
-        /// As MPI_Comm_free, but first waits until what is under way in it has ended.
+        /// Blocks until all operations in the communicator are complete, and then frees it.
         "10.5.4" Int MPI_Comm_disconnect(comm: CommInOut);
         "10.5.5" Int MPI_Comm_join(fd: Int, intercomm: CommOut) refused world;
 
@@ -513,8 +512,8 @@ macro_rules! functions {
         "11.5.4" Int MPI_Win_sync(win: Win);
 
         "12.2" Int MPI_Grequest_complete(request: Request);
-        /// At most 65,536 at one time. query_fn is called by the calls that complete the request and by
-        /// MPI_Request_get_status, free_fn when it is gone, cancel_fn by MPI_Cancel.
+        /// At most 65,536 exist. The calls that complete the request and MPI_Request_get_status call query_fn; free_fn
+        /// is called when the request is freed, cancel_fn by MPI_Cancel.
         "12.2" Int MPI_Grequest_start(query_fn: QueryFn, free_fn: FreeFn, cancel_fn: CancelFn,
             extra_state: ExtraState, request: RequestOut);
         "12.3" Int MPI_Status_set_cancelled(status: StatusInOut, flag: Logical);
@@ -628,7 +627,7 @@ macro_rules! functions {
         "14.3.6" Int MPI_T_cvar_read(handle: CvarHandle, buf: BufferOut);
         "14.3.6" Int MPI_T_cvar_write(handle: CvarHandle, buf: BufferIn);
         "14.3.7" Int MPI_T_pvar_get_index(name: Text, var_class: Int, pvar_index: IntOut);
-        /// Performance variables count all the time and cannot be set.
+        /// Performance variables count continuously and cannot be set.
         "14.3.7" Int MPI_T_pvar_get_info(pvar_index: Int, name: TextOut, name_len: IntInOut, verbosity: IntOut,
             var_class: IntOut, datatype: DatatypeOut, enumtype: ToolEnumOut, desc: TextOut, desc_len: IntInOut,
             bind: IntOut, readonly: IntOut, continuous: IntOut, atomic: IntOut);
@@ -679,7 +678,7 @@ macro_rules! functions {
             array_of_types: OldDatatypes, newtype: DatatypeOut) removed MPI_Type_create_struct;
         "16.1" Int MPI_Type_ub(datatype: Datatype, displacement: AintOut) removed MPI_Type_get_extent;
 
-        /// A handle is the same number in Fortran.
+        /// A handle is the same integer in Fortran.
         "17.2.4" Fint MPI_Comm_c2f(comm: Comm);
         "17.2.4" Comm MPI_Comm_f2c(comm: Fint);
         "17.2.4" Fint MPI_Errhandler_c2f(errhandler: Errhandler);
