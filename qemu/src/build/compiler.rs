@@ -202,6 +202,14 @@ pub fn run_compiler(mut compile: Command, source: &Path) -> Result<bool, CliErro
     }
 }
 
+/// Writes a file unless its content is unchanged, to preserve its modification time.
+pub(super) fn write_if_changed(path: &Path, content: &str) -> Result<(), CliError> {
+    if fs::read(path).is_ok_and(|old| old == content.as_bytes()) {
+        return Ok(());
+    }
+    fs::write(path, content).context(format_args!("write {}", path.display()))
+}
+
 pub(super) fn absolute(path: &Path) -> Result<PathBuf, CliError> {
     path.canonicalize()
         .context(format_args!("find {}", path.display()))

@@ -9,7 +9,8 @@ use crate::build::compiler::{
     Linker, ScratchDirectory, absolute, link_quickly, run_compiler, run_linker,
 };
 use crate::build::headers;
-use crate::build::inputs::{BuildFlags, FileKind, Program};
+use crate::build::inputs::{BuildFlags, FileKind};
+use crate::build::source::Program;
 use crate::host::directories;
 use crate::host::error::{CliError, ErrorContext};
 use midplane_setup::stamp::{BuildArtifact, StartedBuild};

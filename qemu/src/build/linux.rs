@@ -2,12 +2,14 @@
 //! linked by the host's compiler with the runtime as a static library; Rust programs are built by cargo.
 
 use crate::build::build_cache;
+use crate::build::cargo::Compiler;
 use crate::build::compiler::{OPENMP, ScratchDirectory};
 use crate::build::headers;
 use crate::build::image::Image;
 use crate::build::incremental::ImageBuild;
-use crate::build::inputs::{BuildFlags, FileKind, Program, RuntimeFeatures};
-use crate::build::program::{Compiler, RuntimeDependencies, runtime_library};
+use crate::build::inputs::{BuildFlags, FileKind, RuntimeFeatures};
+use crate::build::program::{RuntimeDependencies, runtime_library};
+use crate::build::source::Program;
 use crate::host::directories;
 use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{in_path, own_cargo};

@@ -3,6 +3,7 @@
 pub mod board;
 mod build_cache;
 mod callees;
+mod cargo;
 pub mod cc;
 pub mod compiler;
 mod diagnostics;
@@ -13,6 +14,7 @@ pub mod inputs;
 pub mod linux;
 pub mod package;
 pub mod program;
+pub mod source;
 mod target;
 mod unsupported;
 mod unwind;

@@ -7,9 +7,9 @@
 //! On Linux the crate `mpi` contains the node, and cargo links as usual. For nodes, the link uses the board's scripts
 //! and the C library.
 
+use crate::build::cargo::{BuildTrouble, Compiler, run_cargo};
 use crate::build::compiler::absolute;
 use crate::build::inputs::RuntimeFeatures;
-use crate::build::program::{BuildTrouble, Compiler, run_cargo};
 use crate::host::directories;
 use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{no_cargo, own_cargo};

@@ -31,7 +31,7 @@ pub(super) fn to_compile_for(tools: &ToolSet, folder: &Path) -> Result<OsString,
     };
     let file = folder.join(name).with_extension("json");
     fs::create_dir_all(folder).context(format_args!("create {}", folder.display()))?;
-    super::program::write_if_changed(&file, &changed)?;
+    super::compiler::write_if_changed(&file, &changed)?;
     Ok(file.into())
 }
 

@@ -5,7 +5,8 @@
 
 use crate::build::board::Board;
 use crate::build::image::Image;
-use crate::build::inputs::{BuildFlags, Program};
+use crate::build::inputs::BuildFlags;
+use crate::build::source::Program;
 use crate::host::error::CliError;
 use crate::host::setup;
 use crate::run::limits;

@@ -7,7 +7,8 @@
 use crate::build::board::Board;
 use crate::build::compiler;
 use crate::build::image::Image;
-use crate::build::inputs::{self, BuildFlags, Program};
+use crate::build::inputs::{self, BuildFlags};
+use crate::build::source::Program;
 use crate::host::directories;
 use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{self, ToolSet};

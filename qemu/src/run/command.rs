@@ -2,8 +2,9 @@
 
 use crate::build::board::Board;
 use crate::build::image::Image;
-use crate::build::inputs::{self, BuildFlags, OptionScope, Program};
+use crate::build::inputs::{self, BuildFlags, OptionScope};
 use crate::build::linux::{self, ProcessContent};
+use crate::build::source::Program;
 use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, HostMachine, NodeMemory};
 use crate::host::error::{CliError, FAILURE};
 use crate::host::setup::{self, SystemTool, ToolSet};

@@ -333,18 +333,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "kernel-rt/src/running.rs",
         ],
     ),
-    (
-        "what is given is a package, and a package is built by what is given; build inputs belong into a file below",
-        &[
-            "qemu/src/build/compiler.rs",
-            "qemu/src/build/inputs.rs",
-            "qemu/src/build/image.rs",
-            "qemu/src/build/incremental.rs",
-            "qemu/src/build/package.rs",
-            "qemu/src/build/program.rs",
-            "qemu/src/build/target.rs",
-        ],
-    ),
 ];
 
 #[test]
