@@ -110,13 +110,13 @@ macro_rules! modes {
         $(#[$init_doc:meta])*
         $init:ident, $init_tag:ident = $mode:expr;
     )*) => {$(
-        #[doc = concat!("As [`Self::", stringify!($send_tag), "`], with the tag 0.")]
+        #[doc = concat!("Calls [`Self::", stringify!($send_tag), "`] with the tag 0.")]
         #[track_caller]
         fn $send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
             self.$send_tag(buf, Tag::default());
         }
 
-        #[doc = concat!("As [`Self::", stringify!($start_tag), "`], with the tag 0.")]
+        #[doc = concat!("Calls [`Self::", stringify!($start_tag), "`] with the tag 0.")]
         #[track_caller]
         fn $start<'a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized>(
             &self,
@@ -134,7 +134,7 @@ macro_rules! modes {
             PersistentSend::new(*self, ($mode, tag), buf)
         }
 
-        #[doc = concat!("As [`Self::", stringify!($init_tag), "`], with the tag 0.")]
+        #[doc = concat!("Calls [`Self::", stringify!($init_tag), "`] with the tag 0.")]
         fn $init<P: Deref<Target: Buffer>>(&self, buf: P) -> PersistentSend<Self, P>
         where
             Self: Copy,
@@ -147,13 +147,13 @@ macro_rules! modes {
 
             $(#[$doc])*
             $send_tag[Buf: Buffer + ?Sized](buf: &Buf, $tag: Tag), $mpi;
-            #[doc = concat!("As [`Self::", stringify!($send_tag), "`], with the error as its result.")]
+            #[doc = concat!("Returns the error of [`Self::", stringify!($send_tag), "`] as its result.")]
             or $try_send_tag = send(self, buf, |$to, $span, $dest| $sends);
 
             $(#[$immediate_doc])*
             $start_tag['a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized]
                 (scope: Sc, buf: &'a Buf, tag: Tag) -> Request<'a, Buf, Sc>, $immediate;
-            #[doc = concat!("As [`Self::", stringify!($start_tag), "`], with the error as its result.")]
+            #[doc = concat!("Returns the error of [`Self::", stringify!($start_tag), "`] as its result.")]
             or $try_start_tag = try_start(self, scope, buf, |$within, data, dest| {
                 let $message = OutgoingData { data, dest, tag };
                 $starts
