@@ -17,7 +17,7 @@ const RESTART_ROOM: u16 = 8;
 type RestartEntries = heapless::Vec<RestartEntry, RESTART_ENTRIES>;
 
 /// Lists a receive of `pattern`; returns false when the list is full.
-fn name(entries: &mut RestartEntries, pattern: &MatchPattern, is_exact: bool) -> bool {
+fn list_receive(entries: &mut RestartEntries, pattern: &MatchPattern, is_exact: bool) -> bool {
     let entry = RestartEntry::new(pattern.context(), pattern.tag(), is_exact);
     entries.push(entry).is_ok()
 }
@@ -50,7 +50,7 @@ impl<R: ProtocolRules> Adi<R> {
             let slot = next.expect("the first one of the two");
             let pattern = self.requests.posted(slot).pattern;
             let next = self.requests.next_in::<NEEDS_LISTING>(slot);
-            fits = fits && name(&mut entries, &pattern, is_exact_first);
+            fits = fits && list_receive(&mut entries, &pattern, is_exact_first);
             if is_exact_first {
                 self.requests.set_needs_listing(slot, false);
                 self.receiver
@@ -65,7 +65,7 @@ impl<R: ProtocolRules> Adi<R> {
         // Probes are last: they find only messages that no receive matches.
         for pattern in self.receiver.probes.patterns_without_note() {
             if pattern.source().is_none_or(|of| of == source) {
-                fits = fits && name(&mut entries, &pattern, false);
+                fits = fits && list_receive(&mut entries, &pattern, false);
             }
         }
         if !fits {

@@ -124,7 +124,7 @@ pub enum SendState {
 #[repr(C, packed(2))]
 pub struct PendingSend {
     /// State of its RTS.
-    pub offer: RtsState,
+    pub rts_state: RtsState,
     marks: u8,
     serial: SequenceNumber,
 }
@@ -145,10 +145,10 @@ const TOLD: u8 = 1 << 7;
 
 impl PendingSend {
     /// Creates the fields for a message with this RTS state when it enters the queue.
-    pub fn new(offer: RtsState) -> PendingSend {
+    pub fn new(rts_state: RtsState) -> PendingSend {
         PendingSend {
-            offer,
-            marks: match offer {
+            rts_state,
+            marks: match rts_state {
                 RtsState::Unanswered => IN_ORDER,
                 RtsState::Unsent | RtsState::Rejected => 0,
             },
@@ -207,9 +207,9 @@ impl Hash for PendingSend {
         let mut known = *self;
         known.set_mark(
             IN_ORDER,
-            self.has_mark(IN_ORDER) && self.offer == RtsState::Unanswered,
+            self.has_mark(IN_ORDER) && self.rts_state == RtsState::Unanswered,
         );
-        (known.offer, known.marks).hash(state);
+        (known.rts_state, known.marks).hash(state);
     }
 }
 

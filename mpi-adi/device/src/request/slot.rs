@@ -424,8 +424,7 @@ impl SlotEntry {
 
     /// Checks for a send to `dest` whose RTS has no reply yet.
     pub(crate) fn has_rts_in_flight_to(&self, dest: Rank) -> bool {
-        let is_offered =
-            matches!(&self.state, SlotState::Pending(send) if send.offer == RtsState::Unanswered);
+        let is_offered = matches!(&self.state, SlotState::Pending(send) if send.rts_state == RtsState::Unanswered);
         is_offered && self.peer == Some(dest)
     }
 

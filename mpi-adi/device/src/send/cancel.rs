@@ -21,13 +21,14 @@ impl<R: ProtocolRules> Adi<R> {
             self.enter_bcopies(dest);
         }
         match self.requests.send(slot).state {
-            SendState::Pending(pending) if pending.offer == RtsState::Unanswered => {
+            SendState::Pending(pending) if pending.rts_state == RtsState::Unanswered => {
                 self.requests.pending_mut(slot).set_mark(CANCELLED, true);
                 self.extensions.active.enable_cancel_send(Self::cancel_send);
             }
             SendState::Pending(pending) => {
                 // A restart requests rejected messages.
-                let is_known = pending.offer == RtsState::Rejected || pending.requested().is_some();
+                let is_known =
+                    pending.rts_state == RtsState::Rejected || pending.requested().is_some();
                 let rules = self.rules();
                 self.sender
                     .pending

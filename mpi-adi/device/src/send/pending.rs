@@ -279,7 +279,7 @@ impl PendingQueues {
         let fresh = destination.fresh;
         let serial = destination.serial();
         requests.pending_mut(slot).set_serial(serial);
-        let is_offered = requests.pending(slot).offer == RtsState::Unanswered;
+        let is_offered = requests.pending(slot).rts_state == RtsState::Unanswered;
         self.append(requests, at, slot);
         if is_offered {
             let destination = &mut self.destinations[at];
@@ -375,7 +375,7 @@ impl PendingQueues {
         let (mut first, mut before) = (last, Some(last));
         for _ in 0..total {
             let Some(slot) =
-                before.filter(|&slot| requests.pending(slot).offer == RtsState::Unanswered)
+                before.filter(|&slot| requests.pending(slot).rts_state == RtsState::Unanswered)
             else {
                 return false;
             };
@@ -407,7 +407,7 @@ impl PendingQueues {
             return;
         };
         let (offer, serial) = (
-            requests.pending(slot).offer,
+            requests.pending(slot).rts_state,
             requests.pending(slot).serial(),
         );
         let destination = &mut self.destinations[at];
@@ -430,7 +430,7 @@ impl PendingQueues {
     /// Marks a message as rejected until a restart requests it or has `room` for it.
     fn mark_rejected(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
         let send = requests.pending_mut(slot);
-        send.offer = RtsState::Rejected;
+        send.rts_state = RtsState::Rejected;
         send.set_requested(None);
         self.destinations[at].refused += 1;
     }
@@ -505,7 +505,7 @@ impl PendingQueues {
     /// Inserts a message into the list of messages to send RTSs for again, in order.
     fn requeue_rts(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
         let send = requests.pending_mut(slot);
-        send.offer = RtsState::Unsent;
+        send.rts_state = RtsState::Unsent;
         send.set_transmitted(false);
         let serial = send.serial();
         let destination = &mut self.destinations[at];
@@ -587,7 +587,7 @@ impl PendingQueues {
     ) {
         let send = requests.pending_mut(slot);
         send.set_requested(Some(asked));
-        if send.offer == RtsState::Rejected {
+        if send.rts_state == RtsState::Rejected {
             self.destinations[at].refused -= 1;
             self.requeue_rts(requests, at, slot);
         }
@@ -605,7 +605,7 @@ impl PendingQueues {
                 break;
             };
             self.steps += 1;
-            if requests.pending(slot).offer == RtsState::Rejected {
+            if requests.pending(slot).rts_state == RtsState::Rejected {
                 self.destinations[at].refused -= 1;
                 self.requeue_rts(requests, at, slot);
             }
@@ -676,11 +676,11 @@ impl PendingQueues {
         };
         let in_order = prev.is_none_or(|prev| {
             let prev = requests.pending(prev);
-            prev.has_mark(IN_ORDER) && prev.offer == RtsState::Unanswered
+            prev.has_mark(IN_ORDER) && prev.rts_state == RtsState::Unanswered
         });
         let send = requests.pending_mut(slot);
-        debug_assert!(may_send_rts(send.offer));
-        send.offer = RtsState::Unanswered;
+        debug_assert!(may_send_rts(send.rts_state));
+        send.rts_state = RtsState::Unanswered;
         send.set_mark(IN_ORDER, in_order);
         send.set_transmitted(true);
         let asked = send.requested();

@@ -70,7 +70,7 @@ impl<R: ProtocolRules> Adi<R> {
         let send = self.requests.listed(slot);
         match (send.pending().copied(), send.cancel_state()) {
             (Some(pending), _) => {
-                let step = on_reply(pending.offer, reply).ok_or(MalformedPacket)?;
+                let step = on_reply(pending.rts_state, reply).ok_or(MalformedPacket)?;
                 self.update_queue(dest, slot, step, &fields);
                 self.apply_action(slot, pending, step, &fields);
             }
