@@ -149,11 +149,7 @@ pub fn mpi_error(error: &MpiError<'_>, status: i32) -> ! {
         &FailureAccount::from_text(format_args!("{}", midplane_objects::ErrorText(error))),
     );
     #[cfg(not(feature = "panic-text"))]
-    end(
-        FailureCode::MpiError,
-        status,
-        FailureReason::Mpi(encode_error(error)),
-    )
+    end(FailureCode::MpiError, status, FailureReason::Mpi(encode_error(error)))
 }
 
 /// Ends the program, at its own request or because of a violation that the kernel detected.
@@ -175,10 +171,7 @@ fn panic(#[cfg_attr(not(feature = "panic-text"), expect(unused))] info: &PanicIn
     {
         let name = NodeName(personality().map(|p| (p.rank, p.coord)));
         let account = match info.location() {
-            Some(at) => FailureAccount::from_text(format_args!(
-                "{name}: panicked at {at}: {}",
-                info.message()
-            )),
+            Some(at) => FailureAccount::from_text(format_args!("{name}: panicked at {at}: {}", info.message())),
             None => FailureAccount::from_text(format_args!("{name}: panicked: {}", info.message())),
         };
         end_with(FailureCode::Panic, 1, &account)

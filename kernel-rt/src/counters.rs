@@ -186,10 +186,7 @@ mod tests {
             stats.links[d as usize].frames_received = u64::MAX - d as u64;
             stats.channels[d as usize][Vc::Bn as usize].sent.chunks = 100 + d as u64;
             stats.channels[d as usize][Vc::Bp as usize].high_water = 7;
-            let own = LinkDeviceStats {
-                retries: 0,
-                detours: 3,
-            };
+            let own = LinkDeviceStats { retries: 0, detours: 3 };
             set_link(&board, &stats, d, own);
         }
         let seen = read(&board);

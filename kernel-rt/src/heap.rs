@@ -46,8 +46,7 @@ static FREED: Mutex<Cell<fn()>> = Mutex::new(Cell::new(|| ()));
 /// # Safety
 /// `bytes` is RAM without another user, now or later, and zero. Called once, before anything is allocated.
 pub unsafe fn init(bytes: AddressRange) {
-    HEAP.fresh
-        .store(bytes.start as usize + AROUND, Ordering::Relaxed);
+    HEAP.fresh.store(bytes.start as usize + AROUND, Ordering::Relaxed);
     // SAFETY: as the caller promises.
     unsafe { HEAP.heap.init(bytes.start as usize, bytes.len() as usize) };
     HEAP.size.store(bytes.len() as usize, Ordering::Relaxed);

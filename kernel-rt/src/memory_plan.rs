@@ -52,8 +52,7 @@ const _: () = assert!(
 );
 
 /// Memory of one link in bytes: its frames and two queues.
-pub const LINK_BYTES: u64 =
-    (RECEIVE_FRAMES + TRANSMIT_FRAMES) as u64 * FRAME_BYTES + 2 * QUEUE_PAGES * PAGE;
+pub const LINK_BYTES: u64 = (RECEIVE_FRAMES + TRANSMIT_FRAMES) as u64 * FRAME_BYTES + 2 * QUEUE_PAGES * PAGE;
 
 // Six links of a fully equipped node use 672 KiB.
 const _: () = assert!(6 * LINK_BYTES == 672 * 1024);
@@ -87,20 +86,13 @@ impl MemoryPlan {
     ///
     /// # Errors
     /// If the heap cannot hold the kernel's boot allocations plus [`MIN_HEAP`].
-    pub fn new(
-        ram: AddressRange,
-        image_end: u64,
-        needs: MemoryNeeds,
-    ) -> Result<Self, MemoryTooSmall> {
+    pub fn new(ram: AddressRange, image_end: u64, needs: MemoryNeeds) -> Result<Self, MemoryTooSmall> {
         let links = needs.links as u64;
         let queues = 2 * links * QUEUE_PAGES * PAGE;
         let frames = links * (RECEIVE_FRAMES + TRANSMIT_FRAMES) as u64 * FRAME_BYTES;
         let image = image_end.next_multiple_of(PAGE).saturating_sub(ram.start);
         // Excessive sizes saturate and are then rejected.
-        let taken = needs
-            .mpi
-            .saturating_add(needs.tables)
-            .saturating_add(MIN_HEAP);
+        let taken = needs.mpi.saturating_add(needs.tables).saturating_add(MIN_HEAP);
         let least = (image + queues + frames).saturating_add(taken);
         if least > ram.len() {
             return Err(MemoryTooSmall {
@@ -166,10 +158,7 @@ mod tests {
         let plan = MemoryPlan::new(memory(error.least), 0x8100_0000, FULL).expect("just enough");
         assert_eq!(plan.heap.len(), FULL.mpi + FULL.tables + MIN_HEAP);
         assert!(MemoryPlan::new(memory(error.least - 1), 0x8100_0000, FULL).is_err());
-        let endless = MemoryNeeds {
-            mpi: u64::MAX,
-            ..FULL
-        };
+        let endless = MemoryNeeds { mpi: u64::MAX, ..FULL };
         assert!(MemoryPlan::new(RAM, 0x8010_0000, endless).is_err());
     }
 }

@@ -18,11 +18,7 @@ pub fn encode_error<'a>(error: &MpiError<'a>) -> MpiFailure<'a> {
     let kind = error.told.kind.into();
     MpiFailure {
         numbers: [kind, a, b, c, bytes, used, has_said, 0],
-        texts: [
-            error.function,
-            error.told.words,
-            error.said.unwrap_or_default(),
-        ],
+        texts: [error.function, error.told.words, error.said.unwrap_or_default()],
     }
 }
 
@@ -53,11 +49,7 @@ fn decode_error<'a>(rank: Rank, here: Coord, failure: &MpiFailure<'a>) -> Option
 ///
 /// # Errors
 /// Only those of `f`.
-pub fn write_text(
-    place: Option<(Rank, Coord)>,
-    failure: &MpiFailure<'_>,
-    f: &mut fmt::Formatter<'_>,
-) -> fmt::Result {
+pub fn write_text(place: Option<(Rank, Coord)>, failure: &MpiFailure<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match place.and_then(|(rank, here)| decode_error(rank, here, failure)) {
         Some(error) => ErrorText(&error).fmt(f),
         None => f.write_str("an error of MPI's, and what it says of it makes no sense"),
@@ -91,10 +83,7 @@ mod tests {
             let read = Failure::read(record.bytes()).expect("a failure");
             assert_eq!(read, Failure { place, why });
             assert_eq!(decode_error(5, here, &encode_error(&error)), Some(error));
-            assert_eq!(
-                read.in_words(write_text).to_string(),
-                ErrorText(&error).to_string()
-            );
+            assert_eq!(read.in_words(write_text).to_string(), ErrorText(&error).to_string());
         }
         assert_eq!(
             ErrorText(&error(None, None)).to_string(),

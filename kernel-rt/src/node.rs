@@ -231,11 +231,7 @@ pub trait Platform<L> {
 
     /// Ends the node because the memory that the link in this direction shares with that neighbour was overwritten.
     /// Boards whose links do not use shared memory keep the default.
-    fn link_overwritten(
-        &mut self,
-        direction: Direction,
-        neighbour: (net_torus::coord::Rank, Coord),
-    ) -> ! {
+    fn link_overwritten(&mut self, direction: Direction, neighbour: (net_torus::coord::Rank, Coord)) -> ! {
         let _ = (direction, neighbour);
         self.abort(AbortReason::DeadLink, 1)
     }
@@ -427,8 +423,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     #[inline]
     pub fn send_to_hand(&mut self, outgoing: &OutgoingMessage) -> bool {
         let memory = self.host.platform.memory();
-        self.adi
-            .deliver_to_cached(memory, &outgoing.to, outgoing.span)
+        self.adi.deliver_to_cached(memory, &outgoing.to, outgoing.span)
     }
 
     /// Calls [`Adi::take_completed_cached`].
@@ -677,12 +672,9 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         let Some(direction) = self.torus.dead_links().iter().next() else {
             return;
         };
-        let is_memory =
-            { self.torus.links()[direction as usize].as_ref() }.is_some_and(L::is_exact);
+        let is_memory = { self.torus.links()[direction as usize].as_ref() }.is_some_and(L::is_exact);
         let (shape, here) = (self.torus.router().shape(), self.torus.router().coord());
-        match { shape.neighbour(here, direction) }
-            .and_then(|there| Some((shape.rank(there)?, there)))
-        {
+        match { shape.neighbour(here, direction) }.and_then(|there| Some((shape.rank(there)?, there))) {
             Some(neighbour) if is_memory => self.platform.link_overwritten(direction, neighbour),
             _ => self.platform.link_lost(direction),
         }
@@ -722,12 +714,11 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
             self.transmit_after_send(adi);
         }
         self.end_call(adi);
-        self.coalescing_dest =
-            if P::INTERRUPTS && self.watch == LinkWatch::Armed && self.torus.holds() {
-                adi.coalescing_dest()
-            } else {
-                None
-            };
+        self.coalescing_dest = if P::INTERRUPTS && self.watch == LinkWatch::Armed && self.torus.holds() {
+            adi.coalescing_dest()
+        } else {
+            None
+        };
     }
 
     /// Shortened [`NodeHost::transmit_pending`] after a call that only sends. Links without timeouts neither die nor hold forwarded
@@ -832,8 +823,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     /// Returns whether a step would move nothing unless a link has work, or would transmit nothing sooner.
     #[inline(always)]
     fn is_at_rest(&self, adi: &Adi) -> bool {
-        let is_held =
-            |dest| P::INTERRUPTS && self.torus.holds() && self.torus.is_held(adi.torus_coord(dest));
+        let is_held = |dest| P::INTERRUPTS && self.torus.holds() && self.torus.is_held(adi.torus_coord(dest));
         if self.is_due() {
             return false;
         }
@@ -853,9 +843,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     fn owes_answers(&self, adi: &Adi, now: u64) -> bool {
         let waited = |since| now.saturating_sub(since) >= PUBLISH_NS;
         adi.has_delayed_acks()
-            && (!self.platform.lets_answers_wait()
-                || self.answers_due
-                || self.deferred_ns.is_some_and(waited))
+            && (!self.platform.lets_answers_wait() || self.answers_due || self.deferred_ns.is_some_and(waited))
     }
 
     /// Returns whether the links interrupt when there is work, and enables their interrupts if needed. Returns false if
@@ -878,11 +866,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     /// Enables the links' interrupts. Returns false if there is work already.
     fn prepare_sleep(&mut self) -> bool {
         let quiet = L::prepare_all(self.torus.present_links());
-        self.watch = if quiet {
-            LinkWatch::Armed
-        } else {
-            LinkWatch::Enabled
-        };
+        self.watch = if quiet { LinkWatch::Armed } else { LinkWatch::Enabled };
         quiet
     }
 
@@ -895,9 +879,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
             self.platform.wake_in(due.saturating_sub(now));
         }
         match self.stats_state {
-            StatsState::Published if self.deferred_ns.is_some() => {
-                self.platform.wake_in(PUBLISH_NS)
-            }
+            StatsState::Published if self.deferred_ns.is_some() => self.platform.wake_in(PUBLISH_NS),
             StatsState::Outdated => {
                 let age = now.saturating_sub(self.published_ns);
                 self.platform.wake_in(PUBLISH_NS.saturating_sub(age));
@@ -1423,10 +1405,7 @@ mod tests {
         assert_eq!(node.host.beats, u64::from(STEPS_PER_INTERRUPT));
         assert_eq!(node.host.platform.wakes, [PROGRAM_SLICE_NS]);
         let links = node.host.torus.links().iter().flatten();
-        assert!(
-            { links }.all(|link| link.holds == 2),
-            "held off, and once more"
-        );
+        assert!({ links }.all(|link| link.holds == 2), "held off, and once more");
         assert!(!node.host.quiet);
     }
 
@@ -1456,10 +1435,7 @@ mod tests {
         let (beats, took) = (node.host.beats, node.host.interrupt_ticks);
         assert!(beats > 0 && took >= beats, "{beats} steps in {took} ticks");
         let wake = *node.host.platform.wakes.last().unwrap();
-        assert!(
-            wake > 880 * took && wake <= 900 * took,
-            "{wake} ns for {took} ticks"
-        );
+        assert!(wake > 880 * took && wake <= 900 * took, "{wake} ns for {took} ticks");
         // An interrupt of any source that comes too early.
         node.interrupted();
         assert_eq!((node.host.beats, node.host.interrupt_ticks), (beats, took));
@@ -1507,11 +1483,7 @@ mod tests {
         node.host.platform.blackboard.begin();
         let send = |node: &mut TestNode| node.enter(&mut |adi, _| adi.enter_barrier());
         send(node);
-        assert_eq!(
-            beats_seen(node),
-            0,
-            "too early, and it costs thousands of instructions"
-        );
+        assert_eq!(beats_seen(node), 0, "too early, and it costs thousands of instructions");
         assert_eq!(node.host.platform.wakes, [PUBLISH_NS]);
         pass(node, PUBLISH_NS / 2);
         node.interrupted();
@@ -1529,11 +1501,7 @@ mod tests {
         node.interrupted();
         node.forward();
         assert_eq!(node.host.platform.wakes.len(), 2);
-        assert_eq!(
-            beats_seen(node),
-            node.host.beats - 1,
-            "and nothing is written"
-        );
+        assert_eq!(beats_seen(node), node.host.beats - 1, "and nothing is written");
     }
 
     #[test]
@@ -1784,10 +1752,7 @@ mod tests {
     fn call_seen(node: &TestNode) -> (Option<String>, u64) {
         let bytes = node.host.platform.blackboard.bytes();
         let seen = BlackboardSnapshot::read(&bytes).unwrap();
-        (
-            seen.call.map(|call| call.function.to_string()),
-            seen.calls_entered,
-        )
+        (seen.call.map(|call| call.function.to_string()), seen.calls_entered)
     }
 
     #[test]

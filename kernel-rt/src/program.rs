@@ -239,11 +239,7 @@ pub fn args() -> ProgramArgs {
 /// # Safety
 /// `words` points to `count` pointers to C strings, which stay valid forever.
 #[doc(hidden)]
-pub unsafe fn run<R: ProgramOutcome>(
-    main: impl FnOnce() -> R,
-    count: c_int,
-    words: *const *const c_char,
-) -> c_int {
+pub unsafe fn run<R: ProgramOutcome>(main: impl FnOnce() -> R, count: c_int, words: *const *const c_char) -> c_int {
     let words = (0..count as usize).map(|i| {
         // SAFETY: as the caller promises.
         let word = unsafe { CStr::from_ptr(*words.add(i)) };
@@ -267,8 +263,7 @@ fn ended<R>(main: impl FnOnce() -> R) -> R {
 #[cfg(target_os = "linux")]
 fn ended<R>(main: impl FnOnce() -> R) -> R {
     const PANICKED: c_int = 101;
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(main))
-        .unwrap_or_else(|_| std::process::exit(PANICKED))
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(main)).unwrap_or_else(|_| std::process::exit(PANICKED))
 }
 
 /// One of the two output streams, for `print!` and related macros.

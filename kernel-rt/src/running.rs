@@ -10,9 +10,7 @@ use midplane_abi::blackboard::FailureCode;
 use midplane_abi::failure::FailureReason;
 use midplane_abi::personality::{ExitAction, LOGS};
 use midplane_abi::status::exit_byte;
-pub use midplane_device::interface::{
-    EnterDevice, FastRecv, FastSend, IncomingMessage, OutgoingMessage, Work,
-};
+pub use midplane_device::interface::{EnterDevice, FastRecv, FastSend, IncomingMessage, OutgoingMessage, Work};
 pub use midplane_device::request::{PlainCompletion, RequestId};
 pub use midplane_objects::{Env, Process};
 
@@ -28,10 +26,7 @@ static NODE: Mutex<RefCell<NodeSlot>> = Mutex::new(RefCell::new(NodeSlot::Empty)
 #[repr(u8)]
 #[cfg_attr(
     target_arch = "riscv64",
-    expect(
-        clippy::large_enum_variant,
-        reason = "there is one, and it is a static"
-    )
+    expect(clippy::large_enum_variant, reason = "there is one, and it is a static")
 )]
 enum NodeSlot {
     Empty = 0,
@@ -192,11 +187,7 @@ pub fn sleep(ns: u64) {
 pub fn finish(status: i32) -> ! {
     if midplane_objects::installed::phase() == midplane_objects::installed::MpiPhase::Running {
         let why = FailureReason::NotFinalized(status);
-        end(
-            FailureCode::MpiError,
-            if status == 0 { 1 } else { status },
-            why,
-        );
+        end(FailureCode::MpiError, if status == 0 { 1 } else { status }, why);
     }
     console::flush();
     hot_path::publish();

@@ -112,9 +112,7 @@ impl Port for NodeQueues {
                 let sent = self.sent.iter().filter(|packet| packet.class == class);
                 sent.count() < most
             }
-            FifoSpace::ReplyOnly => {
-                self.looked.get() && self.arrived.iter().any(|fifo| !fifo.is_empty())
-            }
+            FifoSpace::ReplyOnly => self.looked.get() && self.arrived.iter().any(|fifo| !fifo.is_empty()),
         }
     }
 
@@ -122,13 +120,7 @@ impl Port for NodeQueues {
         self.shape.rank(node)
     }
 
-    fn inject(
-        &mut self,
-        class: TrafficClass,
-        dest: Coord,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
+    fn inject(&mut self, class: TrafficClass, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         self.put(class, dest, true, len, fill)
     }
 
@@ -136,13 +128,7 @@ impl Port for NodeQueues {
         self.put(TrafficClass::Normal, dest, false, len, fill)
     }
 
-    fn inject_line(
-        &mut self,
-        direction: Direction,
-        hops: u16,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
+    fn inject_line(&mut self, direction: Direction, hops: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         let nodes = (0..hops).scan(self.here, |node, _| {
             *node = self.shape.neighbour(*node, direction)?;
             Some(*node)
@@ -154,10 +140,7 @@ impl Port for NodeQueues {
             return false;
         }
         let packet = self.sent.remove(first);
-        let copy = |dest| FakeSent {
-            dest,
-            ..packet.clone()
-        };
+        let copy = |dest| FakeSent { dest, ..packet.clone() };
         self.sent.extend(nodes.into_iter().map(copy));
         self.lines += 1;
         true
@@ -256,13 +239,7 @@ impl Port for FakePort {
         self.0.rank(node)
     }
 
-    fn inject(
-        &mut self,
-        class: TrafficClass,
-        dest: Coord,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
+    fn inject(&mut self, class: TrafficClass, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         self.0.inject(class, dest, len, fill)
     }
 
@@ -270,13 +247,7 @@ impl Port for FakePort {
         self.0.inject_unordered(dest, len, fill)
     }
 
-    fn inject_run(
-        &mut self,
-        is_ordered: bool,
-        dest: Coord,
-        count: usize,
-        fill: impl FnMut(&mut [u8]),
-    ) -> usize {
+    fn inject_run(&mut self, is_ordered: bool, dest: Coord, count: usize, fill: impl FnMut(&mut [u8])) -> usize {
         if !is_ordered && self.1 == Some(dest) {
             0
         } else {
@@ -284,13 +255,7 @@ impl Port for FakePort {
         }
     }
 
-    fn inject_line(
-        &mut self,
-        direction: Direction,
-        hops: u16,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
+    fn inject_line(&mut self, direction: Direction, hops: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         self.0.inject_line(direction, hops, len, fill)
     }
 
@@ -368,13 +333,7 @@ impl<P: Port> Port for StrictPort<P> {
         self.port.rank(node)
     }
 
-    fn inject(
-        &mut self,
-        class: TrafficClass,
-        dest: Coord,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
+    fn inject(&mut self, class: TrafficClass, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         self.check(class, dest, len);
         let injected = self.port.inject(class, dest, len, fill);
         self.injected(class, injected)
@@ -386,13 +345,7 @@ impl<P: Port> Port for StrictPort<P> {
         self.injected(TrafficClass::Normal, injected)
     }
 
-    fn inject_line(
-        &mut self,
-        direction: Direction,
-        hops: u16,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
+    fn inject_line(&mut self, direction: Direction, hops: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         check_body(TrafficClass::Priority, len);
         let injected = self.port.inject_line(direction, hops, len, fill);
         self.promised.set([false; 2]);
@@ -481,13 +434,7 @@ mod tests {
         fn rank(&self, _: Coord) -> Option<u32> {
             Some(0)
         }
-        fn inject(
-            &mut self,
-            _: TrafficClass,
-            _: Coord,
-            _: usize,
-            _: impl FnOnce(&mut [u8]),
-        ) -> bool {
+        fn inject(&mut self, _: TrafficClass, _: Coord, _: usize, _: impl FnOnce(&mut [u8])) -> bool {
             false
         }
         fn head(&self, _: TrafficClass) -> Option<&[u8]> {
@@ -500,10 +447,7 @@ mod tests {
     #[should_panic(expected = "for which it had said that there is room")]
     fn a_port_that_breaks_its_word_panics() {
         let mut port = StrictPort::new(FicklePort);
-        assert!(
-            !port.inject(TrafficClass::Normal, THERE, 1, |_| ()),
-            "not asked before"
-        );
+        assert!(!port.inject(TrafficClass::Normal, THERE, 1, |_| ()), "not asked before");
         assert!(port.can_inject(TrafficClass::Normal));
         port.inject(TrafficClass::Normal, THERE, 1, |_| ());
     }
@@ -528,8 +472,7 @@ mod tests {
         for class in [TrafficClass::Normal, TrafficClass::Priority] {
             let mut fake = fake();
             fake.set_space(TrafficClass::Priority, FifoSpace::ReplyOnly);
-            let answer =
-                |fake: &mut FakePort| fake.inject(TrafficClass::Priority, THERE, 1, |_| ());
+            let answer = |fake: &mut FakePort| fake.inject(TrafficClass::Priority, THERE, 1, |_| ());
             fake.deliver(class, b"taken");
             assert!(!fake.can_inject(TrafficClass::Priority) && !answer(&mut fake));
             assert!(fake.head(class).is_some() && fake.can_inject(TrafficClass::Priority));

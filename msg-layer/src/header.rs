@@ -224,19 +224,12 @@ mod tests {
             handler: 1,
             source: Coord::default(),
             argument: 0,
-            place: Some(TargetOffset {
-                target: 1,
-                offset: 2,
-            }),
+            place: Some(TargetOffset { target: 1, offset: 2 }),
         };
         let mut body = [0; 24];
         header.emit(&mut body, 8);
         for len in 0..24 {
-            assert_eq!(
-                Header::parse(&body[..len]),
-                Err(HeaderError::Truncated),
-                "{len} bytes"
-            );
+            assert_eq!(Header::parse(&body[..len]), Err(HeaderError::Truncated), "{len} bytes");
         }
         body[5] = 2;
         assert_eq!(Header::parse(&body), Err(HeaderError::Kind));

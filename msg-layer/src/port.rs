@@ -44,13 +44,7 @@ pub trait Port {
     /// # Panics
     /// May panic if `len` exceeds [`TrafficClass::body_bytes`] or [`Port::rank`] finds no node at `dest`: both are errors of
     /// the caller, not states of the network.
-    fn inject(
-        &mut self,
-        class: TrafficClass,
-        dest: Coord,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool;
+    fn inject(&mut self, class: TrafficClass, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool;
 
     /// Injects a packet of [`TrafficClass::Normal`] like [`Port::inject`], but without ordering: the network may route it
     /// adaptively, so it may overtake others and be overtaken.
@@ -64,13 +58,7 @@ pub trait Port {
     ///
     /// # Panics
     /// Under the conditions of [`Port::inject`].
-    fn inject_run(
-        &mut self,
-        is_ordered: bool,
-        dest: Coord,
-        count: usize,
-        fill: impl FnMut(&mut [u8]),
-    ) -> usize {
+    fn inject_run(&mut self, is_ordered: bool, dest: Coord, count: usize, fill: impl FnMut(&mut [u8])) -> usize {
         inject_one(self, is_ordered, dest, count, fill)
     }
 
@@ -83,13 +71,7 @@ pub trait Port {
     ///
     /// # Panics
     /// May panic if `len` exceeds [`TrafficClass::body_bytes`], or if there are fewer nodes in that direction.
-    fn inject_line(
-        &mut self,
-        direction: Direction,
-        hops: u16,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
+    fn inject_line(&mut self, direction: Direction, hops: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         let _ = (direction, hops, len, fill);
         false
     }
@@ -181,45 +163,22 @@ macro_rules! by_own_functions {
     ($inject:ident) => {
         const LINES: bool = true;
 
-        fn inject_line(
-            &mut self,
-            direction: Direction,
-            hops: u16,
-            len: usize,
-            fill: impl FnOnce(&mut [u8]),
-        ) -> bool {
+        fn inject_line(&mut self, direction: Direction, hops: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
             let result = Self::inject_line(self, Fifo::Priority, direction, hops, len, fill);
             line_injected(result, len, hops)
         }
 
-        fn inject(
-            &mut self,
-            class: TrafficClass,
-            dest: Coord,
-            len: usize,
-            fill: impl FnOnce(&mut [u8]),
-        ) -> bool {
+        fn inject(&mut self, class: TrafficClass, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
             let result = Self::$inject(self, class.into(), dest, len, routing(true), fill);
             injected(result, len, dest)
         }
 
-        fn inject_unordered(
-            &mut self,
-            dest: Coord,
-            len: usize,
-            fill: impl FnOnce(&mut [u8]),
-        ) -> bool {
+        fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
             let result = Self::$inject(self, Fifo::Normal, dest, len, routing(false), fill);
             injected(result, len, dest)
         }
 
-        fn inject_run(
-            &mut self,
-            is_ordered: bool,
-            dest: Coord,
-            count: usize,
-            fill: impl FnMut(&mut [u8]),
-        ) -> usize {
+        fn inject_run(&mut self, is_ordered: bool, dest: Coord, count: usize, fill: impl FnMut(&mut [u8])) -> usize {
             let result = Self::inject_run(self, dest, count, routing(is_ordered), fill);
             run_injected(result, count, dest)
         }

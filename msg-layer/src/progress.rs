@@ -2,9 +2,7 @@
 
 use net_torus::coord::Coord;
 
-use crate::handler::{
-    HandlerResult, HandlerTable, MalformedPacket, ReceivedPacket, ReplyPacket, RequestHandler,
-};
+use crate::handler::{HandlerResult, HandlerTable, MalformedPacket, ReceivedPacket, ReplyPacket, RequestHandler};
 use crate::header::{Header, HeaderPrefix, TargetOffset};
 use crate::port::{Port, TrafficClass};
 use crate::tx;
@@ -29,12 +27,7 @@ pub trait LayerContext {
 
     /// Handles a packet whose ID has no handler in the table: a request, or a reply, which cannot be replied to.
     /// Returns `None` if the ID is unknown.
-    fn handle_other(
-        &mut self,
-        class: TrafficClass,
-        number: u8,
-        arrival: &ReceivedPacket<'_>,
-    ) -> Option<HandlerResult> {
+    fn handle_other(&mut self, class: TrafficClass, number: u8, arrival: &ReceivedPacket<'_>) -> Option<HandlerResult> {
         let _ = (class, number, arrival);
         None
     }
@@ -67,11 +60,7 @@ pub fn progress<P: Port, C: LayerContext>(
 }
 
 #[inline]
-fn handle_reply<P: Port, C: LayerContext>(
-    port: &mut P,
-    handlers: &HandlerTable<C>,
-    context: &mut C,
-) -> bool {
+fn handle_reply<P: Port, C: LayerContext>(port: &mut P, handlers: &HandlerTable<C>, context: &mut C) -> bool {
     let Some(body) = port.head(TrafficClass::Priority) else {
         return false;
     };
@@ -173,8 +162,7 @@ fn handle_request<P: Port, C: LayerContext>(
             };
             let Some(handler) = handlers.request_at(header.handler) else {
                 let arrival = packet_from(header, rank, bytes);
-                let answer =
-                    pass_to_context(context, TrafficClass::Normal, header.handler, &arrival)?;
+                let answer = pass_to_context(context, TrafficClass::Normal, header.handler, &arrival)?;
                 return Some((header.source, answer));
             };
             *known = Some((first, rank, handler));
@@ -311,10 +299,7 @@ mod tests {
         }))
     }
 
-    fn on_answer(
-        seen: &mut SeenArguments,
-        arrival: &ReceivedPacket<'_>,
-    ) -> Result<(), MalformedPacket> {
+    fn on_answer(seen: &mut SeenArguments, arrival: &ReceivedPacket<'_>) -> Result<(), MalformedPacket> {
         if arrival.bytes.len() != REPLY_BYTES {
             return Err(MalformedPacket);
         }
@@ -339,9 +324,7 @@ mod tests {
             place: None,
         };
         let mut body = vec![0; header.bytes() + payload.len()];
-        header
-            .emit(&mut body, payload.len())
-            .copy_from_slice(payload);
+        header.emit(&mut body, payload.len()).copy_from_slice(payload);
         body
     }
 
@@ -357,10 +340,7 @@ mod tests {
         let mut port = port();
         port.deliver(TrafficClass::Normal, &message(0, THERE, 1, &[0]));
         port.deliver(TrafficClass::Normal, &message(LAST, THERE, 2, &[0]));
-        port.deliver(
-            TrafficClass::Priority,
-            &message(LAST, THERE, 3, &[0; REPLY_BYTES]),
-        );
+        port.deliver(TrafficClass::Priority, &message(LAST, THERE, 3, &[0; REPLY_BYTES]));
         let (taken, seen, stats) = run(&mut port, 2);
         assert_eq!((taken, seen.requests, seen.answers), (2, vec![1], vec![3]));
         assert_eq!((stats.requests, stats.answers), (1, 1));
@@ -388,10 +368,7 @@ mod tests {
         let mut port = port();
         port.deliver(TrafficClass::Normal, &message(OTHER, THERE, 1, &[9]));
         port.deliver(TrafficClass::Normal, &message(OTHER, THERE, 2, &[0, 0]));
-        port.deliver(
-            TrafficClass::Priority,
-            &message(OTHER, THERE, 3, &[0; REPLY_BYTES]),
-        );
+        port.deliver(TrafficClass::Priority, &message(OTHER, THERE, 3, &[0; REPLY_BYTES]));
         port.deliver(TrafficClass::Priority, &message(OTHER, THERE, 4, &[0]));
         let (taken, seen, stats) = run(&mut port, 10);
         assert_eq!((taken, seen.requests, seen.answers), (4, vec![1], vec![3]));
@@ -413,11 +390,7 @@ mod tests {
     fn what_cannot_be_handled_is_counted_and_not_answered() {
         let mut port = port();
         let outside = Coord { x: 2, y: 0, z: 0 };
-        for body in [
-            message(0, THERE, 0, &[1, 1]),
-            message(0, outside, 0, &[1]),
-            vec![0; 3],
-        ] {
+        for body in [message(0, THERE, 0, &[1, 1]), message(0, outside, 0, &[1]), vec![0; 3]] {
             port.deliver(TrafficClass::Normal, &body);
         }
         port.deliver(TrafficClass::Priority, &message(LAST, THERE, 0, &[1]));

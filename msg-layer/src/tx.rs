@@ -19,9 +19,7 @@ pub fn send_short<P: Port>(
     fill: impl FnOnce(&mut [u8]),
 ) -> bool {
     assert!(len <= SHORT_BYTES && header.place.is_none());
-    port.inject(class, dest, header.bytes() + len, |body| {
-        fill(header.emit(body, len))
-    })
+    port.inject(class, dest, header.bytes() + len, |body| fill(header.emit(body, len)))
 }
 
 /// A long message being transmitted: the part not yet split into packets.
@@ -107,8 +105,7 @@ mod tests {
         let there = Coord { x: 1, y: 0, z: 0 };
         let message: Vec<u8> = (0..3 * LONG_BYTES + 5).map(|at| at as u8).collect();
         for in_order in [false, true] {
-            let mut port =
-                FakePort::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default());
+            let mut port = FakePort::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default());
             port.set_space(TrafficClass::Normal, FifoSpace::Packets(2));
             let mut transfer = MessageTransfer {
                 target: 7,
@@ -124,10 +121,7 @@ mod tests {
             for sent in [[1, 1, 0], [1, 1, 0]] {
                 for (most, sent) in [1, 8, 8].into_iter().zip(sent) {
                     let here = Coord::default();
-                    assert_eq!(
-                        transfer.push(&mut port, here, there, 3, most, &mut read),
-                        sent
-                    );
+                    assert_eq!(transfer.push(&mut port, here, there, 3, most, &mut read), sent);
                 }
                 for packet in port.take_sent() {
                     assert_eq!((packet.dest, packet.ordered), (there, in_order));

@@ -11,9 +11,7 @@
 //! Links are exact, like ring buffers in shared memory, or not, like a virtio network device. The last rows contain the
 //! cost of an idle [`Torus::step`].
 
-use net_torus::{
-    BODY_BYTES, BufferSizes, Chunk, Coord, Direction, Fifo, Link, Router, RoutingMode, Shape, Torus,
-};
+use net_torus::{BODY_BYTES, BufferSizes, Chunk, Coord, Direction, Fifo, Link, Router, RoutingMode, Shape, Torus};
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
 
@@ -43,12 +41,7 @@ struct BenchWork {
 }
 
 impl BenchWork {
-    const fn new(
-        name: &'static str,
-        function: &'static str,
-        routing: RoutingMode,
-        exact: bool,
-    ) -> Self {
+    const fn new(name: &'static str, function: &'static str, routing: RoutingMode, exact: bool) -> Self {
         Self {
             name,
             function,
@@ -203,13 +196,9 @@ fn count(function: &str, arguments: &[u64]) -> Result<u64, String> {
         .arg("--count")
         .args(arguments.iter().map(u64::to_string))
         .output()
-        .map_err(|e| {
-            format!("cannot run valgrind, which does the counting: {e}; install valgrind")
-        })?;
+        .map_err(|e| format!("cannot run valgrind, which does the counting: {e}; install valgrind"))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    let collected = said
-        .lines()
-        .find_map(|line| line.split_once("Collected : "));
+    let collected = said.lines().find_map(|line| line.split_once("Collected : "));
     match collected.and_then(|(_, number)| number.trim().parse().ok()) {
         Some(number) if output.status.success() && number > 0 => Ok(number),
         _ => Err(format!("valgrind counted nothing in {function}:\n{said}")),
@@ -236,10 +225,7 @@ fn table() -> Result<(), String> {
     }
     for (name, links) in [("idle step, 2 links", 2), ("idle step, 6 links", 6)] {
         let [few, many] = [FEW, MANY].map(|steps| count("counted_idle", &[steps, links]));
-        println!(
-            "{name:20}{:14.1}",
-            (many? - few?) as f64 / (MANY - FEW) as f64
-        );
+        println!("{name:20}{:14.1}", (many? - few?) as f64 / (MANY - FEW) as f64);
     }
     Ok(())
 }

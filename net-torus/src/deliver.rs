@@ -19,10 +19,7 @@ impl PacketRun {
     /// Calls `take` with the index of each packet until it returns false. Returns the number of calls.
     #[inline]
     pub fn hand_out(&self, take: impl FnMut(usize) -> bool) -> usize {
-        let taken = (0..self.count)
-            .map(take)
-            .take_while(|goes_on| *goes_on)
-            .count();
+        let taken = (0..self.count).map(take).take_while(|goes_on| *goes_on).count();
         (taken + 1).min(self.count)
     }
 }
@@ -69,12 +66,7 @@ impl Router<'_> {
     /// The result is that of [`Router::head`] and [`Router::pop`] at a lower cost. The run contains the oldest packet
     /// and the contiguous maximum-size packets with the same header behind it; it ends when `take` returns false.
     /// Returns 0 if there is no packet, or `most` is 0.
-    pub fn take_run(
-        &mut self,
-        fifo: Fifo,
-        most: usize,
-        mut take: impl FnMut(&Self, &[u8]) -> bool,
-    ) -> usize {
+    pub fn take_run(&mut self, fifo: Fifo, most: usize, mut take: impl FnMut(&Self, &[u8]) -> bool) -> usize {
         let Some(run) = self.received_run(fifo, most) else {
             return 0;
         };

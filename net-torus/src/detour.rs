@@ -236,10 +236,7 @@ impl<'m, L: Link> Detour<'m, L> {
     /// Selects the next route for subsequent frames.
     fn next_route(&mut self) {
         let next = self.by.map_or(0, |by| by + 1);
-        self.by = self
-            .ways
-            .get(next as usize)
-            .and_then(|way| way.map(|_| next));
+        self.by = self.ways.get(next as usize).and_then(|way| way.map(|_| next));
         self.lost = self.ways[0].is_none();
     }
 
@@ -329,17 +326,11 @@ impl<L: Link> Link for Detour<'_, L> {
 
 /// Forwards the detoured frames of a node by one link each. `detour` returns the failover layer of a link. Returns true
 /// if any frame was moved or dropped.
-pub fn relay<'m, K, L: Link + 'm>(
-    links: &mut [Option<K>; 6],
-    detour: impl Fn(&mut K) -> &mut Detour<'m, L>,
-) -> bool {
+pub fn relay<'m, K, L: Link + 'm>(links: &mut [Option<K>; 6], detour: impl Fn(&mut K) -> &mut Detour<'m, L>) -> bool {
     let mut moved = false;
     for at in 0..links.len() {
         for which in [WaitingBuffer::Forwarded, WaitingBuffer::Transmitted] {
-            let Some(mut mail) = links[at]
-                .as_mut()
-                .map(|link| which.take_frame(detour(link)))
-            else {
+            let Some(mut mail) = links[at].as_mut().map(|link| which.take_frame(detour(link))) else {
                 continue;
             };
             if !mail.is_empty() {
@@ -440,8 +431,7 @@ mod tests {
                 let mtu = link.mtu();
                 let seed = seed << 16 | u64::from(rank) << 3 | d as u64;
                 let memory = vec![0; Detour::<LowerLink>::memory(mtu)].leak();
-                let detour =
-                    Detour::new(FaultyLink::new(link, faults, seed), shape, here, d, memory);
+                let detour = Detour::new(FaultyLink::new(link, faults, seed), shape, here, d, memory);
                 Some(ReliableLink::new(detour, RETRY, vec![0; 4 * mtu].leak()).unwrap())
             })
         };
@@ -459,16 +449,9 @@ mod tests {
 
     /// Sends `count` frames from `here` to its neighbour in direction `d`, and `count` back. Returns false when the
     /// link died.
-    fn exchange(
-        nodes: &mut [[Option<UpperLink>; 6]],
-        shape: &Shape,
-        here: Coord,
-        d: Direction,
-        count: u32,
-    ) -> bool {
+    fn exchange(nodes: &mut [[Option<UpperLink>; 6]], shape: &Shape, here: Coord, d: Direction, count: u32) -> bool {
         let there = shape.neighbour(here, d).unwrap();
-        let ends = [(here, d), (there, d.opposite())]
-            .map(|(at, d)| (shape.rank(at).unwrap() as usize, d as usize));
+        let ends = [(here, d), (there, d.opposite())].map(|(at, d)| (shape.rank(at).unwrap() as usize, d as usize));
         let (mut sent, mut received) = ([0; 2], [0; 2]);
         for now in 0..1_000_000 {
             for (rank, node) in nodes.iter_mut().enumerate() {
@@ -530,8 +513,7 @@ mod tests {
                         let mut at = here;
                         while let Some(step) = way.first() {
                             let next = shape.neighbour(at, step).expect("a link");
-                            let over =
-                                (at, step) == (here, d) || (next, step.opposite()) == (here, d);
+                            let over = (at, step) == (here, d) || (next, step.opposite()) == (here, d);
                             assert!(!over, "{extents:?} {here:?} {d:?}");
                             (at, way) = (next, way.rest());
                         }
@@ -553,8 +535,7 @@ mod tests {
     #[test]
     fn headers_are_read_as_written_and_damage_is_seen() {
         let header = DetourHeader {
-            way: SourceRoute::new([Direction::YPlus, Direction::XMinus, Direction::ZMinus])
-                .unwrap(),
+            way: SourceRoute::new([Direction::YPlus, Direction::XMinus, Direction::ZMinus]).unwrap(),
             link: Direction::ZPlus,
         };
         let mut frame = [7; HEADER + 1];

@@ -76,12 +76,7 @@ impl<L: Link> Torus<'_, L> {
     }
 
     /// Passes received packets to `take`; see [`Router::take_run`].
-    pub fn take_run(
-        &mut self,
-        fifo: Fifo,
-        most: usize,
-        mut take: impl FnMut(&Self, &[u8]) -> bool,
-    ) -> usize {
+    pub fn take_run(&mut self, fifo: Fifo, most: usize, mut take: impl FnMut(&Self, &[u8]) -> bool) -> usize {
         let Some(run) = self.router.received_run(fifo, most) else {
             return 0;
         };
@@ -106,12 +101,7 @@ impl<L: Link> Torus<'_, L> {
     }
 
     #[inline]
-    fn inject_word(
-        &mut self,
-        word: HeaderWord,
-        first: u8,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> Result<(), InjectError> {
+    fn inject_word(&mut self, word: HeaderWord, first: u8, fill: impl FnOnce(&mut [u8])) -> Result<(), InjectError> {
         // The single call of `fill`, so that the compiler inlines it.
         let (packet, waits) = match self.pass(word, first, 1) {
             Some(packet) => (packet, None),

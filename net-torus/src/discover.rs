@@ -126,11 +126,7 @@ impl<'m> Discovery<'m> {
         let at = side.next % self.count;
         side.next = at + 1;
         let node = self.own;
-        Some(emit(
-            WireEnd { node, link },
-            digest,
-            &self.nodes[at].account,
-        ))
+        Some(emit(WireEnd { node, link }, digest, &self.nodes[at].account))
     }
 
     /// Returns the time at which the next frame is due if none is received before.
@@ -327,9 +323,7 @@ mod tests {
             .iter_mut()
             .zip(&starts)
             .enumerate()
-            .map(|(rank, (room, start))| {
-                Discovery::new(1000 - 3 * rank as u32, room, *start).unwrap()
-            })
+            .map(|(rank, (room, start))| Discovery::new(1000 - 3 * rank as u32, room, *start).unwrap())
             .collect();
         let mut now = 0;
         while !all.iter().all(|node| node.is_over(now, QUIET_NS)) {
@@ -458,10 +452,7 @@ mod tests {
         assert_eq!(node.own_account().heard[3], None);
         node.on_frame(Direction::XPlus, &emit(from(6), 0, &account(6, 1)), 2);
         assert_eq!((node.count(), node.is_full()), (2, false));
-        assert!(
-            !node.is_over(u64::MAX, QUIET_NS),
-            "9 is heard and not known"
-        );
+        assert!(!node.is_over(u64::MAX, QUIET_NS), "9 is heard and not known");
         node.on_frame(Direction::XPlus, &emit(from(6), 0, &account(7, 1)), 3);
         assert_eq!((node.count(), node.is_full()), (2, true));
         assert!(Discovery::new(5, &mut [], 0).is_none());

@@ -5,9 +5,7 @@ use crate::coord::{Coord, Direction};
 use crate::profile::PACKET_CHUNKS;
 use crate::queue;
 use crate::route;
-use crate::router::{
-    INJECT, INJECT_PRIORITY, INJECT_SELF, LOCAL, NodeRoute, Router, bubble_channel,
-};
+use crate::router::{INJECT, INJECT_PRIORITY, INJECT_SELF, LOCAL, NodeRoute, Router, bubble_channel};
 use crate::wire::{BODY_BYTES, DirectionSet, Fifo, HEADER_BYTES, HeaderWord};
 
 /// Reason why a packet was not injected. Only [`InjectError::Full`] is temporary.
@@ -156,10 +154,7 @@ impl Router<'_> {
             self.find_way(dest)?;
         }
         let dynamic = fifo == Fifo::Normal && routing == RoutingMode::Adaptive;
-        Ok(self
-            .way
-            .word
-            .with_body(len, bubble_channel(fifo), fifo, dynamic))
+        Ok(self.way.word.with_body(len, bubble_channel(fifo), fifo, dynamic))
     }
 
     #[inline(never)]
@@ -291,7 +286,6 @@ impl Router<'_> {
     #[inline(never)]
     fn emptiest(&self, hints: DirectionSet) -> usize {
         let all = hints.iter().map(|d| INJECT + d as usize);
-        all.max_by_key(|&q| self.queues[q].free())
-            .unwrap_or(INJECT_SELF)
+        all.max_by_key(|&q| self.queues[q].free()).unwrap_or(INJECT_SELF)
     }
 }

@@ -77,13 +77,7 @@ impl Queue {
     /// Creates a queue for packets of at least 2^`halvings` chunks that stores only the first chunk of each, in one
     /// slot per 2^`halvings` chunks.
     #[cfg(any(test, feature = "sim"))]
-    pub fn with_heads_only(
-        layout: QueueLayout,
-        packets: u16,
-        greatest: usize,
-        halvings: u32,
-        at: &mut usize,
-    ) -> Self {
+    pub fn with_heads_only(layout: QueueLayout, packets: u16, greatest: usize, halvings: u32, at: &mut usize) -> Self {
         let end = *at + chunks_for_heads(packets, greatest, halvings);
         let mut queue = Self::new(layout, packets, greatest, at);
         queue.base |= halvings << HALVINGS;
@@ -142,17 +136,10 @@ impl Queue {
     #[inline]
     fn at(&self, place: u16) -> usize {
         #[cfg(any(test, feature = "sim"))]
-        let (base, place) = (
-            self.base & !(u32::MAX << HALVINGS),
-            place >> (self.base >> HALVINGS),
-        );
+        let (base, place) = (self.base & !(u32::MAX << HALVINGS), place >> (self.base >> HALVINGS));
         #[cfg(not(any(test, feature = "sim")))]
         let base = self.base;
-        let base = if RING_FIFOS {
-            base
-        } else {
-            base & !BEGINS_ANEW
-        };
+        let base = if RING_FIFOS { base } else { base & !BEGINS_ANEW };
         base as usize + place as usize
     }
     /// Wraps a position that is at most one round too large, without a division.
@@ -226,12 +213,9 @@ mod tests {
         const PACKETS: u16 = 4;
         let sizes = |greatest| (1..=greatest as u16).map(move |size| (greatest, size));
         let sizes = sizes(PACKET_CHUNKS).chain(sizes(PRIORITY_CHUNKS));
-        for ((greatest, size), layout) in
-            sizes.flat_map(|s| [(s, QueueLayout::Dense), (s, QueueLayout::Fifo)])
-        {
+        for ((greatest, size), layout) in sizes.flat_map(|s| [(s, QueueLayout::Dense), (s, QueueLayout::Fifo)]) {
             let mut at = 5;
-            let mut queue =
-                Queue::with_heads_only(layout, PACKETS, greatest, size.ilog2(), &mut at);
+            let mut queue = Queue::with_heads_only(layout, PACKETS, greatest, size.ilog2(), &mut at);
             assert_eq!(at, 5 + chunks_for_heads(PACKETS, greatest, size.ilog2()));
             let mut model = VecDeque::new();
             for _ in 0..100 {

@@ -174,8 +174,7 @@ fn parse(bytes: &[u8]) -> Option<LowerFrame<'_>> {
     let (header, rest) = bytes.split_first_chunk::<OVERHEAD>()?;
     let word = |i: usize| u16::from_le_bytes([header[i], header[i + 1]]);
     let data = rest.get(..word(6) as usize)?;
-    let long =
-        |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
+    let long = |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
     let flags = header[1];
     let good = header[0] == MAGIC
         && flags & !(DATA | MISSING) == 0
@@ -222,11 +221,7 @@ impl<'m, L: Link, const FRAMES: usize> ReliableLink<'m, L, FRAMES> {
     /// The memory or the MTU of the link is too small.
     // Not inlined: otherwise the link is moved field by field.
     #[inline(never)]
-    pub fn with_frames(
-        link: L,
-        retry: RetryConfig,
-        memory: &'m mut [u8],
-    ) -> Result<Self, ReliableError> {
+    pub fn with_frames(link: L, retry: RetryConfig, memory: &'m mut [u8]) -> Result<Self, ReliableError> {
         let () = Self::IS_SOUND;
         let mtu = link.mtu();
         if mtu <= OVERHEAD {
@@ -628,11 +623,7 @@ mod tests {
         assert!(goodput >= 0.9, "{goodput}");
         assert_eq!(a.stats().resent, 0);
         // The window does not limit the rate: eight frames are sent in each round.
-        assert!(
-            a.stats().sent >= (now - 2) * 8,
-            "{} in {now}",
-            a.stats().sent
-        );
+        assert!(a.stats().sent >= (now - 2) * 8, "{} in {now}", a.stats().sent);
     }
 
     #[test]
@@ -694,9 +685,7 @@ mod tests {
         for _ in 0..2000 {
             raw.transmit(|buffer| {
                 let len = random.rand_range(1..80) as usize;
-                buffer[..len]
-                    .iter_mut()
-                    .for_each(|b| *b = random.rand_u32() as u8);
+                buffer[..len].iter_mut().for_each(|b| *b = random.rand_u32() as u8);
                 buffer[0] = MAGIC;
                 len
             });
@@ -705,10 +694,7 @@ mod tests {
         assert_eq!(end.stats().damaged, 2000);
         // A valid frame that acknowledges a frame never sent.
         raw.transmit(|buffer| {
-            let ack = Ack {
-                expected: 7,
-                crc: 0,
-            };
+            let ack = Ack { expected: 7, crc: 0 };
             emit(0, 0, ack, buffer, 0);
             OVERHEAD
         });
@@ -721,10 +707,7 @@ mod tests {
     fn configurations_are_checked() {
         let (a, b) = pair();
         let short = vec![0; a.mtu() - 1].leak();
-        assert_eq!(
-            ReliableLink::new(a, CONFIG, short).err(),
-            Some(ReliableError::Memory)
-        );
+        assert_eq!(ReliableLink::new(a, CONFIG, short).err(), Some(ReliableError::Memory));
         struct TinyLink;
         impl Link for TinyLink {
             fn mtu(&self) -> usize {

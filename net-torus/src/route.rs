@@ -49,11 +49,7 @@ impl Shape {
         self.rank(from)?;
         let (dim, mut axes) = (d.dimension(), from.axes());
         let (extent, here) = (self.extents()[dim], axes[dim] as u16);
-        let edge = if d.is_plus() {
-            here + 1 == extent
-        } else {
-            here == 0
-        };
+        let edge = if d.is_plus() { here + 1 == extent } else { here == 0 };
         if extent == 1 || edge && !self.wraps()[dim] {
             return None;
         }
@@ -180,8 +176,8 @@ fn check_on_the_way(
     }
     let arrival = packet.hints().has(side.opposite());
     let turns_back = left & 1 << side as u8 != 0;
-    let deposit_turns = packet.is_deposit()
-        && (unfinished > 1 || left & !(1 << side.opposite() as u8) != 0 || packet.is_dynamic());
+    let deposit_turns =
+        packet.is_deposit() && (unfinished > 1 || left & !(1 << side.opposite() as u8) != 0 || packet.is_dynamic());
     if turns_back || !arrival || left & !links.bits() != 0 || deposit_turns {
         return Err(FrameError::Hints);
     }
@@ -228,8 +224,7 @@ mod tests {
                             hops += 1;
                             assert!(hops <= distance);
                             let links = shape.links(at);
-                            let checked =
-                                check(&shape, word_at(at), links, d.opposite(), repr.word());
+                            let checked = check(&shape, word_at(at), links, d.opposite(), repr.word());
                             assert_eq!(checked, Ok(()));
                         }
                         assert_eq!((at, hops), (to, distance));
@@ -259,26 +254,14 @@ mod tests {
         use Direction::*;
         assert_eq!(check(&[XPlus], [3, 1, 0], false), Ok(()));
         assert_eq!(check(&[XPlus], [1, 1, 0], false), Ok(()));
-        assert_eq!(
-            check(&[XPlus], [4, 1, 0], false),
-            Err(FrameError::Destination)
-        );
+        assert_eq!(check(&[XPlus], [4, 1, 0], false), Err(FrameError::Destination));
         assert_eq!(check(&[XPlus], [2, 2, 0], false), Err(FrameError::Hints));
         assert_eq!(check(&[XMinus], [3, 1, 0], false), Err(FrameError::Hints));
-        assert_eq!(
-            check(&[XPlus, XMinus], [3, 1, 0], false),
-            Err(FrameError::Hints)
-        );
-        assert_eq!(
-            check(&[XPlus, YMinus], [3, 3, 0], false),
-            Err(FrameError::Hints)
-        );
+        assert_eq!(check(&[XPlus, XMinus], [3, 1, 0], false), Err(FrameError::Hints));
+        assert_eq!(check(&[XPlus, YMinus], [3, 3, 0], false), Err(FrameError::Hints));
         assert_eq!(check(&[YPlus], [1, 3, 0], false), Err(FrameError::Hints));
         assert_eq!(check(&[XPlus], [3, 1, 0], true), Ok(()));
-        assert_eq!(
-            check(&[XPlus, YPlus], [1, 3, 0], true),
-            Err(FrameError::Hints)
-        );
+        assert_eq!(check(&[XPlus, YPlus], [1, 3, 0], true), Err(FrameError::Hints));
     }
 
     #[test]

@@ -30,8 +30,8 @@ use crate::route;
 use crate::stats::{EventCounter, Stats};
 use crate::vc::{self, ChannelGrants, ChannelTokens, GrantResult, Vc, needed_to_inject};
 use crate::wire::{
-    ChecksumFunctions, DirectionSet, FRAME_HEADER_BYTES, Fifo, FrameError, FrameRepr, HEADER_BYTES,
-    HeaderWord, Packet, SUMS,
+    ChecksumFunctions, DirectionSet, FRAME_HEADER_BYTES, Fifo, FrameError, FrameRepr, HEADER_BYTES, HeaderWord, Packet,
+    SUMS,
 };
 
 /// Minimum buffer of a bubble channel in packets; the bubble rule requires two.
@@ -406,12 +406,7 @@ impl RouterRules {
 impl<'m> Router<'m> {
     /// Creates a router for the node at `here` with buffers of `sizes` in `memory` ([`BufferSizes::chunks`] chunks). No link
     /// is exact until [`Router::set_exact`] specifies some.
-    pub fn new(
-        shape: Shape,
-        here: Coord,
-        sizes: BufferSizes,
-        memory: &'m mut [Chunk],
-    ) -> Result<Self, ConfigError> {
+    pub fn new(shape: Shape, here: Coord, sizes: BufferSizes, memory: &'m mut [Chunk]) -> Result<Self, ConfigError> {
         let mut router = Self::with_exact_links(shape, here, sizes, memory)?;
         router.set_exact(DirectionSet::NONE);
         Ok(router)
@@ -439,9 +434,8 @@ impl<'m> Router<'m> {
         halvings: u32,
         memory: &'m mut [Chunk],
     ) -> Result<Self, ConfigError> {
-        let queue = |layout, packets, greatest, at: &mut usize| {
-            Queue::with_heads_only(layout, packets, greatest, halvings, at)
-        };
+        let queue =
+            |layout, packets, greatest, at: &mut usize| Queue::with_heads_only(layout, packets, greatest, halvings, at);
         let chunks = sizes.heads(halvings);
         let mut router = Self::with_queues(shape, here, sizes, chunks, memory, queue)?;
         router.set_exact(DirectionSet::NONE);
@@ -479,12 +473,7 @@ impl<'m> Router<'m> {
     /// Returns an empty router whose links are exact.
     // Not inlined: the router is created in place. A caller would move it there field by field.
     #[inline(never)]
-    fn at_rest(
-        shape: Shape,
-        here: Coord,
-        memory: &'m mut [Chunk],
-        queues: [Queue; QUEUES],
-    ) -> Self {
+    fn at_rest(shape: Shape, here: Coord, memory: &'m mut [Chunk], queues: [Queue; QUEUES]) -> Self {
         let place = HeaderWord::to(here, DirectionSet::NONE, false);
         Self {
             shape,
@@ -607,17 +596,10 @@ impl<'m> Router<'m> {
             }
         }
         for (output, want) in self.want.iter().enumerate() {
-            assert_eq!(
-                self.wanted & 1 << output != 0,
-                *want != 0,
-                "output {output}"
-            );
+            assert_eq!(self.wanted & 1 << output != 0, *want != 0, "output {output}");
         }
         for d in self.links.iter() {
-            assert!(
-                self.untold & 1 << d as u8 != 0 || !self.owes_tokens(d),
-                "{d:?}"
-            );
+            assert!(self.untold & 1 << d as u8 != 0 || !self.owes_tokens(d), "{d:?}");
             assert!(!self.blocked.has(d) || !self.can_send(d), "{d:?}");
             if let Some((_, choice)) = self.chosen.filter(|&(chosen, _)| chosen == d) {
                 assert_eq!(self.select(d), Some(choice), "{d:?}");
@@ -729,12 +711,7 @@ impl<'m> Router<'m> {
     /// chunks. Packets that follow with the same header are accepted in the same copy, as far as the target queue has
     /// contiguous space.
     #[inline]
-    pub(crate) fn accept(
-        &mut self,
-        side: Direction,
-        word: HeaderWord,
-        packets: &[u8],
-    ) -> Result<usize, FrameError> {
+    pub(crate) fn accept(&mut self, side: Direction, word: HeaderWord, packets: &[u8]) -> Result<usize, FrameError> {
         let (chunks, vc, fifo) = (word.chunks(), word.vc(), word.fifo() as usize);
         route::check(&self.shape, self.place, self.links, side, word)?;
         let (s, v) = (side as usize, vc as usize);
@@ -803,18 +780,8 @@ impl<'m> Router<'m> {
 
     /// Adds `source` to exactly `outputs`.
     #[inline]
-    pub(crate) fn enter(
-        &mut self,
-        source: usize,
-        word: HeaderWord,
-        left: DirectionSet,
-        outputs: u8,
-    ) {
-        self.heads[source] = NonZero::new(outputs).map(|outputs| CachedHeader {
-            word,
-            left,
-            outputs,
-        });
+    pub(crate) fn enter(&mut self, source: usize, word: HeaderWord, left: DirectionSet, outputs: u8) {
+        self.heads[source] = NonZero::new(outputs).map(|outputs| CachedHeader { word, left, outputs });
         for output in ones(outputs) {
             self.want[output] |= 1 << source;
         }
@@ -984,13 +951,7 @@ impl<'m> Router<'m> {
     /// remaining directions.
     // Always inlined: used here and for each packet on the cut-through path.
     #[inline(always)]
-    pub(crate) fn channel_of(
-        &self,
-        word: HeaderWord,
-        left: DirectionSet,
-        source: usize,
-        d: Direction,
-    ) -> Option<Vc> {
+    pub(crate) fn channel_of(&self, word: HeaderWord, left: DirectionSet, source: usize, d: Direction) -> Option<Vc> {
         let (tokens, chunks) = (&self.tokens[d as usize], word.chunks());
         if word.is_dynamic() {
             let (d0, d1) = (&tokens[Vc::D0 as usize], &tokens[Vc::D1 as usize]);
@@ -1010,9 +971,7 @@ impl<'m> Router<'m> {
             }
             // The escape channel keeps dimension order, so that its rings depend on each other in one direction only.
             // It is for blocked packets: a packet with another free direction waits for that one.
-            if route::dimension_order(left) != Some(d)
-                || left.iter().any(|d| self.dynamic_room(d) >= chunks as u16)
-            {
+            if route::dimension_order(left) != Some(d) || left.iter().any(|d| self.dynamic_room(d) >= chunks as u16) {
                 return None;
             }
         }
@@ -1026,9 +985,8 @@ impl<'m> Router<'m> {
     /// Returns the tokens that a packet of `chunks` chunks from `source` requires to enter this dynamic channel of link
     /// `d`.
     fn needed(&self, source: usize, d: Direction, chunks: usize, tokens: &ChannelTokens) -> u16 {
-        let waits = source >= INJECT
-            && self.injected_run[d as usize] < ALONE
-            && self.through_burst[d as usize] < THROUGH_LIMIT;
+        let waits =
+            source >= INJECT && self.injected_run[d as usize] < ALONE && self.through_burst[d as usize] < THROUGH_LIMIT;
         if waits {
             needed_to_inject(chunks, tokens.most())
         } else {
@@ -1086,9 +1044,7 @@ impl<'m> Router<'m> {
         } else {
             [normal[0], normal[1], priority]
         };
-        turns
-            .into_iter()
-            .find_map(|sources| self.first_of(sources, d))
+        turns.into_iter().find_map(|sources| self.first_of(sources, d))
     }
 
     /// Returns the first of `sources`, round robin, whose oldest packet can use direction `d` now. A packet without a
@@ -1112,19 +1068,14 @@ impl<'m> Router<'m> {
 
     /// Checks whether the dynamic channels of another direction have more free space for this dynamic packet.
     fn has_freer_way(&self, source: usize, d: Direction) -> bool {
-        let Some(head) = self.heads[source]
-            .as_ref()
-            .filter(|head| head.word.is_dynamic())
-        else {
+        let Some(head) = self.heads[source].as_ref().filter(|head| head.word.is_dynamic()) else {
             return false;
         };
         if head.left == DirectionSet::NONE.with(d) {
             return false;
         }
         let room = self.dynamic_room(d);
-        head.left
-            .iter()
-            .any(|other| self.dynamic_room(other) > room)
+        head.left.iter().any(|other| self.dynamic_room(other) > room)
     }
 
     fn must_hold(&self, source: usize, d: Direction, vc: Vc) -> bool {
@@ -1156,12 +1107,7 @@ impl<'m> Router<'m> {
     }
 
     /// Copies the chosen packet into `out`. Returns its size in bytes, or `None` when it does not fit.
-    pub(crate) fn send(
-        &mut self,
-        d: Direction,
-        choice: ArbitrationResult,
-        out: &mut [u8],
-    ) -> Option<usize> {
+    pub(crate) fn send(&mut self, d: Direction, choice: ArbitrationResult, out: &mut [u8]) -> Option<usize> {
         let ArbitrationResult { source, vc } = choice;
         let head = self.heads[source]?;
         let chunks = head.word.chunks();
@@ -1225,13 +1171,7 @@ impl<'m> Router<'m> {
     /// update. They are contiguous maximum-size packets with the first one's header that may use only this link, and no
     /// other source requests it. The first has been chosen. If it escapes, so do the others, as no tokens arrive in the
     /// meantime.
-    fn run(
-        &self,
-        d: Direction,
-        choice: ArbitrationResult,
-        head: &CachedHeader,
-        most: usize,
-    ) -> usize {
+    fn run(&self, d: Direction, choice: ArbitrationResult, head: &CachedHeader, most: usize) -> usize {
         let source = choice.source;
         let queue = &self.queues[source];
         if most < 2
@@ -1244,20 +1184,12 @@ impl<'m> Router<'m> {
         let more = self.tokens_for_more(head.word, d, choice);
         let most = most.min(queue.run()).min(1 + more);
         let start = queue.front().unwrap_or_default();
-        alike(
-            queue::bytes(self.memory, start, queue.run() * PACKET_CHUNKS),
-            most,
-        )
+        alike(queue::bytes(self.memory, start, queue.run() * PACKET_CHUNKS), most)
     }
 
     /// Returns for how many more maximum-size packets with this header and route there are tokens.
     #[inline]
-    pub(crate) fn tokens_for_more(
-        &self,
-        word: HeaderWord,
-        d: Direction,
-        choice: ArbitrationResult,
-    ) -> usize {
+    pub(crate) fn tokens_for_more(&self, word: HeaderWord, d: Direction, choice: ArbitrationResult) -> usize {
         let ArbitrationResult { source, vc } = choice;
         let tokens = &self.tokens[d as usize][vc as usize];
         let needed = if vc.is_bubble() {
@@ -1294,11 +1226,7 @@ impl<'m> Router<'m> {
         want: u32,
     ) {
         if vc.is_bubble() {
-            let fifo = if vc == Vc::Bn {
-                Fifo::Normal
-            } else {
-                Fifo::Priority
-            };
+            let fifo = if vc == Vc::Bn { Fifo::Normal } else { Fifo::Priority };
             let straight = source == straight_source(d, fifo) && others_wait(want, d, fifo);
             let burst = &mut self.straight_burst[d as usize][fifo as usize];
             *burst = if straight { burst.saturating_add(1) } else { 0 };
@@ -1336,12 +1264,7 @@ impl<'m> Router<'m> {
     }
 
     /// Completes a frame that already contains `open_frames` bytes of packets, like [`Router::fill_frame`].
-    pub(crate) fn fill_frame_from(
-        &mut self,
-        d: Direction,
-        buffer: &mut [u8],
-        open_frames: usize,
-    ) -> usize {
+    pub(crate) fn fill_frame_from(&mut self, d: Direction, buffer: &mut [u8], open_frames: usize) -> usize {
         if !self.links.has(d) {
             return 0;
         }
@@ -1426,9 +1349,7 @@ pub(crate) fn alike(packets: &[u8], most: usize) -> usize {
 /// Returns the number of leading items that are equal to the first one, including it.
 fn as_first<T: PartialEq>(mut items: impl Iterator<Item = T>) -> usize {
     let first = items.next();
-    1 + items
-        .take_while(|item| Some(item) == first.as_ref())
-        .count()
+    1 + items.take_while(|item| Some(item) == first.as_ref()).count()
 }
 
 /// Returns the first set bit of `mask` after bit `last`, with wraparound.

@@ -155,9 +155,7 @@ impl<'m, L: Link> Torus<'m, L> {
         };
         let router = &mut self.router;
         let (mut taken, mut is_good) = (0, true);
-        while taken < FRAMES_PER_STEP
-            && link.receive(|frame| is_good &= router.receive_frame(side, frame))
-        {
+        while taken < FRAMES_PER_STEP && link.receive(|frame| is_good &= router.receive_frame(side, frame)) {
             taken += 1;
         }
         if taken > 0 {

@@ -270,15 +270,9 @@ mod tests {
             grants.receive(Vc::Bn as usize, packet);
         }
         grants.release(Vc::Bn as usize, packet);
-        assert!(
-            !grants.is_due(Vc::Bn, capacity),
-            "the sender still sees room for two"
-        );
+        assert!(!grants.is_due(Vc::Bn, capacity), "the sender still sees room for two");
         grants.receive(Vc::Bn as usize, packet);
-        assert!(
-            grants.is_due(Vc::Bn, capacity),
-            "the sender sees room for one"
-        );
+        assert!(grants.is_due(Vc::Bn, capacity), "the sender sees room for one");
         grants.tell();
         grants.release(Vc::Bn as usize, capacity / 2);
         assert!(grants.is_due(Vc::Bn, capacity), "half of the buffer");

@@ -367,11 +367,7 @@ impl HeaderWord {
                 | 1 << (dynamic | normal | Vc::D1 as u16)
                 | 1 << (dynamic | normal | Vc::Bn as u16);
             let of_others = 1 << (normal | Vc::Bn as u16) | 1 << (priority | Vc::Bp as u16);
-            if HAS_DYNAMIC {
-                of_dynamic | of_others
-            } else {
-                of_others
-            }
+            if HAS_DYNAMIC { of_dynamic | of_others } else { of_others }
         };
         if self.0 & RESERVED != 0 {
             return Err(FrameError::Reserved);
@@ -510,10 +506,7 @@ impl<'a> Packet<'a> {
     }
 
     #[inline]
-    fn new(
-        bytes: &'a [u8],
-        check: impl FnOnce(HeaderWord, u8) -> Result<(), FrameError>,
-    ) -> CheckedPacket<'a> {
+    fn new(bytes: &'a [u8], check: impl FnOnce(HeaderWord, u8) -> Result<(), FrameError>) -> CheckedPacket<'a> {
         let Some(header) = bytes.first_chunk() else {
             return Err((FrameError::Size, None));
         };
@@ -686,9 +679,7 @@ mod tests {
 
     fn repr() -> HeaderRepr {
         HeaderRepr {
-            hints: DirectionSet::NONE
-                .with(Direction::XMinus)
-                .with(Direction::ZPlus),
+            hints: DirectionSet::NONE.with(Direction::XMinus).with(Direction::ZPlus),
             deposit: false,
             dynamic: false,
             vc: Vc::Bn,
@@ -739,11 +730,7 @@ mod tests {
         for bit in 0..64 {
             let mut bad = good;
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(
-                HeaderRepr::parse(&bad),
-                Err(FrameError::Checksum),
-                "bit {bit}"
-            );
+            assert_eq!(HeaderRepr::parse(&bad), Err(FrameError::Checksum), "bit {bit}");
         }
         let good = FrameRepr {
             chunks: 0,
@@ -753,11 +740,7 @@ mod tests {
         for bit in 0..128 {
             let mut bad = good;
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(
-                FrameRepr::parse(&bad),
-                Err(FrameError::FrameHeader),
-                "bit {bit}"
-            );
+            assert_eq!(FrameRepr::parse(&bad), Err(FrameError::FrameHeader), "bit {bit}");
         }
     }
 
@@ -773,10 +756,7 @@ mod tests {
         assert_eq!(with(2, 0x40), Err(FrameError::Reserved));
         assert_eq!(with(6, 32), Err(FrameError::Padding));
         assert_eq!(with(2, (Vc::Bp as u8) << 3), Err(FrameError::Channel));
-        assert_eq!(
-            with(2, 1 << 5 | (Vc::Bn as u8) << 3),
-            Err(FrameError::Channel)
-        );
+        assert_eq!(with(2, 1 << 5 | (Vc::Bn as u8) << 3), Err(FrameError::Channel));
         assert_eq!(with(2, Vc::D1 as u8 * 8), Err(FrameError::Channel));
         // One chunk with 31 unused bytes would end inside the header.
         let mut header = HeaderRepr { body: 0, ..repr() }.emit();
@@ -791,11 +771,7 @@ mod tests {
             let mut header = HeaderRepr { vc, ..repr() }.emit();
             header[1] |= 1 << 7;
             header[0] = CRC8.checksum(&header[1..]);
-            let expected = if HAS_DYNAMIC {
-                Ok(())
-            } else {
-                Err(FrameError::Channel)
-            };
+            let expected = if HAS_DYNAMIC { Ok(()) } else { Err(FrameError::Channel) };
             assert_eq!(HeaderRepr::parse(&header).map(|_| ()), expected, "{vc:?}");
         }
     }
@@ -808,10 +784,7 @@ mod tests {
             Packet::new_checked(&bytes[..127]).unwrap_err(),
             (FrameError::Size, None)
         );
-        assert_eq!(
-            Packet::new_checked(&bytes[..7]).unwrap_err(),
-            (FrameError::Size, None)
-        );
+        assert_eq!(Packet::new_checked(&bytes[..7]).unwrap_err(), (FrameError::Size, None));
         let packet = Packet::new_checked(&bytes).unwrap();
         assert_eq!(packet.body().len(), 100);
         assert_eq!(packet.bytes().len(), 128);

@@ -238,16 +238,13 @@ impl<'m> MachineMap<'m> {
         for at in 0..self.nodes.len() {
             for link in Direction::ALL {
                 let heard = self.nodes[at].account.heard[link as usize];
-                let Some((end, other)) = heard.and_then(|end| Some((end, self.find(end.node)?)))
-                else {
+                let Some((end, other)) = heard.and_then(|end| Some((end, self.find(end.node)?))) else {
                     continue;
                 };
                 if self.behind(at, link).is_none() {
                     let trouble = match () {
                         () if other == at => WiringDefect::Loop(end.link),
-                        () if end.link != link.opposite() => {
-                            WiringDefect::Direction(other, end.link)
-                        }
+                        () if end.link != link.opposite() => WiringDefect::Direction(other, end.link),
                         () => WiringDefect::OneWay(other, end.link),
                     };
                     return Some((at, link, trouble));
@@ -268,8 +265,7 @@ impl<'m> MachineMap<'m> {
         for round in 0.. {
             let mut is_last = true;
             for at in 0..self.nodes.len() {
-                let Some((_, place)) = self.nodes[at].place.filter(|(steps, _)| *steps == round)
-                else {
+                let Some((_, place)) = self.nodes[at].place.filter(|(steps, _)| *steps == round) else {
                     continue;
                 };
                 is_last = false;
@@ -354,20 +350,11 @@ impl<'m> MachineMap<'m> {
         shape.ok_or((0, Direction::ALL[2 * longest], WiringDefect::TooLong))
     }
 
-    fn check_wire(
-        &self,
-        dimensions: &Box3,
-        at: usize,
-        link: Direction,
-    ) -> Result<(), WiringDefect<usize>> {
+    fn check_wire(&self, dimensions: &Box3, at: usize, link: Direction) -> Result<(), WiringDefect<usize>> {
         let Some((_, place)) = self.nodes[at].place else {
             return Ok(());
         };
-        let Box3 {
-            least,
-            extents,
-            wraps,
-        } = *dimensions;
+        let Box3 { least, extents, wraps } = *dimensions;
         let d = link.dimension();
         if let Some((other, off)) = self.off(at, link) {
             let is_right = |d: usize| {

@@ -123,11 +123,7 @@ enum CliCommand {
 #[command(disable_help_flag = true)]
 struct CcArgs {
     /// Arguments for the compiler or for mpiexec
-    #[arg(
-        value_name = "WORDS",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "WORDS", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
 
@@ -143,19 +139,13 @@ fn main() -> ExitCode {
         _ => None,
     };
     if let Some(run) = run {
-        return end(
-            check_checkout().and_then(|()| run(&arguments[1..])),
-            &arguments,
-        );
+        return end(check_checkout().and_then(|()| run(&arguments[1..])), &arguments);
     }
     if let [help, command] = &arguments[..]
         && help == "help"
         && let Some(text) = own_help(command)
     {
-        return end(
-            console::print_bytes(text.as_bytes()).map(|()| 0),
-            &arguments,
-        );
+        return end(console::print_bytes(text.as_bytes()).map(|()| 0), &arguments);
     }
     let cli = match parse(as_mpirun(std::env::args_os())) {
         Ok(cli) => cli,
@@ -231,10 +221,7 @@ fn end(status: Result<u8, CliError>, arguments: &[OsString]) -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(stop) => {
             if !stop.message.is_empty() {
-                print_error_line(format_args!(
-                    "midplane: {stop}{}",
-                    pointer(&stop, arguments)
-                ));
+                print_error_line(format_args!("midplane: {stop}{}", pointer(&stop, arguments)));
             }
             ExitCode::from(stop.status)
         }

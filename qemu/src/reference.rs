@@ -16,10 +16,7 @@ const PAGES: [(&str, &str); 13] = [
         "cc",
         "[existing projects](../tutorials/existing-project.md), [mpiexec and the compiler wrapper](../mpiexec.md)",
     ),
-    (
-        "mpiexec",
-        "[mpiexec and the compiler wrapper](../mpiexec.md)",
-    ),
+    ("mpiexec", "[mpiexec and the compiler wrapper](../mpiexec.md)"),
     ("sim", "[the torus network](../torus.md#the-simulator)"),
     ("cluster", "[the simulator](../scale.md)"),
     ("size", "[image size](../size.md)"),
@@ -27,10 +24,7 @@ const PAGES: [(&str, &str); 13] = [
     ("flash", "[the STM32F405 board](../stm32f405.md)"),
     ("attach", "[the STM32F405 board](../stm32f405.md)"),
     ("soak", "[protocol checks](../protocol-checks.md)"),
-    (
-        "killer",
-        "[cost of the memory protocol](../results/protocol.md)",
-    ),
+    ("killer", "[cost of the memory protocol](../results/protocol.md)"),
     ("matching", "[matching engines](../matching.md)"),
     ("collectives", "[collectives](../collectives.md)"),
     ("epochs", "[one-sided communication](../rma.md)"),
@@ -51,24 +45,14 @@ pub fn check_file(name: &str, wanted: &str) {
 
 /// Returns the page with its generated part replaced.
 pub fn page(present: &str, root: &Command) -> String {
-    let (before, rest) = present
-        .split_once(BEGIN)
-        .expect("the first line of the generated part");
-    let (_, after) = rest
-        .split_once(END)
-        .expect("the last line of the generated part");
+    let (before, rest) = present.split_once(BEGIN).expect("the first line of the generated part");
+    let (_, after) = rest.split_once(END).expect("the last line of the generated part");
     let mut text = String::from(BEGIN);
     text.push_str("\n| command | function |\n|---|---|\n");
     for (path, command) in commands(root) {
         let anchor = path.replace(' ', "-");
-        let about = command
-            .get_about()
-            .map(ToString::to_string)
-            .unwrap_or_default();
-        text.push_str(&format!(
-            "| [`{path}`](#midplane-{anchor}) | {} |\n",
-            cell(&about)
-        ));
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        text.push_str(&format!("| [`{path}`](#midplane-{anchor}) | {} |\n", cell(&about)));
     }
     text.push_str("\n`midplane help` followed by a command prints its options.\n");
     for (path, command) in commands(root) {
@@ -85,10 +69,7 @@ fn commands(root: &Command) -> Vec<(String, &Command)> {
     for command in root.get_subcommands().filter(visible) {
         all.push((command.get_name().to_string(), command));
         for inner in command.get_subcommands().filter(visible) {
-            all.push((
-                format!("{} {}", command.get_name(), inner.get_name()),
-                inner,
-            ));
+            all.push((format!("{} {}", command.get_name(), inner.get_name()), inner));
         }
     }
     all
@@ -121,11 +102,7 @@ fn section(path: &str, command: &Command) -> String {
 fn tables(command: &Command) -> String {
     let is_shown = |arg: &&Arg| !arg.is_hide_set() && arg.get_id() != "help";
     let group = |arg: &Arg| {
-        let default = if arg.is_positional() {
-            "Arguments"
-        } else {
-            "Options"
-        };
+        let default = if arg.is_positional() { "Arguments" } else { "Options" };
         arg.get_help_heading().unwrap_or(default).to_string()
     };
     let mut groups: Vec<String> = Vec::new();
@@ -187,11 +164,7 @@ fn row(arg: &Arg) -> String {
     }
     for value in &values {
         if let Some(text) = value.get_help() {
-            meaning.push_str(&format!(
-                " `{}`: {}.",
-                value.get_name(),
-                escaped(&text.to_string())
-            ));
+            meaning.push_str(&format!(" `{}`: {}.", value.get_name(), escaped(&text.to_string())));
         }
     }
     format!(
@@ -205,10 +178,7 @@ fn row(arg: &Arg) -> String {
 
 /// Returns an argument as it is written on a command line.
 fn name(arg: &Arg) -> String {
-    let value = arg
-        .get_value_names()
-        .map(|names| names.join(" "))
-        .unwrap_or_default();
+    let value = arg.get_value_names().map(|names| names.join(" ")).unwrap_or_default();
     if arg.is_positional() {
         return format!("`{value}`");
     }

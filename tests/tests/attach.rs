@@ -4,8 +4,7 @@
 use midplane_abi::boot_parameters::{BootParameters, BootRecord, RECORD_BYTES};
 use midplane_harness::boards::{self, BoardWire, RunningBoards, SerialAdapter};
 use midplane_harness::{
-    self as harness, CommandRun, CompletedRun, LIMIT, TempDirectory, check_killer, midplane,
-    run_with_report, total,
+    self as harness, CommandRun, CompletedRun, LIMIT, TempDirectory, check_killer, midplane, run_with_report, total,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -129,9 +128,7 @@ fn a_line_with_garbage_loses_nothing() {
 /// A fault, an abort and the status of a rank without console are reported as on other boards.
 #[test]
 fn a_rank_without_the_console_fails() {
-    let on_pair = |name: &str, program: &[&str]| {
-        Machine::boot(name, [2, 1, 1], program, true).attach(&["--quiet"])
-    };
+    let on_pair = |name: &str, program: &[&str]| Machine::boot(name, [2, 1, 1], program, true).attach(&["--quiet"]);
     let ended = on_pair("attach-null", &["fail_null.c"]).expect(1);
     ended
         .says(&[
@@ -166,8 +163,7 @@ fn a_rank_that_fails_passes_on_what_others_say() {
     let machine = Machine::boot("attach-between", [3, 1, 1], &["fail_between.c"], true);
     let ended = machine.attach(&["--quiet"]).expect(5);
     let ended = ended.says(&["rank 1 at (1,0,0): MPI_Abort was called with status 5"]);
-    let expected =
-        (0..40).map(|line| format!("[2] line {line} of what rank 2 has to say before\n"));
+    let expected = (0..40).map(|line| format!("[2] line {line} of what rank 2 has to say before\n"));
     ended.prints(&expected.collect::<String>());
 }
 
@@ -179,10 +175,10 @@ fn the_end_is_seen_by_who_comes_later() {
     // By then both have reported, however late the command has started.
     first.wait_for("[1] second 3");
     first.signal(Signal::INT);
-    first.end().expect(130).says(&[
-        "rank 0 at (0,0,0): ended with status 0",
-        "rank 1 at (1,0,0): computing",
-    ]);
+    first
+        .end()
+        .expect(130)
+        .says(&["rank 0 at (0,0,0): ended with status 0", "rank 1 at (1,0,0): computing"]);
     let file = machine.folder.path("report");
     let second = machine.attach(&["--report", &file]).expect(0);
     assert!(second.stdout.contains("[1] second 7\n"), "{second}");
@@ -197,10 +193,7 @@ fn a_failure_is_seen_by_who_comes_later() {
     let machine = Machine::boot("attach-failed", [2, 1, 1], &["fail_null.c"], true);
     for _ in 0..2 {
         let ended = machine.attach(&["--quiet"]).expect(1);
-        ended.says(&[
-            "rank 1 at (1,0,0): null pointer: store to 0x0",
-            "fail_null.c:",
-        ]);
+        ended.says(&["rank 1 at (1,0,0): null pointer: store to 0x0", "fail_null.c:"]);
     }
 }
 
@@ -271,10 +264,9 @@ fn a_board_that_finds_its_place_out_is_attached_to() {
         .says(&["specify the machine's extents with --torus"]);
     check_killer(&attach(&[], &alone).expect(0), 1, "5", "64");
     let looped = [[(0, X_PLUS), (0, X_MINUS)]];
-    attach(&looped, &alone).expect(1).says(&[
-        "cannot start: the wire at X+ of ",
-        "leads to X- of the same node",
-    ]);
+    attach(&looped, &alone)
+        .expect(1)
+        .says(&["cannot start: the wire at X+ of ", "leads to X- of the same node"]);
 }
 
 /// Invalid arguments are rejected before anything is opened or awaited.
@@ -282,16 +274,8 @@ fn a_board_that_finds_its_place_out_is_attached_to() {
 fn what_cannot_be_attached_to_is_refused() {
     let folder = TempDirectory::new("attach-refused");
     let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
-    let image = |options: &[&str]| {
-        midplane(
-            &[
-                &["image", "-o", &stem, "--torus", "2x1x1"][..],
-                options,
-                &[&killer],
-            ]
-            .concat(),
-        )
-    };
+    let image =
+        |options: &[&str]| midplane(&[&["image", "-o", &stem, "--torus", "2x1x1"][..], options, &[&killer]].concat());
     image(&["--console", "x-"])
         .expect(2)
         .says(&["--console 0,0,0:X-: the machine has a link there"]);
@@ -309,16 +293,10 @@ fn what_cannot_be_attached_to_is_refused() {
     let elf = format!("{stem}.elf");
     let attach = |port: &str| midplane(&["attach", "--serial", port, &elf]);
     image(&[]).expect(0);
-    attach("/dev/null")
-        .expect(2)
-        .says(&["was made without --console"]);
+    attach("/dev/null").expect(2).says(&["was made without --console"]);
     image(&["--console", "1,0,0:y-"]).expect(0);
-    attach("/dev/null")
-        .expect(2)
-        .says(&["/dev/null: it is no serial port"]);
-    attach(&folder.path("none"))
-        .expect(2)
-        .says(&["there is no such port"]);
+    attach("/dev/null").expect(2).says(&["/dev/null: it is no serial port"]);
+    attach(&folder.path("none")).expect(2).says(&["there is no such port"]);
     midplane(&["attach", "--serial", "/dev/null", &killer])
         .expect(2)
         .says(&["not an ELF file"]);
@@ -329,16 +307,7 @@ fn what_cannot_be_attached_to_is_refused() {
 fn silence_is_spoken_of() {
     let folder = TempDirectory::new("attach-silence");
     let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
-    let make = [
-        "image",
-        "-o",
-        &stem,
-        "--torus",
-        "1x1x1",
-        "--console",
-        "z+",
-        &killer,
-    ];
+    let make = ["image", "-o", &stem, "--torus", "1x1x1", "--console", "z+", &killer];
     midplane(&make).expect(0);
     let [line, _held] = boards::line();
     let adapter = SerialAdapter::plug(line, true);

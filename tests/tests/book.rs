@@ -22,14 +22,9 @@ fn pages() -> Vec<PathBuf> {
             }
         }
     }
-    let mut found: Vec<PathBuf> = [
-        "README.md",
-        "ARCHITECTURE.md",
-        "CONTRIBUTING.md",
-        "CHANGELOG.md",
-    ]
-    .map(|name| root().join(name))
-    .into();
+    let mut found: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+        .map(|name| root().join(name))
+        .into();
     add(&root().join("docs"), &mut found);
     found.sort();
     assert!(found.len() > 30, "{} pages", found.len());
@@ -53,9 +48,7 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
 /// Returns the anchor of a heading: lower case, without punctuation, with a hyphen for each space.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim_start_matches('#').trim().to_lowercase();
-    let kept = kept
-        .chars()
-        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    let kept = kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
@@ -70,9 +63,7 @@ fn links_resolve() {
     let (mut broken, mut count) = (Vec::new(), 0);
     for page in pages() {
         let text = read(&page);
-        for link in
-            links(&text).filter(|link| !link.contains("://") && !link.starts_with("mailto:"))
-        {
+        for link in links(&text).filter(|link| !link.contains("://") && !link.starts_with("mailto:")) {
             let (file, heading) = link.split_once('#').unwrap_or((link, ""));
             let target = if file.is_empty() {
                 page.clone()
@@ -81,8 +72,7 @@ fn links_resolve() {
             };
             let is_found = target.exists()
                 && (heading.is_empty()
-                    || prose(&read(&target))
-                        .any(|line| line.starts_with('#') && anchor(line) == heading));
+                    || prose(&read(&target)).any(|line| line.starts_with('#') && anchor(line) == heading));
             count += 1;
             if !is_found {
                 broken.push(format!("{}: {link}", page.display()));
@@ -90,11 +80,7 @@ fn links_resolve() {
         }
     }
     assert!(count > 100, "{count} links");
-    assert!(
-        broken.is_empty(),
-        "links that lead nowhere:\n{}",
-        broken.join("\n")
-    );
+    assert!(broken.is_empty(), "links that lead nowhere:\n{}", broken.join("\n"));
 }
 
 #[test]
@@ -133,8 +119,7 @@ impl Example {
             "65536",
             "65,",
         ];
-        self.words.starts_with("cargo midplane ")
-            && !skipped.iter().any(|word| self.words.contains(word))
+        self.words.starts_with("cargo midplane ") && !skipped.iter().any(|word| self.words.contains(word))
     }
 
     /// Checks whether its job is meant to fail.
@@ -160,12 +145,7 @@ fn examples(text: &str) -> Vec<Example> {
             _ => None,
         };
         if let Some(command) = command.filter(|command| command.starts_with("cargo midplane ")) {
-            let words = command
-                .split("  #")
-                .next()
-                .unwrap_or_default()
-                .trim()
-                .to_string();
+            let words = command.split("  #").next().unwrap_or_default().trim().to_string();
             found.push(Example {
                 words,
                 expected: Vec::new(),
@@ -205,8 +185,7 @@ struct Desk(PathBuf);
 impl Desk {
     fn new(page: &str) -> Desk {
         let name = page.replace('/', "-");
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("book-{name}-{}", std::process::id()));
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("book-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).expect("a directory");
         for entry in fs::read_dir(root()).expect("the checkout") {
@@ -219,10 +198,7 @@ impl Desk {
         // "Create `hello.c` .." precedes the block of its text.
         for part in text.split("Create `").skip(1) {
             let file = part.split('`').next().unwrap_or_default();
-            let block = part
-                .split("```")
-                .nth(1)
-                .and_then(|block| block.split_once('\n'));
+            let block = part.split("```").nth(1).and_then(|block| block.split_once('\n'));
             if let Some((_, content)) = block.filter(|_| file.ends_with(".c")) {
                 fs::write(path.join(file), content).expect("a file");
             }
@@ -258,8 +234,7 @@ fn run_page(page: &str) -> usize {
     let examples: Vec<Example> = examples.into_iter().filter(Example::runs_here).collect();
     for example in &examples {
         let output = desk.run(example);
-        let [out, err] = [&output.stdout, &output.stderr]
-            .map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         let code = output.status.code();
         // `doctor` returns 1 where a tool is missing, of which the tests need only some.
         let is_right = match code {
@@ -313,14 +288,8 @@ fn examples_are_read_as_a_reader_does() {
     let words: Vec<&str> = found.iter().map(|example| example.words.as_str()).collect();
     assert_eq!(words, ["cargo midplane run a.c", "cargo midplane size b.c"]);
     assert_eq!(found[0].expected, ["[0] ... seconds, 0 errors"]);
-    assert!(is_line(
-        &found[0].expected[0],
-        "[0] killer: 0.1 seconds, 0 errors"
-    ));
-    assert!(!is_line(
-        &found[0].expected[0],
-        "[0] killer: 0.1 seconds, 1 errors"
-    ));
+    assert!(is_line(&found[0].expected[0], "[0] killer: 0.1 seconds, 0 errors"));
+    assert!(!is_line(&found[0].expected[0], "[0] killer: 0.1 seconds, 1 errors"));
     assert!(!is_line("sum 6", "sum 66") && is_line("sum ...", "sum 66"));
     assert_eq!(anchor("## `A b`, and (c)"), "a-b-and-c");
 }

@@ -146,8 +146,7 @@ fn wildcards(comm: &impl Communicator, output: &mut Vec<u64>) {
     let (rank, size) = (comm.rank(), comm.size());
     if rank != 0 {
         for i in 0..EACH {
-            comm.process_at_rank(0)
-                .send_with_tag(&[rank as u64, i], i as Tag % 3);
+            comm.process_at_rank(0).send_with_tag(&[rank as u64, i], i as Tag % 3);
         }
         return comm.barrier();
     }

@@ -60,10 +60,7 @@ const STATES: [(&str, u64); 44] = [
 ];
 
 /// Explores rows. Returns those whose result differs from the expected one.
-fn surprises(
-    rows: impl Iterator<Item = CaseRow>,
-    is_expected: impl Fn(&CaseRow, &ExploreResult) -> bool,
-) -> String {
+fn surprises(rows: impl Iterator<Item = CaseRow>, is_expected: impl Fn(&CaseRow, &ExploreResult) -> bool) -> String {
     let explored = rows.filter_map(|row| {
         let found = explore(&row.case, LIMIT);
         println!("{}: {found}", row.name);
@@ -108,10 +105,7 @@ fn is_found(row: &CaseRow, found: &ExploreResult) -> bool {
 fn each_broken_rule_is_found() {
     let is_short = |flaw: BrokenRule| !LONG.contains(&flaw);
     let rows = table().into_iter();
-    let surprises = surprises(
-        rows.filter(|row| row.case.flaw.is_some_and(is_short)),
-        is_found,
-    );
+    let surprises = surprises(rows.filter(|row| row.case.flaw.is_some_and(is_short)), is_found);
     assert!(surprises.is_empty(), "{surprises}");
 }
 
@@ -120,10 +114,7 @@ fn each_broken_rule_is_found() {
 fn each_broken_rule_is_found_in_long_jobs() {
     let is_long = |flaw: BrokenRule| LONG.contains(&flaw);
     let rows = table().into_iter();
-    let surprises = surprises(
-        rows.filter(|row| row.case.flaw.is_some_and(is_long)),
-        is_found,
-    );
+    let surprises = surprises(rows.filter(|row| row.case.flaw.is_some_and(is_long)), is_found);
     assert!(surprises.is_empty(), "{surprises}");
 }
 
@@ -141,10 +132,7 @@ fn random_large(seed: u64, flaw: Option<BrokenRule>) -> ExploreResult {
 fn random_epochs_leave_what_sequential_memory_has() {
     for (seed, of) in (0..300).flat_map(|seed| [(seed, random as Drawn), (seed, random_large)]) {
         let found = of(seed, None);
-        assert!(
-            matches!(found, ExploreResult::Sound(_)),
-            "seed {seed}: {found}"
-        );
+        assert!(matches!(found, ExploreResult::Sound(_)), "seed {seed}: {found}");
     }
 }
 

@@ -5,8 +5,8 @@
 #![forbid(unsafe_code)]
 
 use midplane_lab::explore::{
-    CaseRow, CaseSystem, END, ENOUGH, EXPECTED, ExpectedResult, GlobalState, GlobalStep,
-    IncompleteReason, MAX_STATES, MEMORY, ORDER, UnexpectedResult, cases, explore, never_stop,
+    CaseRow, CaseSystem, END, ENOUGH, EXPECTED, ExpectedResult, GlobalState, GlobalStep, IncompleteReason, MAX_STATES,
+    MEMORY, ORDER, UnexpectedResult, cases, explore, never_stop,
 };
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
@@ -34,18 +34,10 @@ impl Model for Checked {
             checked.0.broken(state) != Some(property)
         }
         vec![
-            Property::always(ORDER, |c: &Checked, state: &GlobalState| {
-                holds(c, state, ORDER)
-            }),
-            Property::always(MEMORY, |c: &Checked, state: &GlobalState| {
-                holds(c, state, MEMORY)
-            }),
-            Property::always(EXPECTED, |c: &Checked, state: &GlobalState| {
-                holds(c, state, EXPECTED)
-            }),
-            Property::eventually(END, |c: &Checked, state: &GlobalState| {
-                c.0.is_complete(state)
-            }),
+            Property::always(ORDER, |c: &Checked, state: &GlobalState| holds(c, state, ORDER)),
+            Property::always(MEMORY, |c: &Checked, state: &GlobalState| holds(c, state, MEMORY)),
+            Property::always(EXPECTED, |c: &Checked, state: &GlobalState| holds(c, state, EXPECTED)),
+            Property::eventually(END, |c: &Checked, state: &GlobalState| c.0.is_complete(state)),
         ]
     }
 }
@@ -74,12 +66,10 @@ fn surprises(row: &CaseRow) -> Vec<String> {
                 Err(surprise) => note(format!("reduced: {surprise}")),
             }
         }
-        ExpectedResult::HoldsReduced { .. } | ExpectedResult::Unknown { .. } => {
-            match row.explore(&mut never_stop) {
-                Ok(explored) => println!("{name}: {explored}"),
-                Err(surprise) => note(surprise.to_string()),
-            }
-        }
+        ExpectedResult::HoldsReduced { .. } | ExpectedResult::Unknown { .. } => match row.explore(&mut never_stop) {
+            Ok(explored) => println!("{name}: {explored}"),
+            Err(surprise) => note(surprise.to_string()),
+        },
         ExpectedResult::HoldsFairly { .. } => match row.explore(&mut never_stop) {
             Ok(explored) => println!("{name}: {explored}"),
             Err(surprise) => note(surprise.to_string()),
@@ -100,9 +90,7 @@ fn surprises(row: &CaseRow) -> Vec<String> {
                 Err(IncompleteReason::Broken(found)) => {
                     println!("{name}, reduced: {} does not hold", found.property);
                 }
-                other => note(format!(
-                    "the reduced search finds nothing broken: {other:?}"
-                )),
+                other => note(format!("the reduced search finds nothing broken: {other:?}")),
             }
         }
     }
@@ -111,16 +99,9 @@ fn surprises(row: &CaseRow) -> Vec<String> {
 
 /// Checks with `stateright`, breadth first in all orders of steps, that every property holds in every state.
 fn holds_for_stateright(row: &CaseRow, states: u64) -> Result<(), String> {
-    let checker = Checked(row.system(false))
-        .checker()
-        .threads(1)
-        .spawn_bfs()
-        .join();
+    let checker = Checked(row.system(false)).checker().threads(1).spawn_bfs().join();
     if let Some((property, path)) = checker.discoveries().into_iter().next() {
-        return Err(format!(
-            "not so: {property}, after {:?}",
-            path.into_actions()
-        ));
+        return Err(format!("not so: {property}, after {:?}", path.into_actions()));
     }
     let found = checker.unique_state_count() as u64;
     if checker.is_done() && found == states {

@@ -13,9 +13,7 @@ use midplane_device::envelope::Rank;
 use midplane_device::interface::Device;
 use midplane_device::kernel::CallInfo;
 use midplane_lab::{Cluster, SimProcess, as_program, single_process};
-use midplane_objects::coll::sim_driver::{
-    CollectiveBuffers, CollectiveKind, CommView, ReduceOperation, SimCollective,
-};
+use midplane_objects::coll::sim_driver::{CollectiveBuffers, CollectiveKind, CommView, ReduceOperation, SimCollective};
 use mpi::topology::Color;
 use mpi::traits::*;
 
@@ -168,8 +166,7 @@ fn requests_of_collectives() {
         }
     }
     leaves_nothing("requests of collectives", 5, |round| {
-        let (given, mut taken, mut typed, mut moved) =
-            ([round as c_int; 600], [0; 600], [0; 6], [0; 6]);
+        let (given, mut taken, mut typed, mut moved) = ([round as c_int; 600], [0; 600], [0; 6], [0; 6]);
         let (count, at) = (1, 0);
         let (from, to) = (given.as_ptr().cast(), taken.as_mut_ptr().cast());
         let mut requests = [0; 5];
@@ -256,14 +253,7 @@ fn collective(node: &SimProcess<'_, '_>, among: CommView, number: u32, what: Col
     let buffers = CollectiveBuffers {
         part: 40,
         given: vec![number as u8; 80],
-        taken: Some(vec![
-            0;
-            if what == CollectiveKind::Alltoall {
-                80
-            } else {
-                40
-            }
-        ]),
+        taken: Some(vec![0; if what == CollectiveKind::Alltoall { 80 } else { 40 }]),
     };
     let operation = ReduceOperation {
         element: 1,
@@ -311,10 +301,7 @@ fn several_processes() {
             }
             world.barrier();
             if world.rank() == 0 {
-                counts
-                    .lock()
-                    .expect("one holder")
-                    .push(ALLOCATOR.allocated());
+                counts.lock().expect("one holder").push(ALLOCATOR.allocated());
             }
             world.barrier();
         }

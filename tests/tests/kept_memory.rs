@@ -56,10 +56,7 @@ fn send_until_full(adi: &mut Adi, len: usize, heap: usize) -> (u32, u32) {
             .count();
         let blocking = destinations
             .take(RESERVED_SLOTS as usize)
-            .take_while(|&to| {
-                adi.send_within_call(&mut RawMemory, to, Span::model(0, LONG))
-                    .is_ok()
-            })
+            .take_while(|&to| adi.send_within_call(&mut RawMemory, to, Span::model(0, LONG)).is_ok())
             .count();
         (sent as u32, blocking as u32)
     })

@@ -34,11 +34,7 @@ fn the_sequences_have_all_that_there_is() {
         long += u32::from(sequence.ops.len() > 4000);
         for op in &sequence.ops {
             if let MatchingOp::Receive { pattern, .. } = op {
-                assert!(
-                    pattern
-                        .source()
-                        .is_none_or(|s| s.index() < sequence.setting.peers)
-                );
+                assert!(pattern.source().is_none_or(|s| s.index() < sequence.setting.peers));
             }
         }
     }

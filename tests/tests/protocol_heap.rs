@@ -37,9 +37,7 @@ impl ProgramHeaps for Scarce {
         self.before.set(ALLOCATOR.allocated());
         if scarce {
             let limit = self.before.get() + self.bytes;
-            ALLOCATOR
-                .set_limit(limit)
-                .expect("a limit above what is allocated");
+            ALLOCATOR.set_limit(limit).expect("a limit above what is allocated");
         }
     }
 
@@ -82,10 +80,7 @@ fn every_allocation_in_turn_may_fail() {
             let report = job
                 .run_in(&heap)
                 .unwrap_or_else(|violation| panic!("seed {seed}: {violation}"));
-            assert_eq!(
-                report.short, None,
-                "seed {seed}: there was memory in the end"
-            );
+            assert_eq!(report.short, None, "seed {seed}: there was memory in the end");
             heap
         };
         let plenty = Scarce {

@@ -25,10 +25,7 @@ fn twice_the_messages_take_twice_the_steps() {
         let twice = flood(senders, 2 * messages, mpi_memory);
         let growth = twice.steps() as f64 / once.steps() as f64;
         assert!(once.ncts > 0, "{once:?}");
-        assert!(
-            (1.5..2.2).contains(&growth),
-            "{growth:.2} times: {once:?}, {twice:?}"
-        );
+        assert!((1.5..2.2).contains(&growth), "{growth:.2} times: {once:?}, {twice:?}");
     }
 }
 

@@ -17,8 +17,8 @@ use mpi::info::Info;
 use mpi::point_to_point::{Status, send_receive_into_with_tags};
 use mpi::request::{CancelGuard, GeneralizedOperation, WaitGuard, start_generalized};
 use mpi::topology::{
-    Color, CommunicatorRelation, DistributedGraphCommunicator, InterCommunicator, IntoTopology,
-    MergeOrder, Process, SimpleCommunicator, Topology, dims_create,
+    Color, CommunicatorRelation, DistributedGraphCommunicator, InterCommunicator, IntoTopology, MergeOrder, Process,
+    SimpleCommunicator, Topology, dims_create,
 };
 use mpi::traits::*;
 use mpi::{Error, Rank, Tag};
@@ -28,14 +28,7 @@ std::thread_local! {
     static SAID: RefCell<Rc<RefCell<String>>> = RefCell::default();
 }
 
-const SHAPES: [[u16; 3]; 6] = [
-    [1, 1, 1],
-    [2, 1, 1],
-    [3, 1, 1],
-    [2, 2, 1],
-    [5, 1, 1],
-    [2, 2, 2],
-];
+const SHAPES: [[u16; 3]; 6] = [[1, 1, 1], [2, 1, 1], [3, 1, 1], [2, 2, 1], [5, 1, 1], [2, 2, 2]];
 
 /// Runs `program` as a process, from start to end.
 fn run(node: &SimProcess<'_, '_>, program: impl FnOnce(&Universe) -> i32) -> i32 {
@@ -95,9 +88,7 @@ fn requests_in_a_scope_borrow_and_give_back() {
     everywhere(|universe| {
         let world = universe.world();
         let [right, left] = neighbours(&world);
-        let out: Vec<Vec<i32>> = (0..6)
-            .map(|i| vec![world.rank() * 10 + i; 100 * i as usize])
-            .collect();
+        let out: Vec<Vec<i32>> = (0..6).map(|i| vec![world.rank() * 10 + i; 100 * i as usize]).collect();
         let mut into: Vec<Vec<i32>> = (0..6).map(|i| vec![0; 100 * i + 5]).collect();
         mpi::request::scope(|scope| {
             // Received in reverse order; the scope completes the sends, which are dropped or forgotten.
@@ -208,10 +199,7 @@ fn a_persistent_receive_goes_on_after_an_error() {
                 let request = receive.start(scope);
                 let send = this.immediate_send_with_tag(scope, data, 4);
                 let result = request.try_wait();
-                assert_eq!(
-                    matches!(result, Err(Error::Truncated { room: 6, .. })),
-                    is_truncated
-                );
+                assert_eq!(matches!(result, Err(Error::Truncated { room: 6, .. })), is_truncated);
                 assert_eq!(result.is_ok(), !is_truncated);
                 send.wait();
             });
@@ -370,8 +358,7 @@ fn a_truncated_message_is_an_error_wherever_it_is_waited_for() {
 fn an_error_that_is_no_result_ends_the_job() {
     for (program, words) in [
         (
-            (|world| world.this_process().send_with_tag(&1u8, -3))
-                as fn(&mpi::topology::SimpleCommunicator),
+            (|world| world.this_process().send_with_tag(&1u8, -3)) as fn(&mpi::topology::SimpleCommunicator),
             ["rank 1 at (1,0,0)", "MPI_Send", "tag -3"],
         ),
         (
@@ -383,11 +370,7 @@ fn an_error_that_is_no_result_ends_the_job() {
                     world.this_process().send(&[1u8; 9]);
                 });
             },
-            [
-                "rank 1 at (1,0,0)",
-                "MPI_Waitall",
-                "longer than the receive buffer",
-            ],
+            ["rank 1 at (1,0,0)", "MPI_Waitall", "longer than the receive buffer"],
         ),
         (
             |world| world.all_reduce_into(&1.0, &mut 0.0, SystemOperation::bitwise_and()),
@@ -435,9 +418,7 @@ fn an_error_that_is_no_result_ends_the_job() {
             })
         });
         match job {
-            Err(JobFailure::Abort {
-                rank: 1, message, ..
-            }) => {
+            Err(JobFailure::Abort { rank: 1, message, .. }) => {
                 assert!(words.iter().all(|word| message.contains(word)), "{message}");
             }
             other => panic!("{other:?}"),
@@ -602,11 +583,7 @@ fn given(from: Rank, part: usize, len: usize) -> Vec<u64> {
 
 /// Tests the blocking and nonblocking neighbourhood collectives, with equal and unequal parts. Each process of `from`
 /// sends its data to all, and the part with the second number to this process.
-fn talk_with_neighbours(
-    comm: &impl NeighborCollectives,
-    destinations: usize,
-    from: &[Option<(Rank, usize)>],
-) {
+fn talk_with_neighbours(comm: &impl NeighborCollectives, destinations: usize, from: &[Option<(Rank, usize)>]) {
     let none = |len: usize| vec![7u64; len];
     let expected = |part: &dyn Fn(usize) -> usize, len: usize| -> Vec<u64> {
         let parts = from.iter().map(|source| match source {
@@ -650,8 +627,7 @@ fn talk_with_neighbours(
         let (counts, begins) = listed(destinations);
         let parts = spread(&parts, destinations);
         let parts = Partition::new(&parts[..], counts, begins);
-        let [mut all, mut each, mut later, mut after] =
-            [(); 4].map(|()| none(from.len() * (len + 1)));
+        let [mut all, mut each, mut later, mut after] = [(); 4].map(|()| none(from.len() * (len + 1)));
         let into = |buffer| {
             let (counts, displs) = listed(from.len());
             PartitionMut::new(buffer, counts, displs)
@@ -681,22 +657,10 @@ fn talk_in_many_types(
     len: usize,
 ) {
     let short = |values: &[u64]| values.iter().map(|value| *value as u16).collect::<Vec<_>>();
-    let bytes = |values: &[u64]| {
-        values
-            .iter()
-            .map(|value| *value as u8 & 6)
-            .collect::<Vec<_>>()
-    };
-    let numbers: Vec<Vec<u64>> = (0..destinations)
-        .map(|part| given(comm.rank(), part, len))
-        .collect();
+    let bytes = |values: &[u64]| values.iter().map(|value| *value as u8 & 6).collect::<Vec<_>>();
+    let numbers: Vec<Vec<u64>> = (0..destinations).map(|part| given(comm.rank(), part, len)).collect();
     let spread: Vec<Vec<u16>> = (numbers.iter())
-        .map(|values| {
-            short(values)
-                .into_iter()
-                .flat_map(|value| [value, 77])
-                .collect()
-        })
+        .map(|values| short(values).into_iter().flat_map(|value| [value, 77]).collect())
         .collect();
     let octets: Vec<Vec<u8>> = numbers.iter().map(|values| bytes(values)).collect();
     let even = UserDatatype::vector(len as i32, 1, 2, &u16::equivalent_datatype());
@@ -712,8 +676,7 @@ fn talk_in_many_types(
         .collect();
     type Row = (Vec<u64>, Vec<u16>, Vec<bool>);
     let kind = |at: usize| from[at].map_or(0, |(_, part)| part % 3);
-    let mut rows: [Vec<Row>; 2] =
-        [(); 2].map(|()| vec![(vec![7; len], vec![7; len], vec![true; len]); from.len()]);
+    let mut rows: [Vec<Row>; 2] = [(); 2].map(|()| vec![(vec![7; len], vec![7; len], vec![true; len]); from.len()]);
     let each = |rows: &mut [Row], call: &mut dyn FnMut(&mut [AnyBufferMut<'_>])| {
         let recvbufs = rows.iter_mut().enumerate().map(|(at, row)| match kind(at) {
             0 => AnyBufferMut::new(&mut row.0),
@@ -741,9 +704,7 @@ fn talk_in_many_types(
             match (kind(at), expected) {
                 (0, Some(values)) => left.0 = values,
                 (1, Some(values)) => left.1 = short(&values),
-                (_, Some(values)) => {
-                    left.2 = bytes(&values).iter().map(|byte| *byte != 0).collect()
-                }
+                (_, Some(values)) => left.2 = bytes(&values).iter().map(|byte| *byte != 0).collect(),
                 (_, None) => {}
             }
             assert_eq!((numbers, shorts, truths), left, "{at}");
@@ -769,20 +730,11 @@ fn two_groups(world: &SimpleCommunicator, first: Rank) -> (InterCommunicator, bo
 
 /// Returns the values of the own and of the other group.
 fn of_both<T>(first: T, second: T, is_first: bool) -> (T, T) {
-    if is_first {
-        (first, second)
-    } else {
-        (second, first)
-    }
+    if is_first { (first, second) } else { (second, first) }
 }
 
 /// Returns the values of the other group's processes, in the order of their world ranks.
-fn of_others<T>(
-    both: &InterCommunicator,
-    first: Rank,
-    is_first: bool,
-    has: impl Fn(Rank) -> T,
-) -> Vec<T> {
+fn of_others<T>(both: &InterCommunicator, first: Rank, is_first: bool, has: impl Fn(Rank) -> T) -> Vec<T> {
     let begin = if is_first { first } else { 0 };
     (begin..begin + both.remote_size()).map(has).collect()
 }
@@ -791,28 +743,19 @@ fn of_others<T>(
 fn two_groups_talk_to_each_other() {
     everywhere(|universe| {
         let world = universe.world();
-        let sizes: Vec<Rank> = [1, world.size() / 2]
-            .into_iter()
-            .filter(|first| *first > 0)
-            .collect();
+        let sizes: Vec<Rank> = [1, world.size() / 2].into_iter().filter(|first| *first > 0).collect();
         for first in sizes {
             if first == world.size() {
                 return;
             }
             let (both, is_first) = two_groups(&world, first);
             let (own, remote) = (both.size(), both.remote_size());
-            assert_eq!(
-                (own, remote),
-                of_both(first, world.size() - first, is_first)
-            );
+            assert_eq!((own, remote), of_both(first, world.size() - first, is_first));
             assert!(both.test_inter() && !world.test_inter());
             let others = of_others(&both, first, is_first, |rank| rank);
             let ranks: Vec<Rank> = (0..remote).collect();
             let in_world = both.remote_group().translate_ranks(&ranks, &world.group());
-            assert_eq!(
-                in_world,
-                others.iter().map(|rank| Some(*rank)).collect::<Vec<_>>()
-            );
+            assert_eq!(in_world, others.iter().map(|rank| Some(*rank)).collect::<Vec<_>>());
             assert_eq!(
                 (both.group().rank(), both.remote_group().rank()),
                 (Some(both.rank()), None)
@@ -824,10 +767,7 @@ fn two_groups_talk_to_each_other() {
                 .collect();
             mpi::request::scope(|scope| {
                 for rank in 0..remote {
-                    drop(
-                        both.process_at_rank(rank)
-                            .immediate_send_with_tag(scope, &mine, 9),
-                    );
+                    drop(both.process_at_rank(rank).immediate_send_with_tag(scope, &mine, 9));
                 }
                 for _ in 0..remote {
                     let (theirs, status) = both.any_process().receive_vec_with_tag::<u64>(9);
@@ -843,10 +783,7 @@ fn two_groups_talk_to_each_other() {
             // With persistent messages between a pair.
             if both.rank() == 0 {
                 let other = both.process_at_rank(0);
-                let (mut send, mut receive) = (
-                    other.send_init(vec![world.rank(); 9]),
-                    other.receive_init(vec![-1; 9]),
-                );
+                let (mut send, mut receive) = (other.send_init(vec![world.rank(); 9]), other.receive_init(vec![-1; 9]));
                 mpi::request::scope(|scope| {
                     let (gone, got) = (send.start(scope), receive.start(scope));
                     assert_eq!(got.wait().source_rank(), 0);
@@ -869,8 +806,7 @@ fn collectives_give_to_one_group_what_the_other_one_has() {
         let (both, is_first) = two_groups(&world, first);
         let remote = both.remote_size() as usize;
         let me = world.rank();
-        let others =
-            |has: &dyn Fn(Rank) -> Vec<u64>| of_others(&both, first, is_first, has).concat();
+        let others = |has: &dyn Fn(Rank) -> Vec<u64>| of_others(&both, first, is_first, has).concat();
         for len in [0usize, 1, 40, 700] {
             both.barrier();
             let mine = given(me, 0, len);
@@ -888,9 +824,7 @@ fn collectives_give_to_one_group_what_the_other_one_has() {
                     .map(|i| ranks.iter().map(|one| one[i]).sum())
                     .collect::<Vec<u64>>()
             };
-            let theirs = sum(of_others(&both, first, is_first, |rank| {
-                given(rank, 0, len)
-            }));
+            let theirs = sum(of_others(&both, first, is_first, |rank| given(rank, 0, len)));
             let mut total = vec![0; len];
             both.all_reduce_into(&mine, &mut total, SystemOperation::sum());
             assert_eq!(total, theirs);
@@ -933,17 +867,11 @@ fn what_two_groups_cannot_divide_is_an_error_at_all_before_anything_is_sent() {
             let sum = SystemOperation::sum();
             let expected = if is_first { 4 * 8 } else { 2 * 8 };
             assert_eq!(
-                both.reduce_scatter_block(&[1u64; 3], &mut result, sum)
-                    .try_run(),
-                Err(Error::Lengths {
-                    expected,
-                    given: 3 * 8
-                })
+                both.reduce_scatter_block(&[1u64; 3], &mut result, sum).try_run(),
+                Err(Error::Lengths { expected, given: 3 * 8 })
             );
             let number = [7u64];
-            let given: Vec<_> = (0..=both.remote_size())
-                .map(|_| AnyBuffer::new(&number))
-                .collect();
+            let given: Vec<_> = (0..=both.remote_size()).map(|_| AnyBuffer::new(&number)).collect();
             let mut taken = [(); 2].map(|()| 0u64);
             let mut taken: Vec<_> = taken.iter_mut().map(AnyBufferMut::new).collect();
             let result = both.all_to_all_vartype(&given, &mut taken).try_run();
@@ -1027,14 +955,9 @@ fn parts_of_a_reduction_that_do_not_fit_are_refused_before_anything_is_sent() {
             let (data, sum) = ([1u64; 6], SystemOperation::sum());
             let parts = Partition::new(&data, [1, 2, 3], [0, 1, 3]);
             let mut long = [0u64; 4];
-            let given = world
-                .reduce_scatter_varcount(&parts, &mut long, sum)
-                .try_run();
+            let given = world.reduce_scatter_varcount(&parts, &mut long, sum).try_run();
             let expected = 8 * (world.rank() as usize + 1);
-            let refused = Err(Error::Lengths {
-                expected,
-                given: 32,
-            });
+            let refused = Err(Error::Lengths { expected, given: 32 });
             assert_eq!(given, refused);
             let few = Partition::new(&data, [3, 3], [0, 3]);
             let given = world
@@ -1088,10 +1011,7 @@ fn an_intercommunicator_is_duplicated_split_and_merged() {
         let (both, is_first) = two_groups(&world, first);
         both.set_name("both");
         let twin = both.duplicate();
-        assert_eq!(
-            (both.get_name(), twin.get_name()),
-            ("both".into(), String::new())
-        );
+        assert_eq!((both.get_name(), twin.get_name()), ("both".into(), String::new()));
         assert_eq!(both.compare(&both), CommunicatorRelation::Identical);
         assert_eq!(both.compare(&twin), CommunicatorRelation::Congruent);
         // A message of one communicator never matches in the other.
@@ -1112,10 +1032,7 @@ fn an_intercommunicator_is_duplicated_split_and_merged() {
             let merged = twin.merge(order);
             let behind = is_first == high_is_first;
             let before = if behind { both.remote_size() } else { 0 };
-            assert_eq!(
-                (merged.size(), merged.rank()),
-                (world.size(), before + both.rank())
-            );
+            assert_eq!((merged.size(), merged.rank()), (world.size(), before + both.rank()));
             let mut ranks = vec![-1; world.size() as usize];
             merged.all_gather_into(&world.rank(), &mut ranks[..]);
             assert_eq!(ranks[merged.rank() as usize], world.rank());
@@ -1265,10 +1182,7 @@ fn neighbours_in_a_grid_get_what_is_theirs() {
                 let (below, above) = grid.shift(dimension, 1);
                 // Data received from below was sent upwards.
                 let part = 2 * dimension as usize;
-                [
-                    below.map(|rank| (rank, part + 1)),
-                    above.map(|rank| (rank, part)),
-                ]
+                [below.map(|rank| (rank, part + 1)), above.map(|rank| (rank, part))]
             });
             talk_with_neighbours(&grid, 4, &neighbours.collect::<Vec<_>>());
         }
@@ -1302,9 +1216,7 @@ fn neighbours_in_a_graph_are_those_that_were_given() {
                     (false, _) => 0,
                 }
             };
-            sources
-                .map(|source| Some((source, next(source))))
-                .collect::<Vec<_>>()
+            sources.map(|source| Some((source, next(source)))).collect::<Vec<_>>()
         };
         talk_with_neighbours(&graph, 2, &numbered(&mut graph.sources()));
 
@@ -1337,8 +1249,7 @@ fn edges_have_the_weights_that_were_given() {
         let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
         // An edge's weight is specified by its end; each edge exists twice.
         let edges = |other: Rank, end: Rank| [(other, end), (other, end + 100)];
-        let graph = world
-            .create_weighted_distributed_graph_adjacent(&edges(left, rank), &edges(right, right));
+        let graph = world.create_weighted_distributed_graph_adjacent(&edges(left, rank), &edges(right, right));
         let weights = |end: Rank| Some(vec![end, end + 100]);
         let both = |graph: &DistributedGraphCommunicator| {
             (
@@ -1419,10 +1330,7 @@ fn buffers_without_a_part_for_each_neighbour_are_refused() {
             alone.neighbor_all_gather(&5u32, &mut some[..]).try_run(),
             lengths(0, 12)
         );
-        assert_eq!(
-            alone.neighbor_all_to_all(&some[..], none).try_run(),
-            lengths(0, 12)
-        );
+        assert_eq!(alone.neighbor_all_to_all(&some[..], none).try_run(), lengths(0, 12));
         let ring = world.create_cartesian_communicator(&[world.size()], &[true], false);
         let ring = ring.expect("as many places as processes");
         assert_eq!(
@@ -1430,9 +1338,7 @@ fn buffers_without_a_part_for_each_neighbour_are_refused() {
             lengths(16, 12)
         );
         assert_eq!(some, [1; 3]);
-        let shorter = ring
-            .neighbor_all_gather(&[5u64; 2][..], &mut [0u64; 2][..])
-            .try_run();
+        let shorter = ring.neighbor_all_gather(&[5u64; 2][..], &mut [0u64; 2][..]).try_run();
         assert!(
             matches!(shorter, Err(Error::CountsDiffer { expected: 8, .. })),
             "{shorter:?}"
@@ -1461,8 +1367,7 @@ fn every_process_gives_every_other_a_datatype_of_its_own() {
                 .collect();
             let mut rows = [(); 2].map(|()| vec![(vec![0u64; len], vec![false; len]); size]);
             let [blocking, later] = &mut rows;
-            let take = |rows: &mut [(Vec<u64>, Vec<bool>)],
-                        call: &mut dyn FnMut(&mut [AnyBufferMut<'_>])| {
+            let take = |rows: &mut [(Vec<u64>, Vec<bool>)], call: &mut dyn FnMut(&mut [AnyBufferMut<'_>])| {
                 let each = rows.iter_mut().enumerate();
                 let recvbufs = each.map(|(from, row)| {
                     if from > me as usize {
@@ -1519,16 +1424,13 @@ fn a_list_of_buffers_has_one_for_each_neighbour() {
             );
         }
         assert_eq!(
-            ring.neighbor_all_to_all_vartype(&given[..2], &mut taken[..2])
-                .try_run(),
+            ring.neighbor_all_to_all_vartype(&given[..2], &mut taken[..2]).try_run(),
             Ok(())
         );
         assert_eq!(theirs, [5, 5, 7]);
         let mut longer = [0u64; 2];
         let mut taken = longer.each_mut().map(AnyBufferMut::new);
-        let differ = ring
-            .neighbor_all_to_all_vartype(&given[..2], &mut taken)
-            .try_run();
+        let differ = ring.neighbor_all_to_all_vartype(&given[..2], &mut taken).try_run();
         assert!(
             matches!(differ, Err(Error::CountsDiffer { expected: 8, .. })),
             "{differ:?}"
@@ -1540,24 +1442,21 @@ fn a_list_of_buffers_has_one_for_each_neighbour() {
 fn a_sum_has_the_same_bits_at_every_root_and_under_every_seed() {
     let bits = |seed: u64, root: Rank| {
         let result = Mutex::new(0);
-        let job = Cluster::new([5, 1, 1])
-            .seed(seed)
-            .mpi_memory(64)
-            .run(|node| {
-                run(node, |universe| {
-                    let world = universe.world();
-                    let root = world.process_at_rank(root);
-                    let mine = 0.1 * f64::from(world.rank() + 1).powi(7);
-                    let mut sum = 0.0f64;
-                    if root.is_self() {
-                        root.reduce_into_root(&mine, &mut sum, SystemOperation::sum());
-                        *result.lock().expect("one writer") = sum.to_bits();
-                    } else {
-                        root.reduce_into(&mine, SystemOperation::sum());
-                    }
-                    0
-                })
-            });
+        let job = Cluster::new([5, 1, 1]).seed(seed).mpi_memory(64).run(|node| {
+            run(node, |universe| {
+                let world = universe.world();
+                let root = world.process_at_rank(root);
+                let mine = 0.1 * f64::from(world.rank() + 1).powi(7);
+                let mut sum = 0.0f64;
+                if root.is_self() {
+                    root.reduce_into_root(&mine, &mut sum, SystemOperation::sum());
+                    *result.lock().expect("one writer") = sum.to_bits();
+                } else {
+                    root.reduce_into(&mine, SystemOperation::sum());
+                }
+                0
+            })
+        });
         assert_eq!(job, Ok(vec![0; 5]));
         result.into_inner().expect("one writer")
     };
@@ -1674,11 +1573,7 @@ fn short_allreduces_of_all_processes_take_no_messages() {
                     let mut sums = [0.0; 4];
                     match round % 2 {
                         0 => world.all_reduce_into(&numbers[..length], &mut sums[..length], &own),
-                        _ => world.all_reduce_into(
-                            &numbers[..length],
-                            &mut sums[..length],
-                            SystemOperation::sum(),
-                        ),
+                        _ => world.all_reduce_into(&numbers[..length], &mut sums[..length], SystemOperation::sum()),
                     }
                     let all = (nodes * (nodes + 1) / 2) as f64 / 3.0;
                     assert!((sums[0] - all).abs() < 1e-9 * all, "{sums:?}");
@@ -1727,16 +1622,10 @@ fn objects_that_outlive_their_process_are_harmless() {
         let (twin, future) = as_program(node, || {
             let universe = mpi::initialize().expect("once");
             let world = universe.world();
-            (
-                world.duplicate(),
-                world.any_process().immediate_receive::<u64>(),
-            )
+            (world.duplicate(), world.any_process().immediate_receive::<u64>())
         });
         assert_eq!(twin.rank(), node.rank() as Rank);
-        assert!(matches!(
-            twin.synchronize().try_run(),
-            Err(Error::Order { .. })
-        ));
+        assert!(matches!(twin.synchronize().try_run(), Err(Error::Order { .. })));
         drop((future, twin));
         0
     });

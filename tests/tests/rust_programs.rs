@@ -156,13 +156,7 @@ fn rows_name_what_they_begin_with() {
     let mut names: Vec<&str> = names_of_rows(rows).into_iter().collect();
     names.sort_unstable();
     let of_send = ["send", "send_with_tag", "try_send_with_tag"];
-    let others = [
-        "Borrowed",
-        "gather",
-        "gather_into",
-        "immediate_gather_into",
-        "pack",
-    ];
+    let others = ["Borrowed", "gather", "gather_into", "immediate_gather_into", "pack"];
     assert_eq!(names, [&others[..], &of_send].concat());
     let calls = "    call(comm, tag, \"MPI_Send\");\n    call(\n        comm,\n        tag,\n        \"MPI_Send\",\n    );\n    \
         let one = parts[0];\n    Some(tag) => comm, // or \"MPI_Send\"\n";
@@ -203,9 +197,7 @@ fn the_table_of_names_is_true() {
         names.collect::<Vec<_>>()
     };
     // In the second table our name follows the MPI name.
-    let (_, more) = text
-        .split_once("## Calls that rsmpi does not have")
-        .expect("a table");
+    let (_, more) = text.split_once("## Calls that rsmpi does not have").expect("a table");
     let more = more.split("\n## ").next().unwrap_or_default();
     let mut found = 0;
     for row in more.lines().filter(|row| row.starts_with("| `MPI_")) {

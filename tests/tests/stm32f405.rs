@@ -4,8 +4,7 @@
 use midplane_abi::boot_parameters::{AutoConfig, BootParameters};
 use midplane_harness::probe::{BoardProbe, ProbeChannel};
 use midplane_harness::{
-    self as harness, CommandRun, CompletedRun, JobLock, TempDirectory, check_killer, midplane,
-    run_with_report, total,
+    self as harness, CommandRun, CompletedRun, JobLock, TempDirectory, check_killer, midplane, run_with_report, total,
 };
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,11 +14,7 @@ const BOARD: [&str; 2] = ["--board", "stm32f405"];
 
 /// Runs `midplane run --board stm32f405` for a program of `tests/programs`.
 fn run(options: &[&str], name: &str, arguments: &[&str]) -> CompletedRun {
-    harness::run(
-        &[&BOARD[..], &["--quiet"], options].concat(),
-        name,
-        arguments,
-    )
+    harness::run(&[&BOARD[..], &["--quiet"], options].concat(), name, arguments)
 }
 
 /// All ranks send to rank 0. Checks that no message is lost and no packet was malformed.
@@ -77,9 +72,7 @@ fn boards_are_shown_by_their_serial_console() {
     console("x+", &[])
         .expect(2)
         .says(&["--console 0,0,0:X+: the machine has a link there"]);
-    console("z+", &["--log"])
-        .expect(2)
-        .says(&["cannot be used with"]);
+    console("z+", &["--log"]).expect(2).says(&["cannot be used with"]);
     midplane(&["run", "--console", "z+", &harness::program("killer.c")])
         .expect(2)
         .says(&["--console does nothing without --board stm32f405"]);
@@ -89,10 +82,7 @@ fn boards_are_shown_by_their_serial_console() {
     let fails = ["--torus", "2x1x1", "--console", "z+"];
     let ended = run(&fails, "fail_null.c", &[]).expect(1);
     ended
-        .says(&[
-            "rank 1 at (1,0,0): null pointer: store to 0x0",
-            "fail_null.c:",
-        ])
+        .says(&["rank 1 at (1,0,0): null pointer: store to 0x0", "fail_null.c:"])
         .prints("[1] about to write through a null pointer\n");
 }
 
@@ -101,15 +91,7 @@ fn images_for_one_node_hold_its_personality() {
     let folder = TempDirectory::new("image");
     let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
     let image = |options: &[&str]| {
-        let begin = [
-            "image",
-            "-o",
-            &stem,
-            "--torus",
-            "8x8x8",
-            "--mpi-memory",
-            "4K",
-        ];
+        let begin = ["image", "-o", &stem, "--torus", "8x8x8", "--mpi-memory", "4K"];
         midplane(&[&begin[..], options, &[&killer, "--", "5", "64"]].concat())
     };
     image(&["--node", "1,2,3"]).expect(0);
@@ -117,10 +99,7 @@ fn images_for_one_node_hold_its_personality() {
     // The personality's sector is 896 KiB after the vectors.
     let binary = read(".bin");
     let boot = BootParameters::read(&binary[896 << 10..]).expect("a record");
-    assert_eq!(
-        (boot.shape.extents(), boot.shape.wraps()),
-        ([8; 3], [true; 3])
-    );
+    assert_eq!((boot.shape.extents(), boot.shape.wraps()), ([8; 3], [true; 3]));
     assert_eq!(boot.nodes.coord(0).map(|at| at.axes()), Some([1, 2, 3]));
     assert_eq!(boot.mpi_memory, Some(4096));
     let arguments = boot.programs.for_rank(0).arguments.iter();
@@ -128,16 +107,11 @@ fn images_for_one_node_hold_its_personality() {
     // Top of the stack and the reset vector, a thumb function in flash.
     assert_eq!((binary[3], binary[7], binary[4] & 1), (0x20, 0x08, 1));
     let hex = String::from_utf8(read(".hex")).expect("text");
-    assert!(
-        hex.contains(":02000004080EE4"),
-        "a record of the sector's address"
-    );
+    assert!(hex.contains(":02000004080EE4"), "a record of the sector's address");
     assert!(hex.trim_end().ends_with(":00000001FF"));
     let run = ["run", "--board", "stm32f405", &format!("{stem}.elf")].map(String::from);
     let run = run.each_ref().map(String::as_str);
-    midplane(&run)
-        .expect(2)
-        .says(&["contains its boot configuration"]);
+    midplane(&run).expect(2).says(&["contains its boot configuration"]);
     // 65,536 nodes do not fit; the message contains the sum.
     let many = ["--torus", "64x32x32", "--node", "0,0,0"];
     let many = [&["image"][..], &many, &[&killer]].concat();
@@ -182,10 +156,7 @@ fn flashing_says_what_is_missing() {
     let said = fs::read_to_string(folder.path("said")).unwrap();
     let steps: Vec<&str> = said.lines().collect();
     assert_eq!(steps.len(), 3, "{said}");
-    assert!(
-        steps[1].starts_with("download --chip STM32F405RG "),
-        "{said}"
-    );
+    assert!(steps[1].starts_with("download --chip STM32F405RG "), "{said}");
     assert_eq!(steps[2], "reset --chip STM32F405RG");
 }
 
@@ -229,10 +200,7 @@ fn a_probe_reads_output_and_log() {
     );
     assert!(said.ends_with(" 0 errors\n"), "{said}");
     // Log frames end with a zero.
-    let log = channels
-        .iter()
-        .find(|channel| channel.name == "defmt")
-        .expect("a log");
+    let log = channels.iter().find(|channel| channel.name == "defmt").expect("a log");
     assert_eq!(log.bytes.last(), Some(&0), "{log:?}");
 }
 
@@ -264,12 +232,7 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
     let folder = TempDirectory::new("crate");
     let own = folder.0.join("hello-torus");
     let page = fs::read_to_string(harness::root().join("docs/stm32f405.md")).unwrap();
-    for name in [
-        "Cargo.toml",
-        ".cargo/config.toml",
-        "build.rs",
-        "src/main.rs",
-    ] {
+    for name in ["Cargo.toml", ".cargo/config.toml", "build.rs", "src/main.rs"] {
         let (_, block) = page.split_once(&format!("`{name}`")).expect(name);
         let (_, block) = block.split_once("\n```").expect(name);
         let (text, _) = block.split_once("```").expect(name);
@@ -277,11 +240,7 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
         let root = harness::root().to_str().expect("a path in UTF-8");
         fs::create_dir_all(own.join(name).parent().unwrap()).unwrap();
         // The crate's directory is inside this workspace.
-        let end = if name == "Cargo.toml" {
-            "\n[workspace]\n"
-        } else {
-            ""
-        };
+        let end = if name == "Cargo.toml" { "\n[workspace]\n" } else { "" };
         // An emulated board has no unique ID.
         let text = text.replace("BootRecord::auto(0)", "BootRecord::auto(0).number(1)");
         fs::write(own.join(name), text.replace("../midplane", root) + end).unwrap();
@@ -310,11 +269,7 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
         .env("CARGO_INCREMENTAL", "0")
         .output()
         .expect("cargo");
-    assert!(
-        ended.status.success(),
-        "{}",
-        String::from_utf8_lossy(&ended.stderr)
-    );
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
     let image = target.join("thumbv7em-none-eabihf/node-small/hello-torus");
     let image = image.to_str().expect("a path in UTF-8");
     let said = fs::read_to_string(said).expect("the runner was called");
@@ -353,9 +308,7 @@ fn the_size_of_an_image_is_told_by_layer() {
     };
     let first_number = |text: &str| -> u64 {
         let digits = text.split(' ').find(|word| word.parse::<u64>().is_ok());
-        digits
-            .and_then(|digits| digits.parse().ok())
-            .expect("a number")
+        digits.and_then(|digits| digits.parse().ok()).expect("a number")
     };
     let flash = first_number(line("flash: "));
     assert!(flash <= MOST_FLASH, "{flash} bytes of flash");
@@ -382,14 +335,8 @@ fn collectives_on_four_and_eight_boards() {
 /// Combines the two tests above.
 #[test]
 fn halo_and_collectives_on_eight_boards_over_bad_lines_with_the_least_mpi_memory() {
-    for (name, word) in [
-        ("app_halo.c", " 0 failed"),
-        ("pi.c", "pi is about 3.14159265"),
-    ] {
-        let options = [
-            &["--torus", "2x2x2", "--mpi-memory", "32"],
-            &harness::BAD_LINKS[..],
-        ];
+    for (name, word) in [("app_halo.c", " 0 failed"), ("pi.c", "pi is about 3.14159265")] {
+        let options = [&["--torus", "2x2x2", "--mpi-memory", "32"], &harness::BAD_LINKS[..]];
         let ended = run(&options.concat(), name, &[]).expect(0);
         assert!(ended.stdout.contains(word), "{ended}");
     }
@@ -406,9 +353,7 @@ fn rust_programs_on_four_boards() {
 /// The runtime implements the conversions, and `long double` is `double` there.
 #[test]
 fn numbers_are_written_and_read_exactly() {
-    run(&["-n", "1"], "digits.c", &[])
-        .expect(0)
-        .prints("digits: 0 failed");
+    run(&["-n", "1"], "digits.c", &[]).expect(0).prints("digits: 0 failed");
 }
 
 /// In a row of boards the ends communicate only through the middle, whose program computes meanwhile.
@@ -467,15 +412,9 @@ fn faults_and_calls_that_end_the_job_are_told() {
     let ended = run(&["--torus", "2x1x1"], "fail_null.c", &[]).expect(1);
     ended.says(&["null pointer: store to 0x0", "fail_null.c:"]);
     let ended = run(&["--torus", "2x1x1"], "fail_stack.c", &[]).expect(1);
-    ended.says(&[
-        "stack overflow: the program's stack of 20 KiB",
-        "fail_stack.c:",
-    ]);
+    ended.says(&["stack overflow: the program's stack of 20 KiB", "fail_stack.c:"]);
     let ended = run(&["--torus", "2x1x1"], "fail_mpi_abort.c", &[]).expect(7);
-    ended.says(&[
-        "MPI_Abort was called with status 7",
-        "in main at fail_mpi_abort.c:",
-    ]);
+    ended.says(&["MPI_Abort was called with status 7", "in main at fail_mpi_abort.c:"]);
     let ended = run(&["--torus", "2x1x1"], "fail_internal.c", &[]).expect(1);
     ended.says(&["panicked", "called from provoke at fail_internal.c:"]);
 }
@@ -500,17 +439,13 @@ fn the_most_that_was_used_of_the_stacks_is_reported() {
     let options = [&BOARD[..], &["--torus", "2x1x1"]].concat();
     let (ended, report) = run_with_report(&options, "killer.c", &["5", "64"]);
     let line = "peak stack use in bytes: program ";
-    ended
-        .expect(0)
-        .says(&[line, " of 20480, interrupts ", " of 3584"]);
+    ended.expect(0).says(&[line, " of 20480, interrupts ", " of 3584"]);
     let peak = |stack: &str| report["ranks"][0][stack]["peak_bytes"].as_u64();
     assert!(peak("stack") < Some(5_000), "{report}");
     let (ended, report) = run_with_report(&options, "fail_stack.c", &[]);
     ended.expect(1);
     let ranks = report["ranks"].as_array().expect("ranks").iter();
-    let peaks: Vec<_> = ranks
-        .filter_map(|rank| rank["stack"]["peak_bytes"].as_u64())
-        .collect();
+    let peaks: Vec<_> = ranks.filter_map(|rank| rank["stack"]["peak_bytes"].as_u64()).collect();
     assert!(peaks.iter().any(|peak| *peak > 20_000), "{peaks:?}");
 }
 
@@ -525,12 +460,7 @@ fn what_the_board_does_not_have_is_refused() {
         let ended = run(option, "killer.c", &[]).expect(2);
         ended.says(&["does nothing for"]);
     }
-    let ended = run(
-        &["--torus", "2x1x1", "--mpi-memory", "100K"],
-        "killer.c",
-        &[],
-    )
-    .expect(2);
+    let ended = run(&["--torus", "2x1x1", "--mpi-memory", "100K"], "killer.c", &[]).expect(2);
     ended.says(&["the board has 131072", "102400 of MPI memory"]);
 }
 

@@ -43,12 +43,7 @@ struct Handles([c_int; 8]);
 
 impl Handles {
     /// Creates a datatype at `place` if no earlier call failed.
-    fn make(
-        &mut self,
-        code: c_int,
-        place: usize,
-        make: impl FnOnce(&[c_int; 8], *mut c_int) -> c_int,
-    ) -> c_int {
+    fn make(&mut self, code: c_int, place: usize, make: impl FnOnce(&[c_int; 8], *mut c_int) -> c_int) -> c_int {
         if code != MPI_SUCCESS {
             return code;
         }
@@ -78,16 +73,12 @@ fn round(seed: c_int) -> c_int {
     let (lengths, places) = ([1, 2, 1], [0isize, 8, 64]);
     // SAFETY: the arrays have the lengths that the counts specify, and all handle pointers are valid.
     unsafe {
-        let code = made.make(MPI_SUCCESS, 0, |_, new| {
-            MPI_Type_vector(3, 1, 2 + seed % 3, INT, new)
-        });
+        let code = made.make(MPI_SUCCESS, 0, |_, new| MPI_Type_vector(3, 1, 2 + seed % 3, INT, new));
         let code = made.make(code, 1, |had, new| {
             let parts = [INT, DOUBLE, had[0]];
             MPI_Type_create_struct(3, lengths.as_ptr(), places.as_ptr(), parts.as_ptr(), new)
         });
-        let code = made.make(code, 2, |had, new| {
-            MPI_Type_create_resized(had[1], 0, 128, new)
-        });
+        let code = made.make(code, 2, |had, new| MPI_Type_create_resized(had[1], 0, 128, new));
         let code = made.make(code, 3, |had, new| MPI_Type_dup(had[2], new));
         // Frees a component datatype while derived ones are in use.
         drop(Handles([made.0[0], 0, 0, 0, 0, 0, 0, 0]));
@@ -136,20 +127,14 @@ fn rounds_in_little_memory(round: impl Fn() -> c_int) -> (usize, usize) {
     let (mut failed, mut done) = (0, 0);
     for bytes in (0..8192).step_by(16) {
         let before = ALLOCATOR.allocated();
-        ALLOCATOR
-            .set_limit(before + bytes)
-            .expect("above what is allocated");
+        ALLOCATOR.set_limit(before + bytes).expect("above what is allocated");
         let code = round();
         ALLOCATOR.set_limit(usize::MAX).expect("no limit");
         assert_eq!(ALLOCATOR.allocated(), before, "with {bytes} bytes");
         match code {
             MPI_SUCCESS => done += 1,
             _ => {
-                assert_eq!(
-                    (code, done),
-                    (ErrorClass::NoMem as c_int, 0),
-                    "with {bytes} bytes"
-                );
+                assert_eq!((code, done), (ErrorClass::NoMem as c_int, 0), "with {bytes} bytes");
                 failed += 1;
             }
         }
@@ -214,9 +199,7 @@ fn a_window_takes_what_is_said_of_it() {
         let here = Rank::new(0);
         let mut all = Box::new(OneSided::new(here, memory::combine, memory::walk));
         let before = ALLOCATOR.allocated();
-        ALLOCATOR
-            .set_limit(before)
-            .expect("no less than what is allocated");
+        ALLOCATOR.set_limit(before).expect("no less than what is allocated");
         let has_room = all.prepare();
         ALLOCATOR.set_limit(usize::MAX).expect("no limit");
         assert!(!has_room, "with no byte left");
@@ -241,10 +224,7 @@ fn windows_take_what_they_give_back() {
             ALLOCATOR.set_limit(usize::MAX).expect("no limit");
             if code == MPI_SUCCESS {
                 assert_eq!(MPI_Win_fence(0, win), MPI_SUCCESS);
-                assert_eq!(
-                    MPI_Put(place.cast(), 1, INT, 0, 8, 1, INT, win),
-                    MPI_SUCCESS
-                );
+                assert_eq!(MPI_Put(place.cast(), 1, INT, 0, 8, 1, INT, win), MPI_SUCCESS);
                 assert_eq!(MPI_Win_fence(0, win), MPI_SUCCESS);
                 assert_eq!(MPI_Win_free(&mut win), MPI_SUCCESS);
             }

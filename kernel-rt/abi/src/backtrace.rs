@@ -84,9 +84,6 @@ mod tests {
         registers.saved[13] = u64::MAX;
         callers.note(&registers);
         assert_eq!(BacktraceRegisters::read(&bytes(&callers)), Some(registers));
-        assert_eq!(
-            BacktraceRegisters::read(&bytes(&callers)[..BYTES - 8]),
-            None
-        );
+        assert_eq!(BacktraceRegisters::read(&bytes(&callers)[..BYTES - 8]), None);
     }
 }

@@ -288,18 +288,13 @@ impl Blackboard {
         match call {
             Some(call) => {
                 let name = truncate(call.function, CALL_BYTES);
-                let entered =
-                    self.get(AT_CALL_ENTERED) as u64 | (self.get(AT_CALL_ENTERED + 1) as u64) << 32;
+                let entered = self.get(AT_CALL_ENTERED) as u64 | (self.get(AT_CALL_ENTERED + 1) as u64) << 32;
                 self.set_long(AT_CALL_ENTERED, entered.wrapping_add(1));
                 self.set_bytes(AT_CALL_NAME, name.as_bytes());
                 self.set(AT_CALL_BYTES, name.len() as u32);
                 self.set(AT_CALL_PEER, call.peer.unwrap_or(0) as u32);
                 self.set(AT_CALL_TAG, call.tag.unwrap_or(0) as u32);
-                let peer = if call.peer.is_some() {
-                    CALL_HAS_PEER
-                } else {
-                    0
-                };
+                let peer = if call.peer.is_some() { CALL_HAS_PEER } else { 0 };
                 let tag = if call.tag.is_some() { CALL_HAS_TAG } else { 0 };
                 self.set(AT_CALL_ACTIVE, CALL_ACTIVE | peer | tag);
             }
@@ -391,9 +386,7 @@ pub struct MessageText(pub heapless::String<MESSAGE_BYTES>);
 impl fmt::Write for MessageText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         // Truncated to the free space, so it never fails.
-        let _ = self
-            .0
-            .push_str(truncate(text, MESSAGE_BYTES - self.0.len()));
+        let _ = self.0.push_str(truncate(text, MESSAGE_BYTES - self.0.len()));
         Ok(())
     }
 }
@@ -701,10 +694,7 @@ mod tests {
         board.set_matching("fourd");
         board.running();
         assert_eq!(read(&board).matching, "fourd");
-        assert_eq!(
-            (read(&board).state, read(&board).rank),
-            (NodeState::Running, Some(7))
-        );
+        assert_eq!((read(&board).state, read(&board).rank), (NodeState::Running, Some(7)));
         board.set_beats(1 << 40);
         board.set_counter(Counter::IdleTicks, u64::MAX - 1);
         board.done(-3);
@@ -723,16 +713,8 @@ mod tests {
         let board = Blackboard::new();
         board.begin();
         board.set_fault(7, 0x8000_1234, 0xdead_0000_beef);
-        board.failed(
-            FailureCode::Fault,
-            1,
-            FinalMessage::Text("rank 3: store to nowhere"),
-        );
-        board.failed(
-            FailureCode::Panic,
-            2,
-            FinalMessage::Text("panic while reporting"),
-        );
+        board.failed(FailureCode::Fault, 1, FinalMessage::Text("rank 3: store to nowhere"));
+        board.failed(FailureCode::Panic, 2, FinalMessage::Text("panic while reporting"));
         board.done(0);
         let seen = read(&board);
         assert_eq!(
@@ -791,11 +773,7 @@ mod tests {
         let board = Blackboard::new();
         board.begin();
         let long = "ä".repeat(MESSAGE_BYTES);
-        board.failed(
-            FailureCode::Panic,
-            1,
-            FinalMessage::Text(&format!("x{long}")),
-        );
+        board.failed(FailureCode::Panic, 1, FinalMessage::Text(&format!("x{long}")));
         let seen = read(&board);
         let message = words(&seen);
         assert_eq!(message.len(), MESSAGE_BYTES - 1);
@@ -804,10 +782,7 @@ mod tests {
 
     #[test]
     fn hostile_bytes_are_refused_or_made_harmless() {
-        assert_eq!(
-            BlackboardSnapshot::read(&[0; 8]),
-            Err(ReadError::TooShort(8))
-        );
+        assert_eq!(BlackboardSnapshot::read(&[0; 8]), Err(ReadError::TooShort(8)));
         assert_eq!(
             BlackboardSnapshot::read(&[0xff; BYTES]),
             Err(ReadError::Magic(u32::MAX))
@@ -815,17 +790,11 @@ mod tests {
         let board = Blackboard::new();
         board.begin();
         board.set(AT_STATE, 99);
-        assert_eq!(
-            BlackboardSnapshot::read(&board.bytes()),
-            Err(ReadError::State(99))
-        );
+        assert_eq!(BlackboardSnapshot::read(&board.bytes()), Err(ReadError::State(99)));
         let mut all = vec![0xff; BYTES];
         all[..4].copy_from_slice(&MAGIC.to_le_bytes());
         all[4..8].copy_from_slice(&(NodeState::Failed as u32).to_le_bytes());
-        assert_eq!(
-            BlackboardSnapshot::read(&all),
-            Err(ReadError::End(u32::MAX))
-        );
+        assert_eq!(BlackboardSnapshot::read(&all), Err(ReadError::End(u32::MAX)));
         all[8..12].copy_from_slice(&(FailureCode::Fault as u32).to_le_bytes());
         let seen = BlackboardSnapshot::read(&all).expect("states are sound");
         assert_eq!(words(&seen).len(), MESSAGE_BYTES);

@@ -58,19 +58,14 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Transport, Self::Refused, Self::Queue, Self::Interrupt];
+    pub(crate) const ALL: [Self; 4] = [Self::Transport, Self::Refused, Self::Queue, Self::Interrupt];
 }
 
 impl fmt::Display for DeviceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Transport => {
-                "its transport is not version 2 (QEMU: -global virtio-mmio.force-legacy=false)"
-            }
-            Self::Refused => {
-                "it lacks a feature that this kernel needs (a console: more than one port)"
-            }
+            Self::Transport => "its transport is not version 2 (QEMU: -global virtio-mmio.force-legacy=false)",
+            Self::Refused => "it lacks a feature that this kernel needs (a console: more than one port)",
             Self::Queue => "its queue is missing or too small",
             Self::Interrupt => "it has no usable interrupt",
         })

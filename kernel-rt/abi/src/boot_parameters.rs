@@ -376,8 +376,7 @@ impl BootRecord {
         if !SEVERAL && self.parts != [1; 3] {
             return Err(RecordError::OneInstance);
         }
-        let division =
-            BoxDivision::new(shape, self.parts).ok_or(RecordError::Range(RecordField::Boxes))?;
+        let division = BoxDivision::new(shape, self.parts).ok_or(RecordError::Range(RecordField::Boxes))?;
         if self.instance >= division.instances() {
             return Err(RecordError::Range(RecordField::Instance));
         }
@@ -841,15 +840,10 @@ impl BootParameters<'_> {
     /// [`BootParameters::programs`].
     ///
     /// Only the reader checks limits: read the record to find out whether a node would accept it.
-    pub fn write<S: AsRef<[u8]>>(
-        &self,
-        programs: &[ProgramSection<'_, S>],
-        out: &mut impl Extend<u8>,
-    ) {
+    pub fn write<S: AsRef<[u8]>>(&self, programs: &[ProgramSection<'_, S>], out: &mut impl Extend<u8>) {
         let size = |strings: &[S]| -> usize { strings.iter().map(|s| s.as_ref().len() + 1).sum() };
-        let strings = |program: &ProgramSection<'_, S>| {
-            size(program.environment).saturating_add(size(program.arguments))
-        };
+        let strings =
+            |program: &ProgramSection<'_, S>| size(program.environment).saturating_add(size(program.arguments));
         let cuts = self.faults.iter().flat_map(|faults| &faults.cuts);
         let sections = cuts.clone().count() * CUT_BYTES + { programs.iter() }
             .map(|program| PROGRAM_BYTES + strings(program))
@@ -872,9 +866,7 @@ impl BootParameters<'_> {
         }
         for program in programs {
             let ProgramSection {
-                environment,
-                arguments,
-                ..
+                environment, arguments, ..
             } = program;
             for word in [
                 program.first,
@@ -903,10 +895,7 @@ impl BootParameters<'_> {
             (self.seal, flag::SEAL),
             (self.faults.is_some(), flag::FAULTS),
             (self.auto.is_some(), flag::AUTO),
-            (
-                self.auto.is_some_and(|auto| auto.number.is_some()),
-                flag::AUTO_NUMBER,
-            ),
+            (self.auto.is_some_and(|auto| auto.number.is_some()), flag::AUTO_NUMBER),
             (
                 self.console.is_some() || self.auto.is_some_and(|auto| auto.has_console),
                 flag::CONSOLE,
@@ -1033,9 +1022,7 @@ impl fmt::Display for RecordField {
             Self::Log => "the log is for nodes whose output goes to the tool",
             Self::Exit => "a node of a box cannot leave the emulator",
             Self::Programs => "the programs' numbers or first ranks are out of range",
-            Self::Strings => {
-                "a program's strings are not as many as counted, or contain a zero byte"
-            }
+            Self::Strings => "a program's strings are not as many as counted, or contain a zero byte",
             Self::Bytes => "the record is longer than its sections",
         })
     }
@@ -1126,25 +1113,18 @@ const OPTIONS: [(u32, &str); 5] = [
 
 impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const AGAIN: &str =
-            "start or flash the node again with the `cargo midplane` that built its image";
+        const AGAIN: &str = "start or flash the node again with the `cargo midplane` that built its image";
         write!(f, "boot parameters: ")?;
         match self {
             Self::Magic(word) => write!(f, "{word:#010x} begins no record; {AGAIN}"),
-            Self::Version(version) => write!(
-                f,
-                "a record of version {version}, this kernel reads {VERSION}; {AGAIN}"
-            ),
+            Self::Version(version) => write!(f, "a record of version {version}, this kernel reads {VERSION}; {AGAIN}"),
             Self::TooLong(bytes) => write!(
                 f,
                 "{bytes} bytes with the program's arguments and environment, at most {MAX_BYTES} are possible"
             ),
             Self::Truncated => write!(f, "the record is cut short; {AGAIN}"),
             Self::TooManyArgs => write!(f, "more than {MAX_ARGS} program arguments"),
-            Self::TooManyVariables => write!(
-                f,
-                "more than {MAX_ENVIRONMENT} variables in the environment"
-            ),
+            Self::TooManyVariables => write!(f, "more than {MAX_ENVIRONMENT} variables in the environment"),
             Self::Unsupported(flags) => {
                 f.write_str("this image was built without")?;
                 let mut rest = *flags;
@@ -1196,10 +1176,7 @@ impl fmt::Display for DisplayName<'_> {
 impl fmt::Display for MatchingMismatch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (has, asked) = (DisplayName(self.has), DisplayName(self.asked));
-        write!(
-            f,
-            "this image has the matching engine `{has}`, not `{asked}`"
-        )
+        write!(f, "this image has the matching engine `{has}`, not `{asked}`")
     }
 }
 

@@ -280,20 +280,14 @@ mod tests {
     fn values_are_added_or_the_greatest_counts() {
         assert_eq!(CounterTotal::Sum.combine(3, u64::MAX), u64::MAX);
         assert_eq!(
-            (
-                CounterTotal::Sum.combine(3, 4),
-                CounterTotal::Max.combine(3, 4)
-            ),
+            (CounterTotal::Sum.combine(3, 4), CounterTotal::Max.combine(3, 4)),
             (7, 4)
         );
         let mut link = LinkCounters::default();
         for (at, channel) in (1..).zip(&mut link.channels) {
             *channel = [at; ChannelCounter::COUNT];
         }
-        assert_eq!(
-            link.all_channels_counter(ChannelCounter::PacketsSent),
-            1 + 2 + 3 + 4
-        );
+        assert_eq!(link.all_channels_counter(ChannelCounter::PacketsSent), 1 + 2 + 3 + 4);
         assert_eq!(link.all_channels_counter(ChannelCounter::PeakChunks), 4);
     }
 }

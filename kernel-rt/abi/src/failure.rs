@@ -12,9 +12,7 @@ use net_torus::reliable::ReliableError;
 use net_torus::router::ConfigError;
 
 use super::blackboard::{MessageSnapshot, MessageText};
-use super::boot_error::{
-    DeviceError, DeviceFailure, InsufficientMemory, MemoryTooSmall, TreeError,
-};
+use super::boot_error::{DeviceError, DeviceFailure, InsufficientMemory, MemoryTooSmall, TreeError};
 use super::boot_parameters::{MatchingMismatch, RecordError};
 use super::fault::{FaultReport, NodeName};
 use super::record::{FailureRecord, MESSAGE_BYTES, NUMBERS, RecordFields, TEXTS};
@@ -77,8 +75,7 @@ pub struct MpiFailure<'a> {
 }
 
 /// Writes the text of an MPI error, including the name of the node at these coordinates.
-pub type MpiText =
-    fn(Option<(Rank, Coord)>, &MpiFailure<'_>, &mut fmt::Formatter<'_>) -> fmt::Result;
+pub type MpiText = fn(Option<(Rank, Coord)>, &MpiFailure<'_>, &mut fmt::Formatter<'_>) -> fmt::Result;
 
 /// Reason of a kernel's failed start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,19 +154,13 @@ impl FailureReason<'_> {
             Self::Mpi(_) => Ok(()),
             Self::LinkLost { direction, any_way } => {
                 let name = direction.name();
-                write!(
-                    f,
-                    "the link {name} is dead: the neighbour there does not answer"
-                )?;
+                write!(f, "the link {name} is dead: the neighbour there does not answer")?;
                 if *any_way {
                     f.write_str(", and neither does it any other way")?;
                 }
                 f.write_str("; look at its wires and at the neighbour")
             }
-            Self::LinkOverwritten {
-                direction,
-                neighbour,
-            } => {
+            Self::LinkOverwritten { direction, neighbour } => {
                 let (name, there) = (direction.name(), NodeName(Some(*neighbour)));
                 write!(
                     f,
@@ -344,10 +335,7 @@ impl<'a> FailureReason<'a> {
                 numbers[1] = any_way.into();
                 LINK_LOST
             }
-            Self::LinkOverwritten {
-                direction,
-                neighbour,
-            } => {
+            Self::LinkOverwritten { direction, neighbour } => {
                 numbers[0] = direction as u64;
                 numbers[1] = place_number(Some(neighbour));
                 LINK_OVERWRITTEN
@@ -413,13 +401,11 @@ impl<'a> BootFailure<'a> {
             Self::NoBox => NO_BOX,
             Self::Outside => OUTSIDE,
             Self::TooSmall(why) => {
-                [numbers[0], numbers[1], numbers[2], numbers[3]] =
-                    [why.memory, why.least, why.image, why.mpi];
+                [numbers[0], numbers[1], numbers[2], numbers[3]] = [why.memory, why.least, why.image, why.mpi];
                 TOO_SMALL
             }
             Self::NoSpace(why) => {
-                [numbers[0], numbers[1], numbers[2], numbers[3]] =
-                    [why.image, why.kernel, why.mpi, why.tables];
+                [numbers[0], numbers[1], numbers[2], numbers[3]] = [why.image, why.kernel, why.mpi, why.tables];
                 NO_ROOM
             }
             Self::OutOfMemory => OUT_OF_MEMORY,
@@ -537,8 +523,7 @@ mod tests {
     }
 
     fn text(failure: Failure<'_>) -> String {
-        let mpi: MpiText =
-            |place, error, f| write!(f, "{}: {}", NodeName(place), error.texts.concat());
+        let mpi: MpiText = |place, error, f| write!(f, "{}: {}", NodeName(place), error.texts.concat());
         failure.in_words(mpi).to_string()
     }
 
@@ -603,8 +588,7 @@ mod tests {
         ];
         let records = RecordError::some_of_each().into_iter();
         let boot = boot.into_iter().chain(trees).chain(devices);
-        let boot = { boot.chain(routers.map(BootFailure::Router)) }
-            .chain(records.map(BootFailure::Parameters));
+        let boot = { boot.chain(routers.map(BootFailure::Router)) }.chain(records.map(BootFailure::Parameters));
         let others = [
             FailureReason::Text("the program called abort()"),
             FailureReason::Panic,
@@ -683,15 +667,8 @@ mod tests {
             let record = failure.write();
             let read = text(Failure::read(record.bytes()).expect("a failure"));
             let all = text(failure);
-            let same = read
-                .bytes()
-                .zip(all.bytes())
-                .take_while(|(a, b)| a == b)
-                .count();
-            assert!(
-                same >= MESSAGE_BYTES - 130 && all.len() > read.len(),
-                "{same}: {read}"
-            );
+            let same = read.bytes().zip(all.bytes()).take_while(|(a, b)| a == b).count();
+            assert!(same >= MESSAGE_BYTES - 130 && all.len() > read.len(), "{same}: {read}");
         }
     }
 

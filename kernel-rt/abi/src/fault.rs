@@ -243,11 +243,7 @@ impl fmt::Display for NodeName {
 impl fmt::Display for FaultReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fault {
-            pc,
-            address,
-            sp,
-            ra,
-            ..
+            pc, address, sp, ra, ..
         } = self.fault;
         let cause = self.fault.cause;
         let access = match cause {
@@ -339,48 +335,18 @@ mod tests {
             (TrapCause::LoadAccess, PC, 0, FaultMeaning::Null),
             (TrapCause::StoreAccess, PC, 0xf_fff8, FaultMeaning::Null),
             (TrapCause::InstructionAccess, 0, 0, FaultMeaning::Null),
-            (
-                TrapCause::StoreAccess,
-                PC,
-                0x8000_0ff8,
-                FaultMeaning::StackOverflow,
-            ),
-            (
-                TrapCause::StoreAccess,
-                PC,
-                0x7000_0000,
-                FaultMeaning::StackOverflow,
-            ),
-            (
-                TrapCause::LoadAccess,
-                PC,
-                0x8000_0000,
-                FaultMeaning::StackOverflow,
-            ),
-            (
-                TrapCause::StoreAccess,
-                PC,
-                0x8010_0008,
-                FaultMeaning::TrapStackOverflow,
-            ),
-            (
-                TrapCause::StoreAccess,
-                PC,
-                0x8008_8000,
-                FaultMeaning::Constant,
-            ),
+            (TrapCause::StoreAccess, PC, 0x8000_0ff8, FaultMeaning::StackOverflow),
+            (TrapCause::StoreAccess, PC, 0x7000_0000, FaultMeaning::StackOverflow),
+            (TrapCause::LoadAccess, PC, 0x8000_0000, FaultMeaning::StackOverflow),
+            (TrapCause::StoreAccess, PC, 0x8010_0008, FaultMeaning::TrapStackOverflow),
+            (TrapCause::StoreAccess, PC, 0x8008_8000, FaultMeaning::Constant),
             (
                 TrapCause::InstructionAccess,
                 0x8020_0000,
                 0x8020_0000,
                 FaultMeaning::JumpToData,
             ),
-            (
-                TrapCause::LoadAccess,
-                PC,
-                0x8080_0000,
-                FaultMeaning::Outside,
-            ),
+            (TrapCause::LoadAccess, PC, 0x8080_0000, FaultMeaning::Outside),
             (TrapCause::StoreAccess, PC, u64::MAX, FaultMeaning::Outside),
             (TrapCause::IllegalInstruction, PC, 0, FaultMeaning::Plain),
             (TrapCause::Breakpoint, PC, PC, FaultMeaning::Plain),
@@ -426,13 +392,8 @@ mod tests {
             report(fault(TrapCause::IllegalInstruction, 0x8008_2000, 0), None),
             "a node that does not know its rank yet: illegal instruction 0x0 at pc 0x80082000, sp 0x80002000"
         );
-        let text = report(
-            fault(TrapCause::StoreAccess, 0x8008_2000, 0x8000_0ff8),
-            place,
-        );
-        assert!(
-            text.starts_with("rank 5 at (1,0,1): stack overflow: the program's stack of 512 KiB")
-        );
+        let text = report(fault(TrapCause::StoreAccess, 0x8008_2000, 0x8000_0ff8), place);
+        assert!(text.starts_with("rank 5 at (1,0,1): stack overflow: the program's stack of 512 KiB"));
     }
 
     #[test]
@@ -458,11 +419,7 @@ mod tests {
                     sp: u64::MAX,
                     ra: u64::MAX,
                 };
-                let coord = Coord {
-                    x: 255,
-                    y: 255,
-                    z: 255,
-                };
+                let coord = Coord { x: 255, y: 255, z: 255 };
                 let why = FailureReason::Fault(FaultReport::new(fault, &map()));
                 let place = Some((u32::MAX, coord));
                 let failure = Failure { place, why };

@@ -38,9 +38,7 @@ impl LinkFaults {
     /// Returns the time of the cut of the link in direction `d` of the node at `here`, in nanoseconds since it came up.
     pub fn cut_ns(&self, shape: &Shape, here: Coord, d: Direction) -> Option<u64> {
         let there = (shape.neighbour(here, d), d.opposite());
-        let is_it = |cut: &&LinkCut| {
-            (cut.at, cut.direction) == (here, d) || (Some(cut.at), cut.direction) == there
-        };
+        let is_it = |cut: &&LinkCut| (cut.at, cut.direction) == (here, d) || (Some(cut.at), cut.direction) == there;
         let times = self.cuts.iter().filter(is_it);
         times.map(|cut| u64::from(cut.after_ms) * 1_000_000).min()
     }

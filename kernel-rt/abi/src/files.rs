@@ -245,14 +245,12 @@ impl FileMailbox {
     /// Returns the reply when it is available: Linux's error number if the call failed. Does not block.
     pub fn answer(&self) -> Option<Result<FileReply, u32>> {
         let asked = self.asked.load(Ordering::Relaxed);
-        (self.answered.load(Ordering::Acquire) == asked).then(|| {
-            match self.error.load(Ordering::Relaxed) {
-                0 => Ok(FileReply {
-                    numbers: [0, 1].map(|at: usize| self.numbers[at].load(Ordering::Relaxed)),
-                    length: (self.length.load(Ordering::Relaxed) as usize).min(BYTES),
-                }),
-                error => Err(error),
-            }
+        (self.answered.load(Ordering::Acquire) == asked).then(|| match self.error.load(Ordering::Relaxed) {
+            0 => Ok(FileReply {
+                numbers: [0, 1].map(|at: usize| self.numbers[at].load(Ordering::Relaxed)),
+                length: (self.length.load(Ordering::Relaxed) as usize).min(BYTES),
+            }),
+            error => Err(error),
         })
     }
 
@@ -285,12 +283,7 @@ pub struct FileRequest {
 
 impl FileRequest {
     /// Polls the mailbox at `at` for a call other than number `last`, and copies its bytes to `out`.
-    pub fn poll(
-        window: &impl MemoryAccess,
-        at: u64,
-        last: u32,
-        out: &mut [u8; BYTES],
-    ) -> Option<Self> {
+    pub fn poll(window: &impl MemoryAccess, at: u64, last: u32, out: &mut [u8; BYTES]) -> Option<Self> {
         let number = window.load(at + AT_ASKED)?;
         if number == last || window.load(at + AT_MAGIC)? != MAGIC {
             return None;
@@ -310,20 +303,12 @@ impl FileRequest {
 }
 
 /// Writes the tool's reply to call `number` of the mailbox at `at`: numbers and bytes, or Linux's error number.
-pub fn answer(
-    window: &impl MemoryAccess,
-    at: u64,
-    number: u32,
-    answer: Result<([u64; 2], &[u8]), u32>,
-) {
+pub fn answer(window: &impl MemoryAccess, at: u64, number: u32, answer: Result<([u64; 2], &[u8]), u32>) {
     let (error, numbers, bytes) = match answer {
         Ok((numbers, bytes)) => (0, numbers, &bytes[..bytes.len().min(BYTES)]),
         Err(error) => (error.max(1), [0; 2], &[][..]),
     };
-    window.write(
-        at + AT_NUMBERS,
-        numbers.map(u64::to_le_bytes).as_flattened(),
-    );
+    window.write(at + AT_NUMBERS, numbers.map(u64::to_le_bytes).as_flattened());
     window.write(at + AT_BYTES, bytes);
     window.store(at + AT_ERROR, error);
     window.store(at + AT_LENGTH, bytes.len() as u32);
@@ -344,12 +329,7 @@ mod tests {
         /// Copies the node's contents.
         fn from_mailbox(mailbox: &FileMailbox) -> Self {
             let mut bytes = Vec::new();
-            for word in [
-                &mailbox.magic,
-                &mailbox.asked,
-                &mailbox.answered,
-                &mailbox.call,
-            ] {
+            for word in [&mailbox.magic, &mailbox.asked, &mailbox.answered, &mailbox.call] {
                 bytes.extend(word.load(Ordering::Relaxed).to_le_bytes());
             }
             for number in &mailbox.numbers {
@@ -358,12 +338,7 @@ mod tests {
             for word in [&mailbox.error, &mailbox.length] {
                 bytes.extend(word.load(Ordering::Relaxed).to_le_bytes());
             }
-            bytes.extend(
-                mailbox
-                    .bytes
-                    .iter()
-                    .map(|byte| byte.load(Ordering::Relaxed)),
-            );
+            bytes.extend(mailbox.bytes.iter().map(|byte| byte.load(Ordering::Relaxed)));
             assert_eq!(bytes.len(), size_of::<FileMailbox>());
             MailboxMemory(RefCell::new(bytes))
         }
@@ -429,10 +404,7 @@ mod tests {
         assert_eq!((asked.numbers, asked.length), ([3, 0, 7], 6));
         assert_eq!(&bytes[..6], b"oldnew");
         answer(&memory, 0, asked.number, Ok(([5, 6], b"good")));
-        assert_eq!(
-            FileRequest::poll(&memory, 0, asked.number, &mut bytes),
-            None
-        );
+        assert_eq!(FileRequest::poll(&memory, 0, asked.number, &mut bytes), None);
         memory.back(&mailbox);
         let seen = mailbox.answer().expect("answered").expect("no error");
         assert_eq!((seen.numbers, seen.length), ([5, 6], 4));

@@ -80,8 +80,7 @@ impl Inbox {
             let place = read.wrapping_add(at as u32) % CAPACITY;
             *byte = self.ring[place as usize].load(Ordering::Relaxed);
         }
-        self.read
-            .store(read.wrapping_add(count as u32), Ordering::Release);
+        self.read.store(read.wrapping_add(count as u32), Ordering::Release);
         match (count, closed) {
             (0, false) => ReadResult::Empty,
             (0, true) => ReadResult::End,
@@ -202,10 +201,7 @@ mod tests {
     fn nonsense_from_either_side_is_harmless() {
         let inbox = Inbox::new();
         inbox.written.store(1 << 30, Ordering::Relaxed);
-        assert_eq!(
-            inbox.read_input(&mut [0; 8000]),
-            ReadResult::Bytes(CAPACITY as usize)
-        );
+        assert_eq!(inbox.read_input(&mut [0; 8000]), ReadResult::Bytes(CAPACITY as usize));
         let inbox = Inbox::new();
         inbox.magic.store(7, Ordering::Relaxed);
         inbox.wanted.store(1, Ordering::Relaxed);

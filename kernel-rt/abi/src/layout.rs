@@ -272,9 +272,7 @@ impl InstanceLayout {
     /// Returns the offset of the byte at `address` of node `k`'s address space; `shared`: the addresses of the image's
     /// code and constants, one copy for all nodes. Returns `None` if it is no byte of the node's memory.
     pub fn offset(&self, k: u32, address: u64, shared: AddressRange) -> Option<u64> {
-        let at = address
-            .checked_sub(RAM)
-            .filter(|at| *at < self.node_memory)?;
+        let at = address.checked_sub(RAM).filter(|at| *at < self.node_memory)?;
         (k < self.nodes).then_some(())?;
         Some(if shared.contains(address) && at < self.image_slot {
             at
@@ -326,13 +324,7 @@ mod tests {
             Some(layout.node(2) - 1),
             "the last byte"
         );
-        for (k, address) in [
-            (0, RAM - 1),
-            (0, RAM + (8 << 20)),
-            (4, RAM),
-            (0, 0),
-            (0, u64::MAX),
-        ] {
+        for (k, address) in [(0, RAM - 1), (0, RAM + (8 << 20)), (4, RAM), (0, 0), (0, u64::MAX)] {
             assert_eq!(offset(k, address), None, "{k} {address:#x}");
         }
     }
@@ -340,10 +332,7 @@ mod tests {
     #[test]
     fn sizes_are_rounded_up_and_senseless_ones_refused() {
         let layout = InstanceLayout::new(1, 1, (4 << 20) + 1).expect("sound");
-        assert_eq!(
-            (layout.image_slot, layout.node_memory),
-            (LARGE_PAGE, 6 << 20)
-        );
+        assert_eq!((layout.image_slot, layout.node_memory), (LARGE_PAGE, 6 << 20));
         for (image, nodes, memory) in [
             (1, 0, 1 << 20),
             (1, MAX_NODES + 1, 1 << 20),
@@ -404,9 +393,8 @@ mod tests {
 
     #[test]
     fn boxes_keep_to_the_limits() {
-        let divide = |extents, parts| {
-            BoxDivision::new(Shape::new(extents, [true; 3]).expect("extents"), parts).is_some()
-        };
+        let divide =
+            |extents, parts| BoxDivision::new(Shape::new(extents, [true; 3]).expect("extents"), parts).is_some();
         assert!(divide([8, 8, 8], [1, 1, 1]) && !divide([8, 8, 9], [1, 1, 1]));
         assert!(divide([8, 8, 9], [1, 1, 2]) && !divide([8, 8, 8], [9, 1, 1]));
         assert!(!divide([8, 8, 8], [1, 0, 1]));

@@ -38,8 +38,7 @@ pub(super) mod tests {
 
         fn store(&self, at: u64, value: u32) -> bool {
             let word = self.word(at);
-            word.map(|word| word.store(value, Ordering::Release))
-                .is_some()
+            word.map(|word| word.store(value, Ordering::Release)).is_some()
         }
 
         fn read(&self, at: u64, out: &mut [u8]) -> Option<()> {

@@ -314,10 +314,7 @@ mod tests {
     #[test]
     fn a_node_that_has_not_come_up_has_printed_nothing() {
         let outbox = Outbox::new();
-        assert_eq!(
-            drain(&mut OutboxReader::new(0), &outbox, OutputStream::Out),
-            b""
-        );
+        assert_eq!(drain(&mut OutboxReader::new(0), &outbox, OutputStream::Out), b"");
     }
 
     #[test]
@@ -325,10 +322,7 @@ mod tests {
         let (outbox, mut reader) = outbox();
         let mut pen = RingWriter::new();
         let much = vec![7; CAPACITY as usize + 5];
-        assert_eq!(
-            outbox.put(OutputStream::Log, &mut pen, &much),
-            CAPACITY as usize
-        );
+        assert_eq!(outbox.put(OutputStream::Log, &mut pen, &much), CAPACITY as usize);
         assert_eq!(outbox.put(OutputStream::Log, &mut pen, &much), 0);
         outbox.publish(OutputStream::Log, &pen);
         let mut little = [0; 3];
@@ -352,11 +346,7 @@ mod tests {
         let mut turn = 0;
         while got.len() < output.len() {
             turn += 1;
-            put += outbox.put(
-                OutputStream::Out,
-                &mut pen,
-                &output[put..(put + 3000).min(100_000)],
-            );
+            put += outbox.put(OutputStream::Out, &mut pen, &output[put..(put + 3000).min(100_000)]);
             if turn % 3 == 0 {
                 outbox.publish(OutputStream::Out, &pen);
                 got.extend(drain(&mut reader, &outbox, OutputStream::Out));
@@ -416,15 +406,9 @@ mod tests {
         for nonsense in [CAPACITY + 1, u32::MAX, 1 << 31] {
             ring.written.store(nonsense, Ordering::Relaxed);
             let told = reader.read_stream(&outbox, OutputStream::Err, &mut out);
-            assert_eq!(
-                told,
-                Err(OutboxCorruption::Count(OutputStream::Err, nonsense))
-            );
+            assert_eq!(told, Err(OutboxCorruption::Count(OutputStream::Err, nonsense)));
         }
-        assert_eq!(
-            reader.read_stream(&outbox, OutputStream::Out, &mut out),
-            Ok(&[][..])
-        );
+        assert_eq!(reader.read_stream(&outbox, OutputStream::Out, &mut out), Ok(&[][..]));
         outbox.magic.store(7, Ordering::Relaxed);
         let told = reader.read_stream(&outbox, OutputStream::Out, &mut out);
         assert_eq!(told, Err(OutboxCorruption::Magic(7)));
@@ -437,9 +421,6 @@ mod tests {
         let (outbox, _) = outbox();
         let ring = &outbox.rings[OutputStream::Out as usize];
         ring.read.store(17, Ordering::Relaxed);
-        assert_eq!(
-            outbox.put(OutputStream::Out, &mut RingWriter::new(), b"x"),
-            0
-        );
+        assert_eq!(outbox.put(OutputStream::Out, &mut RingWriter::new(), b"x"), 0);
     }
 }

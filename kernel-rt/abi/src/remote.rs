@@ -150,8 +150,7 @@ impl<W: MemoryAccess> RemoteMailbox<W> {
         store(files::AT_MAGIC, files::MAGIC);
         store(files::AT_CALL, call as u32);
         let numbers = numbers.map(u64::to_le_bytes);
-        self.window
-            .write(self.at + files::AT_NUMBERS, numbers.as_flattened());
+        self.window.write(self.at + files::AT_NUMBERS, numbers.as_flattened());
         let mut length = 0;
         for part in parts {
             let part = &part[..part.len().min(files::BYTES - length)];
@@ -255,11 +254,7 @@ mod tests {
             assert!(!outbox.must_ring(), "it has not looked since");
             if put < 3000 {
                 reader.arm(&memory);
-                seen.extend_from_slice(
-                    reader
-                        .read_stream(&memory, OutputStream::Err, &mut out)
-                        .unwrap(),
-                );
+                seen.extend_from_slice(reader.read_stream(&memory, OutputStream::Err, &mut out).unwrap());
             }
         }
         assert!(seen == text);
@@ -308,9 +303,7 @@ mod tests {
         mailbox.copy_bytes(&mut word);
         assert_eq!(&word, b"word");
         mailbox.ask(FileOperation::Close, [1, 0, 0], &[]);
-        let number = FileRequest::poll(&memory, AT, asked.number, &mut bytes)
-            .unwrap()
-            .number;
+        let number = FileRequest::poll(&memory, AT, asked.number, &mut bytes).unwrap().number;
         files::answer(&memory, AT, number, Err(9));
         assert_eq!(mailbox.answer(), Some(Err(9)));
     }

@@ -22,10 +22,7 @@ impl SharedWord {
         #[cfg(not(target_has_atomic = "64"))]
         {
             use core::sync::atomic::AtomicU32;
-            SharedWord([
-                AtomicU32::new(value as u32),
-                AtomicU32::new((value >> 32) as u32),
-            ])
+            SharedWord([AtomicU32::new(value as u32), AtomicU32::new((value >> 32) as u32)])
         }
     }
 

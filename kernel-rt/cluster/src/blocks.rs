@@ -199,12 +199,7 @@ impl<'w> MachineBlock<'w> {
     ///
     /// # Panics
     /// If there is no such block, or there are too few words.
-    pub fn new(
-        division: BlockDivision,
-        own: usize,
-        words: &'w SharedWords,
-        rest: fn(),
-    ) -> MachineBlock<'w> {
+    pub fn new(division: BlockDivision, own: usize, words: &'w SharedWords, rest: fn()) -> MachineBlock<'w> {
         assert!(own < division.count && words.len() >= division.words());
         MachineBlock {
             division,
@@ -308,10 +303,7 @@ impl<'w> MachineBlock<'w> {
     fn wait_for(&self, at: usize, number: u64) {
         let mut looks = 0;
         while self.words[at + AT_NUMBER].load(Ordering::Acquire) != number {
-            assert!(
-                self.get(self.division.broken()) == 0,
-                "another block has been given up"
-            );
+            assert!(self.get(self.division.broken()) == 0, "another block has been given up");
             looks += 1;
             match looks {
                 ..SPINS => std::hint::spin_loop(),

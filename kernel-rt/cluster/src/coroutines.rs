@@ -81,8 +81,7 @@ pub(super) fn with_coroutines<R, T>(
             Coroutine::with_stack_unchecked(stack, move |yielder: &_, ()| program(number, yielder))
         })
     };
-    let mut coroutines: Vec<ProgramCoroutine<'_, R>> =
-        stacks.each().enumerate().map(coroutine).collect();
+    let mut coroutines: Vec<ProgramCoroutine<'_, R>> = stacks.each().enumerate().map(coroutine).collect();
     Ok(f(&mut coroutines))
 }
 
@@ -134,9 +133,7 @@ impl StackPool {
 
     /// Returns the start of the guard of stack `index`.
     fn guard_of(&self, index: usize) -> *mut libc::c_void {
-        self.addresses
-            .as_ptr()
-            .wrapping_byte_add(index * self.bytes)
+        self.addresses.as_ptr().wrapping_byte_add(index * self.bytes)
     }
 
     fn guard(&self, index: usize) -> io::Result<()> {

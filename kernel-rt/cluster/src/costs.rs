@@ -188,9 +188,7 @@ mod tests {
 
     #[test]
     fn each_cost_is_changed_by_its_name() {
-        let change = |text: &str| {
-            CostChange::parse(text).map(|change| OperationCosts::BLUE_GENE.with([change]))
-        };
+        let change = |text: &str| CostChange::parse(text).map(|change| OperationCosts::BLUE_GENE.with([change]));
         for (at, name) in CostChange::NAMES.into_iter().enumerate() {
             let text = format!("{name}={}", at + 7);
             assert_eq!(CostChange::parse(&text).unwrap().to_string(), text);

@@ -96,11 +96,7 @@ impl EventQueue {
         // The rest of the word of `now`, the other words, and the part before `now` in its own word.
         (0..=self.used.len()).find_map(|word| {
             let at = (first / 64 + word) % self.used.len();
-            let mask = if word == 0 {
-                u64::MAX << (first % 64)
-            } else {
-                u64::MAX
-            };
+            let mask = if word == 0 { u64::MAX << (first % 64) } else { u64::MAX };
             let bits = self.used[at] & mask;
             (bits != 0).then(|| {
                 let slot = at * 64 + bits.trailing_zeros() as usize;

@@ -4,9 +4,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_device::Adi;
-use midplane_device::interface::{
-    EnterDevice, FastRecv, FastSend, IncomingMessage, OutgoingMessage, Work, finish,
-};
+use midplane_device::interface::{EnterDevice, FastRecv, FastSend, IncomingMessage, OutgoingMessage, Work, finish};
 use midplane_device::kernel::Kernel;
 use midplane_device::request::{PlainCompletion, RequestId};
 use midplane_objects::{Env, Process};
@@ -50,11 +48,7 @@ impl EnterDevice for FastNode<'_, '_, '_> {
         result
     }
 
-    fn fast_receive(
-        &self,
-        function: &'static str,
-        &IncomingMessage { pattern, span }: &IncomingMessage,
-    ) -> FastRecv {
+    fn fast_receive(&self, function: &'static str, &IncomingMessage { pattern, span }: &IncomingMessage) -> FastRecv {
         self.run(|adi, kernel| {
             let received = adi.receive_fast(kernel.memory(), &pattern, span);
             match received {
@@ -67,10 +61,7 @@ impl EnterDevice for FastNode<'_, '_, '_> {
         })
     }
 
-    fn fast_start_receive(
-        &self,
-        &IncomingMessage { pattern, span }: &IncomingMessage,
-    ) -> Option<RequestId> {
+    fn fast_start_receive(&self, &IncomingMessage { pattern, span }: &IncomingMessage) -> Option<RequestId> {
         self.run(|adi, kernel| {
             let started = adi.start_receive_fast(kernel.memory(), &pattern, span);
             started.ok().map(|(id, _)| id)

@@ -244,11 +244,8 @@ impl Cluster {
                 })
                 .collect();
             let first = run(Some(&MachineBlock::new(division, 0, words, rest)), watch);
-            let join = |other: thread::ScopedJoinHandle<'_, _>| {
-                other
-                    .join()
-                    .unwrap_or_else(|payload| resume_unwind(payload))
-            };
+            let join =
+                |other: thread::ScopedJoinHandle<'_, _>| other.join().unwrap_or_else(|payload| resume_unwind(payload));
             merge_outcomes(std::iter::once(first).chain(others.into_iter().map(join)))
         })
     }
@@ -316,9 +313,7 @@ impl Cluster {
         let run = |number, yielder: &_| {
             run_process(&shared, here.start + number, yielder, &program);
         };
-        let job = with_coroutines(here.len(), stack_bytes, run, |coroutines| {
-            shared.run(coroutines, watch)
-        })?;
+        let job = with_coroutines(here.len(), stack_bytes, run, |coroutines| shared.run(coroutines, watch))?;
         let seen = look(&shared, &job);
         Ok((job, seen))
     }
@@ -337,10 +332,8 @@ impl Cluster {
             .zip(first as u32..)
             .map(|(chunks, rank)| {
                 let here = shape.coord(rank).expect("a rank of the machine");
-                let router =
-                    Router::new(shape, here, self.sizes, chunks).expect("legal buffer sizes");
-                let torus = Torus::new(router, wires.ends(&shape, rank))
-                    .expect("links as the machine is wired");
+                let router = Router::new(shape, here, self.sizes, chunks).expect("legal buffer sizes");
+                let torus = Torus::new(router, wires.ends(&shape, rank)).expect("links as the machine is wired");
                 let config = DeviceConfig {
                     shape,
                     rank: Rank::new(rank),

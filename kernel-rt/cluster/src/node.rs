@@ -92,11 +92,7 @@ impl Kernel for NodeKernel<'_, '_, '_> {
             AbortReason::DeadLink => String::from("a link is dead"),
         };
         let rank = self.node.rank();
-        let abort = JobFailure::Abort {
-            rank,
-            status,
-            message,
-        };
+        let abort = JobFailure::Abort { rank, status, message };
         self.node.shared.fail(rank, abort);
         self.node.shared.end_process(self.node.yielder)
     }
@@ -138,11 +134,7 @@ impl Env for SimProcess<'_, '_> {
 }
 
 impl<'a, 'm> SimProcess<'a, 'm> {
-    pub(super) fn new(
-        shared: &'a SharedState<'m>,
-        rank: usize,
-        yielder: &'a Yielder<(), ()>,
-    ) -> SimProcess<'a, 'm> {
+    pub(super) fn new(shared: &'a SharedState<'m>, rank: usize, yielder: &'a Yielder<(), ()>) -> SimProcess<'a, 'm> {
         SimProcess {
             shared,
             rank,
@@ -158,10 +150,7 @@ impl<'a, 'm> SimProcess<'a, 'm> {
     /// # Panics
     /// If the cluster has no carrier.
     pub fn exit(&self, status: i32) -> ! {
-        assert!(
-            self.shared.host().is_some(),
-            "a program that can be unwound"
-        );
+        assert!(self.shared.host().is_some(), "a program that can be unwound");
         self.shared.finish(self.rank, status);
         self.shared.end_process(self.yielder)
     }

@@ -149,11 +149,7 @@ impl<'m> SharedState<'m> {
         match self.failure.take() {
             Some((_, failure)) => Err(failure),
             None => Ok({ self.statuses[self.here.clone()].iter() }
-                .map(|status| {
-                    status
-                        .get()
-                        .expect("a process without a status has left a failure")
-                })
+                .map(|status| status.get().expect("a process without a status has left a failure"))
                 .collect()),
         }
     }
@@ -161,8 +157,7 @@ impl<'m> SharedState<'m> {
     /// Meets the other blocks, if there are any. Returns false if the job is over.
     fn meet(&self) -> bool {
         let mut ended = self.ended.get();
-        let (Some(block), WakeMode::Timed(events, _)) = (self.wires.block, &self.wires.looks)
-        else {
+        let (Some(block), WakeMode::Timed(events, _)) = (self.wires.block, &self.wires.looks) else {
             self.fail_if_they_hang(ended);
             return false;
         };
@@ -229,8 +224,7 @@ impl<'m> SharedState<'m> {
     pub(super) fn count_all(&self, rank: usize) {
         let Some(host) = self.host else { return };
         for (other, body) in self.bodies() {
-            if rank == other && (body.adi.try_borrow().is_err() || body.torus.try_borrow().is_err())
-            {
+            if rank == other && (body.adi.try_borrow().is_err() || body.torus.try_borrow().is_err()) {
                 continue;
             }
             let times = self.times(other);
@@ -357,8 +351,7 @@ impl<'m> SharedState<'m> {
     fn can_go_on(&self, rank: usize) -> bool {
         let torus = self.body(rank).torus.borrow();
         let router = torus.router();
-        let can_send =
-            self.processors[rank].owes() && Port::can_inject(router, TrafficClass::Normal);
+        let can_send = self.processors[rank].owes() && Port::can_inject(router, TrafficClass::Normal);
         router.has_received() || can_send
     }
 

@@ -19,13 +19,7 @@ pub struct StepPort<'a, 'm> {
 impl Port for StepPort<'_, '_> {
     const LINES: bool = true;
 
-    fn inject_line(
-        &mut self,
-        direction: Direction,
-        hops: u16,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
+    fn inject_line(&mut self, direction: Direction, hops: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         let sent = self.inject > 0 && Port::inject_line(self.router, direction, hops, len, fill);
         self.inject -= usize::from(sent);
         self.packets += u64::from(sent);
@@ -40,13 +34,7 @@ impl Port for StepPort<'_, '_> {
         Port::rank(self.router, node)
     }
 
-    fn inject(
-        &mut self,
-        class: TrafficClass,
-        dest: Coord,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
+    fn inject(&mut self, class: TrafficClass, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         let sent = self.inject > 0 && Port::inject(self.router, class, dest, len, fill);
         self.inject -= usize::from(sent);
         self.packets += u64::from(sent);

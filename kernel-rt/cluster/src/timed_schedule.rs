@@ -21,11 +21,7 @@ use crate::step_port::StepPort;
 impl SharedState<'_> {
     /// Runs the scheduled events of routers, and of nodes whose programs have ended, until a program must run; returns
     /// its rank. Returns `None` if nothing moves any more, before the horizon of these nodes if they are a block.
-    pub(super) fn next_event(
-        &self,
-        events: &RefCell<EventQueue>,
-        costs: &OperationCosts,
-    ) -> Option<usize> {
+    pub(super) fn next_event(&self, events: &RefCell<EventQueue>, costs: &OperationCosts) -> Option<usize> {
         while !self.is_over() {
             let (now, rank) = events.borrow_mut().next(self.wires.horizon())?;
             self.wires.now.set(now);
@@ -41,9 +37,7 @@ impl SharedState<'_> {
             match self.phases[rank].get() {
                 ProcessPhase::Computing => return Some(rank),
                 ProcessPhase::Asleep if self.may_receive(rank, moved) => return Some(rank),
-                ProcessPhase::Interruptible(until)
-                    if now >= until || self.may_receive(rank, moved) =>
-                {
+                ProcessPhase::Interruptible(until) if now >= until || self.may_receive(rank, moved) => {
                     return Some(rank);
                 }
                 ProcessPhase::Asleep | ProcessPhase::Interruptible(_) => {}
@@ -78,10 +72,7 @@ impl SharedState<'_> {
     /// Without costs it is always idle.
     pub(super) fn times(&self, rank: usize) -> [u64; 2] {
         let now = self.end(rank).unwrap_or(self.now(rank));
-        let busy = self
-            .processors
-            .get(rank)
-            .map_or(now, |processor| processor.busy.get());
+        let busy = self.processors.get(rank).map_or(now, |processor| processor.busy.get());
         [now, now.saturating_sub(busy)]
     }
 
@@ -92,13 +83,7 @@ impl SharedState<'_> {
     }
 
     /// Charges the searches and copies since the last time.
-    pub(super) fn pay(
-        &self,
-        rank: usize,
-        adi: &Adi,
-        memory: &mut CountingMemory,
-        costs: &OperationCosts,
-    ) {
+    pub(super) fn pay(&self, rank: usize, adi: &Adi, memory: &mut CountingMemory, costs: &OperationCosts) {
         let searched = adi.search_steps();
         let entries = searched - self.processors[rank].searched.replace(searched);
         let copied = costs.copies(std::mem::take(&mut memory.0) as u64);
@@ -125,10 +110,7 @@ impl SharedState<'_> {
         let moved = adi.progress(&mut hands, memory);
         let packets = hands.packets;
         transmit_all(torus, now);
-        self.spend(
-            rank,
-            packets * costs.packet_ns + u64::from(moved && packets == 0),
-        );
+        self.spend(rank, packets * costs.packet_ns + u64::from(moved && packets == 0));
         self.pay(rank, adi, memory, costs);
         // Rejected or unacknowledged messages wait for packets, not for free space.
         let owes = adi.has_pending_tx() || adi.has_delayed_acks();

@@ -98,9 +98,7 @@ impl<'w> MachineWires<'w> {
             free: RefCell::default(),
             looks: match costs {
                 None => WakeMode::Random(RefCell::new(ReadySet::all(nodes))),
-                Some(costs) => {
-                    WakeMode::Timed(RefCell::new(EventQueue::at_start(nodes, here)), costs)
-                }
+                Some(costs) => WakeMode::Timed(RefCell::new(EventQueue::at_start(nodes, here)), costs),
             },
             now: Cell::new(0),
             block,

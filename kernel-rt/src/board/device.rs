@@ -19,11 +19,7 @@ pub fn device(who: &Personality, kind: &EngineKind, seed: u64) -> Result<Adi, De
 
 /// Creates the device directly in the heap: the stack has no space for more than one device.
 #[cfg(target_arch = "arm")]
-pub fn boxed_device(
-    who: &Personality,
-    kind: &EngineKind,
-    seed: u64,
-) -> Result<alloc::boxed::Box<Adi>, DeviceFailure> {
+pub fn boxed_device(who: &Personality, kind: &EngineKind, seed: u64) -> Result<alloc::boxed::Box<Adi>, DeviceFailure> {
     let (config, memory) = parts(who, kind)?;
     let mut adi = Adi::new_boxed(config, memory).ok_or(no_place(who))?;
     prepare(&mut adi, who, seed);
@@ -32,10 +28,7 @@ pub fn boxed_device(
 
 // Not inlined, so that it frees its stack.
 #[inline(never)]
-fn parts(
-    who: &Personality,
-    kind: &EngineKind,
-) -> Result<(DeviceConfig, DeviceMemory), DeviceFailure> {
+fn parts(who: &Personality, kind: &EngineKind) -> Result<(DeviceConfig, DeviceMemory), DeviceFailure> {
     let peers = who.shape.nodes();
     let memory = DeviceMemory::with_engine(kind, who.mpi_memory as usize, peers as usize)
         .and_then(|memory| memory.with_values(&who.shape))

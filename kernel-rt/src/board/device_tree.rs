@@ -85,9 +85,7 @@ impl<'a> HardwareScan<'a> {
         let is = |other: &str| same(name, other);
         match place {
             // The cells of an address and of a size, in the nodes that are read below.
-            TreeNode::Root | TreeNode::Soc
-                if (is("#address-cells") || is("#size-cells")) && value != [0, 0, 0, 2] =>
-            {
+            TreeNode::Root | TreeNode::Soc if (is("#address-cells") || is("#size-cells")) && value != [0, 0, 0, 2] => {
                 return Err(TreeError::Broken);
             }
             TreeNode::Memory if is("reg") => {
@@ -132,24 +130,15 @@ impl<'a> HardwareScan<'a> {
             interrupt: u32::from_be_bytes(*interrupt),
         };
         let is_below = |other: &VirtioSlot| other.registers.start < registers.start;
-        let place = self
-            .slots
-            .iter()
-            .take_while(|other| is_below(other))
-            .count();
-        self.slots
-            .insert(place, slot)
-            .map_err(|_| TreeError::TooManySlots)
+        let place = self.slots.iter().take_while(|other| is_below(other)).count();
+        self.slots.insert(place, slot).map_err(|_| TreeError::TooManySlots)
     }
 }
 
 /// Returns the first entry of a `reg` that has two cells for an address and two for a size.
 fn bytes_at(reg: &[u8]) -> Option<AddressRange> {
     let (start, rest) = reg.split_first_chunk()?;
-    let (start, size) = (
-        u64::from_be_bytes(*start),
-        u64::from_be_bytes(*rest.first_chunk()?),
-    );
+    let (start, size) = (u64::from_be_bytes(*start), u64::from_be_bytes(*rest.first_chunk()?));
     let end = start.checked_add(size)?;
     (size != 0).then_some(AddressRange { start, end })
 }
@@ -193,10 +182,7 @@ impl<'a> NodeReader<'a> {
     }
 
     /// Returns the next event, `Some(None)` at the tree's end, and `None` if it is malformed.
-    #[expect(
-        clippy::option_option,
-        reason = "two ends: the tree's, and its structure's"
-    )]
+    #[expect(clippy::option_option, reason = "two ends: the tree's, and its structure's")]
     fn next(&mut self) -> Option<Option<TreeEvent<'a>>> {
         Some(Some(match self.tree.next()? {
             Token::BeginNode(name) => {
@@ -273,9 +259,7 @@ impl<'a> TokenReader<'a> {
 
     /// Reads `count` bytes and skips the padding of their last word.
     fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (all, rest) = self
-            .rest
-            .split_at_checked(count.checked_next_multiple_of(4)?)?;
+        let (all, rest) = self.rest.split_at_checked(count.checked_next_multiple_of(4)?)?;
         self.rest = rest;
         all.get(..count)
     }
@@ -342,12 +326,7 @@ mod tests {
 
     /// The tree as QEMU writes it, including its reverse order of the slots.
     fn virt(slots: u32) -> DeviceTree {
-        let cells = || {
-            vec![
-                property!("#address-cells", 2u32),
-                property!("#size-cells", 2u32),
-            ]
-        };
+        let cells = || vec![property!("#address-cells", 2u32), property!("#size-cells", 2u32)];
         let mut tree = DeviceTree::new();
         tree.root = node("", cells());
         let memory = [0u32, RAM as u32, 0, 0x80_0000];
@@ -433,10 +412,7 @@ mod tests {
         assert_eq!(slot("interrupts", &[]), Err(TreeError::Slot));
         assert_eq!(slot("reg", &[]), Err(TreeError::Slot));
         assert_eq!(slot("reg", &[0, 0x1000_1000, 0, 0]), Err(TreeError::Slot));
-        assert_eq!(
-            slot("reg", &[0, 0x9000_0000, 0, 0x1000]),
-            Err(TreeError::Slot)
-        );
+        assert_eq!(slot("reg", &[0, 0x9000_0000, 0, 0x1000]), Err(TreeError::Slot));
         let wraps = [u32::MAX, u32::MAX, 0, 0x1000];
         assert_eq!(slot("reg", &wraps), Err(TreeError::Slot));
         for name in ["#address-cells", "#size-cells"] {

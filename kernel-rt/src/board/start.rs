@@ -62,34 +62,20 @@ pub fn strings(strings: StringList<'_>, least: usize) -> &'static mut [*mut c_ch
 #[cfg(any(target_arch = "arm", feature = "faults"))]
 pub fn link_lost(direction: net_torus::Direction) -> ! {
     let any_way = cfg!(feature = "faults");
-    end(
-        FailureCode::LinkLost,
-        1,
-        FailureReason::LinkLost { direction, any_way },
-    )
+    end(FailureCode::LinkLost, 1, FailureReason::LinkLost { direction, any_way })
 }
 
 /// Ends the node because the memory that its link in this direction shares with this neighbour was overwritten.
 #[cfg(not(target_arch = "arm"))]
-pub fn link_overwritten(
-    direction: net_torus::Direction,
-    neighbour: (net_torus::coord::Rank, net_torus::Coord),
-) -> ! {
-    let why = FailureReason::LinkOverwritten {
-        direction,
-        neighbour,
-    };
+pub fn link_overwritten(direction: net_torus::Direction, neighbour: (net_torus::coord::Rank, net_torus::Coord)) -> ! {
+    let why = FailureReason::LinkOverwritten { direction, neighbour };
     end(FailureCode::LinkOverwritten, 1, why)
 }
 
 /// Ends the node for the MPI device's reason.
 pub fn abort_job(why: AbortReason<'_>, status: i32) -> ! {
     match why {
-        AbortReason::MpiAbort => end(
-            FailureCode::MpiAbort,
-            status,
-            FailureReason::MpiAbort(status),
-        ),
+        AbortReason::MpiAbort => end(FailureCode::MpiAbort, status, FailureReason::MpiAbort(status)),
         AbortReason::MpiError(error) => mpi_error(error, status),
         AbortReason::DeadLink => end(FailureCode::LinkLost, status, FailureReason::DeadLink),
     }

@@ -288,31 +288,18 @@ impl ConsoleRelay {
 
     /// Returns the time of the next repetition.
     fn again_ns(&self) -> u64 {
-        let intervals = if self.is_stale {
-            1
-        } else {
-            UNCHANGED_INTERVALS
-        };
+        let intervals = if self.is_stale { 1 } else { UNCHANGED_INTERVALS };
         let wait = self.interval_ns.saturating_mul(intervals);
         self.shown_ns.saturating_add(wait)
     }
 
     /// Returns whether everything has been sent and acknowledged.
     pub fn is_done(&self) -> bool {
-        !self.is_under_way
-            && self.own.length == 0
-            && self.through.length == 0
-            && self.parts.is_empty()
+        !self.is_under_way && self.own.length == 0 && self.through.length == 0 && self.parts.is_empty()
     }
 
     /// Handles a frame of the relay received on a line.
-    pub fn on_frame(
-        &mut self,
-        line: usize,
-        frame: &[u8],
-        now_ns: u64,
-        ground: &mut impl RelayHost,
-    ) {
+    pub fn on_frame(&mut self, line: usize, frame: &[u8], now_ns: u64, ground: &mut impl RelayHost) {
         match *frame {
             [ANSWER, next] if line == self.line_up && self.is_under_way => {
                 if next == after(self.number) {
@@ -333,8 +320,7 @@ impl ConsoleRelay {
 
     /// Accepts a neighbour's record, if there is space for it.
     fn pass(&mut self, line: usize, number: u8, frame: &[u8], ground: &mut impl RelayHost) {
-        let (Some(heard), Some(refused)) = (self.heard.get_mut(line), self.refused.get_mut(line))
-        else {
+        let (Some(heard), Some(refused)) = (self.heard.get_mut(line), self.refused.get_mut(line)) else {
             return;
         };
         if *heard != Some(number) {

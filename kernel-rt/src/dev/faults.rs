@@ -138,8 +138,7 @@ impl<L: NodeLink> NodeLink for LossyLink<L> {
 }
 
 /// A link with injected faults and the layers that repair them, over the board's link `L`.
-pub type RepairedLink<L, const FRAMES: usize = WINDOW> =
-    ReliableLink<'static, Detour<'static, LossyLink<L>>, FRAMES>;
+pub type RepairedLink<L, const FRAMES: usize = WINDOW> = ReliableLink<'static, Detour<'static, LossyLink<L>>, FRAMES>;
 
 /// Returns the faults that these boot parameters specify.
 pub fn requested_faults(boot: &BootParameters<'_>) -> LinkFaults {

@@ -123,9 +123,7 @@ mod tests {
             while std::mem::take(&mut moved) {
                 for at in [0, 1].into_iter().filter(|&at| starts[at] <= now) {
                     if now >= connected_ns {
-                        under_way[at]
-                            .drain(..)
-                            .for_each(|hello| ends[at].on_frame(&hello));
+                        under_way[at].drain(..).for_each(|hello| ends[at].on_frame(&hello));
                     }
                     if let Some(hello) = ends[at].due(now) {
                         ends[at].tried(now, true);
@@ -161,10 +159,7 @@ mod tests {
             for (wait_ms, repeats) in [(1, 1), (1_000, 10), (1_000_000, 20), (3_600_000, 22)] {
                 let later = wait_ms * MS;
                 let (_, [early, late]) = greet([0, later], later, keeps);
-                assert!(
-                    early <= repeats + 3 && late <= 3,
-                    "{wait_ms} ms: {early}, {late}"
-                );
+                assert!(early <= repeats + 3 && late <= 3, "{wait_ms} ms: {early}, {late}");
             }
         }
     }
@@ -196,10 +191,7 @@ mod tests {
         end.tried(1, false);
         assert!(end.next_ns().is_some(), "the neighbour waits for it");
         end.tried(2, true);
-        assert_eq!(
-            (end.due(9 * MS), end.next_ns(), end.count()),
-            (None, None, 1)
-        );
+        assert_eq!((end.due(9 * MS), end.next_ns(), end.count()), (None, None, 1));
     }
 
     #[test]
@@ -208,10 +200,7 @@ mod tests {
             for connected in [MS - 1, 3 * MS, 77 * MS + 5, 100_000 * MS] {
                 let (up, counts) = greet([0, MS / 3], connected, keeps);
                 assert!(up >= connected && up <= 2 * connected + MS);
-                assert!(
-                    counts.into_iter().all(|count| count <= 3 + 17),
-                    "{counts:?}"
-                );
+                assert!(counts.into_iter().all(|count| count <= 3 + 17), "{counts:?}");
             }
         }
     }

@@ -101,11 +101,7 @@ pub const fn window(baud: u32) -> usize {
 pub const fn retry(baud: u32) -> RetryConfig {
     let full = 4 * window(baud) as u64 * line_ns(LINE_BYTES, baud);
     RetryConfig {
-        timeout_ns: if full > MIN_TIMEOUT_NS {
-            full
-        } else {
-            MIN_TIMEOUT_NS
-        },
+        timeout_ns: if full > MIN_TIMEOUT_NS { full } else { MIN_TIMEOUT_NS },
         retries: RETRIES,
     }
 }
@@ -200,8 +196,7 @@ impl<const N: usize> ByteRing<N> {
     /// Records that a device has consumed `count` of the oldest bytes. Replaces [`ByteRing::pop`].
     pub fn took(&self, count: usize) {
         let taken = self.taken.load(Ordering::Relaxed);
-        self.taken
-            .store(Self::after(taken, count), Ordering::Release);
+        self.taken.store(Self::after(taken, count), Ordering::Release);
     }
 
     /// Returns the address of the buffer.
@@ -211,10 +206,7 @@ impl<const N: usize> ByteRing<N> {
 
     /// Dequeues the oldest byte. For the consumer only.
     pub fn pop(&self) -> Option<u8> {
-        let (put, mut taken) = (
-            self.put.load(Ordering::Acquire),
-            self.taken.load(Ordering::Relaxed),
-        );
+        let (put, mut taken) = (self.put.load(Ordering::Acquire), self.taken.load(Ordering::Relaxed));
         match Self::ahead(put, taken) {
             0 => return None,
             // A device has overwritten the oldest bytes: only the newest `N` remain.
@@ -229,10 +221,7 @@ impl<const N: usize> ByteRing<N> {
     /// Returns the number of bytes in the ring before the first zero, starting the search at index `from`. Returns
     /// `Err` with the number of bytes searched if there is none. For the consumer.
     pub fn find_zero(&self, from: usize) -> Result<usize, usize> {
-        let (put, taken) = (
-            self.put.load(Ordering::Acquire),
-            self.taken.load(Ordering::Relaxed),
-        );
+        let (put, taken) = (self.put.load(Ordering::Acquire), self.taken.load(Ordering::Relaxed));
         let ahead = Self::ahead(put, taken);
         let count = ahead.min(N);
         // Skips the overwritten bytes that `take` would skip.

@@ -44,9 +44,7 @@ unsafe impl Hal for BoardHal {
             }
             let start = pool.start + bytes;
             POOL.borrow(cs).set(AddressRange { start, ..pool });
-            NonNull::new(core::ptr::with_exposed_provenance_mut::<u8>(
-                pool.start as usize,
-            ))
+            NonNull::new(core::ptr::with_exposed_provenance_mut::<u8>(pool.start as usize))
         });
         let Some(start) = taken else {
             // Address 0 reports an allocation failure to the queue.
@@ -87,10 +85,7 @@ pub fn settle_queue() {
 ///
 /// # Safety
 /// `slot` is a virtio-mmio slot of this board without another user.
-pub unsafe fn transport(
-    slot: &VirtioSlot,
-    wanted: DeviceType,
-) -> Result<Option<MmioTransport<'static>>, DeviceError> {
+pub unsafe fn transport(slot: &VirtioSlot, wanted: DeviceType) -> Result<Option<MmioTransport<'static>>, DeviceError> {
     let registers = core::ptr::with_exposed_provenance_mut(slot.registers.start as usize);
     let registers = NonNull::new(registers).ok_or(DeviceError::Transport)?;
     // SAFETY: as the caller promises; a slot's registers do not move.

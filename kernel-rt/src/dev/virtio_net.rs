@@ -53,10 +53,9 @@ impl NetLink {
         frames: &'static mut [DeviceFrame; RECEIVE_FRAMES + TRANSMIT_FRAMES],
     ) -> Result<Self, DeviceError> {
         begin(&mut transport, 0)?;
-        let receive = VirtQueue::new(&mut transport, QUEUE_RECEIVE, false, false)
-            .map_err(|_| DeviceError::Queue)?;
-        let mut transmit = VirtQueue::new(&mut transport, QUEUE_TRANSMIT, false, false)
-            .map_err(|_| DeviceError::Queue)?;
+        let receive = VirtQueue::new(&mut transport, QUEUE_RECEIVE, false, false).map_err(|_| DeviceError::Queue)?;
+        let mut transmit =
+            VirtQueue::new(&mut transport, QUEUE_TRANSMIT, false, false).map_err(|_| DeviceError::Queue)?;
         // A sender needs no completion interrupt, except while it waits for free space.
         transmit.set_dev_notify(false);
         transport.finish_init();
@@ -224,10 +223,7 @@ impl Link for NetLink {
             return true;
         }
         // SAFETY: the frame is kept in `sending` and not accessed until the device is done with it.
-        let token = unsafe {
-            self.transmit
-                .add(&[&frame[..HEADER_BYTES + bytes]], &mut [])
-        };
+        let token = unsafe { self.transmit.add(&[&frame[..HEADER_BYTES + bytes]], &mut []) };
         match token {
             Ok(token) => {
                 self.sending[token as usize] = Some(frame);

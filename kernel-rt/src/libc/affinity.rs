@@ -93,21 +93,13 @@ fn thread(thread: c_ulong) -> Result<(), c_int> {
     }
 }
 
-unsafe extern "C" fn pthread_getaffinity_np(
-    one: c_ulong,
-    bytes: usize,
-    set: *mut c_ulong,
-) -> c_int {
+unsafe extern "C" fn pthread_getaffinity_np(one: c_ulong, bytes: usize, set: *mut c_ulong) -> c_int {
     // SAFETY: C's promise.
     let got = thread(one).and_then(|()| unsafe { get(bytes, set) });
     got.err().unwrap_or(0)
 }
 
-unsafe extern "C" fn pthread_setaffinity_np(
-    one: c_ulong,
-    bytes: usize,
-    set: *const c_ulong,
-) -> c_int {
+unsafe extern "C" fn pthread_setaffinity_np(one: c_ulong, bytes: usize, set: *const c_ulong) -> c_int {
     // SAFETY: C's promise.
     let checked = thread(one).and_then(|()| unsafe { check(bytes, set) });
     checked.err().unwrap_or(0)
@@ -138,11 +130,7 @@ extern "C" fn sched_getscheduler(process: c_int) -> c_int {
 }
 
 /// Accepts only the one policy with its one priority.
-unsafe extern "C" fn sched_setscheduler(
-    process: c_int,
-    policy: c_int,
-    priority: *const c_int,
-) -> c_int {
+unsafe extern "C" fn sched_setscheduler(process: c_int, policy: c_int, priority: *const c_int) -> c_int {
     match policy {
         SCHED_OTHER => {
             // SAFETY: C's promise.

@@ -171,13 +171,7 @@ impl FloatFormat {
 
     /// Calls [`FloatFormat::pack`] for any exponent. The last bit of a significand of more than 120 bits may include
     /// lower ones.
-    pub fn pack_binary(
-        self,
-        negative: bool,
-        significand: u128,
-        exponent: i64,
-        rounding: RoundingMode,
-    ) -> PackedFloat {
+    pub fn pack_binary(self, negative: bool, significand: u128, exponent: i64, rounding: RoundingMode) -> PackedFloat {
         let most = 4 * i64::from(self.max_exponent);
         let exponent = exponent.clamp(-most, most) as i32;
         self.pack(negative, significand, exponent, false, rounding)
@@ -205,8 +199,7 @@ impl FloatFormat {
             let kept = significand.checked_shr(shift).unwrap_or(0);
             let rest = significand ^ kept.checked_shl(shift).unwrap_or(0);
             let half = shift > 0 && rest.checked_shr(shift - 1).unwrap_or(0) != 0;
-            let more =
-                sticky || shift > 0 && rest.checked_shl(129 - shift.min(129)).unwrap_or(0) != 0;
+            let more = sticky || shift > 0 && rest.checked_shl(129 - shift.min(129)).unwrap_or(0) != 0;
             let away = rounding.is_away(negative, kept & 1 != 0, half, more);
             (kept + u128::from(away), half || more)
         };
@@ -216,8 +209,7 @@ impl FloatFormat {
         let (kept, inexact) = round(shift);
         let kept = kept << (-shift).max(0);
         let tiny = exponent + unbounded < self.least_exponent()
-            && !(exponent + unbounded + 1 == self.least_exponent()
-                && round(unbounded).0 >> self.precision != 0);
+            && !(exponent + unbounded + 1 == self.least_exponent() && round(unbounded).0 >> self.precision != 0);
         // The leading bit, if present, adds one to the exponent.
         let place = i64::from(exponent) + i64::from(shift) - i64::from(self.least_exponent());
         let bits = ((place as FloatBits) << (self.precision - 1)).saturating_add(kept as FloatBits);
@@ -242,17 +234,7 @@ const DIGITS: usize = 9;
 const STEP: u32 = 29;
 /// Limbs of the largest significand.
 const INTEGER_LIMBS: usize = 5;
-const POWERS: [u32; DIGITS] = [
-    1,
-    10,
-    100,
-    1_000,
-    10_000,
-    100_000,
-    1_000_000,
-    10_000_000,
-    100_000_000,
-];
+const POWERS: [u32; DIGITS] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// A non-negative decimal number.
 #[derive(Debug)]
@@ -311,8 +293,7 @@ impl<'a> Decimal<'a> {
             self.limbs[self.used.start] = carry as u32;
         }
         // Zeros after the point are frequent; those before it may still receive an addition.
-        while self.used.end > self.used.start.max(self.point) && self.limbs[self.used.end - 1] == 0
-        {
+        while self.used.end > self.used.start.max(self.point) && self.limbs[self.used.end - 1] == 0 {
             self.used.end -= 1;
         }
     }
@@ -432,9 +413,7 @@ impl<'a> Decimal<'a> {
         let mut whole = 0u128;
         for index in self.used.start..self.point {
             let limb = self.limb(index as i32);
-            whole = whole
-                .checked_mul(u128::from(BASE))?
-                .checked_add(u128::from(limb))?;
+            whole = whole.checked_mul(u128::from(BASE))?.checked_add(u128::from(limb))?;
         }
         (whole >> 127 == 0).then_some(whole)
     }
@@ -486,9 +465,7 @@ impl<'a> DigitCollector<'a> {
     /// Returns the number `0.DIGITS * 10^exponent`.
     pub fn finish(self, negative: bool, exponent: i64, rounding: RoundingMode) -> PackedFloat {
         let format = self.format;
-        let pack = |significand, exponent, sticky| {
-            format.pack(negative, significand, exponent, sticky, rounding)
-        };
+        let pack = |significand, exponent, sticky| format.pack(negative, significand, exponent, sticky, rounding);
         if self.count == 0 {
             return pack(0, 0, false);
         }

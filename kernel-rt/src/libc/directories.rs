@@ -51,8 +51,7 @@ fn failed(error: c_int) -> *mut DirectoryStream {
 }
 
 fn folder(descriptor: c_int) -> *mut DirectoryStream {
-    let block =
-        heap::c_alloc_zeroed(size_of::<DirectoryStream>(), heap::C_ALIGN).cast::<DirectoryStream>();
+    let block = heap::c_alloc_zeroed(size_of::<DirectoryStream>(), heap::C_ALIGN).cast::<DirectoryStream>();
     if block.is_null() {
         return failed(ENOMEM);
     }
@@ -68,13 +67,7 @@ fn close(descriptor: c_int) -> Result<(), c_int> {
 pub unsafe extern "C" fn opendir(name: *const c_char) -> *mut DirectoryStream {
     // SAFETY: C's promise.
     let name = unsafe { path(name) };
-    let opened = name.and_then(|name| {
-        ask(
-            FileOperation::Open,
-            [OPEN_READ | OPEN_FOLDER, 0, 0],
-            &[name],
-        )
-    });
+    let opened = name.and_then(|name| ask(FileOperation::Open, [OPEN_READ | OPEN_FOLDER, 0, 0], &[name]));
     match opened {
         Ok(answer) => {
             let descriptor = answer.numbers[0] as c_int;
@@ -213,12 +206,7 @@ unsafe extern "C" fn scandir(
         }
         set_errno(before);
         if let Some(compare) = compare {
-            qsort(
-                list.start.cast(),
-                list.count,
-                size_of::<*mut DirectoryEntry>(),
-                compare,
-            );
+            qsort(list.start.cast(), list.count, size_of::<*mut DirectoryEntry>(), compare);
         }
         out.write(list.start);
         list.count as c_int
@@ -242,8 +230,7 @@ impl EntryList {
     /// Appends a copy; returns false if there is no memory for it.
     fn add(&mut self, entry: &DirectoryEntry) -> bool {
         const AT_ONCE: usize = 32;
-        let copy =
-            heap::c_alloc(size_of::<DirectoryEntry>(), heap::C_ALIGN).cast::<DirectoryEntry>();
+        let copy = heap::c_alloc(size_of::<DirectoryEntry>(), heap::C_ALIGN).cast::<DirectoryEntry>();
         if copy.is_null() {
             return false;
         }

@@ -7,13 +7,13 @@ use core::ptr;
 
 use midplane_abi::blackboard;
 use midplane_abi::files::{
-    self, BYTES, FileOperation, FileReply, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE,
-    OPEN_FOLDER, OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
+    self, BYTES, FileOperation, FileReply, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
+    OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
 };
 
 use super::errno::{
-    EBADF, EINVAL, EMFILE, ENAMETOOLONG, ENOENT, ENOLCK, ENOSYS, EOVERFLOW, EPERM, ERANGE, EROFS,
-    fail, fail_long, from_linux,
+    EBADF, EINVAL, EMFILE, ENAMETOOLONG, ENOENT, ENOLCK, ENOSYS, EOVERFLOW, EPERM, ERANGE, EROFS, fail, fail_long,
+    from_linux,
 };
 use super::stdio::input;
 use super::time::Timespec;
@@ -25,9 +25,9 @@ use crate::records::MIDPLANE_BLACKBOARD;
 use crate::running::sleep;
 
 define!(
-    write, read, open, creat, close, lseek, fsync, unlink, rename, mkdir, rmdir, chdir, getcwd,
-    access, stat, lstat, fstat, isatty, dup, dup2, pipe, ftruncate, truncate, chmod, fchmod,
-    readlink, symlink, link, mknod, mkfifo, utime, utimes, fcntl, flock, lockf, sync, umask,
+    write, read, open, creat, close, lseek, fsync, unlink, rename, mkdir, rmdir, chdir, getcwd, access, stat, lstat,
+    fstat, isatty, dup, dup2, pipe, ftruncate, truncate, chmod, fchmod, readlink, symlink, link, mknod, mkfifo, utime,
+    utimes, fcntl, flock, lockf, sync, umask,
 );
 define_same!(fdatasync = fsync);
 
@@ -110,11 +110,7 @@ pub fn is_open(descriptor: c_int) -> bool {
 ///
 /// # Safety
 /// As for [`path`].
-unsafe fn with_path(
-    call: FileOperation,
-    numbers: [u64; 3],
-    name: *const c_char,
-) -> Result<FileReply, c_int> {
+unsafe fn with_path(call: FileOperation, numbers: [u64; 3], name: *const c_char) -> Result<FileReply, c_int> {
     // SAFETY: as the caller promises.
     ask(call, numbers, &[unsafe { path(name) }?])
 }
@@ -237,9 +233,7 @@ extern "C" fn close(descriptor: c_int) -> c_int {
 pub extern "C" fn lseek(descriptor: c_int, offset: FileOffset, whence: c_int) -> FileOffset {
     let numbers = |file| [file, wide(offset).cast_unsigned(), whence as u64];
     match file(descriptor).and_then(|file| ask(FileOperation::Seek, numbers(file), &[])) {
-        Ok(answer) => {
-            FileOffset::try_from(answer.numbers[0]).unwrap_or_else(|_| fail_long(EOVERFLOW))
-        }
+        Ok(answer) => FileOffset::try_from(answer.numbers[0]).unwrap_or_else(|_| fail_long(EOVERFLOW)),
         Err(error) => fail_long(error),
     }
 }
@@ -263,11 +257,7 @@ unsafe extern "C" fn unlink(name: *const c_char) -> c_int {
 unsafe extern "C" fn rename(old: *const c_char, new: *const c_char) -> c_int {
     // SAFETY: C's promise.
     let both = unsafe { path(old).and_then(|old| Ok((old, path(new)?))) };
-    done(
-        both.and_then(|(old, new)| {
-            ask(FileOperation::Rename, [old.len() as u64, 0, 0], &[old, new])
-        }),
-    )
+    done(both.and_then(|(old, new)| ask(FileOperation::Rename, [old.len() as u64, 0, 0], &[old, new])))
 }
 
 pub unsafe extern "C" fn mkdir(name: *const c_char, mode: u32) -> c_int {
@@ -421,9 +411,7 @@ fn resize(descriptor: c_int, size: FileOffset) -> c_int {
     };
     match descriptor {
         0..FIRST_FILE => fail(EINVAL),
-        _ => {
-            done(file(descriptor).and_then(|file| ask(FileOperation::Resize, [file, size, 0], &[])))
-        }
+        _ => done(file(descriptor).and_then(|file| ask(FileOperation::Resize, [file, size, 0], &[]))),
     }
 }
 
@@ -513,9 +501,7 @@ extern "C" fn fcntl(descriptor: c_int, command: c_int) -> c_int {
         (0..FIRST_FILE, F_GETFD) => 0,
         (0..FIRST_FILE, F_GETFL) => O_WRONLY.min(descriptor),
         (0..FIRST_FILE, _) => fail(EINVAL),
-        (_, F_GETFD | F_SETFD) => {
-            done(file(descriptor).and_then(|file| ask(FileOperation::Fstat, [file, 0, 0], &[])))
-        }
+        (_, F_GETFD | F_SETFD) => done(file(descriptor).and_then(|file| ask(FileOperation::Fstat, [file, 0, 0], &[]))),
         (_, _) if descriptor < 0 => fail(EBADF),
         (_, F_GETLK..=F_SETLKW) => fail(ENOLCK),
         _ => fail(EINVAL),

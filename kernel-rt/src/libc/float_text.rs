@@ -2,10 +2,7 @@
 //! result is rounded once, from the exact value, for any number of digits.
 #![cfg_attr(
     target_arch = "arm",
-    expect(
-        clippy::useless_conversion,
-        reason = "numbers have no more than 64 bits there"
-    )
+    expect(clippy::useless_conversion, reason = "numbers have no more than 64 bits there")
 )]
 
 use super::decimal::{DigitCollector, FloatBits, FloatFormat, PackedFloat, RoundingMode};
@@ -103,8 +100,7 @@ impl<'a> FloatReader<'a> {
     /// not the beginning of a word, nor `0x` alone.
     pub fn is_item(&self) -> bool {
         let is_word = matches!(self.state, ParserState::Infinity(_) | ParserState::Nan(_));
-        let is_prefix =
-            self.is_hexadecimal && self.state == ParserState::Integer && !self.has_digits;
+        let is_prefix = self.is_hexadecimal && self.state == ParserState::Integer && !self.has_digits;
         self.valid > 0 && !is_prefix && (!is_word || self.valid == self.length)
     }
 
@@ -119,9 +115,7 @@ impl<'a> FloatReader<'a> {
         let is_number = match next {
             ParserState::Zero | ParserState::Integer | ParserState::Fraction => self.has_digits,
             ParserState::Exponent | ParserState::End => true,
-            ParserState::Infinity(letters) => {
-                letters == 3 || usize::from(letters) == INFINITY.len()
-            }
+            ParserState::Infinity(letters) => letters == 3 || usize::from(letters) == INFINITY.len(),
             ParserState::Nan(letters) => usize::from(letters) == NAN.len(),
             _ => false,
         };
@@ -165,13 +159,9 @@ impl<'a> FloatReader<'a> {
                 self.exponent = (self.exponent * 10 + i64::from(digit)).min(MAX_EXPONENT);
                 ParserState::Exponent
             }
-            ParserState::Infinity(letters) if word(INFINITY, letters) => {
-                ParserState::Infinity(letters + 1)
-            }
+            ParserState::Infinity(letters) if word(INFINITY, letters) => ParserState::Infinity(letters + 1),
             ParserState::Nan(letters) if word(NAN, letters) => ParserState::Nan(letters + 1),
-            ParserState::Nan(letters)
-                if usize::from(letters) == NAN.len() && byte == b'(' && self.takes_payload =>
-            {
+            ParserState::Nan(letters) if usize::from(letters) == NAN.len() && byte == b'(' && self.takes_payload => {
                 ParserState::Payload
             }
             ParserState::Payload if byte == b')' => ParserState::End,
@@ -179,10 +169,7 @@ impl<'a> FloatReader<'a> {
                 self.payload.push(lower);
                 ParserState::Payload
             }
-            ParserState::Infinity(_)
-            | ParserState::Nan(_)
-            | ParserState::Payload
-            | ParserState::End => return None,
+            ParserState::Infinity(_) | ParserState::Nan(_) | ParserState::Payload | ParserState::End => return None,
         })
     }
 
@@ -243,15 +230,11 @@ impl<'a> FloatReader<'a> {
             ParserState::Infinity(_) => exact(self.format.infinity(self.negative)),
             ParserState::Nan(_) | ParserState::Payload => exact(self.format.nan(self.negative, 0)),
             ParserState::End => exact(self.format.nan(self.negative, self.payload.value())),
-            _ if self.is_hexadecimal => self.format.pack_binary(
-                self.negative,
-                self.significand,
-                self.scale * 4 + exponent,
-                rounding,
-            ),
-            _ => self
-                .digits
-                .finish(self.negative, self.scale + exponent, rounding),
+            _ if self.is_hexadecimal => {
+                self.format
+                    .pack_binary(self.negative, self.significand, self.scale * 4 + exponent, rounding)
+            }
+            _ => self.digits.finish(self.negative, self.scale + exponent, rounding),
         }
     }
 }

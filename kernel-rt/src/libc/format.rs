@@ -5,17 +5,12 @@
 //! If the standards permit several results, it follows glibc in the locale "C". Nothing is allocated.
 #![cfg_attr(
     target_arch = "arm",
-    expect(
-        clippy::unnecessary_cast,
-        reason = "numbers have no more than 64 bits there"
-    )
+    expect(clippy::unnecessary_cast, reason = "numbers have no more than 64 bits there")
 )]
 
 use core::ptr;
 
-use super::decimal::{
-    DOUBLE, Decimal, FloatBits, FloatClass, FloatFormat, QUAD, RoundingMode, UnpackedFloat,
-};
+use super::decimal::{DOUBLE, Decimal, FloatBits, FloatClass, FloatFormat, QUAD, RoundingMode, UnpackedFloat};
 
 /// Reason of a failed call; it determines `errno`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,11 +82,7 @@ pub trait ArgumentValues {
 }
 
 /// Format of this machine's `long double`.
-pub const LONG_DOUBLE: FloatFormat = if cfg!(target_arch = "arm") {
-    DOUBLE
-} else {
-    QUAD
-};
+pub const LONG_DOUBLE: FloatFormat = if cfg!(target_arch = "arm") { DOUBLE } else { QUAD };
 
 /// A microcontroller's flash has no space for the features defined only by POSIX and GNU: numbered arguments are errors
 /// there, and an unknown conversion prints its letter.
@@ -166,10 +157,7 @@ pub fn ascii(unit: u32) -> u8 {
 ///
 /// # Errors
 /// [`FormatError::TooLong`] for a number above an `int`.
-pub fn number(
-    units: &(impl FormatUnits + ?Sized),
-    place: &mut usize,
-) -> Result<Option<u32>, FormatError> {
+pub fn number(units: &(impl FormatUnits + ?Sized), place: &mut usize) -> Result<Option<u32>, FormatError> {
     let mut number = None;
     while let digit @ b'0'..=b'9' = ascii(units.at(*place)) {
         let next = u64::from(number.unwrap_or(0)) * 10 + u64::from(digit - b'0');
@@ -283,9 +271,7 @@ impl ConversionSpec {
     fn kind(&self) -> Option<ArgumentKind> {
         Some(match ascii(self.letter) {
             b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'b' | b'B' => match self.length {
-                LengthModifier::Plain | LengthModifier::Char | LengthModifier::Short => {
-                    ArgumentKind::Int
-                }
+                LengthModifier::Plain | LengthModifier::Char | LengthModifier::Short => ArgumentKind::Int,
                 LengthModifier::Long => ArgumentKind::Word,
                 LengthModifier::LongLong => ArgumentKind::Long,
             },
@@ -560,11 +546,7 @@ pub unsafe fn write_at<T>(address: usize, value: T) {
 
 /// Prints an unknown conversion as glibc does.
 #[inline(never)]
-fn unknown(
-    output: &mut FormatOutput<'_>,
-    field: OutputField,
-    letter: u32,
-) -> Result<(), FormatError> {
+fn unknown(output: &mut FormatOutput<'_>, field: OutputField, letter: u32) -> Result<(), FormatError> {
     if IS_SMALL {
         output.put(PERCENT)?;
         return output.put(letter);
@@ -718,9 +700,7 @@ unsafe fn string(
     is_wide: bool,
 ) -> Result<(), FormatError> {
     const NULL: &[u8] = b"(null)";
-    let most = field
-        .precision
-        .map_or(usize::MAX, |precision| precision as usize);
+    let most = field.precision.map_or(usize::MAX, |precision| precision as usize);
     if address == 0 {
         let text = if most < NULL.len() { b"" } else { NULL };
         return output.padded_text(field, text);
@@ -728,15 +708,9 @@ unsafe fn string(
     // SAFETY: the caller's promise; only units up to the 0 are read.
     let unit = |place: usize| unsafe {
         if is_wide {
-            ptr::with_exposed_provenance::<u32>(address)
-                .add(place)
-                .read()
+            ptr::with_exposed_provenance::<u32>(address).add(place).read()
         } else {
-            u32::from(
-                ptr::with_exposed_provenance::<u8>(address)
-                    .add(place)
-                    .read(),
-            )
+            u32::from(ptr::with_exposed_provenance::<u8>(address).add(place).read())
         }
     };
     let mut length = 0;
@@ -747,11 +721,9 @@ unsafe fn string(
         }
         length += 1;
     }
-    output.padded(
-        field,
-        u32::try_from(length).unwrap_or(u32::MAX),
-        &mut |output| (0..length).try_for_each(|place| output.put(unit(place))),
-    )
+    output.padded(field, u32::try_from(length).unwrap_or(u32::MAX), &mut |output| {
+        (0..length).try_for_each(|place| output.put(unit(place)))
+    })
 }
 
 #[derive(Clone, Copy)]
@@ -763,11 +735,7 @@ struct FloatArgument {
 }
 
 #[inline(never)]
-fn float(
-    output: &mut FormatOutput<'_>,
-    mut field: OutputField,
-    number: FloatArgument,
-) -> Result<(), FormatError> {
+fn float(output: &mut FormatOutput<'_>, mut field: OutputField, number: FloatArgument) -> Result<(), FormatError> {
     let unpacked = number.format.unpack(number.bits);
     let sign = sign(unpacked.negative, field.flags);
     let is_upper = number.letter.is_ascii_uppercase();
@@ -784,9 +752,7 @@ fn float(
     };
     let word = words[usize::from(is_upper)];
     field.flags.clear(ConversionFlags::ZERO);
-    output.padded_number(field, sign, b"", word.len() as u32, &mut |output| {
-        output.put_all(word)
-    })
+    output.padded_number(field, sign, b"", word.len() as u32, &mut |output| output.put_all(word))
 }
 
 // One function per format, with its limbs on the stack: more than 7 KiB for a `long double`.

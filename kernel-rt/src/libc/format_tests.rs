@@ -41,14 +41,7 @@ fn ours(units: &str, values: &[u128]) -> Result<String, FormatError> {
     let mut text = TestText::default();
     let mut list = TestArguments { values, next: 0 };
     // SAFETY: the tests' arguments are those of their formats.
-    let length = unsafe {
-        format(
-            &mut text,
-            &units.as_bytes(),
-            &mut list,
-            RoundingMode::Nearest,
-        )?
-    };
+    let length = unsafe { format(&mut text, &units.as_bytes(), &mut list, RoundingMode::Nearest)? };
     assert_eq!(length as usize, text.0.len());
     Ok(String::from_utf8_lossy(&text.0).into_owned())
 }
@@ -94,16 +87,7 @@ fn double(random: &mut Rand64) -> f64 {
         4 => below(random, 1 << 40) as f64 * 0.5,
         5 => f64::from_bits(bits >> below(random, 64)),
         6 => 10f64.powi(below(random, 640) as i32 - 325),
-        _ => [
-            0.0,
-            1.0,
-            f64::INFINITY,
-            f64::NAN,
-            f64::MAX,
-            f64::MIN_POSITIVE,
-            9.5,
-            0.5,
-        ][below(random, 8) as usize],
+        _ => [0.0, 1.0, f64::INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE, 9.5, 0.5][below(random, 8) as usize],
     }
 }
 
@@ -121,11 +105,7 @@ fn compare(seed: u128, number: u64) {
         let letters = b"diouxXbBcpaAeEfFgGfeg%";
         let letter = letters[below(&mut random, letters.len() as u64) as usize];
         for (begin, most) in [("", 40), (".", 30)] {
-            let most = if below(&mut random, 50) == 0 {
-                1200
-            } else {
-                most
-            };
+            let most = if below(&mut random, 50) == 0 { 1200 } else { most };
             let value = below(&mut random, most) as i32;
             match below(&mut random, 5) {
                 0 | 1 => text += &format!("{begin}{value}"),
@@ -140,8 +120,7 @@ fn compare(seed: u128, number: u64) {
         }
         let is_float = b"aAeEfFgG".contains(&letter);
         if b"diouxXbB".contains(&letter) {
-            text += ["", "hh", "h", "l", "ll", "j", "z", "t", "q", "L"]
-                [below(&mut random, 10) as usize];
+            text += ["", "hh", "h", "l", "ll", "j", "z", "t", "q", "L"][below(&mut random, 10) as usize];
         }
         text.push(letter as char);
         text += "|%%";

@@ -65,9 +65,7 @@ struct ElementHeader {
 unsafe extern "C" fn insque(element: *mut ElementHeader, behind: *mut ElementHeader) {
     // SAFETY: C's promises.
     unsafe {
-        let next = behind
-            .as_ref()
-            .map_or(ptr::null_mut(), |behind| behind.next);
+        let next = behind.as_ref().map_or(ptr::null_mut(), |behind| behind.next);
         (*element).next = next;
         (*element).previous = behind;
         for (place, is_next) in [(behind, true), (next, false)] {

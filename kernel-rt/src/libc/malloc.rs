@@ -124,12 +124,7 @@ extern "C" fn memalign(align: usize, size: usize, from: usize) -> *mut c_void {
     aligned_alloc(align, size, from)
 }
 
-unsafe extern "C" fn posix_memalign(
-    out: *mut *mut c_void,
-    align: usize,
-    size: usize,
-    from: usize,
-) -> c_int {
+unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize, from: usize) -> c_int {
     if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>()) {
         return EINVAL;
     }

@@ -12,14 +12,7 @@ define!(
 
 const PAGE: usize = 4096;
 
-unsafe extern "C" fn mmap(
-    _: *mut c_void,
-    bytes: usize,
-    _: c_int,
-    flags: c_int,
-    _: c_int,
-    _: i64,
-) -> *mut c_void {
+unsafe extern "C" fn mmap(_: *mut c_void, bytes: usize, _: c_int, flags: c_int, _: c_int, _: i64) -> *mut c_void {
     // The project's sys/mman.h.
     const MAP_FIXED: c_int = 0x10;
     const MAP_ANONYMOUS: c_int = 0x20;
@@ -52,9 +45,7 @@ unsafe extern "C" fn munmap(start: *mut c_void, bytes: usize) -> c_int {
     // SAFETY: C's promise that it came from `mmap`.
     let freed = unsafe {
         match heap::c_size(start.cast()) {
-            Ok(size) if Some(size) == bytes.checked_next_multiple_of(PAGE) => {
-                heap::c_free(start.cast())
-            }
+            Ok(size) if Some(size) == bytes.checked_next_multiple_of(PAGE) => heap::c_free(start.cast()),
             _ => Err(heap::InvalidBlock),
         }
     };

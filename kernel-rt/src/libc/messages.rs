@@ -22,9 +22,7 @@ define_variadic!(
     error_at_line: 5,
     syslog: 2,
 );
-define!(
-    verr, verrx, vwarn, vwarnx, vsyslog, openlog, closelog, setlogmask
-);
+define!(verr, verrx, vwarn, vwarnx, vsyslog, openlog, closelog, setlogmask);
 
 unsafe extern "C" {
     fn strerror(error: c_int) -> *const c_char;

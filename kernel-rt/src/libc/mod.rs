@@ -234,10 +234,7 @@ type FileOffset = core::ffi::c_long;
 #[cfg(target_os = "none")]
 #[cfg_attr(
     target_arch = "riscv64",
-    expect(
-        clippy::useless_conversion,
-        reason = "not of the same size on every processor"
-    )
+    expect(clippy::useless_conversion, reason = "not of the same size on every processor")
 )]
 fn wide(offset: FileOffset) -> i64 {
     i64::from(offset)

@@ -139,12 +139,7 @@ unsafe extern "C" fn inet_pton(family: c_int, text: *const c_char, out: *mut u8)
     }
 }
 
-unsafe extern "C" fn inet_ntop(
-    family: c_int,
-    address: *const c_void,
-    out: *mut c_char,
-    room: c_uint,
-) -> *const c_char {
+unsafe extern "C" fn inet_ntop(family: c_int, address: *const c_void, out: *mut c_char, room: c_uint) -> *const c_char {
     // SAFETY: C's promises.
     unsafe {
         let text = match family {
@@ -259,12 +254,7 @@ extern "C" fn gethostbyaddr(_: *const c_void, _: c_uint, _: c_int) -> *mut c_voi
 const EAI_NONAME: c_int = -2;
 const EAI_FAMILY: c_int = -6;
 
-extern "C" fn getaddrinfo(
-    _: *const c_char,
-    _: *const c_char,
-    _: *const c_void,
-    _: *mut *mut c_void,
-) -> c_int {
+extern "C" fn getaddrinfo(_: *const c_char, _: *const c_char, _: *const c_void, _: *mut *mut c_void) -> c_int {
     EAI_NONAME
 }
 
@@ -303,10 +293,7 @@ unsafe extern "C" fn herror(text: *const c_char) {
     console::flush();
     if !text.is_null() {
         // SAFETY: C's promise.
-        console::write(
-            OutputStream::Err,
-            unsafe { CStr::from_ptr(text) }.to_bytes(),
-        );
+        console::write(OutputStream::Err, unsafe { CStr::from_ptr(text) }.to_bytes());
         console::write(OutputStream::Err, b": ");
     }
     let error = lookup_error(LOOKUP_ERROR.load(Ordering::Relaxed));

@@ -166,9 +166,7 @@ unsafe extern "C" fn omp_destroy_lock(lock: *mut OmpLock) {
 unsafe extern "C" fn omp_set_lock(lock: *mut OmpLock) {
     // SAFETY: C's promise.
     if unsafe { omp_test_lock(lock) } == 0 {
-        program_abort(
-            "omp_set_lock(): the one thread has the lock, nothing could ever end this wait",
-        );
+        program_abort("omp_set_lock(): the one thread has the lock, nothing could ever end this wait");
     }
 }
 

@@ -92,9 +92,7 @@ fn absolute(path: &[u8]) -> Result<PathBuffer, c_int> {
             b"" | b"." => {}
             b".." => {
                 let length = whole.length;
-                let slash = whole.bytes()[..length]
-                    .iter()
-                    .rposition(|byte| *byte == b'/');
+                let slash = whole.bytes()[..length].iter().rposition(|byte| *byte == b'/');
                 whole.cut(slash.unwrap_or(0));
             }
             part => {

@@ -59,12 +59,7 @@ unsafe extern "C" fn poll(polled: *mut PollEntry, count: c_ulong, milliseconds: 
     }
 }
 
-unsafe extern "C" fn ppoll(
-    polled: *mut PollEntry,
-    count: c_ulong,
-    time: *const Timespec,
-    _: *const c_void,
-) -> c_int {
+unsafe extern "C" fn ppoll(polled: *mut PollEntry, count: c_ulong, time: *const Timespec, _: *const c_void) -> c_int {
     // SAFETY: C's promises.
     match unsafe { (mark(polled, count), time.as_ref()) } {
         (ready @ 1.., _) => ready,
@@ -126,11 +121,7 @@ unsafe fn ready(count: c_int, sets: [*mut FdSet; 3]) -> Result<c_int, c_int> {
 }
 
 /// Returns the result of a call on sets: the number of ready descriptors, or the result of the sleep, if it is finite.
-fn selected(
-    call: &str,
-    ready: Result<c_int, c_int>,
-    sleep: Option<impl FnOnce() -> Result<(), c_int>>,
-) -> c_int {
+fn selected(call: &str, ready: Result<c_int, c_int>, sleep: Option<impl FnOnce() -> Result<(), c_int>>) -> c_int {
     match (ready, sleep) {
         (Err(error), _) => fail(error),
         (Ok(ready @ 1..), _) => ready,
@@ -149,11 +140,7 @@ unsafe extern "C" fn select(
     // SAFETY: C's promises.
     unsafe {
         let ready = ready(count, [to_read, to_write, exceptional]);
-        selected(
-            "select()",
-            ready,
-            time.as_ref().map(|time| || sleep_for(time)),
-        )
+        selected("select()", ready, time.as_ref().map(|time| || sleep_for(time)))
     }
 }
 
@@ -168,10 +155,6 @@ unsafe extern "C" fn pselect(
     // SAFETY: C's promises.
     unsafe {
         let ready = ready(count, [to_read, to_write, exceptional]);
-        selected(
-            "pselect()",
-            ready,
-            time.as_ref().map(|time| || sleep_for_spec(time)),
-        )
+        selected("pselect()", ready, time.as_ref().map(|time| || sleep_for_spec(time)))
     }
 }

@@ -42,40 +42,21 @@ fn at(descriptor: c_int, offset: FileOffset, f: impl FnOnce() -> isize) -> isize
     result
 }
 
-unsafe extern "C" fn pread(
-    descriptor: c_int,
-    out: *mut c_void,
-    count: usize,
-    offset: FileOffset,
-) -> isize {
+unsafe extern "C" fn pread(descriptor: c_int, out: *mut c_void, count: usize, offset: FileOffset) -> isize {
     // SAFETY: C's promise.
-    at(descriptor, offset, || unsafe {
-        read(descriptor, out, count)
-    })
+    at(descriptor, offset, || unsafe { read(descriptor, out, count) })
 }
 
-unsafe extern "C" fn pwrite(
-    descriptor: c_int,
-    bytes: *const c_void,
-    count: usize,
-    offset: FileOffset,
-) -> isize {
+unsafe extern "C" fn pwrite(descriptor: c_int, bytes: *const c_void, count: usize, offset: FileOffset) -> isize {
     // SAFETY: C's promise.
-    at(descriptor, offset, || unsafe {
-        write(descriptor, bytes, count)
-    })
+    at(descriptor, offset, || unsafe { write(descriptor, bytes, count) })
 }
 
 /// Transfers the buffers in order until a transfer is short.
 ///
 /// # Safety
 /// `pieces` points to `count` of them.
-unsafe fn each(
-    descriptor: c_int,
-    pieces: *const IoVector,
-    count: c_int,
-    f: impl Fn(&IoVector) -> isize,
-) -> isize {
+unsafe fn each(descriptor: c_int, pieces: *const IoVector, count: c_int, f: impl Fn(&IoVector) -> isize) -> isize {
     if descriptor < 0 {
         return fail(EBADF) as isize;
     }
@@ -119,26 +100,12 @@ unsafe extern "C" fn writev(descriptor: c_int, pieces: *const IoVector, count: c
     unsafe { each(descriptor, pieces, count, piece) }
 }
 
-unsafe extern "C" fn preadv(
-    descriptor: c_int,
-    pieces: *const IoVector,
-    count: c_int,
-    offset: FileOffset,
-) -> isize {
+unsafe extern "C" fn preadv(descriptor: c_int, pieces: *const IoVector, count: c_int, offset: FileOffset) -> isize {
     // SAFETY: C's promise.
-    at(descriptor, offset, || unsafe {
-        readv(descriptor, pieces, count)
-    })
+    at(descriptor, offset, || unsafe { readv(descriptor, pieces, count) })
 }
 
-unsafe extern "C" fn pwritev(
-    descriptor: c_int,
-    pieces: *const IoVector,
-    count: c_int,
-    offset: FileOffset,
-) -> isize {
+unsafe extern "C" fn pwritev(descriptor: c_int, pieces: *const IoVector, count: c_int, offset: FileOffset) -> isize {
     // SAFETY: C's promise.
-    at(descriptor, offset, || unsafe {
-        writev(descriptor, pieces, count)
-    })
+    at(descriptor, offset, || unsafe { writev(descriptor, pieces, count) })
 }

@@ -22,8 +22,8 @@ define_variadic!(
     swprintf: 3,
 );
 define!(
-    vprintf, vfprintf, vsprintf, vsnprintf, vasprintf, vwprintf, vfwprintf, vswprintf, strfromf,
-    strfromd, strfroml, gcvt,
+    vprintf, vfprintf, vsprintf, vsnprintf, vasprintf, vwprintf, vfwprintf, vswprintf, strfromf, strfromd, strfroml,
+    gcvt,
 );
 
 /// Converts the formatter's result to a call's return value.
@@ -43,14 +43,7 @@ fn returned(result: Result<u32, FormatError>) -> c_int {
 /// As for C's `vprintf`.
 unsafe fn write(sink: &mut dyn TextSink, units: &dyn FormatUnits, arguments: VaList) -> c_int {
     // SAFETY: the caller's promise.
-    returned(unsafe {
-        format(
-            sink,
-            units,
-            &mut ArgumentMemory::new(arguments),
-            arch::rounding(),
-        )
-    })
+    returned(unsafe { format(sink, units, &mut ArgumentMemory::new(arguments), arch::rounding()) })
 }
 
 struct StreamSink {
@@ -84,11 +77,7 @@ struct ArraySink {
 
 impl ArraySink {
     fn new(start: *mut c_char, room: usize) -> Self {
-        ArraySink {
-            start,
-            room,
-            length: 0,
-        }
+        ArraySink { start, room, length: 0 }
     }
 
     /// Terminates the text, if the array is not empty.
@@ -168,28 +157,13 @@ unsafe fn write_to_stream(
     }
 }
 
-unsafe extern "C" fn vfprintf(
-    file: *mut StdioFile,
-    format: *const c_char,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn vfprintf(file: *mut StdioFile, format: *const c_char, arguments: VaList) -> c_int {
     let units = ByteFormat(format);
     // SAFETY: C's promise.
-    unsafe {
-        write_to_stream(
-            file,
-            (!format.is_null()).then_some(&units),
-            arguments,
-            false,
-        )
-    }
+    unsafe { write_to_stream(file, (!format.is_null()).then_some(&units), arguments, false) }
 }
 
-unsafe extern "C" fn fprintf(
-    file: *mut StdioFile,
-    format: *const c_char,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn fprintf(file: *mut StdioFile, format: *const c_char, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { vfprintf(file, format, arguments) }
 }
@@ -204,12 +178,7 @@ unsafe extern "C" fn printf(format: *const c_char, arguments: VaList) -> c_int {
     unsafe { vprintf(format, arguments) }
 }
 
-unsafe extern "C" fn vsnprintf(
-    text: *mut c_char,
-    room: usize,
-    format: *const c_char,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn vsnprintf(text: *mut c_char, room: usize, format: *const c_char, arguments: VaList) -> c_int {
     if format.is_null() {
         return fail(EINVAL);
     }
@@ -220,21 +189,12 @@ unsafe extern "C" fn vsnprintf(
     length
 }
 
-unsafe extern "C" fn snprintf(
-    text: *mut c_char,
-    room: usize,
-    format: *const c_char,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn snprintf(text: *mut c_char, room: usize, format: *const c_char, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { vsnprintf(text, room, format, arguments) }
 }
 
-unsafe extern "C" fn vsprintf(
-    text: *mut c_char,
-    format: *const c_char,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn vsprintf(text: *mut c_char, format: *const c_char, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { vsnprintf(text, usize::MAX, format, arguments) }
 }
@@ -245,11 +205,7 @@ unsafe extern "C" fn sprintf(text: *mut c_char, format: *const c_char, arguments
 }
 
 /// Implements GNU's function. The text is formatted twice, the first time for its length.
-unsafe extern "C" fn vasprintf(
-    out: *mut *mut c_char,
-    format: *const c_char,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn vasprintf(out: *mut *mut c_char, format: *const c_char, arguments: VaList) -> c_int {
     // SAFETY: C's promises, and a block of the text's length with its terminator.
     unsafe {
         out.write(ptr::null_mut());
@@ -266,30 +222,18 @@ unsafe extern "C" fn vasprintf(
     }
 }
 
-unsafe extern "C" fn asprintf(
-    out: *mut *mut c_char,
-    format: *const c_char,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn asprintf(out: *mut *mut c_char, format: *const c_char, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { vasprintf(out, format, arguments) }
 }
 
-unsafe extern "C" fn vfwprintf(
-    file: *mut StdioFile,
-    format: *const u32,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn vfwprintf(file: *mut StdioFile, format: *const u32, arguments: VaList) -> c_int {
     let units = WideFormat(format);
     // SAFETY: C's promise.
     unsafe { write_to_stream(file, (!format.is_null()).then_some(&units), arguments, true) }
 }
 
-unsafe extern "C" fn fwprintf(
-    file: *mut StdioFile,
-    format: *const u32,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn fwprintf(file: *mut StdioFile, format: *const u32, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { vfwprintf(file, format, arguments) }
 }
@@ -304,12 +248,7 @@ unsafe extern "C" fn wprintf(format: *const u32, arguments: VaList) -> c_int {
     unsafe { vwprintf(format, arguments) }
 }
 
-unsafe extern "C" fn vswprintf(
-    text: *mut u32,
-    room: usize,
-    format: *const u32,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn vswprintf(text: *mut u32, room: usize, format: *const u32, arguments: VaList) -> c_int {
     let mut array = WideArray {
         start: text,
         room,
@@ -326,12 +265,7 @@ unsafe extern "C" fn vswprintf(
     fail(EOVERFLOW)
 }
 
-unsafe extern "C" fn swprintf(
-    text: *mut u32,
-    room: usize,
-    format: *const u32,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn swprintf(text: *mut u32, room: usize, format: *const u32, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { vswprintf(text, room, format, arguments) }
 }
@@ -365,51 +299,22 @@ impl FormatUnits for LongConversion {
 ///
 /// # Safety
 /// As for C's `strfromd`.
-unsafe fn write_one(
-    text: *mut c_char,
-    room: usize,
-    units: &dyn FormatUnits,
-    bits: FloatBits,
-) -> c_int {
+unsafe fn write_one(text: *mut c_char, room: usize, units: &dyn FormatUnits, bits: FloatBits) -> c_int {
     let mut array = ArraySink::new(text, room);
     // SAFETY: the caller's promise: one conversion, of a number of this format.
-    let result = unsafe {
-        format(
-            &mut array,
-            units,
-            &mut SingleArgument(bits),
-            arch::rounding(),
-        )
-    };
+    let result = unsafe { format(&mut array, units, &mut SingleArgument(bits), arch::rounding()) };
     array.end();
     returned(result)
 }
 
-unsafe extern "C" fn strfromf(
-    text: *mut c_char,
-    room: usize,
-    format: *const c_char,
-    value: f32,
-) -> c_int {
+unsafe extern "C" fn strfromf(text: *mut c_char, room: usize, format: *const c_char, value: f32) -> c_int {
     // SAFETY: C's promise.
     unsafe { strfromd(text, room, format, f64::from(value)) }
 }
 
-unsafe extern "C" fn strfromd(
-    text: *mut c_char,
-    room: usize,
-    format: *const c_char,
-    value: f64,
-) -> c_int {
+unsafe extern "C" fn strfromd(text: *mut c_char, room: usize, format: *const c_char, value: f64) -> c_int {
     // SAFETY: C's promise.
-    unsafe {
-        write_one(
-            text,
-            room,
-            &ByteFormat(format),
-            FloatBits::from(value.to_bits()),
-        )
-    }
+    unsafe { write_one(text, room, &ByteFormat(format), FloatBits::from(value.to_bits())) }
 }
 
 /// A `long double`: 128 bits, passed like a 128-bit integer, or identical to a `double`.
@@ -424,12 +329,7 @@ fn bits_of(value: LongDouble) -> FloatBits {
     value
 }
 
-unsafe extern "C" fn strfroml(
-    text: *mut c_char,
-    room: usize,
-    format: *const c_char,
-    value: LongDouble,
-) -> c_int {
+unsafe extern "C" fn strfroml(text: *mut c_char, room: usize, format: *const c_char, value: LongDouble) -> c_int {
     let units = LongConversion(ByteFormat(format));
     // SAFETY: C's promise.
     unsafe { write_one(text, room, &units, bits_of(value)) }
@@ -439,21 +339,8 @@ unsafe extern "C" fn strfroml(
 unsafe extern "C" fn gcvt(value: f64, digits: c_int, text: *mut c_char) -> *mut c_char {
     const MAX_DIGITS: c_int = 17;
     let precision = digits.clamp(0, MAX_DIGITS) as u8;
-    let units = [
-        b'%',
-        b'.',
-        b'0' + precision / 10,
-        b'0' + precision % 10,
-        b'g',
-    ];
+    let units = [b'%', b'.', b'0' + precision / 10, b'0' + precision % 10, b'g'];
     // SAFETY: C's promise: an array that is long enough.
-    unsafe {
-        write_one(
-            text,
-            usize::MAX,
-            &&units[..],
-            FloatBits::from(value.to_bits()),
-        )
-    };
+    unsafe { write_one(text, usize::MAX, &&units[..], FloatBits::from(value.to_bits())) };
     text
 }

@@ -255,9 +255,7 @@ static QUICK_ENDINGS: [AtomicUsize; 32] = [const { AtomicUsize::new(0) }; 32];
 
 extern "C" fn at_quick_exit(ending: ExitHandler) -> c_int {
     const NONE: usize = 0;
-    let free = QUICK_ENDINGS
-        .iter()
-        .find(|place| place.load(Ordering::Relaxed) == NONE);
+    let free = QUICK_ENDINGS.iter().find(|place| place.load(Ordering::Relaxed) == NONE);
     match free {
         Some(place) => {
             place.store((ending as *const ()).expose_provenance(), Ordering::Relaxed);
@@ -417,10 +415,7 @@ pub unsafe fn run(argv: &'static mut [*mut c_char], environment: &'static mut [*
     // SAFETY: C's variable, before any of the program's code runs.
     unsafe { environ = environment };
     let arrays = [
-        (
-            &raw const __preinit_array_start,
-            &raw const __preinit_array_end,
-        ),
+        (&raw const __preinit_array_start, &raw const __preinit_array_end),
         (&raw const __init_array_start, &raw const __init_array_end),
     ];
     for (start, end) in arrays {

@@ -4,10 +4,7 @@
 //! If the standards permit several results, it follows glibc in the locale "C": at most one unit is put back.
 #![cfg_attr(
     target_arch = "arm",
-    expect(
-        clippy::unnecessary_cast,
-        reason = "numbers have no more than 64 bits there"
-    )
+    expect(clippy::unnecessary_cast, reason = "numbers have no more than 64 bits there")
 )]
 
 use core::ffi::c_void;
@@ -16,8 +13,7 @@ use core::ptr;
 use super::decimal::{DOUBLE, FloatBits, FloatFormat, QUAD, RoundingMode, SINGLE};
 use super::float_text::FloatReader;
 use super::format::{
-    ArgumentKind, ArgumentValues, FormatUnits, LONG_DOUBLE, LengthModifier, PERCENT, ascii, number,
-    write_at,
+    ArgumentKind, ArgumentValues, FormatUnits, LONG_DOUBLE, LengthModifier, PERCENT, ascii, number, write_at,
 };
 
 /// Source of the text.
@@ -295,31 +291,13 @@ unsafe fn directive(
             }
             b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => float(input, spec, address)?,
             b'c' | b'C' => {
-                let width = if spec.width == u64::MAX {
-                    1
-                } else {
-                    spec.width
-                };
+                let width = if spec.width == u64::MAX { 1 } else { spec.width };
                 let spec = ScanSpec { width, ..spec };
-                string(
-                    input,
-                    spec,
-                    address,
-                    is_wide || letter == b'C',
-                    false,
-                    |_| true,
-                )?;
+                string(input, spec, address, is_wide || letter == b'C', false, |_| true)?;
             }
             b's' | b'S' => {
                 let accepts = |unit| !is_space(unit);
-                string(
-                    input,
-                    spec,
-                    address,
-                    is_wide || letter == b'S',
-                    true,
-                    accepts,
-                )?;
+                string(input, spec, address, is_wide || letter == b'S', true, accepts)?;
             }
             b'[' => {
                 let set = ScanSet::read(units, place).ok_or(ScanStop::Mismatch)?;
@@ -467,11 +445,7 @@ unsafe fn integer(
         (true, false) => (1 << (bits - 1)) - 1,
         (true, true) => 1 << (bits - 1),
     };
-    let mut value = if negative {
-        magnitude.wrapping_neg()
-    } else {
-        magnitude
-    };
+    let mut value = if negative { magnitude.wrapping_neg() } else { magnitude };
     if too_great || magnitude > most {
         input.trouble = Some(ScanError::Range);
         value = if is_signed && negative {
@@ -491,18 +465,12 @@ unsafe fn integer(
 ///
 /// # Safety
 /// The address, if there is one, is that of a number of the specification's length.
-unsafe fn float(
-    input: &mut ScanInput<'_>,
-    spec: ScanSpec,
-    address: Option<usize>,
-) -> Result<(), ScanStop> {
+unsafe fn float(input: &mut ScanInput<'_>, spec: ScanSpec, address: Option<usize>) -> Result<(), ScanStop> {
     // SAFETY: the caller's promise.
     unsafe {
         match spec.length {
             LengthModifier::Long => write(address, read(input, spec, DOUBLE)? as u64),
-            LengthModifier::LongLong if LONG_DOUBLE == QUAD => {
-                write(address, read_long(input, spec)?)
-            }
+            LengthModifier::LongLong if LONG_DOUBLE == QUAD => write(address, read_long(input, spec)?),
             LengthModifier::LongLong => write(address, read(input, spec, DOUBLE)? as u64),
             _ => write(address, read(input, spec, SINGLE)? as u32),
         }
@@ -523,11 +491,7 @@ unsafe fn write<T>(address: Option<usize>, value: T) {
 
 // One function per format, with its limbs on the stack: more than 7 KiB for a `long double`.
 #[inline(never)]
-fn read(
-    input: &mut ScanInput<'_>,
-    spec: ScanSpec,
-    format: FloatFormat,
-) -> Result<FloatBits, ScanStop> {
+fn read(input: &mut ScanInput<'_>, spec: ScanSpec, format: FloatFormat) -> Result<FloatBits, ScanStop> {
     read_float(input, spec, format, &mut [0; DOUBLE.limbs()])
 }
 
@@ -605,9 +569,7 @@ impl TextStore {
             TextTarget::Discard => None,
             TextTarget::Array(start) => Some(start),
             TextTarget::Block(start) if self.length < self.room => Some(start),
-            TextTarget::Block(start) => {
-                Some(self.resize(start, self.room.saturating_mul(2).max(FIRST))?)
-            }
+            TextTarget::Block(start) => Some(self.resize(start, self.room.saturating_mul(2).max(FIRST))?),
         };
         if let Some(start) = start {
             let address = start.wrapping_add(self.length * self.size());

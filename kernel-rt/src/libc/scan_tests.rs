@@ -66,9 +66,7 @@ fn digits(random: &mut Rand64, most: u64) -> String {
         0 => below(random, 900),
         _ => below(random, most),
     };
-    (0..length)
-        .map(|_| (b'0' + below(random, 10) as u8) as char)
-        .collect()
+    (0..length).map(|_| (b'0' + below(random, 10) as u8) as char).collect()
 }
 
 /// Returns the text of a number, often with an error in it.
@@ -147,10 +145,7 @@ fn half_way(value: f64) -> String {
 /// Returns the length of the number in bytes, and the number.
 fn ours(text: &str, format: FloatFormat) -> (usize, u128, bool) {
     let text = text.as_bytes();
-    let spaces = text
-        .iter()
-        .take_while(|byte| is_space(u32::from(**byte)))
-        .count();
+    let spaces = text.iter().take_while(|byte| is_space(u32::from(**byte))).count();
     let mut limbs = [0; DOUBLE.limbs()];
     let mut reader = FloatReader::new(format, true, &mut limbs);
     for byte in &text[spaces..] {
@@ -257,9 +252,7 @@ fn compare_scanf(seed: u128, number: u64) {
             input += &text(&mut random);
         }
         if below(&mut random, 20) == 0 {
-            input = ["(nil)", "(nix", "", " ", "0x", "%", "x5", "09", "-"]
-                [below(&mut random, 9) as usize]
-                .into();
+            input = ["(nil)", "(nix", "", " ", "0x", "%", "x5", "09", "-"][below(&mut random, 9) as usize].into();
         }
         let format = format_of(&mut random) + &format_of(&mut random);
         let c = CString::new(input.as_str()).unwrap();
@@ -269,11 +262,8 @@ fn compare_scanf(seed: u128, number: u64) {
         let at = |block: &mut [u8], place: usize| block[place * ROOM..].as_mut_ptr();
         let w: Vec<*mut u8> = (0..4).map(|place| at(&mut wanted, place)).collect();
         // SAFETY: strings, and buffers for the longest of them as wide characters.
-        let result =
-            unsafe { __isoc99_sscanf(c.as_ptr(), c_format.as_ptr(), w[0], w[1], w[2], w[3]) };
-        let values: Vec<usize> = (0..4)
-            .map(|place| at(&mut got, place).expose_provenance())
-            .collect();
+        let result = unsafe { __isoc99_sscanf(c.as_ptr(), c_format.as_ptr(), w[0], w[1], w[2], w[3]) };
+        let values: Vec<usize> = (0..4).map(|place| at(&mut got, place).expose_provenance()).collect();
         let mut source = TestSource {
             text: input.as_bytes(),
             at: 0,
@@ -284,15 +274,7 @@ fn compare_scanf(seed: u128, number: u64) {
         };
         let heap = HeapFunctions { realloc, free };
         // SAFETY: as above.
-        let outcome = unsafe {
-            scan(
-                &mut source,
-                &format.as_bytes(),
-                &mut list,
-                heap,
-                RoundingMode::Nearest,
-            )
-        };
+        let outcome = unsafe { scan(&mut source, &format.as_bytes(), &mut list, heap, RoundingMode::Nearest) };
         assert_eq!(outcome.assigned, result, "{format:?} of {input:?}");
         // glibc 2.36 loses a bit of hexadecimal numbers that are rounded to subnormal ones.
         if !input.contains("p-") && !input.contains("P-") {
@@ -361,25 +343,14 @@ mod quad {
         let mut text = TestText(Vec::new());
         let mut one = SingleArgument(bits);
         // SAFETY: one argument, as the format requires.
-        unsafe {
-            format(
-                &mut text,
-                &units.as_bytes(),
-                &mut one,
-                RoundingMode::Nearest,
-            )
-        }
-        .unwrap();
+        unsafe { format(&mut text, &units.as_bytes(), &mut one, RoundingMode::Nearest) }.unwrap();
         String::from_utf8(text.0).unwrap()
     }
 
     fn read(text: &str) -> Option<String> {
         let mut limbs = vec![0; QUAD.limbs()];
         let mut reader = FloatReader::new(QUAD, true, &mut limbs);
-        let _ = text
-            .bytes()
-            .take_while(|byte| reader.push(*byte, true))
-            .count();
+        let _ = text.bytes().take_while(|byte| reader.push(*byte, true)).count();
         let number = (reader.valid() > 0).then(|| reader.finish(RoundingMode::Nearest))?;
         // The library loses a bit of hexadecimal numbers that are rounded to subnormal ones.
         if text.contains(['x', 'X']) && number.bits >> 112 & 0x7fff == 0 {
@@ -390,15 +361,11 @@ mod quad {
     }
 
     fn compare(seed: u128, number: u64) {
-        let folder =
-            std::env::temp_dir().join(format!("midplane-quad-{}-{seed}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("midplane-quad-{}-{seed}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let (source, program) = (folder.join("quad.c"), folder.join("quad"));
         fs::write(&source, PROGRAM).unwrap();
-        let compiled = Command::new("cc")
-            .arg("-o")
-            .args([&program, &source])
-            .status();
+        let compiled = Command::new("cc").arg("-o").args([&program, &source]).status();
         assert!(compiled.unwrap().success());
         let mut random = Rand64::new(seed);
         let (mut questions, mut answers) = (Vec::new(), Vec::new());
@@ -430,11 +397,7 @@ mod quad {
             }
         }
         let mut child = Command::new(&program);
-        let mut child = child
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         let text = questions.join("\n") + "\n";
         let writer = std::thread::spawn(move || input.write_all(text.as_bytes()).unwrap());
@@ -496,25 +459,13 @@ fn strings_are_made_in_blocks_of_their_size() {
             next: 0,
         };
         // SAFETY: a pointer, as the format requires.
-        unsafe {
-            scan(
-                &mut source,
-                &format.as_bytes(),
-                &mut list,
-                heap,
-                RoundingMode::Nearest,
-            )
-        }
-        .assigned
+        unsafe { scan(&mut source, &format.as_bytes(), &mut list, heap, RoundingMode::Nearest) }.assigned
     };
     let long = "x".repeat(1000);
     assert_eq!(read(&long, "%ms", &mut block), 1);
     // SAFETY: the allocated string, which is freed.
     unsafe {
-        assert_eq!(
-            std::ffi::CStr::from_ptr(block.cast()).to_bytes(),
-            long.as_bytes()
-        );
+        assert_eq!(std::ffi::CStr::from_ptr(block.cast()).to_bytes(), long.as_bytes());
         free(block);
     }
     assert_eq!(read("", "%ms", &mut block), -1);

@@ -90,12 +90,7 @@ impl TextSource for StringSource<'_> {
 ///
 /// # Safety
 /// As for C's `vfscanf`.
-unsafe fn read_stream(
-    file: *mut StdioFile,
-    units: &dyn FormatUnits,
-    arguments: VaList,
-    is_wide: bool,
-) -> c_int {
+unsafe fn read_stream(file: *mut StdioFile, units: &dyn FormatUnits, arguments: VaList, is_wide: bool) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
         if !StdioFile::allows(file, READABLE) {
@@ -105,20 +100,12 @@ unsafe fn read_stream(
     }
 }
 
-unsafe extern "C" fn vfscanf(
-    file: *mut StdioFile,
-    format: *const c_char,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn vfscanf(file: *mut StdioFile, format: *const c_char, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { read_stream(file, &ByteFormat(format), arguments, false) }
 }
 
-unsafe extern "C" fn fscanf(
-    file: *mut StdioFile,
-    format: *const c_char,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn fscanf(file: *mut StdioFile, format: *const c_char, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { vfscanf(file, format, arguments) }
 }
@@ -133,11 +120,7 @@ unsafe extern "C" fn scanf(format: *const c_char, arguments: VaList) -> c_int {
     unsafe { vscanf(format, arguments) }
 }
 
-unsafe extern "C" fn vsscanf(
-    text: *const c_char,
-    format: *const c_char,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn vsscanf(text: *const c_char, format: *const c_char, arguments: VaList) -> c_int {
     let units = ByteFormat(text);
     let mut source = StringSource {
         units: &units,
@@ -148,20 +131,12 @@ unsafe extern "C" fn vsscanf(
     unsafe { read(&mut source, &ByteFormat(format), arguments) }
 }
 
-unsafe extern "C" fn sscanf(
-    text: *const c_char,
-    format: *const c_char,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn sscanf(text: *const c_char, format: *const c_char, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { vsscanf(text, format, arguments) }
 }
 
-unsafe extern "C" fn vfwscanf(
-    file: *mut StdioFile,
-    format: *const u32,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn vfwscanf(file: *mut StdioFile, format: *const u32, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { read_stream(file, &WideFormat(format), arguments, true) }
 }

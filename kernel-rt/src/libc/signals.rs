@@ -48,8 +48,7 @@ const SIGWINCH: c_int = 28;
 const NSIG: c_int = 32;
 
 /// The handlers' addresses, by signal.
-static HANDLERS: [AtomicUsize; NSIG as usize] =
-    [const { AtomicUsize::new(SIG_DFL) }; NSIG as usize];
+static HANDLERS: [AtomicUsize; NSIG as usize] = [const { AtomicUsize::new(SIG_DFL) }; NSIG as usize];
 
 /// Returns the handler's slot, if there is such a signal.
 fn slot(signal: c_int) -> Option<&'static AtomicUsize> {
@@ -101,10 +100,7 @@ extern "C" fn raise(signal: c_int) -> c_int {
 fn program_ended_by(signal: c_int) -> ! {
     let mut what = heapless::String::<64>::new();
     // A number of at most two digits fits.
-    let _ = write!(
-        what,
-        "the program raised signal {signal}, which it does not handle"
-    );
+    let _ = write!(what, "the program raised signal {signal}, which it does not handle");
     program_abort(&what)
 }
 
@@ -116,11 +112,7 @@ struct SignalAction {
     flags: c_int,
 }
 
-unsafe extern "C" fn sigaction(
-    number: c_int,
-    new: *const SignalAction,
-    old: *mut SignalAction,
-) -> c_int {
+unsafe extern "C" fn sigaction(number: c_int, new: *const SignalAction, old: *mut SignalAction) -> c_int {
     let Some(slot) = slot(number) else {
         return fail(EINVAL);
     };

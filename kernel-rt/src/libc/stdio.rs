@@ -196,8 +196,7 @@ pub static stdout: FileRef = FileRef(&OUT);
 static stderr: FileRef = FileRef(&ERR);
 
 /// Open streams of files. picolibc does not track them, and C requires that they are flushed at the program's end.
-static OPEN: [AtomicPtr<StdioFile>; MAX_OPEN] =
-    [const { AtomicPtr::new(ptr::null_mut()) }; MAX_OPEN];
+static OPEN: [AtomicPtr<StdioFile>; MAX_OPEN] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX_OPEN];
 /// Buffer size of such a stream in bytes. picolibc's buffers have 512 bytes, and each flush is a call to the tool.
 const BUFFER_BYTES: usize = 4096;
 
@@ -260,9 +259,7 @@ unsafe extern "C" fn fflush(file: *mut StdioFile) -> c_int {
             console::flush();
             process::write_out();
         }
-        Some(StdioFile {
-            flush: Some(flush), ..
-        }) => {
+        Some(StdioFile { flush: Some(flush), .. }) => {
             // SAFETY: the file's own function.
             return unsafe { flush(file) };
         }
@@ -277,12 +274,7 @@ unsafe extern "C" {
 }
 
 /// Reads up to and including `end` (POSIX). The buffer grows by doubling.
-unsafe extern "C" fn getdelim(
-    line: *mut *mut c_char,
-    room: *mut usize,
-    end: c_int,
-    file: *mut StdioFile,
-) -> isize {
+unsafe extern "C" fn getdelim(line: *mut *mut c_char, room: *mut usize, end: c_int, file: *mut StdioFile) -> isize {
     const MIN_BYTES: usize = 64;
     if line.is_null() || room.is_null() || file.is_null() {
         return fail(EINVAL) as isize;
@@ -322,11 +314,7 @@ unsafe extern "C" fn getdelim(
     length as isize
 }
 
-unsafe extern "C" fn getline(
-    line: *mut *mut c_char,
-    room: *mut usize,
-    file: *mut StdioFile,
-) -> isize {
+unsafe extern "C" fn getline(line: *mut *mut c_char, room: *mut usize, file: *mut StdioFile) -> isize {
     // SAFETY: C's promise.
     unsafe { getdelim(line, room, c_int::from(b'\n'), file) }
 }

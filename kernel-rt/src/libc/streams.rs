@@ -85,11 +85,7 @@ unsafe extern "C" fn dprintf(descriptor: c_int, format: *const c_char, arguments
     unsafe { vdprintf(descriptor, format, arguments) }
 }
 
-unsafe extern "C" fn vdprintf(
-    descriptor: c_int,
-    format: *const c_char,
-    arguments: VaList,
-) -> c_int {
+unsafe extern "C" fn vdprintf(descriptor: c_int, format: *const c_char, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     let Some(text) = (unsafe { OwnedText::format(format, arguments) }) else {
         return -1;
@@ -180,8 +176,7 @@ unsafe extern "C" fn put_in_memory(byte: c_char, file: *mut StdioFile) -> c_int 
         }
         let text = *stream.text;
         if stream.at > stream.length {
-            text.add(stream.length)
-                .write_bytes(0, stream.at - stream.length);
+            text.add(stream.length).write_bytes(0, stream.at - stream.length);
         }
         text.add(stream.at).write(byte);
         stream.at += 1;
@@ -194,11 +189,7 @@ unsafe extern "C" fn put_in_memory(byte: c_char, file: *mut StdioFile) -> c_int 
     c_int::from(byte)
 }
 
-unsafe extern "C" fn seek_in_memory(
-    file: *mut StdioFile,
-    offset: FileOffset,
-    whence: c_int,
-) -> FileOffset {
+unsafe extern "C" fn seek_in_memory(file: *mut StdioFile, offset: FileOffset, whence: c_int) -> FileOffset {
     // SAFETY: as above.
     let stream = unsafe { &mut *file.cast::<MemoryStream>() };
     let from = match whence {

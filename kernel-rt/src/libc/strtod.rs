@@ -70,12 +70,7 @@ unsafe fn read_narrow(
 ///
 /// # Safety
 /// The same.
-unsafe fn read_wide(
-    text: *const u32,
-    end: *mut *const u32,
-    format: FloatFormat,
-    limbs: &mut [u32],
-) -> FloatBits {
+unsafe fn read_wide(text: *const u32, end: *mut *const u32, format: FloatFormat, limbs: &mut [u32]) -> FloatBits {
     let (bits, length) = read(&WideFormat(text), format, limbs);
     if !end.is_null() {
         // SAFETY: the caller's promise, and an address in the string.

@@ -75,12 +75,7 @@ define!(
 /// ID of the one thread.
 const SELF: c_ulong = 1;
 
-extern "C" fn pthread_create(
-    _: *mut c_ulong,
-    _: *const ThreadAttributes,
-    _: *const c_void,
-    _: *mut c_void,
-) -> c_int {
+extern "C" fn pthread_create(_: *mut c_ulong, _: *const ThreadAttributes, _: *const c_void, _: *mut c_void) -> c_int {
     // Programs that ignore the result would silently do less than intended.
     static HAS_SAID: AtomicBool = AtomicBool::new(false);
     warn_unsupported(
@@ -180,10 +175,7 @@ extern "C" fn pthread_attr_destroy(_: *mut ThreadAttributes) -> c_int {
     0
 }
 
-unsafe extern "C" fn pthread_attr_setdetachstate(
-    out: *mut ThreadAttributes,
-    state: c_int,
-) -> c_int {
+unsafe extern "C" fn pthread_attr_setdetachstate(out: *mut ThreadAttributes, state: c_int) -> c_int {
     if !matches!(state, 0 | 1) {
         return EINVAL;
     }
@@ -192,10 +184,7 @@ unsafe extern "C" fn pthread_attr_setdetachstate(
     0
 }
 
-unsafe extern "C" fn pthread_attr_getdetachstate(
-    attributes: *const ThreadAttributes,
-    out: *mut c_int,
-) -> c_int {
+unsafe extern "C" fn pthread_attr_getdetachstate(attributes: *const ThreadAttributes, out: *mut c_int) -> c_int {
     // SAFETY: C's promise.
     unsafe { out.write((*attributes).detached) };
     0
@@ -210,10 +199,7 @@ unsafe extern "C" fn pthread_attr_setstacksize(out: *mut ThreadAttributes, bytes
     0
 }
 
-unsafe extern "C" fn pthread_attr_getstacksize(
-    attributes: *const ThreadAttributes,
-    out: *mut usize,
-) -> c_int {
+unsafe extern "C" fn pthread_attr_getstacksize(attributes: *const ThreadAttributes, out: *mut usize) -> c_int {
     // SAFETY: C's promise.
     unsafe { out.write((*attributes).stack) };
     0
@@ -273,11 +259,7 @@ unsafe extern "C" fn pthread_mutex_init(out: *mut Mutex, kind: *const c_int) -> 
 
 unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
     // SAFETY: C's promise.
-    if unsafe { (*mutex).held } == 0 {
-        0
-    } else {
-        EBUSY
-    }
+    if unsafe { (*mutex).held } == 0 { 0 } else { EBUSY }
 }
 
 /// Locks a mutex. Returns `held` if the thread already holds it and it is not recursive.
@@ -327,10 +309,7 @@ struct ReadWrite {
 }
 
 unsafe extern "C" fn pthread_rwlock_init(out: *mut ReadWrite, _: *const c_int) -> c_int {
-    let free = ReadWrite {
-        readers: 0,
-        writer: 0,
-    };
+    let free = ReadWrite { readers: 0, writer: 0 };
     // SAFETY: C's promise.
     unsafe { out.write(free) };
     0
@@ -416,20 +395,12 @@ extern "C" fn pthread_spin_destroy(_: *mut c_int) -> c_int {
 
 unsafe extern "C" fn pthread_spin_lock(lock: *mut c_int) -> c_int {
     // SAFETY: C's promise.
-    if unsafe { lock.replace(1) } == 0 {
-        0
-    } else {
-        EDEADLK
-    }
+    if unsafe { lock.replace(1) } == 0 { 0 } else { EDEADLK }
 }
 
 unsafe extern "C" fn pthread_spin_trylock(lock: *mut c_int) -> c_int {
     // SAFETY: C's promise.
-    if unsafe { lock.replace(1) } == 0 {
-        0
-    } else {
-        EBUSY
-    }
+    if unsafe { lock.replace(1) } == 0 { 0 } else { EBUSY }
 }
 
 unsafe extern "C" fn pthread_spin_unlock(lock: *mut c_int) -> c_int {
@@ -458,11 +429,7 @@ extern "C" fn pthread_cond_wait(_: *mut c_int, _: *mut Mutex) -> c_int {
     program_abort("pthread_cond_wait(): a node has one thread, nothing could ever end this wait")
 }
 
-unsafe extern "C" fn pthread_cond_timedwait(
-    _: *mut c_int,
-    _: *mut Mutex,
-    until: *const Timespec,
-) -> c_int {
+unsafe extern "C" fn pthread_cond_timedwait(_: *mut c_int, _: *mut Mutex, until: *const Timespec) -> c_int {
     // SAFETY: C's promise.
     match unsafe { sleep_until(until) } {
         Ok(()) => ETIMEDOUT,
@@ -478,11 +445,7 @@ extern "C" fn pthread_cond_broadcast(_: *mut c_int) -> c_int {
     0
 }
 
-unsafe extern "C" fn pthread_barrier_init(
-    out: *mut c_uint,
-    _: *const c_int,
-    threads: c_uint,
-) -> c_int {
+unsafe extern "C" fn pthread_barrier_init(out: *mut c_uint, _: *const c_int, threads: c_uint) -> c_int {
     if threads == 0 {
         return EINVAL;
     }
@@ -501,9 +464,7 @@ unsafe extern "C" fn pthread_barrier_wait(barrier: *const c_uint) -> c_int {
     if unsafe { *barrier } == 1 {
         return SERIAL_THREAD;
     }
-    program_abort(
-        "pthread_barrier_wait(): for several threads, and a node has one: nothing could ever end this wait",
-    )
+    program_abort("pthread_barrier_wait(): for several threads, and a node has one: nothing could ever end this wait")
 }
 
 type KeyDestructor = unsafe extern "C" fn(*mut c_void);
@@ -561,10 +522,7 @@ impl ThreadKeys {
     }
 }
 
-unsafe extern "C" fn pthread_key_create(
-    out: *mut c_uint,
-    destructor: Option<KeyDestructor>,
-) -> c_int {
+unsafe extern "C" fn pthread_key_create(out: *mut c_uint, destructor: Option<KeyDestructor>) -> c_int {
     let taken = TABLE.with(|keys| {
         let at = keys.iter().position(|key| !key.is_used)?;
         keys[at] = ThreadKey {

@@ -153,10 +153,9 @@ unsafe extern "C" fn getrusage(who: c_int, out: *mut ResourceUsage) -> c_int {
 /// # Errors
 /// EINVAL: invalid time.
 pub fn sleep_for(time: &Timeval) -> Result<(), c_int> {
-    let (Ok(seconds), Ok(microseconds @ 0..1_000_000)) = (
-        u64::try_from(time.seconds),
-        u64::try_from(time.microseconds),
-    ) else {
+    let (Ok(seconds), Ok(microseconds @ 0..1_000_000)) =
+        (u64::try_from(time.seconds), u64::try_from(time.microseconds))
+    else {
         return Err(EINVAL);
     };
     running::sleep(
@@ -182,9 +181,7 @@ fn nanoseconds(time: &Timespec) -> Result<u64, c_int> {
     else {
         return Err(EINVAL);
     };
-    Ok(seconds
-        .saturating_mul(1_000_000_000)
-        .saturating_add(nanoseconds))
+    Ok(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds))
 }
 
 /// Sleeps until this wall clock time.
@@ -224,12 +221,7 @@ unsafe extern "C" fn nanosleep(duration: *const Timespec, left: *mut Timespec) -
 }
 
 /// Sleeps until the time with TIMER_ABSTIME, otherwise for that duration; returns the error number (POSIX).
-unsafe extern "C" fn clock_nanosleep(
-    clock: c_int,
-    flags: c_int,
-    time: *const Timespec,
-    left: *mut Timespec,
-) -> c_int {
+unsafe extern "C" fn clock_nanosleep(clock: c_int, flags: c_int, time: *const Timespec, left: *mut Timespec) -> c_int {
     const TIMER_ABSTIME: c_int = 4; // time.h of picolibc
     // SAFETY: C's promise.
     let asked = unsafe { time.as_ref() };

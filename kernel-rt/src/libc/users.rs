@@ -7,8 +7,8 @@ use super::errno::{ENOENT, EPERM, fail};
 use crate::arch::set_errno;
 
 define!(
-    getpwuid, getpwnam, getpwuid_r, getpwnam_r, getgrgid, getgrnam, getgrgid_r, getgrnam_r,
-    getlogin, getlogin_r, getgroups, setuid, setgid, seteuid, setegid,
+    getpwuid, getpwnam, getpwuid_r, getpwnam_r, getgrgid, getgrnam, getgrgid_r, getgrnam_r, getlogin, getlogin_r,
+    getgroups, setuid, setgid, seteuid, setegid,
 );
 
 /// A pointer to a constant string.
@@ -80,12 +80,7 @@ fn found<T>(is: bool, record: &'static SyncConstant<T>) -> *const T {
 ///
 /// # Safety
 /// There is space for both.
-unsafe fn copied<T: Copy>(
-    is: bool,
-    record: &'static SyncConstant<T>,
-    out: *mut T,
-    result: *mut *mut T,
-) -> c_int {
+unsafe fn copied<T: Copy>(is: bool, record: &'static SyncConstant<T>, out: *mut T, result: *mut *mut T) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
         out.write(record.0);

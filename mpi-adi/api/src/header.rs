@@ -29,9 +29,7 @@ impl Display for Header {
             for function in of_chapter(*number) {
                 explain(f, function)?;
                 declare(f, "", function)?;
-                if let (State::Extension(_), Some(name)) =
-                    (function.state, function.name.strip_prefix("MPI_"))
-                {
+                if let (State::Extension(_), Some(name)) = (function.state, function.name.strip_prefix("MPI_")) {
                     writeln!(f, "#define MPIX_{name} MPI_{name}")?;
                 }
             }

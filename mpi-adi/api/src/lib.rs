@@ -142,7 +142,5 @@ const CHAPTERS: &[(u32, &str)] = &[
 
 /// Returns the functions of a chapter.
 fn of_chapter(chapter: u32) -> impl Iterator<Item = &'static Function> {
-    FUNCTIONS
-        .iter()
-        .filter(move |function| function.chapter() == chapter)
+    FUNCTIONS.iter().filter(move |function| function.chapter() == chapter)
 }

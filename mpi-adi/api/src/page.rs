@@ -28,10 +28,7 @@ impl Display for Page {
             FUNCTIONS.len(),
         )?;
         for (number, title) in CHAPTERS {
-            write!(
-                f,
-                "\n## {number}. {title}\n\n| function | section | |\n|---|---|---|\n"
-            )?;
+            write!(f, "\n## {number}. {title}\n\n| function | section | |\n|---|---|---|\n")?;
             for function in of_chapter(*number) {
                 row(f, function)?;
             }
@@ -47,9 +44,9 @@ fn row(f: &mut Formatter<'_>, function: &Function) -> Result {
     match function.state {
         State::Works | State::Removed(_) => f.write_str("works"),
         State::Limited(limit) => write!(f, "works; {limit}"),
-        State::Extension(_) => f.write_str(
-            "works; an extension of MPI: the nonblocking form of a function of this section (docs/rma.md)",
-        ),
+        State::Extension(_) => {
+            f.write_str("works; an extension of MPI: the nonblocking form of a function of this section (docs/rma.md)")
+        }
         State::Refused => f.write_str("links; MPI_ERR_UNSUPPORTED_OPERATION"),
     }?;
     f.write_str(" |\n")

@@ -26,9 +26,7 @@ pub enum PeerRank<T> {
 }
 
 pub fn count(count: c_int) -> Result<usize, Error> {
-    usize::try_from(count).map_err(|_| Error::Count {
-        count: count.into(),
-    })
+    usize::try_from(count).map_err(|_| Error::Count { count: count.into() })
 }
 
 /// Checks whether a buffer may be at this address. Rejects null, and members of a structure at null.
@@ -60,11 +58,7 @@ pub unsafe fn bytes(buffer: *const c_void, bytes: usize) -> Result<Span, Error> 
 /// # Safety
 /// Every byte of the elements must satisfy [`bytes`].
 #[inline]
-pub unsafe fn buffer(
-    buffer: *const c_void,
-    count: c_int,
-    datatype: c_int,
-) -> Result<TypedBuffer, Error> {
+pub unsafe fn buffer(buffer: *const c_void, count: c_int, datatype: c_int) -> Result<TypedBuffer, Error> {
     let Some(bytes_of_one) = plain_bytes(datatype) else {
         // SAFETY: guaranteed by the caller.
         return unsafe { buffer_of_others(buffer, count, datatype) };
@@ -81,11 +75,7 @@ pub unsafe fn buffer(
 /// # Safety
 /// See [`buffer`].
 #[cold]
-unsafe fn buffer_of_others(
-    buffer: *const c_void,
-    count: c_int,
-    datatype: c_int,
-) -> Result<TypedBuffer, Error> {
+unsafe fn buffer_of_others(buffer: *const c_void, count: c_int, datatype: c_int) -> Result<TypedBuffer, Error> {
     let elements = TypedElements::from_handle(datatype)?;
     // SAFETY: guaranteed by the caller.
     unsafe { elements.at(buffer, self::count(count)?) }
@@ -125,11 +115,7 @@ pub fn root(comm: &Communicator<'_>, root: c_int) -> Result<CommRank, Error> {
 /// Checks the tag of a send.
 #[inline]
 pub fn tag(tag: c_int) -> Result<Tag, Error> {
-    if tag < 0 {
-        Err(Error::Tag { tag })
-    } else {
-        Ok(tag)
-    }
+    if tag < 0 { Err(Error::Tag { tag }) } else { Ok(tag) }
 }
 
 /// Checks the tag of a receive; `None` is MPI_ANY_TAG.
@@ -155,11 +141,7 @@ pub unsafe fn out<'a, T>(pointer: *mut T, name: &'static str) -> Result<&'a mut 
 ///
 /// # Safety
 /// A non-null pointer must point to `len` items that may be read and written for `'a`, and that nothing else uses.
-pub unsafe fn array_mut<'a, T>(
-    pointer: *mut T,
-    len: usize,
-    name: &'static str,
-) -> Result<&'a mut [T], Error> {
+pub unsafe fn array_mut<'a, T>(pointer: *mut T, len: usize, name: &'static str) -> Result<&'a mut [T], Error> {
     if len == 0 {
         return Ok(&mut []);
     }
@@ -174,11 +156,7 @@ pub unsafe fn array_mut<'a, T>(
 ///
 /// # Safety
 /// A non-null pointer must point to `len` items that may be read for `'a`, and that nothing writes.
-pub unsafe fn array<'a, T>(
-    pointer: *const T,
-    len: usize,
-    name: &'static str,
-) -> Result<&'a [T], Error> {
+pub unsafe fn array<'a, T>(pointer: *const T, len: usize, name: &'static str) -> Result<&'a [T], Error> {
     if len == 0 {
         return Ok(&[]);
     }
@@ -205,10 +183,7 @@ pub unsafe fn status<'a>(pointer: *mut MPI_Status) -> Result<Option<&'a mut MPI_
 ///
 /// # Safety
 /// The pointer must satisfy [`array_mut`], unless it is MPI_STATUSES_IGNORE.
-pub unsafe fn statuses<'a>(
-    pointer: *mut MPI_Status,
-    len: usize,
-) -> Result<Option<&'a mut [MPI_Status]>, Error> {
+pub unsafe fn statuses<'a>(pointer: *mut MPI_Status, len: usize) -> Result<Option<&'a mut [MPI_Status]>, Error> {
     if pointer.addr() == STATUS_IGNORE {
         return Ok(None);
     }
@@ -329,8 +304,7 @@ pub unsafe fn text(to: *mut c_char, room: usize, text: &str) -> Result<c_int, Er
     let bytes = &text.as_bytes()[..text.len().min(room - 1)];
     // SAFETY: guaranteed by the caller; `bytes` and the zero are at most `room`.
     unsafe {
-        to.cast::<u8>()
-            .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        to.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         to.cast::<u8>().add(bytes.len()).write(0);
     }
     Ok(bytes.len() as c_int)
@@ -338,12 +312,7 @@ pub unsafe fn text(to: *mut c_char, room: usize, text: &str) -> Result<c_int, Er
 
 /// # Safety
 /// `to` must have capacity for `room` bytes, and `length` must satisfy [`out`].
-pub unsafe fn put_text(
-    to: *mut c_char,
-    room: usize,
-    text: &str,
-    length: *mut c_int,
-) -> Result<(), Error> {
+pub unsafe fn put_text(to: *mut c_char, room: usize, text: &str, length: *mut c_int) -> Result<(), Error> {
     // SAFETY: guaranteed by the caller.
     let length = unsafe { out(length, "resultlen") }?;
     // SAFETY: guaranteed by the caller.

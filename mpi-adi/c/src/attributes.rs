@@ -1,11 +1,6 @@
 //! Attributes of communicators (sections 6.7 and 8.1.2; section 15.1 for the MPI-1 names).
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, Ordering};
@@ -102,9 +97,7 @@ fn set(function: &'static str, comm: c_int, keyval: c_int, value: *mut c_void) -
 }
 
 fn delete(function: &'static str, comm: c_int, keyval: c_int) -> c_int {
-    on_any(function, comm, |_, _| {
-        keyvals::delete::<CommCarrier>(comm, keyval)
-    })
+    on_any(function, comm, |_, _| keyvals::delete::<CommCarrier>(comm, keyval))
 }
 
 /// Returns the address of a predefined attribute's value (section 8.1.2).
@@ -149,9 +142,7 @@ unsafe fn get(
         };
         let value = match predefined(keyval) {
             Some(value) => Some(value.cast()),
-            None => {
-                keyvals::get::<CommCarrier>(comm, keyval)?.map(core::ptr::with_exposed_provenance)
-            }
+            None => keyvals::get::<CommCarrier>(comm, keyval)?.map(core::ptr::with_exposed_provenance),
         };
         *flag = value.is_some().into();
         if let Some(value) = value {
@@ -168,15 +159,7 @@ pub unsafe fn MPI_Comm_create_keyval(
     extra_state: *mut c_void,
 ) -> c_int {
     // SAFETY: the standard's requirements on `comm_keyval`.
-    unsafe {
-        create(
-            "MPI_Comm_create_keyval",
-            copy,
-            delete,
-            comm_keyval,
-            extra_state,
-        )
-    }
+    unsafe { create("MPI_Comm_create_keyval", copy, delete, comm_keyval, extra_state) }
 }
 
 pub unsafe fn MPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
@@ -184,11 +167,7 @@ pub unsafe fn MPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
     unsafe { free("MPI_Comm_free_keyval", comm_keyval) }
 }
 
-pub unsafe fn MPI_Comm_set_attr(
-    comm: c_int,
-    comm_keyval: c_int,
-    attribute_val: *mut c_void,
-) -> c_int {
+pub unsafe fn MPI_Comm_set_attr(comm: c_int, comm_keyval: c_int, attribute_val: *mut c_void) -> c_int {
     set("MPI_Comm_set_attr", comm, comm_keyval, attribute_val)
 }
 
@@ -225,12 +204,7 @@ pub unsafe fn MPI_Attr_put(comm: c_int, keyval: c_int, attribute_val: *mut c_voi
     set("MPI_Attr_put", comm, keyval, attribute_val)
 }
 
-pub unsafe fn MPI_Attr_get(
-    comm: c_int,
-    keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Attr_get(comm: c_int, keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements on both pointers.
     unsafe { get("MPI_Attr_get", comm, keyval, attribute_val, flag) }
 }

@@ -17,18 +17,12 @@ pub(super) fn allow_barriers_by_messages() {
 }
 
 /// Runs a barrier that the network does not support. MPI_COMM_SELF needs none.
-pub(super) fn background_barrier(
-    comm: Communicator<'static>,
-    function: &'static str,
-) -> Result<(), Error> {
+pub(super) fn background_barrier(comm: Communicator<'static>, function: &'static str) -> Result<(), Error> {
     let by_messages = BY_MESSAGES.get();
     match by_messages {
         Some(barrier) => barrier(comm, function),
         None => {
-            assert!(
-                comm.size() == 1,
-                "C programs run where the network has a barrier"
-            );
+            assert!(comm.size() == 1, "C programs run where the network has a barrier");
             Ok(())
         }
     }

@@ -143,9 +143,7 @@ impl OnMade {
         views: |handle| with_object(handle, |object| object.views),
         handler: |handle| with_object(handle, |object| object.handler),
         end_hold: |context| {
-            with_context(context, |object| {
-                object.requests = object.requests.saturating_sub(1)
-            });
+            with_context(context, |object| object.requests = object.requests.saturating_sub(1));
         },
         error_target: |context| {
             let mut table = TABLE.lock();
@@ -273,24 +271,16 @@ const INTRA: Error = Error::Wrong {
 };
 
 /// Returns the intracommunicator with handle `handle`. Fails with [`Error::Communicator`] or [`INTER`].
-pub(super) fn communicator(
-    env: &'static dyn Env,
-    handle: c_int,
-) -> Result<Communicator<'static>, Error> {
+pub(super) fn communicator(env: &'static dyn Env, handle: c_int) -> Result<Communicator<'static>, Error> {
     match views(handle) {
-        Some(CommViews {
-            local, inter: None, ..
-        }) => Ok(Communicator::at(env, local)),
+        Some(CommViews { local, inter: None, .. }) => Ok(Communicator::at(env, local)),
         Some(_) => Err(INTER),
         None => Err(Error::Communicator { handle }),
     }
 }
 
 /// Returns the processes of the communicator, for an intercommunicator those of both groups.
-pub(super) fn everyone(
-    env: &'static dyn Env,
-    handle: c_int,
-) -> Result<Communicator<'static>, Error> {
+pub(super) fn everyone(env: &'static dyn Env, handle: c_int) -> Result<Communicator<'static>, Error> {
     match views(handle) {
         Some(views) => Ok(Communicator::at(env, views.all())),
         None => Err(Error::Communicator { handle }),
@@ -308,10 +298,7 @@ pub(super) fn partners(env: &'static dyn Env, handle: c_int) -> Result<Partners<
 }
 
 /// Returns the intercommunicator with handle `handle`.
-pub(super) fn intercommunicator(
-    env: &'static dyn Env,
-    handle: c_int,
-) -> Result<Intercommunicator<'static>, Error> {
+pub(super) fn intercommunicator(env: &'static dyn Env, handle: c_int) -> Result<Intercommunicator<'static>, Error> {
     match views(handle) {
         Some(CommViews {
             inter: Some(InterObject { sides, .. }),
@@ -358,10 +345,7 @@ pub(super) fn set_handler(comm: c_int, handler: c_int) {
 /// Checks whether any communicator uses this error handler.
 pub(super) fn in_use(handler: c_int) -> bool {
     let made = |object: &CommObject| object.handler == handler;
-    HANDLERS
-        .iter()
-        .any(|of| of.load(Ordering::Relaxed) == handler)
-        || TABLE.lock().objects().any(made)
+    HANDLERS.iter().any(|of| of.load(Ordering::Relaxed) == handler) || TABLE.lock().objects().any(made)
 }
 
 /// Adds a reference, which keeps the communicator with this context after it is freed, until [`end_hold`].
@@ -539,8 +523,7 @@ fn enter_views(env: &dyn Env, views: CommViews, parent: c_int) -> Result<c_int, 
         freed: false,
         attributes: Attributes::new(),
     };
-    let entered = comm_table::prepare(context)
-        .and_then(|()| TABLE.lock().add_at(context::index(context), object));
+    let entered = comm_table::prepare(context).and_then(|()| TABLE.lock().add_at(context::index(context), object));
     if let Ok(handle) = entered {
         comm_table::enter(handle, views.partners);
     }

@@ -38,12 +38,9 @@ pub(super) fn grid(context: Context) -> Option<CartGrid> {
 
 /// Reserves memory for one more topology.
 pub(super) fn reserve() -> Result<(), Error> {
-    TOPOLOGIES
-        .lock()
-        .try_reserve(1)
-        .map_err(|_| Error::NoSpace {
-            bytes: size_of::<(Context, Topology)>(),
-        })
+    TOPOLOGIES.lock().try_reserve(1).map_err(|_| Error::NoSpace {
+        bytes: size_of::<(Context, Topology)>(),
+    })
 }
 
 /// Copies the topology for a duplicate of the communicator with this context (section 6.4.2), and reserves memory for
@@ -59,9 +56,7 @@ pub(super) fn prepare_copy(context: Context) -> Result<Option<Topology>, Error> 
 /// Attaches a topology, if any, to the communicator with this context. The memory must be reserved.
 pub(super) fn attach(context: Context, topology: Option<Topology>) {
     DETACH.set(detach);
-    TOPOLOGIES
-        .lock()
-        .extend(topology.map(|topology| (context, topology)));
+    TOPOLOGIES.lock().extend(topology.map(|topology| (context, topology)));
 }
 
 /// Removes the data of the communicator with this context.

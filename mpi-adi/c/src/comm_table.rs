@@ -93,10 +93,7 @@ impl CommEntry {
 
 const _: () = assert!(size_of::<CommEntry>() <= size_of::<usize>() + 16);
 const _: () = {
-    let places = [
-        MPI_COMM_WORLD as usize % CONTEXTS,
-        MPI_COMM_SELF as usize % CONTEXTS,
-    ];
+    let places = [MPI_COMM_WORLD as usize % CONTEXTS, MPI_COMM_SELF as usize % CONTEXTS];
     assert!(places[0] == WORLD_CONTEXT as usize / 2 && places[1] == SELF_CONTEXT as usize / 2);
 };
 
@@ -123,8 +120,7 @@ unsafe impl<T> Sync for OwnCell<T> {}
 /// The entries, until the program creates a communicator. They and the table have a separate section. Otherwise the
 /// compiler merges them with variables of other files, and every image contains the result.
 #[unsafe(link_section = ".data.mpi_comms")]
-static FIRST: OwnCell<[CommEntry; PREDEFINED]> =
-    OwnCell(UnsafeCell::new([CommEntry::none(0), CommEntry::none(1)]));
+static FIRST: OwnCell<[CommEntry; PREDEFINED]> = OwnCell(UnsafeCell::new([CommEntry::none(0), CommEntry::none(1)]));
 
 #[unsafe(link_section = ".data.mpi_comms")]
 static TABLE: OwnCell<CommTable> = OwnCell(UnsafeCell::new(CommTable {

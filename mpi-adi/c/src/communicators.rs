@@ -2,12 +2,7 @@
 //!
 //! [`super::comm_objects`] stores the communicators that the program creates.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -17,9 +12,7 @@ use midplane_device::kernel::CallInfo;
 use super::args::{self, put_text};
 use super::attributes::CommCarrier;
 use super::binding::env;
-use super::comm_objects::{
-    KeptComm, communicator, enter, give_up, inter_calls, own, prepare, views, world,
-};
+use super::comm_objects::{KeptComm, communicator, enter, give_up, inter_calls, own, prepare, views, world};
 use super::error_dispatch::{on_any, on_process};
 use super::infos::check_hints;
 use super::types::constants::*;
@@ -95,12 +88,7 @@ pub unsafe fn MPI_Comm_split(comm: c_int, color: c_int, key: c_int, newcomm: *mu
 }
 
 /// Returns the part of the communicator that this process chooses; MPI_COMM_NULL for none.
-pub(super) fn split(
-    function: &'static str,
-    parent: c_int,
-    color: Option<u32>,
-    key: i32,
-) -> Result<c_int, Error> {
+pub(super) fn split(function: &'static str, parent: c_int, color: Option<u32>, key: i32) -> Result<c_int, Error> {
     if let Some(calls) = inter_calls(parent) {
         return (calls.split)(function, parent, color, key);
     }
@@ -254,11 +242,7 @@ pub unsafe fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char) -> c_int 
     })
 }
 
-pub unsafe fn MPI_Comm_get_name(
-    comm: c_int,
-    comm_name: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Comm_get_name(comm: c_int, comm_name: *mut c_char, resultlen: *mut c_int) -> c_int {
     on_any("MPI_Comm_get_name", comm, |_, views| {
         let context = views.context();
         let names = comm_state::NAMES.lock();

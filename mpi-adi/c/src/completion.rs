@@ -1,12 +1,7 @@
 //! Waiting, testing, freeing and cancelling of single requests (sections 3.7.3, 3.7.6 and 3.8.4). For arrays of
 //! requests see [`super::wait_test_many`].
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use core::ffi::c_int;
 
@@ -16,8 +11,8 @@ use super::comm_objects;
 use super::error_dispatch::{end, end_under, on_process};
 use super::fast_path;
 use super::requests::{
-    CompletedRequest, CompletionData, RequestKind, complete_here, completed_with, free_persistent,
-    give_up, named, peek, try_complete,
+    CompletedRequest, CompletionData, RequestKind, complete_here, completed_with, free_persistent, give_up, named,
+    peek, try_complete,
 };
 use super::types::MPI_Status;
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_SUCCESS};
@@ -28,11 +23,7 @@ use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 
 /// Blocks until the request with handle `handle` is complete, frees it and resets the handle.
-pub(super) fn wait_one(
-    env: &dyn Env,
-    function: &'static str,
-    handle: &mut c_int,
-) -> Result<CompletedRequest, Error> {
+pub(super) fn wait_one(env: &dyn Env, function: &'static str, handle: &mut c_int) -> Result<CompletedRequest, Error> {
     let named = named(*handle)?;
     if let RequestKind::Live(id) = named {
         let ended = env.wait(function, id);
@@ -60,9 +51,7 @@ pub(super) fn end_one(
         status.complete(completed.status);
     }
     match completed.rest {
-        Some(CompletionData::Failed(error_target, error)) => {
-            end_under(function, error_target, Err(error))
-        }
+        Some(CompletionData::Failed(error_target, error)) => end_under(function, error_target, Err(error)),
         _ => end(function, MPI_COMM_WORLD, Ok(())),
     }
 }
@@ -72,11 +61,7 @@ pub(super) fn end_one(
 /// # Safety
 /// Each pointer must be null or satisfy [`args::out`] or [`args::status`].
 #[inline(always)]
-unsafe fn wait_fast(
-    function: &'static str,
-    request: *mut c_int,
-    status: *mut MPI_Status,
-) -> Option<c_int> {
+unsafe fn wait_fast(function: &'static str, request: *mut c_int, status: *mut MPI_Status) -> Option<c_int> {
     if status.is_null() || !fast_path::is_open() {
         return None;
     }
@@ -120,11 +105,7 @@ pub unsafe fn MPI_Test(request: *mut c_int, flag: *mut c_int, status: *mut MPI_S
     end_one("MPI_Test", result, status)
 }
 
-pub unsafe fn MPI_Request_get_status(
-    request: c_int,
-    flag: *mut c_int,
-    status: *mut MPI_Status,
-) -> c_int {
+pub unsafe fn MPI_Request_get_status(request: c_int, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
     on_process("MPI_Request_get_status", |env| {
         // SAFETY: the standard's requirements on `flag` and `status`.
         let (flag, status) = unsafe { (args::out(flag, "flag")?, args::status(status)?) };

@@ -51,11 +51,7 @@ macro_rules! statuses {
 
 /// # Safety
 /// Each must point to an array as long as a status, or be MPI_STATUS_IGNORE or null.
-unsafe fn copy(
-    function: &'static str,
-    from: *const FortranStatus,
-    to: *mut FortranStatus,
-) -> c_int {
+unsafe fn copy(function: &'static str, from: *const FortranStatus, to: *mut FortranStatus) -> c_int {
     let is_none = from.addr() <= STATUS_IGNORE || to.addr() <= STATUS_IGNORE;
     early(
         function,

@@ -1,11 +1,6 @@
 //! Initialization and finalization, names, time and errors (chapter 8), and queries of datatypes.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use core::ffi::{c_char, c_double, c_int};
 use core::fmt::Write;
@@ -32,12 +27,8 @@ fn init(level: c_int) -> Result<(), Error> {
             set_phase(MpiPhase::Running);
             Ok(())
         }
-        MpiPhase::Running => Err(Error::Order {
-            what: CallOrder::Twice,
-        }),
-        MpiPhase::After => Err(Error::Order {
-            what: CallOrder::Again,
-        }),
+        MpiPhase::Running => Err(Error::Order { what: CallOrder::Twice }),
+        MpiPhase::After => Err(Error::Order { what: CallOrder::Again }),
     }
 }
 
@@ -136,12 +127,7 @@ pub fn MPI_Pcontrol(_level: c_int) -> c_int {
 pub unsafe fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> c_int {
     early("MPI_Get_version", {
         // SAFETY: the standard's requirements on both.
-        let places = unsafe {
-            (
-                args::out(version, "version"),
-                args::out(subversion, "subversion"),
-            )
-        };
+        let places = unsafe { (args::out(version, "version"), args::out(subversion, "subversion")) };
         places.0.and_then(|version| {
             (*version, *places.1?) = VERSION;
             Ok(())

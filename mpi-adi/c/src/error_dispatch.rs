@@ -28,11 +28,9 @@ pub(super) const HANDLERS: c_int = 0x5500_0000;
 pub type ErrorFunction = unsafe extern "C" fn(*mut c_int, *mut c_int, ...);
 
 /// Functions of the handlers that the program has created; 0 if the slot is free.
-pub(super) static FUNCTIONS: [AtomicUsize; USER_HANDLERS] =
-    [const { AtomicUsize::new(0) }; USER_HANDLERS];
+pub(super) static FUNCTIONS: [AtomicUsize; USER_HANDLERS] = [const { AtomicUsize::new(0) }; USER_HANDLERS];
 /// For each handler, the number of handles that the program has not freed, plus [`HOLD`] for each window that uses it.
-pub(super) static GIVEN: [AtomicUsize; USER_HANDLERS] =
-    [const { AtomicUsize::new(0) }; USER_HANDLERS];
+pub(super) static GIVEN: [AtomicUsize; USER_HANDLERS] = [const { AtomicUsize::new(0) }; USER_HANDLERS];
 /// More than the maximum number of handles of one handler.
 pub(super) const HOLD: usize = 1 << 20;
 
@@ -92,11 +90,7 @@ pub(super) fn end(function: &'static str, comm: c_int, result: Result<(), Error>
 }
 
 /// Ends a call of `function`: returns success, or invokes this handler.
-pub(super) fn end_under(
-    function: &'static str,
-    error_target: ErrorTarget,
-    result: Result<(), Error>,
-) -> c_int {
+pub(super) fn end_under(function: &'static str, error_target: ErrorTarget, result: Result<(), Error>) -> c_int {
     match result {
         Ok(()) => MPI_SUCCESS,
         Err(error) => raise(function, error_target, error),
@@ -185,9 +179,7 @@ pub(super) fn on_partners(
     end(
         function,
         comm,
-        env()
-            .and_then(|env| comm_objects::partners(env, comm))
-            .and_then(call),
+        env().and_then(|env| comm_objects::partners(env, comm)).and_then(call),
     )
 }
 
@@ -200,9 +192,7 @@ pub(super) fn on_everyone(
     end(
         function,
         comm,
-        env()
-            .and_then(|env| comm_objects::everyone(env, comm))
-            .and_then(call),
+        env().and_then(|env| comm_objects::everyone(env, comm)).and_then(call),
     )
 }
 
@@ -238,10 +228,7 @@ pub(super) fn on_any(
 }
 
 /// Runs a call without a communicator.
-pub(super) fn on_process(
-    function: &'static str,
-    call: impl FnOnce(&'static dyn Env) -> Result<(), Error>,
-) -> c_int {
+pub(super) fn on_process(function: &'static str, call: impl FnOnce(&'static dyn Env) -> Result<(), Error>) -> c_int {
     end(function, MPI_COMM_WORLD, env().and_then(call))
 }
 
@@ -251,10 +238,7 @@ pub(super) fn code(class: ErrorClass) -> c_int {
 }
 
 /// Stores the status of a blocking receive.
-pub(super) fn deliver(
-    result: Result<Status, Error>,
-    status: Option<&mut MPI_Status>,
-) -> Result<(), Error> {
+pub(super) fn deliver(result: Result<Status, Error>, status: Option<&mut MPI_Status>) -> Result<(), Error> {
     if let Some(status) = status {
         status.set(MPI_Status::from_result(&result));
     }

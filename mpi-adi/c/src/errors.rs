@@ -3,12 +3,7 @@
 //! An error code is its class, or a code that the program has added ([`super::codes`]). For a code of the library,
 //! MPI_Error_string describes the last failure with that code, with its parameters.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use core::ffi::{c_char, c_int};
 use core::fmt::Write;
@@ -18,8 +13,8 @@ use super::args::{self, put_text};
 use super::codes;
 use super::comm_objects::{self, in_use, set_handler};
 use super::error_dispatch::{
-    ErrorFunction, FUNCTIONS, GIVEN, HANDLERS, HOLD, LAST, USER_HANDLERS, early, error_target,
-    note_errors, on_any, on_process, raise, user_index,
+    ErrorFunction, FUNCTIONS, GIVEN, HANDLERS, HOLD, LAST, USER_HANDLERS, early, error_target, note_errors, on_any,
+    on_process, raise, user_index,
 };
 use super::file_handler;
 use super::types::constants::*;
@@ -49,11 +44,7 @@ pub(super) fn give_handle(handler: c_int) -> c_int {
 
 /// # Safety
 /// See [`args::out`].
-pub(super) unsafe fn create(
-    name: &'static str,
-    function: Option<ErrorFunction>,
-    errhandler: *mut c_int,
-) -> c_int {
+pub(super) unsafe fn create(name: &'static str, function: Option<ErrorFunction>, errhandler: *mut c_int) -> c_int {
     on_process(name, |_| {
         let function = function.ok_or(Error::NullArgument {
             name: "comm_errhandler_fn",
@@ -81,9 +72,7 @@ pub(super) unsafe fn create(
 /// Checks that the handle refers to an error handler that the program has not freed, and that may be set.
 pub(super) fn check(handle: c_int) -> Result<(), Error> {
     let is_given = |index: usize| !GIVEN[index].load(Ordering::Relaxed).is_multiple_of(HOLD);
-    if user_index(handle).is_some_and(is_given)
-        || matches!(handle, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN)
-    {
+    if user_index(handle).is_some_and(is_given) || matches!(handle, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN) {
         note_errors();
         Ok(())
     } else {
@@ -111,10 +100,7 @@ unsafe fn get(name: &'static str, comm: c_int, errhandler: *mut c_int) -> c_int 
     })
 }
 
-pub unsafe fn MPI_Comm_create_errhandler(
-    function: Option<ErrorFunction>,
-    errhandler: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Comm_create_errhandler(function: Option<ErrorFunction>, errhandler: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements on `errhandler`.
     unsafe { create("MPI_Comm_create_errhandler", function, errhandler) }
 }
@@ -128,10 +114,7 @@ pub unsafe fn MPI_Comm_get_errhandler(comm: c_int, errhandler: *mut c_int) -> c_
     unsafe { get("MPI_Comm_get_errhandler", comm, errhandler) }
 }
 
-pub unsafe fn MPI_Errhandler_create(
-    function: Option<ErrorFunction>,
-    errhandler: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Errhandler_create(function: Option<ErrorFunction>, errhandler: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements on `errhandler`.
     unsafe { create("MPI_Errhandler_create", function, errhandler) }
 }
@@ -181,11 +164,7 @@ pub unsafe fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int
     })
 }
 
-pub unsafe fn MPI_Error_string(
-    errorcode: c_int,
-    string: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Error_string(errorcode: c_int, string: *mut c_char, resultlen: *mut c_int) -> c_int {
     early("MPI_Error_string", {
         codes::class(errorcode).and_then(|_| {
             let mut text = heapless::String::<MPI_MAX_ERROR_STRING>::new();

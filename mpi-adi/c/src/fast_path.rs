@@ -17,8 +17,8 @@ use super::types::constants::*;
 use midplane_device::config::OutOfMemory;
 use midplane_device::envelope::MatchPattern;
 use midplane_device::interface::{
-    Device, EnterDevice, FastRecv, FastSend, HAS_FAST_PATH, IncomingMessage, OutgoingMessage,
-    ReceivedMessage, RequestMemory, Work,
+    Device, EnterDevice, FastRecv, FastSend, HAS_FAST_PATH, IncomingMessage, OutgoingMessage, ReceivedMessage,
+    RequestMemory, Work,
 };
 use midplane_device::memory::Span;
 use midplane_device::request::{PlainCompletion, RequestId, SendMode};
@@ -90,14 +90,7 @@ impl EnterDevice for InstalledDevice {
 
 impl CallArgs {
     #[inline(always)]
-    pub fn new(
-        buffer: *const c_void,
-        count: c_int,
-        datatype: c_int,
-        peer: c_int,
-        tag: c_int,
-        comm: c_int,
-    ) -> Self {
+    pub fn new(buffer: *const c_void, count: c_int, datatype: c_int, peer: c_int, tag: c_int, comm: c_int) -> Self {
         Self {
             buffer,
             count,
@@ -114,16 +107,7 @@ impl CallArgs {
     /// See [`send_args`].
     pub unsafe fn send(&self, comm: &Partners<'_>) -> Result<SendArgs, Error> {
         // SAFETY: guaranteed by the caller.
-        unsafe {
-            send_args(
-                comm,
-                self.buffer,
-                self.count,
-                self.datatype,
-                self.peer,
-                self.tag,
-            )
-        }
+        unsafe { send_args(comm, self.buffer, self.count, self.datatype, self.peer, self.tag) }
     }
 
     /// Returns the arguments of a receive for the slow path.
@@ -215,11 +199,7 @@ fn fail(function: &'static str, comm: c_int, error: OutOfMemory) -> c_int {
 /// # Safety
 /// See [`send_args`], until the request completes. `request` must satisfy [`args::out`] or be null.
 #[inline(always)]
-pub(super) unsafe fn start_send(
-    function: &'static str,
-    given: &CallArgs,
-    request: *mut c_int,
-) -> Option<c_int> {
+pub(super) unsafe fn start_send(function: &'static str, given: &CallArgs, request: *mut c_int) -> Option<c_int> {
     // SAFETY: guaranteed by the caller.
     let request = unsafe { request.as_mut() }?;
     let (env, peers) = open(given.comm)?;
@@ -238,11 +218,7 @@ pub(super) unsafe fn start_send(
 /// # Safety
 /// See [`recv_args`]; `status` must satisfy [`args::status`].
 #[inline(always)]
-pub(super) unsafe fn receive(
-    function: &'static str,
-    given: &CallArgs,
-    status: *mut MPI_Status,
-) -> Option<c_int> {
+pub(super) unsafe fn receive(function: &'static str, given: &CallArgs, status: *mut MPI_Status) -> Option<c_int> {
     if status.is_null() {
         return None;
     }
@@ -270,12 +246,7 @@ pub(super) unsafe fn receive(
 /// See [`args::status`].
 #[cold]
 #[inline(never)]
-unsafe fn truncated(
-    function: &'static str,
-    comm: c_int,
-    received: &ReceivedMessage,
-    status: *mut MPI_Status,
-) -> c_int {
+unsafe fn truncated(function: &'static str, comm: c_int, received: &ReceivedMessage, status: *mut MPI_Status) -> c_int {
     on_partners(function, comm, |comm| {
         // SAFETY: guaranteed by the caller.
         let status = unsafe { args::status(status) }?;
@@ -300,11 +271,7 @@ pub(super) unsafe fn tell(whole: &PlainCompletion, status: *mut MPI_Status) {
 /// # Safety
 /// See [`recv_args`], until the request completes. `request` must satisfy [`args::out`] or be null.
 #[inline(always)]
-pub(super) unsafe fn start_receive(
-    function: &'static str,
-    given: &CallArgs,
-    request: *mut c_int,
-) -> Option<c_int> {
+pub(super) unsafe fn start_receive(function: &'static str, given: &CallArgs, request: *mut c_int) -> Option<c_int> {
     // SAFETY: guaranteed by the caller.
     let request = unsafe { request.as_mut() }?;
     let (env, peers) = open(given.comm)?;

@@ -24,10 +24,7 @@ fn check(file: c_int) -> Result<(), Error> {
     }
 }
 
-pub unsafe fn MPI_File_create_errhandler(
-    function: Option<ErrorFunction>,
-    errhandler: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_File_create_errhandler(function: Option<ErrorFunction>, errhandler: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements on `errhandler`.
     unsafe { errors::create("MPI_File_create_errhandler", function, errhandler) }
 }

@@ -14,8 +14,7 @@ use super::error_dispatch::{error_target, on_process};
 use super::handles::{HandleKind, HandleTable};
 use super::keyvals::{check_callback, pointer};
 use super::requests::{
-    CompletedRequest, CompletionData, FamilyEntry, GENERALIZED, RequestFamily, enter_family,
-    with_status,
+    CompletedRequest, CompletionData, FamilyEntry, GENERALIZED, RequestFamily, enter_family, with_status,
 };
 use super::types::MPI_Status;
 use super::types::constants::MPI_COMM_WORLD;
@@ -54,10 +53,7 @@ static TABLE: Mutex<HandleTable<GeneralizedObject>> = Mutex::new(HandleTable::ne
 /// Returns the request with handle `handle`, unless the program has freed it.
 fn object(handle: c_int) -> Option<GeneralizedObject> {
     let table = TABLE.lock();
-    table
-        .get(handle)
-        .copied()
-        .filter(|object| !object.is_given_up)
+    table.get(handle).copied().filter(|object| !object.is_given_up)
 }
 
 impl GeneralizedObject {

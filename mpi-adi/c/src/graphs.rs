@@ -1,11 +1,6 @@
 //! Graph topologies (sections 7.5.3 to 7.5.5 and 7.5.8).
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use alloc::vec::Vec;
 use core::ffi::c_int;
@@ -48,10 +43,7 @@ const NO_DISTRIBUTED_GRAPH: Error = Error::Wrong {
 };
 
 /// Runs `f` on the graph of a communicator. Fails like `f`, and with [`NO_GRAPH`].
-fn with_graph<R>(
-    comm: &Communicator<'_>,
-    f: impl FnOnce(&Graph) -> Result<R, Error>,
-) -> Result<R, Error> {
+fn with_graph<R>(comm: &Communicator<'_>, f: impl FnOnce(&Graph) -> Result<R, Error>) -> Result<R, Error> {
     comm_state::with_topology(comm.membership().context, |topology| match topology {
         Some(Topology::Graph(graph)) => f(graph),
         _ => Err(NO_GRAPH),
@@ -209,12 +201,7 @@ pub unsafe fn MPI_Graph_neighbors_count(comm: c_int, rank: c_int, nneighbors: *m
     })
 }
 
-pub unsafe fn MPI_Graph_neighbors(
-    comm: c_int,
-    rank: c_int,
-    maxneighbors: c_int,
-    neighbors: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Graph_neighbors(comm: c_int, rank: c_int, maxneighbors: c_int, neighbors: *mut c_int) -> c_int {
     on_comm("MPI_Graph_neighbors", comm, |comm| {
         with_graph(&comm, |graph| {
             let rank = args::rank(&comm.partners(), rank)?;
@@ -229,11 +216,7 @@ pub unsafe fn MPI_Graph_neighbors(
 ///
 /// # Safety
 /// `weights` must satisfy [`args::array`], unless it is one of the two constants.
-unsafe fn weights<'a>(
-    weights: *const c_int,
-    count: usize,
-    name: &'static str,
-) -> Result<Option<&'a [c_int]>, Error> {
+unsafe fn weights<'a>(weights: *const c_int, count: usize, name: &'static str) -> Result<Option<&'a [c_int]>, Error> {
     if is_unweighted(weights) {
         return Ok(None);
     }
@@ -265,18 +248,11 @@ unsafe fn edges(
 ) -> Result<(Vec<Edge>, bool), Error> {
     let degree = args::count(degree)?;
     // SAFETY: guaranteed by the caller.
-    let (ranks, weights) = unsafe {
-        (
-            array(ranks, degree, name)?,
-            self::weights(weights, degree, "weights")?,
-        )
-    };
+    let (ranks, weights) = unsafe { (array(ranks, degree, name)?, self::weights(weights, degree, "weights")?) };
     let mut edges = Vec::new();
-    edges
-        .try_reserve_exact(degree)
-        .map_err(|_| Error::NoSpace {
-            bytes: degree * size_of::<Edge>(),
-        })?;
+    edges.try_reserve_exact(degree).map_err(|_| Error::NoSpace {
+        bytes: degree * size_of::<Edge>(),
+    })?;
     for (at, rank) in ranks.iter().enumerate() {
         args::rank(&comm.partners(), *rank)?;
         edges.push([*rank, weights.map_or(NO_WEIGHT, |weights| weights[at])]);
@@ -323,13 +299,7 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
         let (sources, destinations, comm_dist_graph) = unsafe {
             (
                 apart(edges(&comm, indegree, sources, "sources", sourceweights))?,
-                apart(edges(
-                    &comm,
-                    outdegree,
-                    destinations,
-                    "destinations",
-                    destweights,
-                ))?,
+                apart(edges(&comm, outdegree, destinations, "destinations", destweights))?,
                 out(comm_dist_graph, "comm_dist_graph")?,
             )
         };
@@ -363,8 +333,7 @@ unsafe fn arcs(
     let n = args::count(n)?;
     let partners = comm.partners();
     // SAFETY: guaranteed by the caller.
-    let (sources, degrees) =
-        unsafe { (array(sources, n, "sources")?, array(degrees, n, "degrees")?) };
+    let (sources, degrees) = unsafe { (array(sources, n, "sources")?, array(degrees, n, "degrees")?) };
     let mut total = 0usize;
     for degree in degrees {
         total = total.saturating_add(args::count(*degree)?);
@@ -461,14 +430,7 @@ unsafe fn put_edges(
         return Ok(());
     }
     // SAFETY: guaranteed by the caller.
-    unsafe {
-        put(
-            edges.iter().map(|[_, weight]| *weight),
-            weights,
-            most,
-            "weights",
-        )
-    }
+    unsafe { put(edges.iter().map(|[_, weight]| *weight), weights, most, "weights") }
 }
 
 pub unsafe fn MPI_Dist_graph_neighbors(
@@ -484,14 +446,7 @@ pub unsafe fn MPI_Dist_graph_neighbors(
         with_neighbourhood(&comm, |own| {
             // SAFETY: the standard's requirements on the arrays.
             unsafe {
-                put_edges(
-                    own,
-                    &own.sources,
-                    maxindegree,
-                    sources,
-                    "sources",
-                    sourceweights,
-                )?;
+                put_edges(own, &own.sources, maxindegree, sources, "sources", sourceweights)?;
                 put_edges(
                     own,
                     &own.destinations,

@@ -2,12 +2,7 @@
 //!
 //! The world rank of a process is its rank in MPI_COMM_WORLD.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use alloc::vec::Vec;
 use core::ffi::c_int;
@@ -107,8 +102,7 @@ pub(super) fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
     let size = of.size as usize;
     let ranks = (0..of.size).map(|rank| of.to_world(CommRank(rank)));
     let mut table = TABLE.lock();
-    let is_it =
-        |members: &[Rank]| members.len() == size && ranks.clone().eq(members.iter().copied());
+    let is_it = |members: &[Rank]| members.len() == size && ranks.clone().eq(members.iter().copied());
     if let Some(handle) = find_group(&mut table, is_it) {
         return Ok(handle);
     }
@@ -154,8 +148,7 @@ fn rank_in(members: &[Rank], process: Rank) -> c_int {
 pub unsafe fn MPI_Group_rank(group: c_int, rank: *mut c_int) -> c_int {
     on_process("MPI_Group_rank", |_| {
         // SAFETY: the standard's requirements on `rank`.
-        *unsafe { args::out(rank, "rank") }? =
-            rank_in(members(&TABLE.lock(), group)?, own_number());
+        *unsafe { args::out(rank, "rank") }? = rank_in(members(&TABLE.lock(), group)?, own_number());
         Ok(())
     })
 }
@@ -170,12 +163,7 @@ pub unsafe fn MPI_Group_translate_ranks(
     on_process("MPI_Group_translate_ranks", |_| {
         let n = args::count(n)?;
         // SAFETY: the standard's requirements on both arrays.
-        let (given, results) = unsafe {
-            (
-                args::array(ranks1, n, "ranks1")?,
-                args::array_mut(ranks2, n, "ranks2")?,
-            )
-        };
+        let (given, results) = unsafe { (args::array(ranks1, n, "ranks1")?, args::array_mut(ranks2, n, "ranks2")?) };
         let table = TABLE.lock();
         let (first, second) = (members(&table, group1)?, members(&table, group2)?);
         for (rank, result) in given.iter().zip(results) {
@@ -237,13 +225,9 @@ pub unsafe fn MPI_Group_union(group1: c_int, group2: c_int, newgroup: *mut c_int
 pub unsafe fn MPI_Group_intersection(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
-        combining(
-            "MPI_Group_intersection",
-            group1,
-            group2,
-            newgroup,
-            |a, b| group::select(a, b, true),
-        )
+        combining("MPI_Group_intersection", group1, group2, newgroup, |a, b| {
+            group::select(a, b, true)
+        })
     }
 }
 
@@ -285,12 +269,7 @@ unsafe fn picking<T: Copy + 'static>(
     }
 }
 
-pub unsafe fn MPI_Group_incl(
-    group: c_int,
-    n: c_int,
-    ranks: *const c_int,
-    newgroup: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Group_incl(group: c_int, n: c_int, ranks: *const c_int, newgroup: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         picking(
@@ -308,12 +287,7 @@ pub unsafe fn MPI_Group_incl(
     }
 }
 
-pub unsafe fn MPI_Group_excl(
-    group: c_int,
-    n: c_int,
-    ranks: *const c_int,
-    newgroup: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Group_excl(group: c_int, n: c_int, ranks: *const c_int, newgroup: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         picking(
@@ -331,12 +305,7 @@ pub unsafe fn MPI_Group_excl(
     }
 }
 
-pub unsafe fn MPI_Group_range_incl(
-    group: c_int,
-    n: c_int,
-    ranges: *const [c_int; 3],
-    newgroup: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Group_range_incl(group: c_int, n: c_int, ranges: *const [c_int; 3], newgroup: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         picking(
@@ -354,12 +323,7 @@ pub unsafe fn MPI_Group_range_incl(
     }
 }
 
-pub unsafe fn MPI_Group_range_excl(
-    group: c_int,
-    n: c_int,
-    ranges: *const [c_int; 3],
-    newgroup: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Group_range_excl(group: c_int, n: c_int, ranges: *const [c_int; 3], newgroup: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         picking(
@@ -424,8 +388,7 @@ pub unsafe fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mut c_int) ->
             *newcomm = (inter.calls.split)("MPI_Comm_create", comm, color, key)?;
             return Ok(());
         }
-        let made =
-            Communicator::at(env, local).make_of("MPI_Comm_create", &mut prepare, apart(list)?)?;
+        let made = Communicator::at(env, local).make_of("MPI_Comm_create", &mut prepare, apart(list)?)?;
         *newcomm = match made {
             Some(made) => enter(env, made, comm)?,
             None => MPI_COMM_NULL,
@@ -435,12 +398,7 @@ pub unsafe fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mut c_int) ->
 }
 
 // There is one thread, so a process never runs two of these calls concurrently, and the tag need not distinguish them.
-pub unsafe fn MPI_Comm_create_group(
-    comm: c_int,
-    group: c_int,
-    tag: c_int,
-    newcomm: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Comm_create_group(comm: c_int, group: c_int, tag: c_int, newcomm: *mut c_int) -> c_int {
     let parent = comm;
     on_comm("MPI_Comm_create_group", comm, |comm| {
         // SAFETY: the standard's requirements on `newcomm`.

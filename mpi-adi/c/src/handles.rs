@@ -62,9 +62,7 @@ impl<T> HandleTable<T> {
     }
 
     fn handle_at(&self, place: usize) -> c_int {
-        let HandleKind {
-            tag, place_bits, ..
-        } = self.kind;
+        let HandleKind { tag, place_bits, .. } = self.kind;
         let generation = self.entries.get(place).map_or(0, |entry| entry.generation);
         tag | c_int::from(generation) << place_bits | place as c_int
     }
@@ -206,9 +204,7 @@ impl<T> HandleTable<T> {
     }
 
     pub fn objects(&self) -> impl Iterator<Item = &T> {
-        self.entries
-            .iter()
-            .filter_map(|entry| entry.object.as_ref())
+        self.entries.iter().filter_map(|entry| entry.object.as_ref())
     }
 }
 
@@ -260,10 +256,7 @@ mod tests {
         assert!(!table.show(first, true));
         assert_eq!(table.get(first), Some(&"a"));
         assert!(table.show(first, false));
-        assert_eq!(
-            (table.end_hold(first), table.end_hold(first)),
-            (None, Some("a"))
-        );
+        assert_eq!((table.end_hold(first), table.end_hold(first)), (None, Some("a")));
         assert_eq!(table.get(first), None);
         let again = table.add("c").expect("room");
         assert!(table.hold(again) && table.end_hold(again).is_none());

@@ -58,9 +58,7 @@ impl DuplicateState {
         let env = any_env()?;
         prepare(context)?;
         let twin = match self.inter {
-            Some(InterObject { sides, calls }) => {
-                (calls.duplicate_in)(env, sides, context, self.parent)?
-            }
+            Some(InterObject { sides, calls }) => (calls.duplicate_in)(env, sides, context, self.parent)?,
             None => {
                 let topology = comm_state::prepare_copy(self.membership.context)?;
                 let made = Communicator::at(env, self.membership).make_duplicate_in(context)?;

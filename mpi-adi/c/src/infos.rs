@@ -2,12 +2,7 @@
 //!
 //! This library supports no hints for communicators, so the info object of a communicator is empty.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use core::alloc::Layout;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -40,21 +35,16 @@ const NO_INFO: Error = Error::Wrong {
 };
 
 fn environment(env: &dyn Env) -> Result<Info, Error> {
-    let level: &[u8] =
-        match super::binding::THREAD_LEVEL.load(core::sync::atomic::Ordering::Relaxed) {
-            MPI_THREAD_SINGLE => b"MPI_THREAD_SINGLE",
-            MPI_THREAD_FUNNELED => b"MPI_THREAD_FUNNELED",
-            _ => b"MPI_THREAD_SERIALIZED",
-        };
+    let level: &[u8] = match super::binding::THREAD_LEVEL.load(core::sync::atomic::Ordering::Relaxed) {
+        MPI_THREAD_SINGLE => b"MPI_THREAD_SINGLE",
+        MPI_THREAD_FUNNELED => b"MPI_THREAD_FUNNELED",
+        _ => b"MPI_THREAD_SERIALIZED",
+    };
     info::environment(Communicator::world(env).size(), level)
 }
 
 /// Runs `f` on the info object for reading.
-fn with_info<R>(
-    env: &dyn Env,
-    handle: c_int,
-    f: impl FnOnce(&Info) -> Result<R, Error>,
-) -> Result<R, Error> {
+fn with_info<R>(env: &dyn Env, handle: c_int, f: impl FnOnce(&Info) -> Result<R, Error>) -> Result<R, Error> {
     if handle == MPI_INFO_ENV {
         return f(&environment(env)?);
     }
@@ -62,10 +52,7 @@ fn with_info<R>(
 }
 
 /// Runs `f` on the info object for modification. Fails for MPI_INFO_ENV.
-fn with_info_mut<R>(
-    handle: c_int,
-    f: impl FnOnce(&mut Info) -> Result<R, Error>,
-) -> Result<R, Error> {
+fn with_info_mut<R>(handle: c_int, f: impl FnOnce(&mut Info) -> Result<R, Error>) -> Result<R, Error> {
     if handle == MPI_INFO_ENV {
         return Err(Error::Wrong {
             class: ErrorClass::Info,
@@ -198,12 +185,7 @@ pub unsafe fn MPI_Info_get(
     })
 }
 
-pub unsafe fn MPI_Info_get_valuelen(
-    info: c_int,
-    key: *const c_char,
-    valuelen: *mut c_int,
-    flag: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Info_get_valuelen(info: c_int, key: *const c_char, valuelen: *mut c_int, flag: *mut c_int) -> c_int {
     on_process("MPI_Info_get_valuelen", |env| {
         // SAFETY: the standard's requirements on all three.
         let (key, valuelen, flag) = unsafe {
@@ -309,9 +291,7 @@ pub unsafe fn MPI_Free_mem(base: *mut c_void) -> c_int {
         let start = base.cast::<u8>().wrapping_sub(ALIGNMENT);
         // SAFETY: the standard's requirements on `base`. The header detects violations, if there is memory.
         let [bytes, complement] = unsafe { start.cast::<AllocHeader>().read() };
-        let layout = layout(bytes)
-            .filter(|_| complement == !bytes)
-            .ok_or(wrong)?;
+        let layout = layout(bytes).filter(|_| complement == !bytes).ok_or(wrong)?;
         // SAFETY: allocated with this layout. The header is cleared, so that a second call is detected unless the
         // memory has been reused.
         unsafe {

@@ -56,8 +56,7 @@ pub(super) struct OpArgs {
 pub(super) struct InterCalls {
     pub duplicate: fn(&'static str, c_int) -> Result<c_int, Error>,
     /// Creates the duplicate of a communicator with this handle, in a context on which its processes have agreed.
-    pub duplicate_in:
-        fn(&'static dyn Env, InterGroups<'static>, Context, c_int) -> Result<c_int, Error>,
+    pub duplicate_in: fn(&'static dyn Env, InterGroups<'static>, Context, c_int) -> Result<c_int, Error>,
     /// Splits by color and key; MPI_COMM_NULL for a process that is in no part.
     pub split: fn(&'static str, c_int, Option<u32>, i32) -> Result<c_int, Error>,
     /// Runs the plan in a call of this function on this communicator.
@@ -75,8 +74,6 @@ pub(super) struct InterCalls {
     /// Reduces elements of one buffer into the other; the integer is the count.
     pub reduce: unsafe fn(GroupRanges, [*const c_void; 2], c_int, OpArgs, c_int) -> ScheduleResult,
     pub allreduce: unsafe fn(GroupRanges, [*const c_void; 2], c_int, OpArgs) -> ScheduleResult,
-    pub reduce_scatter:
-        unsafe fn(GroupRanges, [*const c_void; 2], *const c_int, OpArgs) -> ScheduleResult,
-    pub reduce_scatter_block:
-        unsafe fn(GroupRanges, [*const c_void; 2], c_int, OpArgs) -> ScheduleResult,
+    pub reduce_scatter: unsafe fn(GroupRanges, [*const c_void; 2], *const c_int, OpArgs) -> ScheduleResult,
+    pub reduce_scatter_block: unsafe fn(GroupRanges, [*const c_void; 2], c_int, OpArgs) -> ScheduleResult,
 }

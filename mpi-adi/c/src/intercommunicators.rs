@@ -1,11 +1,6 @@
 //! Intercommunicators (section 6.6).
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use core::ffi::c_int;
 
@@ -60,12 +55,7 @@ fn duplicate_in(
     enter_inter(env, made, &CALLS, parent)
 }
 
-fn split(
-    function: &'static str,
-    parent: c_int,
-    color: Option<u32>,
-    key: i32,
-) -> Result<c_int, Error> {
+fn split(function: &'static str, parent: c_int, color: Option<u32>, key: i32) -> Result<c_int, Error> {
     let env = env()?;
     match intercommunicator(env, parent)?.make_split(function, &mut prepare, color, key)? {
         Some(made) => enter_inter(env, made, &CALLS, parent),
@@ -114,11 +104,7 @@ pub unsafe fn MPI_Intercomm_create(
     })
 }
 
-pub unsafe fn MPI_Intercomm_merge(
-    intercomm: c_int,
-    high: c_int,
-    newintracomm: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Intercomm_merge(intercomm: c_int, high: c_int, newintracomm: *mut c_int) -> c_int {
     on_inter("MPI_Intercomm_merge", intercomm, |inter| {
         // SAFETY: the standard's requirements on `newintracomm`.
         let newintracomm = unsafe { args::out(newintracomm, "newintracomm") }?;

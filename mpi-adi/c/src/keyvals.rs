@@ -14,8 +14,7 @@ use midplane_objects::attributes::{Attribute, Attributes};
 use midplane_objects::error::{Error, ErrorClass, LimitedResource};
 
 /// `MPI_Comm_copy_attr_function` and its counterparts for other objects, whose handles are also integers.
-pub type CopyFunction =
-    unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
+pub type CopyFunction = unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
 /// `MPI_Comm_delete_attr_function` and its counterparts for other objects.
 pub type DeleteFunction = unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void) -> c_int;
 
@@ -172,21 +171,14 @@ fn drop_attribute<C: AttributeCarrier>(object: c_int, keyval: c_int) {
 
 /// Sets an attribute, after deleting an earlier one. Fails with [`Error::Keyval`], [`Error::NoSpace`], and with the
 /// error of the delete function; the earlier one then remains.
-pub(super) fn set<C: AttributeCarrier>(
-    object: c_int,
-    keyval: c_int,
-    value: usize,
-) -> Result<(), Error> {
+pub(super) fn set<C: AttributeCarrier>(object: c_int, keyval: c_int, value: usize) -> Result<(), Error> {
     usable(C::OF, keyval)?;
     delete::<C>(object, keyval)?;
     attach::<C>(object, Attribute { keyval, value })
 }
 
 /// Returns the value of an attribute, if it is set. Fails with [`Error::Keyval`].
-pub(super) fn get<C: AttributeCarrier>(
-    object: c_int,
-    keyval: c_int,
-) -> Result<Option<usize>, Error> {
+pub(super) fn get<C: AttributeCarrier>(object: c_int, keyval: c_int) -> Result<Option<usize>, Error> {
     usable(C::OF, keyval)?;
     Ok(C::with(object, |attributes| attributes.get(keyval)).flatten())
 }
@@ -271,12 +263,8 @@ impl Drop for AttributeCopies {
 }
 
 /// Passes the attributes of `old` that their copy functions copy to `take`.
-fn copies<C: AttributeCarrier>(
-    old: c_int,
-    mut take: impl FnMut(Attribute) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let list =
-        C::with(old, |attributes| attributes.snapshot()).unwrap_or(Ok(Default::default()))?;
+fn copies<C: AttributeCarrier>(old: c_int, mut take: impl FnMut(Attribute) -> Result<(), Error>) -> Result<(), Error> {
+    let list = C::with(old, |attributes| attributes.snapshot()).unwrap_or(Ok(Default::default()))?;
     for Attribute { keyval, value } in list {
         let Some(Keyval {
             copy: Some(copy),
@@ -291,16 +279,7 @@ fn copies<C: AttributeCarrier>(
             let place = (&raw mut copied).cast();
             // SAFETY: a function of the program, called with the arguments that the standard specifies (section 6.7.2):
             // the address is that of a pointer.
-            check_callback(unsafe {
-                copy(
-                    old,
-                    keyval,
-                    pointer(extra),
-                    pointer(value),
-                    place,
-                    &mut flag,
-                )
-            })?;
+            check_callback(unsafe { copy(old, keyval, pointer(extra), pointer(value), place, &mut flag) })?;
             let value = copied.expose_provenance();
             match flag {
                 0 => Ok(()),
@@ -341,10 +320,7 @@ mod tests {
             assert_eq!(get::<SingleObject>(1, handle), Ok(Some(value)));
             free(CarrierKind::Communicators, handle).expect("a key");
             assert!(self::keyval(handle).is_some(), "an attribute has it");
-            assert_eq!(
-                get::<SingleObject>(1, handle),
-                Err(Error::Keyval { keyval: handle })
-            );
+            assert_eq!(get::<SingleObject>(1, handle), Err(Error::Keyval { keyval: handle }));
             delete_all::<SingleObject>(1).expect("no function says no");
             assert!(self::keyval(handle).is_none(), "no attribute has it");
             assert!(ATTRIBUTES.lock().last().is_none());

@@ -2,12 +2,7 @@
 //!
 //! A message handle is the request ID of its future receive, never negative. It is not a valid request handle.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use core::ffi::{c_int, c_void};
 
@@ -123,8 +118,7 @@ unsafe fn start(
         return Err((error_target, Error::Request { handle: *message }));
     }
     // SAFETY: guaranteed by the caller.
-    let data: TypedBuffer =
-        unsafe { args::buffer(buf, count, datatype) }.map_err(|error| (error_target, error))?;
+    let data: TypedBuffer = unsafe { args::buffer(buf, count, datatype) }.map_err(|error| (error_target, error))?;
     let bytes = data.span().len();
     if u32::try_from(bytes).is_err() {
         return Err((error_target, Error::TooLong { bytes }));
@@ -180,9 +174,7 @@ pub unsafe fn MPI_Mrecv(
         }
     });
     match started {
-        Ok((env, mut request)) => {
-            end_one(name, wait_one(env, name, &mut request).map(Some), status)
-        }
+        Ok((env, mut request)) => end_one(name, wait_one(env, name, &mut request).map(Some), status),
         Err((error_target, error)) => end_under(name, error_target, Err(error)),
     }
 }

@@ -1,11 +1,6 @@
 //! Persistent requests (section 3.9).
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use core::ffi::{c_int, c_void};
 
@@ -14,8 +9,7 @@ use super::binding::env;
 use super::error_dispatch::{end, end_under, on_partners, on_process};
 use super::fast_path::CallArgs;
 use super::requests::{
-    PersistentCall, PersistentRequest, RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, enter_persistent,
-    started, with_object,
+    PersistentCall, PersistentRequest, RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, enter_persistent, started, with_object,
 };
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
 use super::{buffered, comm_objects};
@@ -231,8 +225,8 @@ pub unsafe fn MPI_Start(request: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Startall(count: c_int, array_of_requests: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements on the array.
-    let requests = args::count(count)
-        .and_then(|count| unsafe { args::array(array_of_requests, count, "array_of_requests") });
+    let requests =
+        args::count(count).and_then(|count| unsafe { args::array(array_of_requests, count, "array_of_requests") });
     let requests = match requests {
         Ok(requests) => requests,
         Err(error) => return on_process("MPI_Startall", |_| Err(error)),

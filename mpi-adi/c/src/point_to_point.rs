@@ -1,11 +1,6 @@
 //! Sends, receives and probes (sections 3.2, 3.4, 3.7.2, 3.8, 3.10).
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use core::ffi::{c_int, c_void};
 
@@ -41,9 +36,7 @@ unsafe fn send(function: &'static str, mode: SendMode, given: CallArgs) -> c_int
         let send = unsafe { given.send(&comm) }?;
         match send.dest {
             PeerRank::ProcNull => Ok(()),
-            PeerRank::Rank(dest) => {
-                comm.send_span(function, send.data.span(), dest, send.tag, mode)
-            }
+            PeerRank::Rank(dest) => comm.send_span(function, send.data.span(), dest, send.tag, mode),
         }
     })
 }
@@ -99,26 +92,19 @@ pub unsafe fn MPI_Rsend(
 /// See [`send_args`], until the request completes (section 3.7.2). `request` must satisfy [`args::out`].
 #[cold]
 #[inline(never)]
-unsafe fn start_send(
-    function: &'static str,
-    mode: SendMode,
-    given: CallArgs,
-    request: *mut c_int,
-) -> c_int {
+unsafe fn start_send(function: &'static str, mode: SendMode, given: CallArgs, request: *mut c_int) -> c_int {
     on_partners(function, given.comm, |comm| {
         // SAFETY: guaranteed by the caller.
         let (send, request) = unsafe { (given.send(&comm)?, args::out(request, "request")?) };
         *request = match send.dest {
             PeerRank::ProcNull => SEND_COMPLETE,
-            PeerRank::Rank(dest) => {
-                match comm.start_send(function, send.data.span(), dest, send.tag, mode)? {
-                    Some(id) => {
-                        send.data.keep();
-                        handle_of(id)
-                    }
-                    None => SEND_COMPLETE,
+            PeerRank::Rank(dest) => match comm.start_send(function, send.data.span(), dest, send.tag, mode)? {
+                Some(id) => {
+                    send.data.keep();
+                    handle_of(id)
                 }
-            }
+                None => SEND_COMPLETE,
+            },
         };
         Ok(())
     })
@@ -263,13 +249,7 @@ fn sendrecv(
     match (send.dest, receive.source) {
         (PeerRank::ProcNull, PeerRank::ProcNull) => from_proc_null(status),
         (PeerRank::Rank(dest), PeerRank::ProcNull) => {
-            comm.send_span(
-                function,
-                send.data.span(),
-                dest,
-                send.tag,
-                SendMode::Standard,
-            )?;
+            comm.send_span(function, send.data.span(), dest, send.tag, SendMode::Standard)?;
             from_proc_null(status)
         }
         (PeerRank::ProcNull, PeerRank::Rank(source)) => deliver(
@@ -345,9 +325,7 @@ pub unsafe fn MPI_Sendrecv_replace(
         // The data is sent from a copy, because the received message may overwrite the buffer before it is transmitted.
         let bytes = send.data.span().len();
         let mut copied = alloc::vec::Vec::new();
-        copied
-            .try_reserve_exact(bytes)
-            .map_err(|_| Error::NoSpace { bytes })?;
+        copied.try_reserve_exact(bytes).map_err(|_| Error::NoSpace { bytes })?;
         copied.resize(bytes, 0u8);
         comm.env.read(send.data.span().into(), &mut copied);
         // SAFETY: `copied` lives until `sendrecv` has finished with it, and nothing writes it.
@@ -369,23 +347,15 @@ pub unsafe fn MPI_Probe(source: c_int, tag: c_int, comm: c_int, status: *mut MPI
         let status = unsafe { args::status(status) }?;
         match source {
             PeerRank::ProcNull => from_proc_null(status),
-            PeerRank::Rank(source) => {
-                match comm.probe_span("MPI_Probe", source, tag, BlockingMode::Blocking)? {
-                    Some(found) => deliver(Ok(found), status),
-                    None => Ok(()),
-                }
-            }
+            PeerRank::Rank(source) => match comm.probe_span("MPI_Probe", source, tag, BlockingMode::Blocking)? {
+                Some(found) => deliver(Ok(found), status),
+                None => Ok(()),
+            },
         }
     })
 }
 
-pub unsafe fn MPI_Iprobe(
-    source: c_int,
-    tag: c_int,
-    comm: c_int,
-    flag: *mut c_int,
-    status: *mut MPI_Status,
-) -> c_int {
+pub unsafe fn MPI_Iprobe(source: c_int, tag: c_int, comm: c_int, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
     on_partners("MPI_Iprobe", comm, |comm| {
         let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
         // SAFETY: the standard's requirements on `flag` and `status`.
@@ -395,9 +365,7 @@ pub unsafe fn MPI_Iprobe(
                 *flag = 1;
                 return from_proc_null(status);
             }
-            PeerRank::Rank(source) => {
-                comm.probe_span("MPI_Iprobe", source, tag, BlockingMode::Nonblocking)?
-            }
+            PeerRank::Rank(source) => comm.probe_span("MPI_Iprobe", source, tag, BlockingMode::Nonblocking)?,
         };
         *flag = found.is_some().into();
         match found {
@@ -410,11 +378,8 @@ pub unsafe fn MPI_Iprobe(
 pub unsafe fn MPI_Test_cancelled(status: *const MPI_Status, flag: *mut c_int) -> c_int {
     on_process("MPI_Test_cancelled", |_| {
         // SAFETY: the standard's requirements on both.
-        let (status, flag) =
-            unsafe { (args::status(status.cast_mut())?, args::out(flag, "flag")?) };
-        *flag = status
-            .ok_or(Error::NullArgument { name: "status" })?
-            .midplane_cancelled;
+        let (status, flag) = unsafe { (args::status(status.cast_mut())?, args::out(flag, "flag")?) };
+        *flag = status.ok_or(Error::NullArgument { name: "status" })?.midplane_cancelled;
         Ok(())
     })
 }

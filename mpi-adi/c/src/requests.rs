@@ -21,9 +21,7 @@ use super::hook::Hook;
 use super::types::MPI_Status;
 use super::types::constants::MPI_REQUEST_NULL;
 use midplane_device::envelope::Context;
-use midplane_device::interface::{
-    Device, ReleaseTarget, RequestCompletion, RequestState, TestResult,
-};
+use midplane_device::interface::{Device, ReleaseTarget, RequestCompletion, RequestState, TestResult};
 use midplane_device::kernel::CallInfo;
 use midplane_device::request::{PlainCompletion, RequestId, RequestOutcome, SendMode};
 use midplane_objects::comm::{Group, Status};
@@ -256,10 +254,7 @@ pub(super) fn complete_here(named: RequestKind, handle: &mut c_int) -> Option<Co
         RequestKind::Inactive | RequestKind::Live(_) => MPI_Status::EMPTY,
         RequestKind::Other(family) => {
             let mut ended = family.ended(*handle);
-            if let Some(ended) = ended
-                .as_mut()
-                .filter(|ended| !ended.has_pending_callbacks())
-            {
+            if let Some(ended) = ended.as_mut().filter(|ended| !ended.has_pending_callbacks()) {
                 ended.keep_error_target();
                 family.forget(*handle);
                 reset(handle);
@@ -306,9 +301,7 @@ pub(super) fn give_up(env: &dyn Env, id: RequestId) -> bool {
     let Some(state) = env.inspect(None, id) else {
         return false;
     };
-    let RequestState {
-        context, buffer, ..
-    } = state;
+    let RequestState { context, buffer, .. } = state;
     if buffer.is_typed() && state.outcome.is_none() {
         // The buffer's loan remains until the request is complete.
         datatypes::give_up(buffer, id);
@@ -323,11 +316,7 @@ pub(super) fn give_up(env: &dyn Env, id: RequestId) -> bool {
 
 /// Returns the completion of the request with handle `handle`, if it is complete; in a call of `function` after a
 /// progress step. Changes nothing.
-pub(super) fn peek(
-    env: &dyn Env,
-    function: &'static str,
-    handle: c_int,
-) -> Result<Option<CompletedRequest>, Error> {
+pub(super) fn peek(env: &dyn Env, function: &'static str, handle: c_int) -> Result<Option<CompletedRequest>, Error> {
     let named = named(handle)?;
     if let RequestKind::Live(id) = named {
         let state = env.inspect(Some(function), id);
@@ -367,10 +356,7 @@ fn completed(context: Context, outcome: &RequestOutcome) -> CompletedRequest {
             tag,
             room: bytes,
         };
-        completed.rest = Some(CompletionData::Failed(
-            comm_objects::error_target_in(context),
-            error,
-        ));
+        completed.rest = Some(CompletionData::Failed(comm_objects::error_target_in(context), error));
     }
     completed
 }
@@ -422,10 +408,7 @@ pub(super) fn enter_persistent(object: PersistentRequest) -> Result<c_int, Error
 }
 
 /// Runs `f` on the persistent request with handle `handle`, if it is valid.
-pub(super) fn with_object<R>(
-    handle: c_int,
-    f: impl FnOnce(&mut PersistentRequest) -> R,
-) -> Option<R> {
+pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut PersistentRequest) -> R) -> Option<R> {
     TABLE.lock().get_mut(handle).map(f)
 }
 

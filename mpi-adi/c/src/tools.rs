@@ -14,12 +14,7 @@
 //! Only a program that calls one of these functions contains the texts in its image: the host's texts are returned by a
 //! function that the linker includes or omits.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use core::ffi::{CStr, c_char, c_int, c_ulong, c_ulonglong, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -138,9 +133,7 @@ unsafe fn name<'a>(name: *const c_char) -> Result<&'a str, c_int> {
         return Err(INVALID_NAME);
     }
     // SAFETY: guaranteed by the caller.
-    unsafe { CStr::from_ptr(name) }
-        .to_str()
-        .map_err(|_| INVALID_NAME)
+    unsafe { CStr::from_ptr(name) }.to_str().map_err(|_| INVALID_NAME)
 }
 
 /// Returns the device, if the process has started.
@@ -232,10 +225,7 @@ fn pvars() -> impl Iterator<Item = PerformanceVar> {
 /// Names and descriptions of the categories, in the order of [`VariableCategory`].
 const CATEGORIES: [(&str, &str); 4] = [
     ("protocol", "Messages, and the packets of their protocol."),
-    (
-        "matching",
-        "Queues of receives and messages, and searches of them.",
-    ),
+    ("matching", "Queues of receives and messages, and searches of them."),
     ("memory", "MPI memory and the heap."),
     ("node", "Links, and time."),
 ];
@@ -248,10 +238,7 @@ fn index<T>(list: &[T], index: c_int) -> Result<&T, c_int> {
 }
 
 fn pvar_at(index: c_int) -> Result<PerformanceVar, c_int> {
-    usize::try_from(index)
-        .ok()
-        .and_then(pvar)
-        .ok_or(INVALID_INDEX)
+    usize::try_from(index).ok().and_then(pvar).ok_or(INVALID_INDEX)
 }
 
 pub unsafe fn MPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int {
@@ -269,12 +256,7 @@ pub fn MPI_T_finalize() -> c_int {
     }))
 }
 
-pub unsafe fn MPI_T_enum_get_info(
-    enumtype: c_int,
-    num: *mut c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_T_enum_get_info(enumtype: c_int, num: *mut c_int, name: *mut c_char, name_len: *mut c_int) -> c_int {
     end(started().and_then(|()| {
         if enumtype != ENGINES {
             return Err(INVALID_HANDLE);
@@ -451,11 +433,7 @@ pub unsafe fn MPI_T_pvar_get_info(
     }))
 }
 
-pub unsafe fn MPI_T_pvar_get_index(
-    name: *const c_char,
-    var_class: c_int,
-    pvar_index: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_T_pvar_get_index(name: *const c_char, var_class: c_int, pvar_index: *mut c_int) -> c_int {
     end(started().and_then(|()| {
         // SAFETY: the standard's requirements on the arguments.
         let name = unsafe { self::name(name) }?;
@@ -590,9 +568,7 @@ fn members<T>(
     of: impl Fn(&T) -> VariableCategory,
 ) -> impl Iterator<Item = c_int> {
     let numbered = (0..).zip(variables);
-    numbered.filter_map(move |(number, variable)| {
-        (of(&variable) as c_int == category).then_some(number)
-    })
+    numbered.filter_map(move |(number, variable)| (of(&variable) as c_int == category).then_some(number))
 }
 
 pub unsafe fn MPI_T_category_get_info(
@@ -665,11 +641,7 @@ pub unsafe fn MPI_T_category_get_pvars(cat_index: c_int, len: c_int, indices: *m
     unsafe { put_members(cat_index, len, indices, pvars) }
 }
 
-pub unsafe fn MPI_T_category_get_categories(
-    cat_index: c_int,
-    len: c_int,
-    indices: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_T_category_get_categories(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements on the arguments.
     unsafe { put_members(cat_index, len, indices, core::iter::empty()) }
 }

@@ -2,12 +2,7 @@
 //!
 //! The topology of a communicator is in a side table on the program's heap, indexed by its context.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use core::ffi::c_int;
 
@@ -53,11 +48,7 @@ fn make(
 ///
 /// # Safety
 /// See [`args::array`].
-unsafe fn dimensions<'a>(
-    pointer: *const c_int,
-    ndims: c_int,
-    name: &'static str,
-) -> Result<&'a [c_int], Error> {
+unsafe fn dimensions<'a>(pointer: *const c_int, ndims: c_int, name: &'static str) -> Result<&'a [c_int], Error> {
     let count = usize::try_from(ndims).map_err(|_| Error::Dims {
         what: "a negative number of dimensions",
     })?;
@@ -86,12 +77,7 @@ unsafe fn new_grid(
     periods: *const c_int,
 ) -> Result<CartGrid, Error> {
     // SAFETY: guaranteed by the caller.
-    let (dims, periods) = unsafe {
-        (
-            dimensions(dims, ndims, "dims")?,
-            dimensions(periods, ndims, "periods")?,
-        )
-    };
+    let (dims, periods) = unsafe { (dimensions(dims, ndims, "dims")?, dimensions(periods, ndims, "periods")?) };
     let each = dims.iter().zip(periods);
     let each = each.map(|(extent, periodic)| (*extent, *periodic != 0));
     CartGrid::within(each, comm.size())
@@ -129,12 +115,7 @@ pub unsafe fn MPI_Cart_map(
 ) -> c_int {
     on_comm("MPI_Cart_map", comm, |comm| {
         // SAFETY: the standard's requirements on the arrays and `newrank`.
-        let (grid, newrank) = unsafe {
-            (
-                new_grid(&comm, ndims, dims, periods)?,
-                args::out(newrank, "newrank")?,
-            )
-        };
+        let (grid, newrank) = unsafe { (new_grid(&comm, ndims, dims, periods)?, args::out(newrank, "newrank")?) };
         *newrank = topology::rank_in(comm, &grid, true).map_or(MPI_UNDEFINED, |rank| rank as c_int);
         Ok(())
     })
@@ -246,12 +227,7 @@ pub unsafe fn MPI_Cart_rank(comm: c_int, coords: *const c_int, rank: *mut c_int)
     })
 }
 
-pub unsafe fn MPI_Cart_coords(
-    comm: c_int,
-    rank: c_int,
-    maxdims: c_int,
-    coords: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Cart_coords(comm: c_int, rank: c_int, maxdims: c_int, coords: *mut c_int) -> c_int {
     on_comm("MPI_Cart_coords", comm, |comm| {
         let grid = grid(&comm)?;
         let of = args::rank(&comm.partners(), rank)?.0;

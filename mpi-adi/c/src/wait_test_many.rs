@@ -5,12 +5,7 @@
 //! request remains complete until its call frees it, so the result of one group is still valid when the last has been
 //! checked.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use core::ffi::c_int;
 
@@ -21,8 +16,8 @@ use super::completion::{end_one, wait_one};
 use super::error_dispatch::{end, end_under};
 use super::fast_path;
 use super::requests::{
-    CompletedRequest, CompletionData, RequestKind, SEND_COMPLETE, finish_if_pending, named,
-    try_complete, whole_status, with_status,
+    CompletedRequest, CompletionData, RequestKind, SEND_COMPLETE, finish_if_pending, named, try_complete, whole_status,
+    with_status,
 };
 use super::types::MPI_Status;
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED};
@@ -45,13 +40,7 @@ struct ManyOutcome {
 impl ManyOutcome {
     /// Adds the request whose status has index `at`. The statuses before it, and up to `given`, are already set or set
     /// later. MPI_ERROR is set in all of them or in none (section 3.2.5).
-    fn add(
-        &mut self,
-        completed: &CompletedRequest,
-        statuses: &mut StatusArray<'_>,
-        at: usize,
-        given: usize,
-    ) {
+    fn add(&mut self, completed: &CompletedRequest, statuses: &mut StatusArray<'_>, at: usize, given: usize) {
         if let Some(statuses) = statuses {
             let has_failed = matches!(completed.rest, Some(CompletionData::Failed(..)));
             if has_failed && self.failed == 0 {
@@ -142,11 +131,7 @@ unsafe fn arrays<'a>(
 /// # Safety
 /// Non-null arrays must satisfy [`arrays`].
 #[inline(always)]
-unsafe fn wait_for_messages(
-    count: c_int,
-    requests: *mut c_int,
-    statuses: *mut MPI_Status,
-) -> c_int {
+unsafe fn wait_for_messages(count: c_int, requests: *mut c_int, statuses: *mut MPI_Status) -> c_int {
     let mut at = 0;
     if requests.is_null() || statuses.is_null() || !fast_path::is_open() {
         return at;
@@ -213,12 +198,7 @@ pub unsafe fn MPI_Waitall(count: c_int, requests: *mut c_int, statuses: *mut MPI
 /// See [`arrays`].
 #[cold]
 #[inline(never)]
-unsafe fn wait_for_others(
-    done: c_int,
-    count: c_int,
-    requests: *mut c_int,
-    statuses: *mut MPI_Status,
-) -> c_int {
+unsafe fn wait_for_others(done: c_int, count: c_int, requests: *mut c_int, statuses: *mut MPI_Status) -> c_int {
     end_several("MPI_Waitall", {
         env().and_then(|env| {
             // SAFETY: guaranteed by the caller.
@@ -321,12 +301,7 @@ fn test_all(
     Ok(Some(several))
 }
 
-pub unsafe fn MPI_Testall(
-    count: c_int,
-    requests: *mut c_int,
-    flag: *mut c_int,
-    statuses: *mut MPI_Status,
-) -> c_int {
+pub unsafe fn MPI_Testall(count: c_int, requests: *mut c_int, flag: *mut c_int, statuses: *mut MPI_Status) -> c_int {
     end_several("MPI_Testall", {
         env().and_then(|env| {
             // SAFETY: the standard's requirements on the arrays and `flag`.
@@ -359,11 +334,7 @@ impl AnyResult {
 }
 
 /// Completes the first complete request. Returns `None` if some are active but none is complete.
-fn any(
-    env: &dyn Env,
-    function: &'static str,
-    requests: &mut [c_int],
-) -> Result<Option<AnyResult>, Error> {
+fn any(env: &dyn Env, function: &'static str, requests: &mut [c_int]) -> Result<Option<AnyResult>, Error> {
     let mut is_active = false;
     for (first, group) in groups(requests) {
         if first > 0 {
@@ -396,12 +367,7 @@ fn test_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Option<AnyResult>, 
     any(env, name, requests)
 }
 
-pub unsafe fn MPI_Waitany(
-    count: c_int,
-    requests: *mut c_int,
-    index: *mut c_int,
-    status: *mut MPI_Status,
-) -> c_int {
+pub unsafe fn MPI_Waitany(count: c_int, requests: *mut c_int, index: *mut c_int, status: *mut MPI_Status) -> c_int {
     let result = env().and_then(|env| {
         let count = args::count(count)?;
         // SAFETY: the standard's requirements on the array, `index` and `status`.
@@ -559,17 +525,7 @@ pub unsafe fn MPI_Waitsome(
         })
     };
     // SAFETY: the standard's requirements on the arrays and `outcount`.
-    unsafe {
-        complete_some(
-            "MPI_Waitsome",
-            incount,
-            requests,
-            outcount,
-            indices,
-            statuses,
-            run,
-        )
-    }
+    unsafe { complete_some("MPI_Waitsome", incount, requests, outcount, indices, statuses, run) }
 }
 
 pub unsafe fn MPI_Testsome(
@@ -585,17 +541,7 @@ pub unsafe fn MPI_Testsome(
         Ok(some.try_all(env, name, requests)?.unwrap_or(0))
     };
     // SAFETY: the standard's requirements on the arrays and `outcount`.
-    unsafe {
-        complete_some(
-            "MPI_Testsome",
-            incount,
-            requests,
-            outcount,
-            indices,
-            statuses,
-            run,
-        )
-    }
+    unsafe { complete_some("MPI_Testsome", incount, requests, outcount, indices, statuses, run) }
 }
 
 #[cfg(test)]
@@ -681,12 +627,7 @@ mod tests {
         // The device contains no request with this ID.
         handles[72] = handle_of(RequestId(0x3fff));
         let error = test_any(&env, &mut handles).err();
-        assert_eq!(
-            error,
-            Some(Error::Request {
-                handle: handles[72]
-            })
-        );
+        assert_eq!(error, Some(Error::Request { handle: handles[72] }));
     }
 
     #[test]

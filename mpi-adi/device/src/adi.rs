@@ -17,9 +17,7 @@ use crate::memory::{UserMemory, try_boxed_with};
 use crate::peers::{PeerAges, PeerTable};
 use crate::protocol::{AllRules, ProtocolRules};
 use crate::recv::Receiver;
-use crate::request::{
-    CompletedRequest, PlainCompletion, RESERVED_SLOTS, RequestOutcome, RequestPool,
-};
+use crate::request::{CompletedRequest, PlainCompletion, RESERVED_SLOTS, RequestOutcome, RequestPool};
 use crate::rma::OneSided;
 use crate::rma::epochs::WindowEvent;
 use crate::send::Sender;
@@ -117,8 +115,7 @@ impl<R> Hash for Adi<R> {
         self.receiver.eager.hash(state);
         self.sender.bcopies.hash(state);
         self.receiver.delayed_acks.hash(state);
-        self.requests
-            .hash_order(self.receiver.pending_cts.head(), state);
+        self.requests.hash_order(self.receiver.pending_cts.head(), state);
         self.receiver.cancelled.hash(state);
         self.receiver.probes.hash(state);
         self.receiver.fetching.is_some().hash(state);
@@ -160,8 +157,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     fn coord_of(config: &DeviceConfig, memory: &DeviceMemory) -> Option<Coord> {
         let here = config.shape.coord(config.rank.index())?;
-        let fits = memory.peers.size() == config.shape.nodes() as usize
-            && memory.values.fits(&config.shape);
+        let fits = memory.peers.size() == config.shape.nodes() as usize && memory.values.fits(&config.shape);
         fits.then_some(here)
     }
 
@@ -301,9 +297,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Returns whether peers can make progress with this process while it computes: a live request, an unacknowledged
     /// bcopy (buffered copy), or a window exists.
     pub fn has_async_work(&self) -> bool {
-        self.requests.live() > 0
-            || !self.sender.bcopies.is_empty()
-            || self.extensions.one_sided.is_some()
+        self.requests.live() > 0 || !self.sender.bcopies.is_empty() || self.extensions.one_sided.is_some()
     }
 
     /// Returns whether the condition that `watch` describes in `window` is met.
@@ -377,8 +371,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Prepares matching in `context` and in the collectives' context after it.
     pub fn open_context(&mut self, context: Context) {
         for context in [context, context + 1] {
-            self.matching
-                .open(&mut self.requests, &mut self.region, context);
+            self.matching.open(&mut self.requests, &mut self.region, context);
         }
     }
 
@@ -388,8 +381,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// not block.
     pub fn context_is_idle(&mut self, context: Context) -> bool {
         [context, context + 1].into_iter().all(|context| {
-            let sends =
-                self.sender.bcopies.has_context(context) || self.requests.has_pending(context);
+            let sends = self.sender.bcopies.has_context(context) || self.requests.has_pending(context);
             !sends
                 && self
                     .matching
@@ -399,18 +391,14 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Returns whether this process has nothing left to send.
     pub fn is_quiet(&self) -> bool {
-        self.sender.pending.destinations() == 0
-            && self.sender.bcopies.is_empty()
-            && self.has_only_pending()
+        self.sender.pending.destinations() == 0 && self.sender.bcopies.is_empty() && self.has_only_pending()
     }
 
     /// Returns whether no process waits for this one any more. Valid once all processes have reached MPI_Finalize: a
     /// message that is rejected then has no receive, and never gets one. A program with such messages is erroneous
     /// (MPI-3.1 section 8.7). It terminates where there is memory for them, so it also terminates where there is none.
     pub fn may_exit(&self) -> bool {
-        self.has_only_pending()
-            && self.sender.bcopies.all_queued()
-            && self.sender.pending.are_all_rejected()
+        self.has_only_pending() && self.sender.bcopies.all_queued() && self.sender.pending.are_all_rejected()
     }
 
     /// Returns whether this process has nothing left to send, except messages that wait to be recorded or matched.

@@ -7,8 +7,7 @@
 
 use msg_layer::header::Header;
 use msg_layer::{
-    HandlerTable, LayerContext, LayerStats, MalformedPacket, Port, ReceivedPacket, ReplyPacket,
-    TrafficClass, tx,
+    HandlerTable, LayerContext, LayerStats, MalformedPacket, Port, ReceivedPacket, ReplyPacket, TrafficClass, tx,
 };
 use net_torus::coord::{Coord, Shape};
 
@@ -19,8 +18,8 @@ use crate::list::List;
 use crate::matching::{ListEngine, Matching};
 use crate::memory::{Span, UserMemory};
 use crate::request::{
-    MatchedMessage, PoolFull, PostedReceive, ReceiveRequest, ReceiveState, Request, RequestId,
-    RequestOutcome, RequestPool, SendData, SendState,
+    MatchedMessage, PoolFull, PostedReceive, ReceiveRequest, ReceiveState, Request, RequestId, RequestOutcome,
+    RequestPool, SendData, SendState,
 };
 use crate::send::SendTo;
 use crate::wire::{self, INLINE_BYTES, Rts};
@@ -111,20 +110,10 @@ impl BareDevice {
     }
 
     /// Performs one bounded progress step, and returns whether anything was done.
-    pub fn progress<P: Port, M: UserMemory + ?Sized>(
-        &mut self,
-        port: &mut P,
-        memory: &mut M,
-    ) -> bool {
+    pub fn progress<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) -> bool {
         let here = self.here;
         let mut context = HandlerContext { bare: self, memory };
-        let taken = msg_layer::progress(
-            port,
-            here,
-            &HandlerContext::HANDLERS,
-            &mut context,
-            STEP_PACKETS,
-        );
+        let taken = msg_layer::progress(port, here, &HandlerContext::HANDLERS, &mut context, STEP_PACKETS);
         let mut sent = 0;
         while sent < STEP_PACKETS
             && let Some(slot) = self.unsent.head()
@@ -132,8 +121,7 @@ impl BareDevice {
         {
             self.send(port, memory, slot);
             self.unsent.remove(&mut self.requests, slot);
-            self.requests
-                .set_send_state(slot, SendState::Done { cancelled: false });
+            self.requests.set_send_state(slot, SendState::Done { cancelled: false });
             sent += 1;
         }
         taken + sent > 0
@@ -159,10 +147,7 @@ impl BareDevice {
             argument: 0,
             place: None,
         };
-        let dest = self
-            .shape
-            .coord(send.dest.index())
-            .expect("a rank of this job");
+        let dest = self.shape.coord(send.dest.index()).expect("a rank of this job");
         let bytes = rts.bytes() + span.len();
         let sent = tx::send_short(port, TrafficClass::Normal, dest, header, bytes, |out| {
             memory.read(span, 0, rts.emit(out));
@@ -191,7 +176,6 @@ fn on_rts<M: UserMemory + ?Sized>(
     };
     let wanted = matched.wanted(span) as usize;
     on.memory.write(span, 0, &data[..wanted]);
-    bare.requests
-        .set_receive_state(slot, ReceiveState::Done(matched));
+    bare.requests.set_receive_state(slot, ReceiveState::Done(matched));
     Ok(None)
 }

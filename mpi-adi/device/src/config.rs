@@ -141,11 +141,7 @@ impl DeviceMemory {
     }
 
     /// Allocates the memory of a device with this kind of matching engine.
-    pub fn with_engine(
-        kind: &EngineKind,
-        mpi_memory: usize,
-        peers: usize,
-    ) -> Result<DeviceMemory, OutOfMemory> {
+    pub fn with_engine(kind: &EngineKind, mpi_memory: usize, peers: usize) -> Result<DeviceMemory, OutOfMemory> {
         let blocks = MemoryBudget::blocks(mpi_memory);
         let none = OutOfMemory::Start {
             bytes: MemoryBudget::with_engine(kind, mpi_memory, peers).total(),
@@ -226,14 +222,8 @@ mod tests {
         // No more blocks than IDs.
         assert_eq!(MAX_MPI_MEMORY, 256 << 20);
         for more in [0, 1, 1 << 30] {
-            assert_eq!(
-                MemoryBudget::for_job(MAX_MPI_MEMORY + more, 1).region,
-                256 << 20
-            );
+            assert_eq!(MemoryBudget::for_job(MAX_MPI_MEMORY + more, 1).region, 256 << 20);
         }
-        assert_eq!(
-            MemoryBudget::for_job(MAX_MPI_MEMORY - 1, 1).region,
-            (256 << 20) - 32
-        );
+        assert_eq!(MemoryBudget::for_job(MAX_MPI_MEMORY - 1, 1).region, (256 << 20) - 32);
     }
 }

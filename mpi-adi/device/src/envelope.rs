@@ -88,21 +88,13 @@ impl MatchPattern {
             }
             None => ANY_TAG,
         };
-        MatchPattern {
-            source,
-            tag,
-            context,
-        }
+        MatchPattern { source, tag, context }
     }
 
     /// Creates the pattern from the result of [`MatchPattern::parts`].
     #[inline]
     pub(crate) const fn from_parts(source: Option<Rank>, tag: Tag, context: Context) -> Self {
-        MatchPattern {
-            source,
-            tag,
-            context,
-        }
+        MatchPattern { source, tag, context }
     }
 
     /// Returns the fields without the padding behind them: the tag may be the wildcard.
@@ -182,15 +174,9 @@ mod tests {
             })
         };
         let envelopes = || {
-            (1..=3).map(Rank::new).flat_map(|source| {
-                (1..=3).flat_map(move |tag| {
-                    [0, 1].map(|context| Envelope {
-                        source,
-                        tag,
-                        context,
-                    })
-                })
-            })
+            (1..=3)
+                .map(Rank::new)
+                .flat_map(|source| (1..=3).flat_map(move |tag| [0, 1].map(|context| Envelope { source, tag, context })))
         };
         for wide in patterns() {
             for narrow in patterns() {

@@ -40,8 +40,7 @@ pub(super) type PacketHandler<A> =
     fn(&mut A, Option<&mut dyn UserMemory>, TrafficClass, &ReceivedPacket<'_>) -> HandlerResult;
 
 /// Writes the extension's next packet.
-pub(super) type PacketWriter<A> =
-    fn(&mut A, Option<&mut dyn UserMemory>, &mut [u8; SHORT_BYTES]) -> TransmitStep;
+pub(super) type PacketWriter<A> = fn(&mut A, Option<&mut dyn UserMemory>, &mut [u8; SHORT_BYTES]) -> TransmitStep;
 
 /// Cancels the send in this slot, whose reply has arrived.
 pub(super) type CancelSend<A> = fn(&mut A, Slot) -> bool;

@@ -74,12 +74,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// transmitted in later steps. Does not block. Process `to.dest` exists, the tag is not negative and the message is
     /// below 4 GiB: the bindings check their arguments.
     #[inline]
-    pub fn send_fast<M: UserMemory + ?Sized>(
-        &mut self,
-        memory: &mut M,
-        to: &SendTo,
-        span: Span,
-    ) -> FastSend {
+    pub fn send_fast<M: UserMemory + ?Sized>(&mut self, memory: &mut M, to: &SendTo, span: Span) -> FastSend {
         debug_assert!(to.dest.index() < self.size() && to.tag >= 0);
         let length = span.len() as u32;
         if to.dest != self.identity.rank {

@@ -1,10 +1,7 @@
 //! Packet handlers: each parses and checks a packet, and passes it to the send or receive side.
 #![forbid(unsafe_code)]
 
-use msg_layer::{
-    HandlerResult, LayerContext, LayerStats, MalformedPacket, ReceivedPacket, ReplyPacket,
-    TrafficClass,
-};
+use msg_layer::{HandlerResult, LayerContext, LayerStats, MalformedPacket, ReceivedPacket, ReplyPacket, TrafficClass};
 
 use crate::adi::Adi;
 use crate::envelope::Rank;
@@ -24,12 +21,7 @@ impl<R: ProtocolRules, M: UserMemory + ?Sized> LayerContext for HandlerContext<'
         &mut self.adi.stats.layer
     }
 
-    fn handle_other(
-        &mut self,
-        class: TrafficClass,
-        number: u8,
-        arrival: &ReceivedPacket<'_>,
-    ) -> Option<HandlerResult> {
+    fn handle_other(&mut self, class: TrafficClass, number: u8, arrival: &ReceivedPacket<'_>) -> Option<HandlerResult> {
         let take = self.adi.extensions.active.packet_handler(number)?;
         Some(take(self.adi, self.memory.full_access(), class, arrival))
     }
@@ -81,9 +73,7 @@ pub(super) fn on_cancel<R: ProtocolRules, M: UserMemory + ?Sized>(
     let [a, b, c, d, refused] = *cancel.ok_or(MalformedPacket)?;
     let source = Rank::new(arrival.rank);
     let request = u32::from_le_bytes([a, b, c, d]);
-    Ok(on
-        .adi
-        .handle_cancel(on.memory, source, request, refused != 0))
+    Ok(on.adi.handle_cancel(on.memory, source, request, refused != 0))
 }
 
 pub(super) fn on_eager<R: ProtocolRules, M: UserMemory + ?Sized>(
@@ -92,8 +82,7 @@ pub(super) fn on_eager<R: ProtocolRules, M: UserMemory + ?Sized>(
 ) -> Result<Option<ReplyPacket>, MalformedPacket> {
     let source = Rank::new(arrival.rank);
     let place = arrival.place.ok_or(MalformedPacket)?;
-    on.adi
-        .handle_eager(on.memory, source, place, arrival.bytes)?;
+    on.adi.handle_eager(on.memory, source, place, arrival.bytes)?;
     Ok(None)
 }
 
@@ -141,10 +130,7 @@ pub(super) fn on_restart<R: ProtocolRules, M: ?Sized>(
     let rules = adi.rules();
     adi.enter_bcopies(source);
     adi.peers.update_age(source, restart.age);
-    let is_closed = !adi
-        .sender
-        .pending
-        .restart(&mut adi.requests, source, &restart, rules);
+    let is_closed = !adi.sender.pending.restart(&mut adi.requests, source, &restart, rules);
     if is_closed {
         adi.peers.queue_done(source);
     }

@@ -24,8 +24,7 @@ mod tests {
     fn few_are_sorted_and_equals_keep_their_order() {
         let mut random = oorandom::Rand32::new(1);
         for len in 0..40 {
-            let mut items: Vec<(u32, usize)> =
-                (0..len).map(|i| (random.rand_range(0..10), i)).collect();
+            let mut items: Vec<(u32, usize)> = (0..len).map(|i| (random.rand_range(0..10), i)).collect();
             let mut sorted = items.clone();
             sorted.sort();
             insertion_sort(&mut items, |item| item.0);

@@ -68,10 +68,7 @@ mod peer_group;
 mod peer_pages;
 #[cfg(feature = "micro")]
 mod peer_pages_stub;
-#[cfg_attr(
-    feature = "micro",
-    allow(dead_code, reason = "who waits is looked for")
-)]
+#[cfg_attr(feature = "micro", allow(dead_code, reason = "who waits is looked for"))]
 mod peer_sets;
 pub mod peers;
 mod progress;
@@ -90,9 +87,8 @@ mod work;
 
 pub use adi::{Adi, HookResult, InterruptHook, ProgressHook};
 pub use config::{
-    DEFAULT_EAGER_LIMIT, DeviceConfig, DeviceMemory, EAGER_SOURCES, MAX_DELAYED_ACKS,
-    MAX_EAGER_LIMIT, MAX_MPI_MEMORY, MAX_SHARED_ACKS, MIN_MPI_MEMORY, MemoryBudget, OutOfMemory,
-    STEP_PACKETS,
+    DEFAULT_EAGER_LIMIT, DeviceConfig, DeviceMemory, EAGER_SOURCES, MAX_DELAYED_ACKS, MAX_EAGER_LIMIT, MAX_MPI_MEMORY,
+    MAX_SHARED_ACKS, MIN_MPI_MEMORY, MemoryBudget, OutOfMemory, STEP_PACKETS,
 };
 pub use envelope::{Context, Tag};
 pub use memory::region;

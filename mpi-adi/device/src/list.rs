@@ -24,10 +24,7 @@ pub struct ListEnds<I> {
 
 impl<I> Default for ListEnds<I> {
     fn default() -> Self {
-        ListEnds {
-            head: None,
-            tail: None,
-        }
+        ListEnds { head: None, tail: None }
     }
 }
 
@@ -52,11 +49,7 @@ impl<I: Copy> ListEnds<I> {
 
     /// Returns the first member that satisfies `is`, and the number of members checked.
     #[inline]
-    pub fn find(
-        &self,
-        links: &impl LinkStorage<I>,
-        mut is: impl FnMut(I) -> bool,
-    ) -> (Option<I>, u32) {
+    pub fn find(&self, links: &impl LinkStorage<I>, mut is: impl FnMut(I) -> bool) -> (Option<I>, u32) {
         let mut hops = 0;
         let mut next = self.head;
         while let Some(at) = next {

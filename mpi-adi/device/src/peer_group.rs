@@ -51,10 +51,7 @@ impl SourceState {
 
     /// Returns whether matching receives have been posted since the rejection, or since the restart was sent.
     pub(super) fn is_posted_since(self) -> bool {
-        matches!(
-            self,
-            SourceState::RestartSentStale | SourceState::WildcardQueued
-        )
+        matches!(self, SourceState::RestartSentStale | SourceState::WildcardQueued)
     }
 
     /// Returns whether it has a restart without a reply.

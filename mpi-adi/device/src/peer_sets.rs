@@ -62,11 +62,7 @@ impl GroupSets {
     }
 
     const fn words(groups: usize) -> usize {
-        if groups > BITS {
-            groups.div_ceil(BITS)
-        } else {
-            0
-        }
+        if groups > BITS { groups.div_ceil(BITS) } else { 0 }
     }
 
     /// Returns the bytes that [`GroupSets::allocate`] allocates for `groups` groups.
@@ -103,10 +99,7 @@ impl GroupSets {
                 words[set as usize] &= !(1 << (group % BITS));
                 let top = group / BITS / self.stride as usize;
                 let rest = self.words[top * self.stride as usize..].iter();
-                if rest
-                    .take(self.stride as usize)
-                    .any(|words| words[set as usize] != 0)
-                {
+                if rest.take(self.stride as usize).any(|words| words[set as usize] != 0) {
                     return;
                 }
                 top
@@ -161,11 +154,7 @@ mod tests {
                     sets.insert(set, group);
                     plain[set as usize].insert(group);
                 } else {
-                    let group = plain[set as usize]
-                        .range(group..)
-                        .next()
-                        .copied()
-                        .unwrap_or(group);
+                    let group = plain[set as usize].range(group..).next().copied().unwrap_or(group);
                     sets.remove(set, group);
                     plain[set as usize].remove(&group);
                 }
@@ -173,11 +162,7 @@ mod tests {
                 for set in PeerSet::ALL {
                     let mut steps = 0;
                     let expected = plain[set as usize].range(from..).next().copied();
-                    assert_eq!(
-                        sets.next(set, from, &mut steps),
-                        expected,
-                        "{groups} from {from}"
-                    );
+                    assert_eq!(sets.next(set, from, &mut steps), expected, "{groups} from {from}");
                     let most = if groups > 4_096 { 400 } else { 3 };
                     assert!((1..=most).contains(&steps), "{steps} steps, {groups}");
                 }

@@ -65,9 +65,7 @@ pub struct PeerTable {
 /// Omits the statistics, and the sets and counts, which derive from the bits.
 impl Hash for PeerTable {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let PeerTable {
-            bits, ages, pages, ..
-        } = self;
+        let PeerTable { bits, ages, pages, .. } = self;
         (bits, ages, pages, self.turn, self.due_turn).hash(state);
     }
 }
@@ -389,9 +387,7 @@ impl PeerTable {
         use SourceState::*;
         match self.source_state(source) {
             Clear => return false,
-            RejectedEarlier | Rejected | Offering | WildcardQueued => {
-                self.queue_restart(source, rules)
-            }
+            RejectedEarlier | Rejected | Offering | WildcardQueued => self.queue_restart(source, rules),
             RestartSent => self.set_state(source, RestartSentStale),
             RestartQueued | RestartSentStale => {}
         }
@@ -517,10 +513,7 @@ mod tests {
                 256 * 8 + 256 * page + 64 * 40,
             ),
         ] {
-            assert_eq!(
-                (PeerTable::bytes(peers), PeerTable::max_bytes(peers)),
-                (start, most)
-            );
+            assert_eq!((PeerTable::bytes(peers), PeerTable::max_bytes(peers)), (start, most));
             assert_eq!(table(peers).bytes_now(), start, "{peers} peers");
         }
     }
@@ -656,21 +649,14 @@ mod tests {
                 }
                 peers.update_age(peer, age(peer));
             }
-            assert_eq!(
-                (peers.pending_count(), peers.next_pending_done()),
-                (0, None)
-            );
+            assert_eq!((peers.pending_count(), peers.next_pending_done()), (0, None));
             for _ in 0..2 {
                 owed.iter().for_each(|&peer| peers.queue_done(peer));
                 assert_eq!(peers.pending_count() as usize, owed.len());
             }
             let first = Rank::new(0);
             peers.queue_restart(first, AllRules);
-            assert_eq!(
-                peers.pending_count() as usize,
-                owed.len() + 1,
-                "a restarts, too"
-            );
+            assert_eq!(peers.pending_count() as usize, owed.len() + 1, "a restarts, too");
             assert!(peers.has_pending_restarts());
             let paid: Vec<_> = core::iter::from_fn(|| peers.next_pending_done()).collect();
             let due: Vec<_> = owed.iter().map(|&peer| (peer, age(peer))).collect();
@@ -731,10 +717,7 @@ mod tests {
                     4 => {
                         let was_calm = peers.has_no_rejected();
                         assert_eq!(peers.note_posted(None, AllRules), !was_calm);
-                        assert!(
-                            peers.queued_wildcards() == 0
-                                || peers.in_flight_count() >= WILDCARD_RESTARTS
-                        );
+                        assert!(peers.queued_wildcards() == 0 || peers.in_flight_count() >= WILDCARD_RESTARTS);
                     }
                     5 => peers.restart_next(random.rand_range(0..4), AllRules),
                     6 => {
@@ -745,23 +728,14 @@ mod tests {
                     _ => peers.note_accepted(peer, false, flag),
                 }
                 let count = |is: fn(SourceState) -> bool| {
-                    ranks(size)
-                        .filter(|&peer| is(peers.source_state(peer)))
-                        .count() as u32
+                    ranks(size).filter(|&peer| is(peers.source_state(peer))).count() as u32
                 };
                 use SourceState::*;
-                assert_eq!(
-                    peers.has_no_rejected(),
-                    count(|s| s == Clear) as usize == size
-                );
+                assert_eq!(peers.has_no_rejected(), count(|s| s == Clear) as usize == size);
                 assert_eq!(peers.queued_wildcards(), count(|s| s == WildcardQueued));
                 assert_eq!(peers.waiting_count(), count(SourceState::awaits_restart));
-                assert_eq!(
-                    peers.has_pending_restarts(),
-                    count(|s| s == RestartQueued) > 0
-                );
-                let under_way =
-                    count(|s| matches!(s, RestartQueued | RestartSent | RestartSentStale));
+                assert_eq!(peers.has_pending_restarts(), count(|s| s == RestartQueued) > 0);
+                let under_way = count(|s| matches!(s, RestartQueued | RestartSent | RestartSentStale));
                 assert_eq!(peers.in_flight_count(), under_way);
                 let done = ranks(size).filter(|&peer| peers.nibble(peer) & DONE != 0);
                 let done = done.count() as u32;
@@ -785,31 +759,17 @@ mod tests {
     fn what_is_accepted_says_how_its_source_stands() {
         for (before, more, follows, after) in [
             (SourceState::Clear, true, true, SourceState::Offering),
-            (
-                SourceState::Clear,
-                true,
-                false,
-                SourceState::RejectedEarlier,
-            ),
+            (SourceState::Clear, true, false, SourceState::RejectedEarlier),
             (SourceState::Clear, false, true, SourceState::Clear),
             (SourceState::RestartSent, false, false, SourceState::Clear),
             (SourceState::Rejected, false, false, SourceState::Rejected),
-            (
-                SourceState::WildcardQueued,
-                true,
-                true,
-                SourceState::WildcardQueued,
-            ),
+            (SourceState::WildcardQueued, true, true, SourceState::WildcardQueued),
         ] {
             let mut peers = table(3);
             let [other, source] = [0, 1].map(Rank::new);
             peers.set_state(source, before);
             peers.note_accepted(source, more, follows);
-            assert_eq!(
-                peers.source_state(source),
-                after,
-                "{before:?} {more} {follows}"
-            );
+            assert_eq!(peers.source_state(source), after, "{before:?} {more} {follows}");
             assert_eq!(peers.source_state(other), SourceState::Clear);
         }
     }

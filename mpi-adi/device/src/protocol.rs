@@ -165,9 +165,7 @@ pub trait ProtocolRules: Copy {
 
     /// Returns the age that is `restarts` after `age`.
     fn age_after(self, age: Age, restarts: Age) -> Age {
-        let mask = Age::MAX
-            .checked_shr(Age::BITS - self.age_bits())
-            .unwrap_or(0);
+        let mask = Age::MAX.checked_shr(Age::BITS - self.age_bits()).unwrap_or(0);
         age.wrapping_add(restarts) & mask
     }
 }
@@ -292,32 +290,17 @@ mod tests {
         const NONE: Option<char> = None;
         let recorded = |recorded: RecordedMessage<u8>| on_rts(true, NONE, || recorded);
         assert_eq!(on_rts(true, Some('r'), never), RtsDecision::Receive('r'));
-        assert_eq!(
-            recorded(RecordedMessage::WithBuffer(5)),
-            RtsDecision::Buffer(5)
-        );
-        assert_eq!(
-            recorded(RecordedMessage::WithoutBuffer(6)),
-            RtsDecision::Record(6)
-        );
-        assert_eq!(
-            recorded(RecordedMessage::None),
-            RtsDecision::Reject { failed: true }
-        );
+        assert_eq!(recorded(RecordedMessage::WithBuffer(5)), RtsDecision::Buffer(5));
+        assert_eq!(recorded(RecordedMessage::WithoutBuffer(6)), RtsDecision::Record(6));
+        assert_eq!(recorded(RecordedMessage::None), RtsDecision::Reject { failed: true });
         for posted in [NONE, Some('r')] {
-            assert_eq!(
-                on_rts(false, posted, never),
-                RtsDecision::Reject { failed: false }
-            );
+            assert_eq!(on_rts(false, posted, never), RtsDecision::Reject { failed: false });
         }
     }
 
     #[test]
     fn the_senders_table_row_by_row() {
-        assert_eq!(
-            on_reply(RtsState::Unanswered, RtsReply::Cts),
-            Some(ReplyAction::Send)
-        );
+        assert_eq!(on_reply(RtsState::Unanswered, RtsReply::Cts), Some(ReplyAction::Send));
         assert_eq!(
             on_reply(RtsState::Unanswered, RtsReply::Nctsd),
             Some(ReplyAction::AwaitCts)

@@ -26,8 +26,7 @@ use crate::memory::{Span, UserMemory};
 use crate::protocol::ProtocolRules;
 use crate::recv::cached_self_recv::{CacheState, CachedSelfRecv};
 use crate::request::{
-    MatchedMessage, PlainCompletion, PostedReceive, RESERVED_SLOTS, ReceiveRequest, ReceiveState,
-    Request,
+    MatchedMessage, PlainCompletion, PostedReceive, RESERVED_SLOTS, ReceiveRequest, ReceiveState, Request,
 };
 use crate::send::SendTo;
 
@@ -37,9 +36,7 @@ impl<R: ProtocolRules> Adi<R> {
     pub fn cache_self_recv(&mut self, pattern: &MatchPattern, span: Span) -> Option<RequestId> {
         let is_own = pattern.source() == Some(self.identity.rank);
         let tag = pattern.tag().filter(|_| is_own)?;
-        if self.receiver.self_recv_cache.state != CacheState::IdReserved
-            && !self.enable_self_recv_cache()
-        {
+        if self.receiver.self_recv_cache.state != CacheState::IdReserved && !self.enable_self_recv_cache() {
             return None;
         }
         if let Some(counts) = self.matching.counts() {
@@ -81,12 +78,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Sends `span` to this process into the cached receive, and returns true. On false, nothing has changed.
     #[inline]
-    pub fn deliver_to_cached<M: UserMemory + ?Sized>(
-        &mut self,
-        memory: &mut M,
-        to: &SendTo,
-        span: Span,
-    ) -> bool {
+    pub fn deliver_to_cached<M: UserMemory + ?Sized>(&mut self, memory: &mut M, to: &SendTo, span: Span) -> bool {
         let hand = &self.receiver.self_recv_cache;
         let is_it = hand.state == CacheState::Waiting
             && to.dest == self.identity.rank
@@ -144,11 +136,7 @@ impl<R: ProtocolRules> Adi<R> {
     fn evict_cached_recv_now(&mut self) {
         let hand = core::mem::replace(&mut self.receiver.self_recv_cache, CachedSelfRecv::EMPTY);
         let (source, tag, context) = (self.identity.rank, hand.tag, hand.context);
-        let envelope = Envelope {
-            source,
-            tag,
-            context,
-        };
+        let envelope = Envelope { source, tag, context };
         let state = match hand.state {
             CacheState::Empty | CacheState::IdReserved => return,
             CacheState::Waiting => ReceiveState::Posted(PostedReceive {
@@ -159,9 +147,7 @@ impl<R: ProtocolRules> Adi<R> {
             CacheState::Arrived(length) => ReceiveState::Done(MatchedMessage { envelope, length }),
         };
         let span = hand.span;
-        let kept = self
-            .requests
-            .insert(Request::Receive(ReceiveRequest { span, state }));
+        let kept = self.requests.insert(Request::Receive(ReceiveRequest { span, state }));
         let id = kept.expect("there is room, as nothing has been asked of the device since");
         debug_assert_eq!(id, hand.id);
         self.receiver.posts += 1;

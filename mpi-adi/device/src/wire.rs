@@ -199,10 +199,7 @@ impl DoneMessage {
     /// Parses the message; returns `None` when it is truncated.
     pub fn parse(bytes: &[u8]) -> Option<DoneMessage> {
         let [age, flags] = *bytes.first_chunk::<{ Self::BYTES }>()?;
-        Some(DoneMessage {
-            age,
-            more: flags != 0,
-        })
+        Some(DoneMessage { age, more: flags != 0 })
     }
 }
 
@@ -387,19 +384,11 @@ mod tests {
                 let len = rts.bytes() + if rts.has_flag(Rts::INLINE) { 2 } else { 0 };
                 let mut bytes = vec![0; len];
                 rts.emit(&mut bytes).fill(7);
-                let data = if rts.has_flag(Rts::INLINE) {
-                    &[7, 7][..]
-                } else {
-                    &[]
-                };
+                let data = if rts.has_flag(Rts::INLINE) { &[7, 7][..] } else { &[] };
                 assert_eq!(Rts::parse(&bytes), Some((rts, data)));
                 assert_eq!(Rts::parse(&bytes[..len - 1]), None, "cut short");
                 Rts { tag: -1, ..rts }.emit(&mut bytes);
-                assert_eq!(
-                    Rts::parse(&bytes),
-                    None,
-                    "no message has a wildcard for a tag"
-                );
+                assert_eq!(Rts::parse(&bytes), None, "no message has a wildcard for a tag");
             }
         }
     }

@@ -122,22 +122,12 @@ impl ByRank for RankTables {
     }
 
     #[inline]
-    fn find<'a>(
-        &'a mut self,
-        _: Context,
-        root: &'a Self::Root,
-        rank: Rank,
-    ) -> (Option<&'a QueueHeads>, u32) {
+    fn find<'a>(&'a mut self, _: Context, root: &'a Self::Root, rank: Rank) -> (Option<&'a QueueHeads>, u32) {
         (Some(&root[rank.index() as usize]), 1)
     }
 
     #[inline]
-    fn heads<'a>(
-        &'a mut self,
-        _: Context,
-        root: &'a mut Self::Root,
-        rank: Rank,
-    ) -> (&'a mut QueueHeads, u32) {
+    fn heads<'a>(&'a mut self, _: Context, root: &'a mut Self::Root, rank: Rank) -> (&'a mut QueueHeads, u32) {
         (&mut root[rank.index() as usize], 0)
     }
 
@@ -147,10 +137,7 @@ impl ByRank for RankTables {
     fn each(&self, _: Context, root: &Self::Root, mut f: impl FnMut(&QueueHeads, ())) -> u32 {
         for heads in root.chunks(TOGETHER) {
             // Branch-free, so that the compiler vectorizes the check.
-            if !heads
-                .iter()
-                .fold(true, |are, heads| are & heads.are_empty())
-            {
+            if !heads.iter().fold(true, |are, heads| are & heads.are_empty()) {
                 heads.iter().for_each(|heads| f(heads, ()));
             }
         }

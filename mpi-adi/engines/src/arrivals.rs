@@ -47,11 +47,7 @@ impl ArrivalTicket {
 
 /// Returns the record that arrived first.
 #[inline]
-pub(super) fn earlier(
-    region: &Region,
-    one: Option<BlockIndex>,
-    other: Option<BlockIndex>,
-) -> Option<BlockIndex> {
+pub(super) fn earlier(region: &Region, one: Option<BlockIndex>, other: Option<BlockIndex>) -> Option<BlockIndex> {
     match (one, other) {
         (Some(one), Some(other)) if region.word(other) < region.word(one) => Some(other),
         (None, other) => other,
@@ -161,11 +157,7 @@ impl ArrivalMerge {
 }
 
 /// Merges two lists in order of arrival. The result is linked forward only.
-fn merged(
-    region: &mut Region,
-    mut one: Option<BlockIndex>,
-    mut other: Option<BlockIndex>,
-) -> Option<BlockIndex> {
+fn merged(region: &mut Region, mut one: Option<BlockIndex>, mut other: Option<BlockIndex>) -> Option<BlockIndex> {
     let mut head = None;
     let mut tail: Option<BlockIndex> = None;
     while let Some(at) = earlier(region, one, other) {
@@ -200,11 +192,7 @@ mod tests {
             tag: 0,
             context: 0,
         };
-        let record = |_| {
-            region
-                .record_without_buffer(&mut RawMemory, envelope, 0, 0)
-                .unwrap()
-        };
+        let record = |_| region.record_without_buffer(&mut RawMemory, envelope, 0, 0).unwrap();
         let ats = (0..count).map(record).collect();
         (region, ats)
     }

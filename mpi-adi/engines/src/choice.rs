@@ -109,9 +109,7 @@ mod tests {
             assert_eq!((engine.name(), engine.clone().name()), (name, name));
         }
         assert_eq!(EngineChoice::from_name("Fourd"), None);
-        let names: Vec<&str> = { EngineChoice::ALL.iter() }
-            .map(|choice| choice.name())
-            .collect();
+        let names: Vec<&str> = { EngineChoice::ALL.iter() }.map(|choice| choice.name()).collect();
         assert_eq!(names, ENGINE_NAMES);
     }
 
@@ -122,10 +120,7 @@ mod tests {
             let engine = (choice.kind().make)(0, 1).expect("room");
             matches!(engine, SelectedEngine::Standard(_))
         };
-        let standard: Vec<_> = { EngineChoice::ALL.iter() }
-            .copied()
-            .filter(is_standard)
-            .collect();
+        let standard: Vec<_> = { EngineChoice::ALL.iter() }.copied().filter(is_standard).collect();
         assert_eq!(standard.len(), 1);
         assert_eq!(standard[0].name(), EngineKind::STANDARD.name);
     }

@@ -182,9 +182,7 @@ fn place(operation: u8, context: Context) -> usize {
 /// Returns the collective and the source of an element without wildcards. The collective is `None` for a tag that
 /// belongs to none.
 fn exact(pattern: &MatchPattern) -> Option<(Option<u8>, Rank)> {
-    let MessageClass::Collective { operation } =
-        MessageClass::from_criteria(pattern.context(), pattern.tag())
-    else {
+    let MessageClass::Collective { operation } = MessageClass::from_criteria(pattern.context(), pattern.tag()) else {
         return None;
     };
     pattern.tag()?;
@@ -203,18 +201,13 @@ impl<I: QueueElement> CollectiveQueues<I> {
         let Some((operation, source)) = exact(pattern) else {
             return &mut self.wild;
         };
-        let queue =
-            operation.and_then(
-                |operation| match self.sets[place(operation, pattern.context())] {
-                    ParameterSetState::Fixed { context, since }
-                        if context == pattern.context() && since <= serial =>
-                    {
-                        let there = self.levels(operation).take_while(|at| at.since <= serial);
-                        there.last().map(|level| level.queue(source))
-                    }
-                    _ => None,
-                },
-            );
+        let queue = operation.and_then(|operation| match self.sets[place(operation, pattern.context())] {
+            ParameterSetState::Fixed { context, since } if context == pattern.context() && since <= serial => {
+                let there = self.levels(operation).take_while(|at| at.since <= serial);
+                there.last().map(|level| level.queue(source))
+            }
+            _ => None,
+        });
         match queue {
             Some(queue) => &mut self.dedicated[queue],
             None => &mut self.profiling,
@@ -222,13 +215,7 @@ impl<I: QueueElement> CollectiveQueues<I> {
     }
 
     /// Updates the set for a new element.
-    fn note_arrival(
-        &mut self,
-        operation: u8,
-        context: Context,
-        source: Rank,
-        serial: SequenceNumber,
-    ) {
+    fn note_arrival(&mut self, operation: u8, context: Context, source: Rank, serial: SequenceNumber) {
         let set = &mut self.sets[place(operation, context)];
         if *set == ParameterSetState::Free {
             *set = ParameterSetState::Profiling(CallProfile {
@@ -246,10 +233,7 @@ impl<I: QueueElement> CollectiveQueues<I> {
         if profile.context == context
             && let Some(wanted) = profile.wanted(source)
         {
-            *set = ParameterSetState::Fixed {
-                context,
-                since: serial,
-            };
+            *set = ParameterSetState::Fixed { context, since: serial };
             self.extend(operation, wanted, serial);
         }
     }
@@ -315,10 +299,7 @@ impl<I: QueueElement> ElementQueues<I> for CollectiveQueues<I> {
             levels: try_boxed_slice(level, max_levels(queues))?,
             made: 0,
             chains: [None; OPERATIONS as usize],
-            sets: try_boxed_slice(
-                ParameterSetState::Free,
-                usize::from(OPERATIONS) * COMMUNICATORS,
-            )?,
+            sets: try_boxed_slice(ParameterSetState::Free, usize::from(OPERATIONS) * COMMUNICATORS)?,
         })
     }
 

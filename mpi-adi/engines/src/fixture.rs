@@ -93,9 +93,7 @@ impl<E: MatchingEngine> MatchingFixture<E> {
     /// Records a message.
     pub(super) fn record(&mut self, envelope: Envelope) -> Option<BlockIndex> {
         let sender = self.sends;
-        let at = self
-            .region
-            .record_without_buffer(&mut RawMemory, envelope, 0, sender)?;
+        let at = self.region.record_without_buffer(&mut RawMemory, envelope, 0, sender)?;
         self.sends += 1;
         self.engine.record(&mut self.region, at);
         Some(at)
@@ -119,9 +117,9 @@ impl<E: MatchingEngine> MatchingFixture<E> {
 
     /// Cancels a recorded message for its sender.
     pub(super) fn withdraw(&mut self, sender: u32) -> Option<BlockIndex> {
-        let at = self.engine.find_record(&self.region, &|record| {
-            record.holding == RecordData::None { sender }
-        })?;
+        let at = self
+            .engine
+            .find_record(&self.region, &|record| record.holding == RecordData::None { sender })?;
         self.forget(at);
         Some(at)
     }
@@ -197,10 +195,7 @@ pub(super) struct OperationMix {
 }
 
 /// Runs an engine and plain lists in lock step, and checks that they find the same receives and records.
-pub(super) fn compare<D: SplitDesign>(
-    seed: u64,
-    mix: &OperationMix,
-) -> MatchingFixture<SplitEngine<D>> {
+pub(super) fn compare<D: SplitDesign>(seed: u64, mix: &OperationMix) -> MatchingFixture<SplitEngine<D>> {
     const BLOCKS: usize = 600;
     let peers = mix.peers as usize;
     let mut lists = MatchingFixture::<ListEngine>::new(BLOCKS, peers);
@@ -240,13 +235,7 @@ pub(super) fn compare<D: SplitDesign>(
         } else if kind < 99 {
             assert_eq!(rig.probe(pattern), lists.probe(pattern));
         } else {
-            drop_context(
-                &mut rig,
-                &mut lists,
-                &mut posted,
-                message.context,
-                operation,
-            );
+            drop_context(&mut rig, &mut lists, &mut posted, message.context, operation);
         }
         if operation.is_multiple_of(512) {
             rig.check();
@@ -375,11 +364,7 @@ impl WithEngine for Reserved {
         let mut rig = MatchingFixture::<E>::new(40, 40);
         let before = rig.engine.has_reserved(9);
         rig.engine.reserve(9).unwrap();
-        [
-            before,
-            rig.engine.has_reserved(9),
-            rig.engine.has_reserved(10),
-        ]
+        [before, rig.engine.has_reserved(9), rig.engine.has_reserved(10)]
     }
 }
 

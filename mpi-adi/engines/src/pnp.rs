@@ -238,10 +238,7 @@ impl<I: QueueElement> ElementQueues<I> for PartnerQueues<I> {
 
     fn new(peers: usize) -> Option<Self> {
         let queues = max_queues(peers);
-        let level = QueueLevel {
-            since: 0,
-            shared: 0,
-        };
+        let level = QueueLevel { since: 0, shared: 0 };
         Some(PartnerQueues {
             wild: ListEnds::default(),
             base: ListEnds::default(),
@@ -284,8 +281,7 @@ impl<I: QueueElement> ElementQueues<I> for PartnerQueues<I> {
         let shared = levels.iter().map(|level| level.shared);
         let own = partner.map(|partner| partner.queue.get());
         let mut others = shared.chain(own);
-        let _ = search.list(&self.base)
-            || others.any(|queue| search.listed(&self.dedicated[queue as usize]));
+        let _ = search.list(&self.base) || others.any(|queue| search.listed(&self.dedicated[queue as usize]));
         search.list(&self.wild);
     }
 

@@ -42,22 +42,15 @@ impl<D: SplitDesign> SplitEngine<D> {
     /// Renumbers all records from 0 in their order, and updates the marks.
     #[cold]
     fn renumber(&mut self, region: &mut Region) {
-        let each =
-            |queues: &D::Queues<BlockIndex>, f: &mut dyn FnMut(&_)| queues.lists().for_each(f);
+        let each = |queues: &D::Queues<BlockIndex>, f: &mut dyn FnMut(&_)| queues.lists().for_each(f);
         let (unexpected, mut records) = (&mut self.unexpected, 0);
-        renumber(
-            region,
-            &mut self.numbers,
-            unexpected,
-            each,
-            |queues, old, number| {
-                for mark in queues.marks_mut().filter(|mark| **mark <= old.into()) {
-                    *mark = NEW | SequenceNumber::from(number);
-                }
-                records = number + 1;
-                number
-            },
-        );
+        renumber(region, &mut self.numbers, unexpected, each, |queues, old, number| {
+            for mark in queues.marks_mut().filter(|mark| **mark <= old.into()) {
+                *mark = NEW | SequenceNumber::from(number);
+            }
+            records = number + 1;
+            number
+        });
         for mark in unexpected.marks_mut() {
             // A mark without the flag is above all remaining records.
             *mark = mark.checked_sub(NEW).unwrap_or(records.into());
@@ -88,9 +81,7 @@ impl<D: SplitDesign> Matching for SplitEngine<D> {
     }
 
     fn match_incoming(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
-        let mut search = QueueSearch::new(requests, |slot| {
-            requests.posted(slot).pattern.matches(envelope)
-        });
+        let mut search = QueueSearch::new(requests, |slot| requests.posted(slot).pattern.matches(envelope));
         self.posted.find(&envelope.pattern(), &mut search);
         let (found, hops) = search.end();
         self.measures.searched(hops);
@@ -119,28 +110,15 @@ impl<D: SplitDesign> Matching for SplitEngine<D> {
         self.measures.unrecorded();
     }
 
-    fn find_record(
-        &mut self,
-        region: &Region,
-        is: &dyn Fn(&UnexpectedRecord) -> bool,
-    ) -> Option<BlockIndex> {
-        let (found, hops) = self.first(region, |at| {
-            region.record(at).is_some_and(|record| is(&record))
-        });
+    fn find_record(&mut self, region: &Region, is: &dyn Fn(&UnexpectedRecord) -> bool) -> Option<BlockIndex> {
+        let (found, hops) = self.first(region, |at| region.record(at).is_some_and(|record| is(&record)));
         self.measures.searched(hops);
         found
     }
 
-    fn context_is_idle(
-        &mut self,
-        requests: &mut RequestPool,
-        region: &mut Region,
-        context: Context,
-    ) -> bool {
+    fn context_is_idle(&mut self, requests: &mut RequestPool, region: &mut Region, context: Context) -> bool {
         let anything = MatchPattern::new(None, None, context);
-        let mut search = QueueSearch::new(requests, |slot| {
-            requests.posted(slot).pattern.context() == context
-        });
+        let mut search = QueueSearch::new(requests, |slot| requests.posted(slot).pattern.context() == context);
         self.posted.find(&anything, &mut search);
         let (posted, hops) = search.end();
         self.measures.traversals += hops as Count;

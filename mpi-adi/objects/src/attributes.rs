@@ -94,10 +94,7 @@ mod tests {
         assert!(attributes.remove(9) && !attributes.remove(9));
         assert_eq!(attributes.last().map(|last| last.keyval), Some(3));
         let keyvals: Vec<_> = attributes.snapshot().expect("room");
-        assert_eq!(
-            keyvals.iter().map(|known| known.keyval).collect::<Vec<_>>(),
-            [5, 3]
-        );
+        assert_eq!(keyvals.iter().map(|known| known.keyval).collect::<Vec<_>>(), [5, 3]);
         assert!(attributes.remove(5) && attributes.remove(3));
         assert_eq!((attributes.last(), attributes.list.capacity()), (None, 0));
     }

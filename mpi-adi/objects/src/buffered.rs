@@ -73,11 +73,7 @@ impl BufferUse {
         let mut offset = 0;
         for (before, piece) in self.pieces.iter().enumerate() {
             if len <= piece.offset - offset {
-                return Some(FreeGap {
-                    offset,
-                    len,
-                    before,
-                });
+                return Some(FreeGap { offset, len, before });
             }
             offset = piece.offset + piece.len;
         }
@@ -88,12 +84,7 @@ impl BufferUse {
     /// acknowledgements of received messages may still be in flight ([`MeasuredQuantity::Patience`]): a program may know from
     /// its own messages that an earlier message was received, and then may rely on the space. Fails with
     /// [`Error::NoSpace`] and [`Error::BufferFull`].
-    pub fn place(
-        &mut self,
-        env: &dyn Env,
-        function: &'static str,
-        len: usize,
-    ) -> Result<FreeGap, Error> {
+    pub fn place(&mut self, env: &dyn Env, function: &'static str, len: usize) -> Result<FreeGap, Error> {
         // Reserved here, so that recording the message needs no memory.
         self.pieces.try_reserve(1).map_err(|_| Error::NoSpace {
             bytes: size_of::<BufferPiece>(),
@@ -106,12 +97,7 @@ impl BufferUse {
         })
     }
 
-    fn place_after_news(
-        &mut self,
-        env: &dyn Env,
-        function: &'static str,
-        len: usize,
-    ) -> Option<FreeGap> {
+    fn place_after_news(&mut self, env: &dyn Env, function: &'static str, len: usize) -> Option<FreeGap> {
         let note = CallInfo::without_peer(function);
         let mut start = None;
         loop {
@@ -152,9 +138,7 @@ impl BufferUse {
             if place % SLICE_REQUESTS == 0 {
                 env.advance(note, None);
             }
-            piece.send = piece
-                .send
-                .filter(|send| env.test(None, *send) == TestResult::Pending);
+            piece.send = piece.send.filter(|send| env.test(None, *send) == TestResult::Pending);
         }
         self.pieces.retain(|piece| piece.send.is_some());
     }

@@ -42,8 +42,7 @@ pub fn drain(env: &dyn Env, note: CallInfo) {
 /// block.
 pub fn are_finished(env: &dyn Env, mut ids: impl Iterator<Item = RequestId>) -> bool {
     loop {
-        let group: heapless::Vec<RequestId, { CompletionSet::MAX }> =
-            ids.by_ref().take(CompletionSet::MAX).collect();
+        let group: heapless::Vec<RequestId, { CompletionSet::MAX }> = ids.by_ref().take(CompletionSet::MAX).collect();
         if group.is_empty() {
             return true;
         }
@@ -141,11 +140,7 @@ mod tests {
             let id = env.start_receive("a test", &incoming, RequestMemory::Shared);
             let id = id.expect("room for a request");
             READY.set(true);
-            env.cancel(
-                "a test",
-                id,
-                midplane_device::interface::CancelPhase::Finish,
-            );
+            env.cancel("a test", id, midplane_device::interface::CancelPhase::Finish);
             READY.set(true);
             let tested = env.test(Some("a test"), id);
             assert_eq!(tested, midplane_device::interface::TestResult::Unknown);

@@ -38,11 +38,10 @@ impl CartGrid {
                     what: "an extent below 1",
                 })?;
             places = places.saturating_mul(extent.into());
-            grid.push(Dimension { extent, periodic })
-                .map_err(|_| Error::Limit {
-                    what: LimitedResource::Dimensions,
-                    limit: DIMENSIONS,
-                })?;
+            grid.push(Dimension { extent, periodic }).map_err(|_| Error::Limit {
+                what: LimitedResource::Dimensions,
+                limit: DIMENSIONS,
+            })?;
         }
         if places > i32::MAX as u64 {
             return Err(Error::Dims {
@@ -53,10 +52,7 @@ impl CartGrid {
     }
 
     /// Creates a grid with at most `ranks` nodes. Fails with [`Error::Dims`] if it has more, and like [`CartGrid::new`].
-    pub fn within(
-        dimensions: impl Iterator<Item = (i32, bool)>,
-        ranks: u32,
-    ) -> Result<CartGrid, Error> {
+    pub fn within(dimensions: impl Iterator<Item = (i32, bool)>, ranks: u32) -> Result<CartGrid, Error> {
         let grid = CartGrid::new(dimensions)?;
         if grid.places() <= ranks {
             Ok(grid)
@@ -95,9 +91,7 @@ impl CartGrid {
             let inside = if dimension.periodic {
                 i64::from(*at).rem_euclid(dimension.extent.into()) as u32
             } else {
-                u32::try_from(*at)
-                    .ok()
-                    .filter(|at| *at < dimension.extent)?
+                u32::try_from(*at).ok().filter(|at| *at < dimension.extent)?
             };
             rank = rank * dimension.extent + inside;
         }
@@ -226,9 +220,7 @@ impl ExtentSearch {
     fn compare(&mut self) {
         let (first, last) = (self.tried[0], self.tried[self.tried.len() - 1]);
         let spread = first - last;
-        if spread < self.spread
-            || spread == self.spread && self.tried.iter().rev().gt(self.best.iter().rev())
-        {
+        if spread < self.spread || spread == self.spread && self.tried.iter().rev().gt(self.best.iter().rev()) {
             self.spread = spread;
             self.best = self.tried.clone();
         }
@@ -375,10 +367,7 @@ mod tests {
         assert_eq!(most.iter().product::<i32>(), 735_134_400);
         let mut many = [0; 40];
         assert_eq!(balance(1 << 30, &mut many), Ok(()));
-        assert_eq!(
-            (many[..30].iter().min(), many[30..].iter().max()),
-            (Some(&2), Some(&1))
-        );
+        assert_eq!((many[..30].iter().min(), many[30..].iter().max()), (Some(&2), Some(&1)));
         assert_eq!(balance(6, &mut []), balance(7, &mut [2, 0]));
         assert!(balance(7, &mut [2, 0]).is_err());
         assert!(balance(6, &mut [3]).is_err());
@@ -386,13 +375,7 @@ mod tests {
         assert!(balance(0, &mut [0]).is_err());
     }
     /// Returns all products of `count` extents in descending order that equal `number`.
-    fn all_ways(
-        number: i32,
-        count: usize,
-        most: i32,
-        begun: &[i32],
-        ways: &mut std::vec::Vec<std::vec::Vec<i32>>,
-    ) {
+    fn all_ways(number: i32, count: usize, most: i32, begun: &[i32], ways: &mut std::vec::Vec<std::vec::Vec<i32>>) {
         if count == 0 {
             if number == 1 {
                 ways.push(begun.to_vec());
@@ -419,11 +402,7 @@ mod tests {
                     let from_the_least: std::vec::Vec<i32> = way.iter().rev().map(|n| -n).collect();
                     (way[0] - way[count - 1], from_the_least)
                 };
-                assert_eq!(
-                    Some(&dims.to_vec()),
-                    ways.iter().min_by_key(rank),
-                    "{nodes}"
-                );
+                assert_eq!(Some(&dims.to_vec()), ways.iter().min_by_key(rank), "{nodes}");
             }
         }
     }

@@ -12,9 +12,7 @@ use crate::grid::TorusBox;
 use crate::process::Env;
 use midplane_device::RequestOutcome;
 use midplane_device::envelope::{Context, MatchPattern, Rank, Tag};
-use midplane_device::interface::{
-    BlockingMode, CancelPhase, Device, IncomingMessage, OutgoingMessage, RequestMemory,
-};
+use midplane_device::interface::{BlockingMode, CancelPhase, Device, IncomingMessage, OutgoingMessage, RequestMemory};
 use midplane_device::memory::Span;
 use midplane_device::recv::ProbedMessage;
 use midplane_device::request::{RequestId, SendMode};
@@ -332,13 +330,7 @@ impl<'e> Partners<'e> {
     }
 
     /// Checks the arguments of a send and returns its destination.
-    pub fn send_to(
-        self,
-        span: Span,
-        dest: CommRank,
-        tag: Tag,
-        mode: SendMode,
-    ) -> Result<SendTo, Error> {
+    pub fn send_to(self, span: Span, dest: CommRank, tag: Tag, mode: SendMode) -> Result<SendTo, Error> {
         self.check_rank(dest)?;
         Self::check_tag(Some(tag))?;
         Self::check_length(span)?;
@@ -351,11 +343,7 @@ impl<'e> Partners<'e> {
     }
 
     /// Checks the arguments of a receive and returns the pattern that it matches.
-    pub fn pattern(
-        self,
-        source: Option<CommRank>,
-        tag: Option<Tag>,
-    ) -> Result<MatchPattern, Error> {
+    pub fn pattern(self, source: Option<CommRank>, tag: Option<Tag>) -> Result<MatchPattern, Error> {
         if let Some(source) = source {
             self.check_rank(source)?;
         }
@@ -400,9 +388,7 @@ impl<'e> Partners<'e> {
     ) -> Result<Option<RequestId>, Error> {
         let to = self.send_to(span, dest, tag, mode)?;
         let outgoing = OutgoingMessage { to, span };
-        Ok(self
-            .env
-            .start_send(function, &outgoing, RequestMemory::Shared)?)
+        Ok(self.env.start_send(function, &outgoing, RequestMemory::Shared)?)
     }
 
     /// Starts a receive. Does not block. Fails with [`Error::Rank`], [`Error::Tag`] or [`Error::NoMemory`].
@@ -415,9 +401,7 @@ impl<'e> Partners<'e> {
     ) -> Result<RequestId, Error> {
         let pattern = self.pattern(source, tag)?;
         let incoming = IncomingMessage { pattern, span };
-        Ok(self
-            .env
-            .start_receive(function, &incoming, RequestMemory::Shared)?)
+        Ok(self.env.start_receive(function, &incoming, RequestMemory::Shared)?)
     }
 
     /// Sends, and blocks until the span may be reused. Fails like [`Partners::start_send`].
@@ -443,9 +427,7 @@ impl<'e> Partners<'e> {
         tag: Option<Tag>,
     ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag)?;
-        let received = self
-            .env
-            .receive(function, &IncomingMessage { pattern, span })?;
+        let received = self.env.receive(function, &IncomingMessage { pattern, span })?;
         self.received(received.outcome())
     }
 
@@ -465,16 +447,9 @@ impl<'e> Partners<'e> {
             span: recv.data,
         };
         let receive = { self.env }.start_receive(function, &incoming, RequestMemory::Blocking)?;
-        if let Err(error) = self.env.send(
-            function,
-            &OutgoingMessage {
-                to,
-                span: send.data,
-            },
-        ) {
+        if let Err(error) = self.env.send(function, &OutgoingMessage { to, span: send.data }) {
             // The device must not keep a reference to the span.
-            self.env
-                .cancel(function, receive, CancelPhase::FinishReceive);
+            self.env.cancel(function, receive, CancelPhase::FinishReceive);
             return Err(error.into());
         }
         self.received(wait(self.env, function, receive))

@@ -63,10 +63,7 @@ pub fn index(context: Context) -> usize {
 
 fn word_and_bit(context: Context) -> (usize, u64) {
     let index = index(context);
-    (
-        index / u64::BITS as usize,
-        1 << (index % u64::BITS as usize),
-    )
+    (index / u64::BITS as usize, 1 << (index % u64::BITS as usize))
 }
 
 /// Returns the index of the mask word that contains a unit's bits, and these bits.

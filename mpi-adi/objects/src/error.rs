@@ -154,9 +154,7 @@ impl ErrorClass {
             ErrorClass::Rank => "MPI_ERR_RANK: invalid rank",
             ErrorClass::Root => "MPI_ERR_ROOT: invalid root",
             ErrorClass::Group => "MPI_ERR_GROUP: invalid group",
-            ErrorClass::Op => {
-                "MPI_ERR_OP: invalid reduction operation, or not defined for the datatype"
-            }
+            ErrorClass::Op => "MPI_ERR_OP: invalid reduction operation, or not defined for the datatype",
             ErrorClass::Topology => "MPI_ERR_TOPOLOGY: invalid topology",
             ErrorClass::Dims => "MPI_ERR_DIMS: invalid dimensions",
             ErrorClass::Arg => "MPI_ERR_ARG: invalid argument",
@@ -177,9 +175,7 @@ impl ErrorClass {
             ErrorClass::Base => "MPI_ERR_BASE: not memory that MPI_Alloc_mem gave",
             ErrorClass::Conversion => "MPI_ERR_CONVERSION: a data conversion function failed",
             ErrorClass::Disp => "MPI_ERR_DISP: invalid displacement",
-            ErrorClass::DupDatarep => {
-                "MPI_ERR_DUP_DATAREP: the data representation is defined already"
-            }
+            ErrorClass::DupDatarep => "MPI_ERR_DUP_DATAREP: the data representation is defined already",
             ErrorClass::FileExists => "MPI_ERR_FILE_EXISTS: the file exists",
             ErrorClass::FileInUse => "MPI_ERR_FILE_IN_USE: the file is open",
             ErrorClass::File => "MPI_ERR_FILE: invalid file handle",
@@ -201,9 +197,7 @@ impl ErrorClass {
             ErrorClass::Service => "MPI_ERR_SERVICE: invalid service name",
             ErrorClass::Size => "MPI_ERR_SIZE: invalid size",
             ErrorClass::Spawn => "MPI_ERR_SPAWN: processes could not be started",
-            ErrorClass::UnsupportedDatarep => {
-                "MPI_ERR_UNSUPPORTED_DATAREP: data representation not supported"
-            }
+            ErrorClass::UnsupportedDatarep => "MPI_ERR_UNSUPPORTED_DATAREP: data representation not supported",
             ErrorClass::Win => "MPI_ERR_WIN: invalid window",
             ErrorClass::RmaRange => "MPI_ERR_RMA_RANGE: target memory is not part of the window",
             ErrorClass::RmaAttach => "MPI_ERR_RMA_ATTACH: memory cannot be attached",
@@ -523,19 +517,12 @@ impl<W> Error<W> {
             | Error::CountsDiffer { .. }
             | Error::LocalDiffers { .. }
             | Error::RemoteDiffers { .. } => ErrorClass::Truncate,
-            Error::NoMemory(_) | Error::NoSpace { .. } | Error::NoSpaceElsewhere => {
-                ErrorClass::NoMem
-            }
+            Error::NoMemory(_) | Error::NoSpace { .. } | Error::NoSpaceElsewhere => ErrorClass::NoMem,
             Error::Limit { .. } => ErrorClass::Other,
             Error::Keyval { .. } => ErrorClass::Keyval,
             Error::Undefined | Error::Operation { .. } => ErrorClass::Op,
-            Error::NullBuffer
-            | Error::InPlace
-            | Error::BufferFull { .. }
-            | Error::Buffer { .. } => ErrorClass::Buffer,
-            Error::NullArgument { .. } | Error::Argument { .. } | Error::TooLarge => {
-                ErrorClass::Arg
-            }
+            Error::NullBuffer | Error::InPlace | Error::BufferFull { .. } | Error::Buffer { .. } => ErrorClass::Buffer,
+            Error::NullArgument { .. } | Error::Argument { .. } | Error::TooLarge => ErrorClass::Arg,
             Error::Datatype { .. } | Error::Uncommitted { .. } => ErrorClass::Type,
             Error::Unsupported { .. } => ErrorClass::UnsupportedOperation,
             Error::Communicator { .. } => ErrorClass::Comm,
@@ -551,13 +538,7 @@ impl<W> Error<W> {
 
 const REMOTE_GROUP: &str = "remote group";
 
-fn no_rank(
-    f: &mut fmt::Formatter<'_>,
-    what: &str,
-    rank: i64,
-    group: &str,
-    size: u32,
-) -> fmt::Result {
+fn no_rank(f: &mut fmt::Formatter<'_>, what: &str, rank: i64, group: &str, size: u32) -> fmt::Result {
     write!(
         f,
         "there is no {what} {rank}: the {group} has ranks 0 to {}",
@@ -572,18 +553,12 @@ fn counts_differ(
     expected: usize,
     given: Option<usize>,
 ) -> fmt::Result {
-    write!(
-        f,
-        "the processes gave different counts: rank {rank}{group} sent "
-    )?;
+    write!(f, "the processes gave different counts: rank {rank}{group} sent ")?;
     match given {
         Some(given) => write!(f, "{given} bytes")?,
         None => f.write_str("more")?,
     }
-    write!(
-        f,
-        " where {expected} bytes are expected here (MPI-3.1 section 5.1)"
-    )
+    write!(f, " where {expected} bytes are expected here (MPI-3.1 section 5.1)")
 }
 
 /// Null handles, with the values of `mpi.h`.
@@ -726,10 +701,7 @@ mod tests {
             for wanted in ["different counts", "rank 3", word, "4 bytes are expected"] {
                 assert!(text.contains(wanted), "{text}");
             }
-            assert!(
-                !text.contains("tag") && !text.contains("MPI_Probe"),
-                "{text}"
-            );
+            assert!(!text.contains("tag") && !text.contains("MPI_Probe"), "{text}");
             assert_eq!(error.class(), ErrorClass::Truncate);
         }
     }
@@ -738,16 +710,8 @@ mod tests {
     fn across_groups_it_says_whose_rank_is_meant() {
         let (rank, expected, given) = (2, 4, Some(8));
         let texts: [Error; 4] = [
-            Error::LocalDiffers {
-                rank,
-                expected,
-                given,
-            },
-            Error::RemoteDiffers {
-                rank,
-                expected,
-                given,
-            },
+            Error::LocalDiffers { rank, expected, given },
+            Error::RemoteDiffers { rank, expected, given },
             Error::RemoteRank { rank: 7, size: 3 },
             Error::RemoteRoot { root: -4, size: 3 },
         ];

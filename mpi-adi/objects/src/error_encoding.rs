@@ -202,10 +202,7 @@ impl<W: AsRef<str> + Copy> fmt::Display for DescribedError<W> {
         let DescribedError { error, heap } = self;
         write!(f, "{}: {error}", error.class().description())?;
         match heap {
-            Some(HeapUsage { bytes, used }) => write!(
-                f,
-                " (the heap has {bytes} bytes, of which {used} were in use)"
-            ),
+            Some(HeapUsage { bytes, used }) => write!(f, " (the heap has {bytes} bytes, of which {used} were in use)"),
             None => Ok(()),
         }
     }
@@ -226,11 +223,7 @@ impl fmt::Display for ErrorText<'_> {
             said,
             called_at,
         } = *self.0;
-        write!(
-            f,
-            "rank {rank} at ({},{},{}): {function}",
-            here.x, here.y, here.z
-        )?;
+        write!(f, "rank {rank} at ({},{},{}): {function}", here.x, here.y, here.z)?;
         if let Some(place) = called_at {
             write!(f, ", called at {place},")?;
         }
@@ -314,10 +307,7 @@ mod tests {
             here: net_torus::Coord { x: 1, y: 0, z: 1 },
             function: "MPI_Send",
             told: error.encode(""),
-            heap: Some(HeapUsage {
-                bytes: 100,
-                used: 90,
-            }),
+            heap: Some(HeapUsage { bytes: 100, used: 90 }),
             said: Some("own words"),
             called_at: None,
         };

@@ -29,9 +29,7 @@ fn for_each_leaf(datatype: &DerivedType, mut f: impl FnMut(BasicType, usize, usi
 
 /// Returns the start and the end of the next `bytes` bytes in a pack buffer. Fails if they do not fit.
 pub fn places(size: isize, position: isize, bytes: usize) -> Result<(usize, usize), Error> {
-    let within = usize::try_from(size)
-        .ok()
-        .zip(usize::try_from(position).ok());
+    let within = usize::try_from(size).ok().zip(usize::try_from(position).ok());
     let fits = |(size, from): &(usize, usize)| {
         let end = from.checked_add(bytes);
         end.is_some_and(|end| end <= *size)

@@ -129,9 +129,7 @@ struct EdgeLists {
 impl EdgeLists {
     /// Allocates space for the edges that `counts` specifies.
     fn with(counts: Vec<[u32; 2]>) -> Result<EdgeLists, Error> {
-        let total = counts
-            .iter()
-            .map(|[out, back]| *out as usize + *back as usize);
+        let total = counts.iter().map(|[out, back]| *out as usize + *back as usize);
         let total = total.sum();
         let mut edges = try_with_capacity(total)?;
         edges.resize(total, [0; 2]);
@@ -293,8 +291,7 @@ mod tests {
             to: CommRank(to),
             weight,
         };
-        let letters =
-            EdgeLists::from_arcs(&[arc(0, 2, 5), arc(2, 2, 6), arc(1, 0, 7)], 3).expect("room");
+        let letters = EdgeLists::from_arcs(&[arc(0, 2, 5), arc(2, 2, 6), arc(1, 0, 7)], 3).expect("room");
         assert_eq!(letters.counts, [[1, 1], [1, 0], [1, 2]]);
         let starts = letters.starts().expect("room");
         assert_eq!(starts, [0, 2, 3, 6]);

@@ -101,23 +101,13 @@ mod tests {
         let all: Vec<u32> = (0..24).collect();
         let whole = found([2, 3, 4], [true; 3], &all).expect("a box");
         assert_eq!((whole.extents, whole.wraps), ([2, 3, 4], [true; 3]));
-        let part = found(
-            [2, 3, 4],
-            [true, true, false],
-            &[8, 9, 10, 11, 14, 15, 16, 17],
-        );
+        let part = found([2, 3, 4], [true, true, false], &[8, 9, 10, 11, 14, 15, 16, 17]);
         let part = part.expect("a box");
-        assert_eq!(
-            (part.extents, part.wraps),
-            ([2, 2, 2], [true, false, false])
-        );
+        assert_eq!((part.extents, part.wraps), ([2, 2, 2], [true, false, false]));
         assert_eq!(part.at(6), [0, 1, 1]);
         assert!(part.dimensions().eq(0..3));
         let line = found([2, 3, 4], [true; 3], &[3, 9, 15, 21]).expect("a box");
-        assert_eq!(
-            (line.extents, line.wraps),
-            ([1, 1, 4], [false, false, true])
-        );
+        assert_eq!((line.extents, line.wraps), ([1, 1, 4], [false, false, true]));
         assert!(line.dimensions().eq([2]));
         for no_box in [
             &[][..],

@@ -61,12 +61,7 @@ pub fn union(first: &[Rank], second: &[Rank]) -> Result<Vec<Rank>, Error> {
 /// Returns the processes of `first` that are in `second` (`wanted`) or that are not, in the order of `first`.
 pub fn select(first: &[Rank], second: &[Rank], wanted: bool) -> Result<Vec<Rank>, Error> {
     let mut members = MemberList::with_room(first.len())?;
-    members.append(
-        first
-            .iter()
-            .copied()
-            .filter(|p| second.contains(p) == wanted),
-    );
+    members.append(first.iter().copied().filter(|p| second.contains(p) == wanted));
     Ok(members.done())
 }
 
@@ -106,10 +101,7 @@ pub fn compare(first: &[Rank], second: &[Rank]) -> GroupComparison {
 
 /// Returns the ranks that the triplets (first, last, stride) specify (section 6.3.2). Fails with [`Error::Rank`] for a
 /// duplicate rank or one outside the group of `size`, and with [`Error::Argument`] for a stride of 0.
-pub fn ranges(
-    size: usize,
-    triplets: impl IntoIterator<Item = [i32; 3]>,
-) -> Result<Vec<u32>, Error> {
+pub fn ranges(size: usize, triplets: impl IntoIterator<Item = [i32; 3]>) -> Result<Vec<u32>, Error> {
     let mut ranks = MemberList::with_room(size)?;
     for [first, last, stride] in triplets.into_iter().map(|t| t.map(i64::from)) {
         if stride == 0 {
@@ -175,15 +167,9 @@ mod tests {
     #[test]
     fn ranges_go_up_and_down_and_are_checked() {
         let all = [[0, 4, 2], [5, 1, -2], [7, 3, 1]];
-        assert!(matches!(
-            ranges(6, [[0, 6, 2]]),
-            Err(Error::Rank { rank: 6, size: 6 })
-        ));
+        assert!(matches!(ranges(6, [[0, 6, 2]]), Err(Error::Rank { rank: 6, size: 6 })));
         assert_eq!(ranges(6, all).unwrap(), [0, 2, 4, 5, 3, 1]);
-        assert!(matches!(
-            ranges(6, [[1, 1, 0]]),
-            Err(Error::Argument { .. })
-        ));
+        assert!(matches!(ranges(6, [[1, 1, 0]]), Err(Error::Argument { .. })));
         assert!(ranges(6, [[0, 1, 1], [1, 2, 1]]).is_err(), "1 twice");
         let wide = [[0, i32::MAX, i32::MAX], [i32::MIN, 0, 1]];
         assert!(ranges(6, wide).is_err());

@@ -160,10 +160,7 @@ mod tests {
         let twin = info.duplicate().expect("room");
         info.delete(b"b").expect("a key");
         assert_eq!((info.key(0), info.key(1)), (Some(&b"a"[..]), None));
-        assert_eq!(
-            info.delete(b"b").expect_err("gone").class(),
-            ErrorClass::InfoNokey
-        );
+        assert_eq!(info.delete(b"b").expect_err("gone").class(), ErrorClass::InfoNokey);
         assert_eq!((twin.count(), twin.get(b"b")), (2, Some(&b"3"[..])));
     }
 
@@ -171,10 +168,7 @@ mod tests {
     fn what_is_too_long_changes_nothing() {
         let mut info = Info::new();
         let long = [b'x'; MAX_VALUE];
-        assert_eq!(
-            info.set(b"", b"v").expect_err("empty").class(),
-            ErrorClass::InfoKey
-        );
+        assert_eq!(info.set(b"", b"v").expect_err("empty").class(), ErrorClass::InfoKey);
         let key = info.set(&long[..MAX_KEY], b"v").expect_err("too long");
         assert_eq!(key.class(), ErrorClass::InfoKey);
         let value = info.set(b"k", &long).expect_err("too long");

@@ -210,47 +210,24 @@ pub fn connect(
     }
     // The same rule for both groups; no process is in both.
     let is_first = own[0] < others[0];
-    let (before, behind) = if is_first {
-        (&own, &others)
-    } else {
-        (&others, &own)
-    };
+    let (before, behind) = if is_first { (&own, &others) } else { (&others, &own) };
     list.extend(before.iter().chain(behind).map(|index| Rank::new(*index)));
     let (context, list) = agree(env, ready, Ok(list), &mut |masks| meeting.and_masks(masks))?;
     let rank = local.rank() + if is_first { 0 } else { size };
-    Ok(create_inter(
-        env,
-        list,
-        before.len() as u32,
-        CommRank(rank),
-        context,
-    ))
+    Ok(create_inter(env, list, before.len() as u32, CommRank(rank), context))
 }
 
 /// Returns the world ranks of one group, and allocates lists for `others` ranks and for all.
 #[allow(clippy::type_complexity, reason = "three lists")]
-fn lists(
-    membership: Membership<'_>,
-    others: usize,
-) -> Result<(Vec<u32>, Vec<u32>, Vec<Rank>), Error> {
+fn lists(membership: Membership<'_>, others: usize) -> Result<(Vec<u32>, Vec<u32>, Vec<Rank>), Error> {
     let size = membership.size as usize;
     let (mut own, mut theirs) = (try_with_capacity(size)?, try_with_capacity(others)?);
-    own.extend(
-        membership
-            .ranks()
-            .map(|rank| membership.to_world(rank).index()),
-    );
+    own.extend(membership.ranks().map(|rank| membership.to_world(rank).index()));
     theirs.resize(others, 0);
     Ok((own, theirs, try_with_capacity(size + others)?))
 }
 
-fn create_inter(
-    env: &dyn Env,
-    list: Vec<Rank>,
-    first: u32,
-    rank: CommRank,
-    context: Context,
-) -> CreatedInter {
+fn create_inter(env: &dyn Env, list: Vec<Rank>, first: u32, rank: CommRank, context: Context) -> CreatedInter {
     env.process().take_context(env, context);
     CreatedInter {
         list: list.into_boxed_slice(),
@@ -263,14 +240,8 @@ fn create_inter(
 impl Intercommunicator<'_> {
     /// Creates another intercommunicator of the same groups (MPI_Comm_dup). Blocks until all processes of both have
     /// called it. Fails like [`Communicator::duplicate`].
-    pub fn make_duplicate(
-        self,
-        function: &'static str,
-        ready: PrepareComm<'_>,
-    ) -> Result<CreatedInter, Error> {
-        let InterGroups {
-            list, first, rank, ..
-        } = self.sides;
+    pub fn make_duplicate(self, function: &'static str, ready: PrepareComm<'_>) -> Result<CreatedInter, Error> {
+        let InterGroups { list, first, rank, .. } = self.sides;
         let everyone = self.everyone();
         let (context, copy) = everyone.agree_on_context(function, ready, exact(list))?;
         Ok(create_inter(self.env, copy, first, rank, context))
@@ -278,9 +249,7 @@ impl Intercommunicator<'_> {
 
     /// Creates the duplicate with this context, on which its processes have agreed. Fails with [`Error::NoSpace`].
     pub fn make_duplicate_in(self, context: Context) -> Result<CreatedInter, Error> {
-        let InterGroups {
-            list, first, rank, ..
-        } = self.sides;
+        let InterGroups { list, first, rank, .. } = self.sides;
         Ok(create_inter(self.env, exact(list)?, first, rank, context))
     }
 
@@ -297,8 +266,7 @@ impl Intercommunicator<'_> {
     ) -> Result<Option<CreatedInter>, Error> {
         let (everyone, sides) = (self.everyone(), self.sides);
         let process = self.env.process();
-        let (context, (choices, mut members, spare)) =
-            everyone.choose(function, ready, color, key)?;
+        let (context, (choices, mut members, spare)) = everyone.choose(function, ready, color, key)?;
         let halves = sides.halves();
         let (local, remote) = (halves.local_ranks(), halves.remote_ranks());
         let (before, behind) = if halves.is_first() {
@@ -317,8 +285,7 @@ impl Intercommunicator<'_> {
         };
         // The list is no longer than the memory released here.
         drop(spare);
-        let mut list =
-            try_with_capacity(members.len()).inspect_err(|_| process.retire_context(context))?;
+        let mut list = try_with_capacity(members.len()).inspect_err(|_| process.retire_context(context))?;
         list.extend(members.iter().map(|rank| sides.all().to_world(*rank)));
         Ok(Some(CreatedInter {
             list: list.into_boxed_slice(),
@@ -331,20 +298,11 @@ impl Intercommunicator<'_> {
     /// Creates the communicator of all processes of both groups (MPI_Intercomm_merge). Processes that specify `high`
     /// follow those that do not. If both groups specify the same value, the order is that on which all agreed. Blocks
     /// and fails like [`Intercommunicator::make_duplicate`].
-    pub fn make_merged(
-        self,
-        function: &'static str,
-        ready: PrepareComm<'_>,
-        high: bool,
-    ) -> Result<CreatedComm, Error> {
+    pub fn make_merged(self, function: &'static str, ready: PrepareComm<'_>, high: bool) -> Result<CreatedComm, Error> {
         let (everyone, sides) = (self.everyone(), self.sides);
         let bit = |is_first: bool| if is_first { 1 } else { 2 };
         // One bit per group. A process clears the bit of its own group only.
-        let mut high = [if high {
-            !0
-        } else {
-            !bit(sides.halves().is_first())
-        }];
+        let mut high = [if high { !0 } else { !bit(sides.halves().is_first()) }];
         everyone.and_masks(function, &mut high)?;
         let is_high = |is_first: bool| high[0] & bit(is_first) != 0;
         let (before, behind) = sides.list.split_at(sides.first as usize);

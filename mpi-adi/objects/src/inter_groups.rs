@@ -67,21 +67,12 @@ impl GroupRanges {
     }
 
     fn ranks_of(self, first: bool) -> Range<u32> {
-        if first {
-            0..self.first
-        } else {
-            self.first..self.all
-        }
+        if first { 0..self.first } else { self.first..self.all }
     }
 
     /// Converts the rank in an error from the rank among all, unknown to the program, to the rank in its group.
     pub fn explained(self, error: Error) -> Error {
-        let Error::CountsDiffer {
-            rank,
-            expected,
-            given,
-        } = error
-        else {
+        let Error::CountsDiffer { rank, expected, given } = error else {
             return error;
         };
         let (local, remote) = (self.local_ranks(), self.remote_ranks());
@@ -211,10 +202,7 @@ mod tests {
             };
             let (local, remote) = (sides.local(), sides.remote());
             assert_eq!(local.map, RankMap::List(mine));
-            assert_eq!(
-                (local.size as usize, local.to_world(local.rank)),
-                (mine.len(), *world)
-            );
+            assert_eq!((local.size as usize, local.to_world(local.rank)), (mine.len(), *world));
             assert_eq!(
                 (remote.map, remote.size as usize),
                 (RankMap::Remote(others), others.len())

@@ -37,10 +37,7 @@ impl RmaOperation {
             NO_OP => Some(RmaOperation::NoOp),
             _ => {
                 let place = usize::from(number).checked_sub(1)?;
-                PredefinedOp::ALL
-                    .get(place)
-                    .copied()
-                    .map(RmaOperation::Combine)
+                PredefinedOp::ALL.get(place).copied().map(RmaOperation::Combine)
             }
         }
     }
@@ -61,9 +58,7 @@ pub const fn number_of(basic: BasicType) -> u8 {
 
 /// Returns the datatype with this wire code.
 pub fn basic_of(number: u8) -> Option<BasicType> {
-    BasicType::ALL
-        .get(usize::from(number).checked_sub(1)?)
-        .copied()
+    BasicType::ALL.get(usize::from(number).checked_sub(1)?).copied()
 }
 
 /// Checks whether a pair is transmitted packed, without the padding after its index. The padding of MPI_SHORT_INT is
@@ -74,11 +69,7 @@ const fn is_packed(basic: BasicType) -> bool {
 
 /// Returns the transmitted size of an element in bytes. An element is never divided.
 pub const fn element_bytes(basic: BasicType) -> usize {
-    if is_packed(basic) {
-        basic.size()
-    } else {
-        basic.extent()
-    }
+    if is_packed(basic) { basic.size() } else { basic.extent() }
 }
 
 /// Combines pairs without the padding after their indices.
@@ -100,8 +91,7 @@ fn combine_packed(op: PredefinedOp, basic: BasicType, origin: &[u8], target: &mu
 /// Applies an operation to window memory: `target[i] = target[i] op origin[i]`. Returns false for an invalid operation,
 /// or if the bytes do not contain complete elements.
 pub fn combine(operation: u8, datatype: u8, origin: &[u8], target: &mut [u8]) -> bool {
-    let (Some(operation), Some(basic)) = (RmaOperation::from_number(operation), basic_of(datatype))
-    else {
+    let (Some(operation), Some(basic)) = (RmaOperation::from_number(operation), basic_of(datatype)) else {
         return false;
     };
     if origin.len() != target.len() || !target.len().is_multiple_of(element_bytes(basic)) {
@@ -185,9 +175,7 @@ pub fn only_basic(operation: RmaOperation, tags: impl Iterator<Item = u8>) -> Op
     }
     let int = number_of(BasicType::Int);
     match (first?, others) {
-        (tag, None) if is_on_pairs(operation) => {
-            basic_of(tag).map(|basic| twin_of(basic).unwrap_or(basic))
-        }
+        (tag, None) if is_on_pairs(operation) => basic_of(tag).map(|basic| twin_of(basic).unwrap_or(basic)),
         (tag, None) => basic_of(tag),
         (tag, Some(other)) if other == int => pair_of(tag),
         (tag, Some(other)) if tag == int => pair_of(other),
@@ -232,8 +220,7 @@ mod tests {
 
     #[test]
     fn pairs_travel_without_the_hole_behind_them() {
-        let pair =
-            |value: f64, index: i32| [&value.to_ne_bytes()[..], &index.to_ne_bytes()].concat();
+        let pair = |value: f64, index: i32| [&value.to_ne_bytes()[..], &index.to_ne_bytes()].concat();
         let max = RmaOperation::Combine(PredefinedOp::MaxLoc).number();
         let origin = [pair(3.0, 5), pair(1.0, 6)].concat();
         let mut target = [pair(3.0, 7), pair(2.0, 8)].concat();
@@ -242,10 +229,7 @@ mod tests {
         assert!(combine(max, double_int, &origin, &mut target));
         assert_eq!(target, [pair(3.0, 5), pair(2.0, 8)].concat());
         assert!(!combine(max, double_int, &origin[..16], &mut target[..16]));
-        assert_eq!(
-            element_bytes(BasicType::ShortInt),
-            BasicType::ShortInt.extent()
-        );
+        assert_eq!(element_bytes(BasicType::ShortInt), BasicType::ShortInt.extent());
     }
 
     #[test]
@@ -256,17 +240,11 @@ mod tests {
         );
         let mut target = [1u8; 6];
         assert!(!combine(sum, int, &[1; 6], &mut target), "no whole element");
-        assert!(
-            !combine(sum, int, &[1; 2], &mut target[..4]),
-            "other length"
-        );
+        assert!(!combine(sum, int, &[1; 2], &mut target[..4]), "other length");
         assert!(!combine(0, int, &[1; 4], &mut target[..4]));
         assert!(!combine(sum, 0, &[1; 4], &mut target[..4]));
         let packed = number_of(BasicType::Packed);
-        assert!(
-            !combine(sum, packed, &[1; 4], &mut target[..4]),
-            "undefined"
-        );
+        assert!(!combine(sum, packed, &[1; 4], &mut target[..4]), "undefined");
         assert_eq!(target, [1; 6]);
         let char = number_of(BasicType::Char);
         assert!(combine(sum, char, &[1; 6], &mut target), "a number here");
@@ -278,12 +256,8 @@ mod tests {
         let tags = |basics: &[BasicType]| basics.iter().map(|b| number_of(*b)).collect::<Vec<_>>();
         let sum = RmaOperation::Combine(PredefinedOp::Sum);
         let minloc = RmaOperation::Combine(PredefinedOp::MinLoc);
-        let found =
-            |operation, basics: &[BasicType]| only_basic(operation, tags(basics).into_iter());
-        assert_eq!(
-            found(sum, &[BasicType::Int, BasicType::Int]),
-            Some(BasicType::Int)
-        );
+        let found = |operation, basics: &[BasicType]| only_basic(operation, tags(basics).into_iter());
+        assert_eq!(found(sum, &[BasicType::Int, BasicType::Int]), Some(BasicType::Int));
         for (value, pair) in [
             (BasicType::Int, BasicType::TwoInt),
             (BasicType::Float, BasicType::TwoReal),
@@ -306,10 +280,7 @@ mod tests {
         ] {
             assert_eq!(found(minloc, &[value, BasicType::Int]), pair);
         }
-        assert_eq!(
-            found(sum, &[BasicType::Double, BasicType::Int, BasicType::Float]),
-            None
-        );
+        assert_eq!(found(sum, &[BasicType::Double, BasicType::Int, BasicType::Float]), None);
         assert_eq!(found(sum, &[]), None);
     }
 }

@@ -47,18 +47,14 @@ impl PredefinedOp {
     /// All operations, ordered by discriminant.
     pub const ALL: [PredefinedOp; 12] = {
         use PredefinedOp::*;
-        [
-            Max, Min, Sum, Prod, Land, Band, Lor, Bor, Lxor, Bxor, MinLoc, MaxLoc,
-        ]
+        [Max, Min, Sum, Prod, Land, Band, Lor, Bor, Lxor, Bxor, MinLoc, MaxLoc]
     };
 
     /// Checks whether the operation is defined for `basic`.
     pub const fn is_defined(self, basic: BasicType) -> bool {
         use PredefinedOp::*;
         match basic.kind() {
-            ElementKind::Number(NumericType::Signed(_) | NumericType::Unsigned(_)) => {
-                !matches!(self, MinLoc | MaxLoc)
-            }
+            ElementKind::Number(NumericType::Signed(_) | NumericType::Unsigned(_)) => !matches!(self, MinLoc | MaxLoc),
             // The standard defines logical operations for integers only; other MPI libraries support them for all
             // numbers.
             ElementKind::Number(_) => matches!(self, Max | Min | Sum | Prod | Land | Lor | Lxor),
@@ -72,12 +68,7 @@ impl PredefinedOp {
 
     /// Combines element by element: `right[i] = left[i] op right[i]`, for the complete elements that both contain.
     /// `left` contains the operand of the lower ranks. Neither must be aligned.
-    pub fn combine(
-        self,
-        basic: BasicType,
-        left: &[u8],
-        right: &mut [u8],
-    ) -> Result<(), UndefinedOp> {
+    pub fn combine(self, basic: BasicType, left: &[u8], right: &mut [u8]) -> Result<(), UndefinedOp> {
         if !self.is_defined(basic) {
             return Err(UndefinedOp);
         }
@@ -138,17 +129,8 @@ fn complex_numbers(op: PredefinedOp, part: NumericType, left: &[u8], right: &mut
 }
 
 /// Replaces each element of `right` by `f` of the elements of `left` and `right`.
-fn zip<const N: usize>(
-    left: &[u8],
-    right: &mut [u8],
-    mut f: impl FnMut([u8; N], [u8; N]) -> [u8; N],
-) {
-    for (a, b) in left
-        .as_chunks::<N>()
-        .0
-        .iter()
-        .zip(right.as_chunks_mut::<N>().0)
-    {
+fn zip<const N: usize>(left: &[u8], right: &mut [u8], mut f: impl FnMut([u8; N], [u8; N]) -> [u8; N]) {
+    for (a, b) in left.as_chunks::<N>().0.iter().zip(right.as_chunks_mut::<N>().0) {
         *b = f(*a, *b);
     }
 }
@@ -262,10 +244,7 @@ fn truths(op: PredefinedOp, left: &[u8], right: &mut [u8]) {
     });
 }
 
-fn complexes<
-    T: Copy + Add<Output = T> + Mul<Output = T> + core::ops::Neg<Output = T>,
-    const N: usize,
->(
+fn complexes<T: Copy + Add<Output = T> + Mul<Output = T> + core::ops::Neg<Output = T>, const N: usize>(
     op: PredefinedOp,
     read: fn([u8; N]) -> T,
     write: fn(T) -> [u8; N],
@@ -290,14 +269,7 @@ fn complexes<
 }
 
 /// Combines pairs of a value and an index of the specified types. The index ends at the pair's true extent.
-fn located(
-    op: PredefinedOp,
-    basic: BasicType,
-    value: NumericType,
-    index: NumericType,
-    left: &[u8],
-    right: &mut [u8],
-) {
+fn located(op: PredefinedOp, basic: BasicType, value: NumericType, index: NumericType, left: &[u8], right: &mut [u8]) {
     let end = basic.true_extent();
     let (values, indices) = (..value.size(), end - index.size()..end);
     for (a, b) in left
@@ -305,9 +277,7 @@ fn located(
         .zip(right.chunks_exact_mut(basic.extent()))
     {
         let wins = match compare(value, &a[values], &b[values]) {
-            Some(Ordering::Equal) => {
-                compare(index, &a[indices.clone()], &b[indices.clone()]) == Some(Ordering::Less)
-            }
+            Some(Ordering::Equal) => compare(index, &a[indices.clone()], &b[indices.clone()]) == Some(Ordering::Less),
             Some(Ordering::Less) => op == PredefinedOp::MinLoc,
             Some(Ordering::Greater) => op == PredefinedOp::MaxLoc,
             None => false,
@@ -320,11 +290,7 @@ fn located(
 
 /// Compares two numbers. Returns `None` if one is a NaN.
 fn compare(number: NumericType, a: &[u8], b: &[u8]) -> Option<Ordering> {
-    fn by<T: PartialOrd, const N: usize>(
-        read: fn([u8; N]) -> T,
-        a: &[u8],
-        b: &[u8],
-    ) -> Option<Ordering> {
+    fn by<T: PartialOrd, const N: usize>(read: fn([u8; N]) -> T, a: &[u8], b: &[u8]) -> Option<Ordering> {
         read(*a.first_chunk()?).partial_cmp(&read(*b.first_chunk()?))
     }
     match number {
@@ -386,12 +352,7 @@ impl<F: rustc_apfloat::Float> core::ops::Neg for WideFloat<F> {
 mod tests {
     use super::*;
 
-    fn run<const N: usize>(
-        op: PredefinedOp,
-        basic: BasicType,
-        left: [u8; N],
-        right: [u8; N],
-    ) -> [u8; N] {
+    fn run<const N: usize>(op: PredefinedOp, basic: BasicType, left: [u8; N], right: [u8; N]) -> [u8; N] {
         let mut out = right;
         op.combine(basic, &left, &mut out).expect("defined");
         out
@@ -440,12 +401,7 @@ mod tests {
     fn complex_products_turn() {
         let i = [0.0f64, 1.0];
         let bytes: [u8; 16] = bytemuck::cast(i);
-        let square: [f64; 2] = bytemuck::cast(run(
-            PredefinedOp::Prod,
-            BasicType::DoubleComplex,
-            bytes,
-            bytes,
-        ));
+        let square: [f64; 2] = bytemuck::cast(run(PredefinedOp::Prod, BasicType::DoubleComplex, bytes, bytes));
         assert_eq!(square, [-1.0, 0.0]);
     }
 
@@ -453,39 +409,19 @@ mod tests {
     fn a_location_keeps_the_lower_index_of_equal_values() {
         let pair = |value: i32, index: i32| -> [u8; 8] { bytemuck::cast([value, index]) };
         assert_eq!(
-            run(
-                PredefinedOp::MinLoc,
-                BasicType::TwoInt,
-                pair(3, 7),
-                pair(3, 5)
-            ),
+            run(PredefinedOp::MinLoc, BasicType::TwoInt, pair(3, 7), pair(3, 5)),
             pair(3, 5)
         );
         assert_eq!(
-            run(
-                PredefinedOp::MaxLoc,
-                BasicType::TwoInt,
-                pair(3, 4),
-                pair(3, 5)
-            ),
+            run(PredefinedOp::MaxLoc, BasicType::TwoInt, pair(3, 4), pair(3, 5)),
             pair(3, 4)
         );
         assert_eq!(
-            run(
-                PredefinedOp::MaxLoc,
-                BasicType::TwoInt,
-                pair(9, 8),
-                pair(3, 5)
-            ),
+            run(PredefinedOp::MaxLoc, BasicType::TwoInt, pair(9, 8), pair(3, 5)),
             pair(9, 8)
         );
         assert_eq!(
-            run(
-                PredefinedOp::MinLoc,
-                BasicType::TwoInt,
-                pair(9, 1),
-                pair(3, 5)
-            ),
+            run(PredefinedOp::MinLoc, BasicType::TwoInt, pair(9, 1), pair(3, 5)),
             pair(3, 5)
         );
     }
@@ -509,24 +445,9 @@ mod tests {
     fn fortrans_pairs_have_indices_of_the_values_kind() {
         let pair = |value: f32, index: f32| -> [u8; 8] { bytemuck::cast([value, index]) };
         for (op, left, right, result) in [
-            (
-                PredefinedOp::MinLoc,
-                pair(3.0, 7.0),
-                pair(3.0, 5.5),
-                pair(3.0, 5.5),
-            ),
-            (
-                PredefinedOp::MaxLoc,
-                pair(3.0, -4.0),
-                pair(3.0, 5.0),
-                pair(3.0, -4.0),
-            ),
-            (
-                PredefinedOp::MaxLoc,
-                pair(9.0, 8.0),
-                pair(3.0, 5.0),
-                pair(9.0, 8.0),
-            ),
+            (PredefinedOp::MinLoc, pair(3.0, 7.0), pair(3.0, 5.5), pair(3.0, 5.5)),
+            (PredefinedOp::MaxLoc, pair(3.0, -4.0), pair(3.0, 5.0), pair(3.0, -4.0)),
+            (PredefinedOp::MaxLoc, pair(9.0, 8.0), pair(3.0, 5.0), pair(9.0, 8.0)),
         ] {
             assert_eq!(run(op, BasicType::TwoReal, left, right), result);
         }
@@ -557,9 +478,7 @@ mod tests {
                 (PredefinedOp::Lxor, xor),
             ] {
                 let of = |number: f64| {
-                    let quad: [u8; 16] =
-                        WideFloat(number.to_string().parse::<Quad>().expect("a number"))
-                            .to_ne_bytes();
+                    let quad: [u8; 16] = WideFloat(number.to_string().parse::<Quad>().expect("a number")).to_ne_bytes();
                     (number.to_ne_bytes(), (number as f32).to_ne_bytes(), quad)
                 };
                 let (a, mut b, want) = (of(left), of(right), of(wanted));
@@ -607,9 +526,6 @@ mod tests {
             }
         }
         assert!(refused > 0);
-        assert!(
-            !PredefinedOp::Band.is_defined(BasicType::Double)
-                && !PredefinedOp::Sum.is_defined(BasicType::Wchar)
-        );
+        assert!(!PredefinedOp::Band.is_defined(BasicType::Double) && !PredefinedOp::Sum.is_defined(BasicType::Wchar));
     }
 }

@@ -37,11 +37,7 @@ impl GridPlacement<'_> {
         let axes = (0..grid.dimensions().len())
             .map(|dimension| axes_of(dimension, &assignment, &extents))
             .collect();
-        Some(GridPlacement {
-            grid,
-            extents,
-            axes,
-        })
+        Some(GridPlacement { grid, extents, axes })
     }
 
     /// Returns the grid rank of the process at `here`; `None` outside the grid.
@@ -64,12 +60,7 @@ impl GridPlacement<'_> {
 }
 
 /// Completes an assignment from `axis` on, so that each extent of the grid is the product of its axes' extents.
-fn assign(
-    grid: &CartGrid,
-    extents: &[u32; AXES],
-    begun: AxisAssignment,
-    axis: usize,
-) -> Option<AxisAssignment> {
+fn assign(grid: &CartGrid, extents: &[u32; AXES], begun: AxisAssignment, axis: usize) -> Option<AxisAssignment> {
     let dimensions = grid.dimensions();
     if axis == AXES {
         let fits = dimensions.iter().enumerate().all(|(number, dimension)| {
@@ -196,10 +187,7 @@ mod tests {
     fn grids_that_do_not_fit_are_left_alone() {
         let shape = Shape::new([4, 3, 2], [true; 3]).expect("a machine");
         for extents in [&[6, 2, 2][..], &[4, 3], &[24, 2], &[4, 3, 1], &[]] {
-            assert!(
-                GridPlacement::find(&grid(extents), shape).is_none(),
-                "{extents:?}"
-            );
+            assert!(GridPlacement::find(&grid(extents), shape).is_none(), "{extents:?}");
         }
         let one = Shape::new([1; 3], [true; 3]).expect("a machine");
         let point = grid(&[]);

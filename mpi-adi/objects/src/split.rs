@@ -112,33 +112,19 @@ impl<'e> Communicator<'e> {
     /// [`Error::NoSpace`], and at the others with [`Error::NoSpaceElsewhere`].
     pub fn duplicate(&self) -> Result<OwnedCommunicator<'e>, Error> {
         let made = self.make_duplicate("MPI_Comm_dup", &mut ready)?;
-        Ok(OwnedCommunicator {
-            env: self.env,
-            made,
-        })
+        Ok(OwnedCommunicator { env: self.env, made })
     }
 
     /// Divides the processes by `color` into new communicators, ordered by `key` and by the present rank among equal
     /// keys (MPI_Comm_split). A process with `None` is in none. Blocks until all processes have called it. Fails like
     /// [`Communicator::duplicate`], and with [`Error::Argument`] for a color above `i32::MAX`.
-    pub fn split(
-        &self,
-        color: Option<u32>,
-        key: i32,
-    ) -> Result<Option<OwnedCommunicator<'e>>, Error> {
+    pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<OwnedCommunicator<'e>>, Error> {
         let made = self.make_split("MPI_Comm_split", &mut ready, color, key)?;
-        Ok(made.map(|made| OwnedCommunicator {
-            env: self.env,
-            made,
-        }))
+        Ok(made.map(|made| OwnedCommunicator { env: self.env, made }))
     }
 
     /// Creates a duplicate (MPI_Comm_dup). Collective; blocks.
-    pub fn make_duplicate(
-        self,
-        function: &'static str,
-        ready: PrepareComm<'_>,
-    ) -> Result<CreatedComm, Error> {
+    pub fn make_duplicate(self, function: &'static str, ready: PrepareComm<'_>) -> Result<CreatedComm, Error> {
         let list = self.copied_list();
         let (context, list) = self.agree_on_context(function, ready, list)?;
         Ok(self.made_duplicate(context, list))
@@ -189,8 +175,7 @@ impl<'e> Communicator<'e> {
         };
         // The list is no longer than the memory released here.
         drop(spare);
-        let mut members =
-            try_with_capacity(ranks.len()).inspect_err(|_| process.retire_context(context))?;
+        let mut members = try_with_capacity(ranks.len()).inspect_err(|_| process.retire_context(context))?;
         let membership = self.membership();
         members.extend(ranks.iter().map(|rank| membership.to_world(*rank)));
         let rank = CommRank(rank as u32);
@@ -208,8 +193,7 @@ impl<'e> Communicator<'e> {
     ) -> Result<(Context, SplitMemory), Error> {
         let choices = SplitChoices::new(self, color, key)?;
         let size = self.size() as usize;
-        let rooms = choices
-            .and_then(|choices| Ok((choices, try_with_capacity(size)?, try_with_capacity(size)?)));
+        let rooms = choices.and_then(|choices| Ok((choices, try_with_capacity(size)?, try_with_capacity(size)?)));
         let (context, mut rooms) = self.agree_on_context(function, ready, rooms)?;
         // Taken before the choices are exchanged, because the agreement no longer reserves it.
         let process = self.env.process();
@@ -263,9 +247,7 @@ impl<'e> Communicator<'e> {
         let among_them = Communicator::at(self.env, among);
         let (context, list) = among_them.agree_on_context(function, ready, exact(&members))?;
         self.env.process().take_context(self.env, context);
-        Ok(Some(CreatedComm::listed(
-            self.env, list, context, among.rank,
-        )))
+        Ok(Some(CreatedComm::listed(self.env, list, context, among.rank)))
     }
 
     /// Returns the lowest context that is free at all processes, not marked as used yet, and the state prepared for it.
@@ -276,9 +258,7 @@ impl<'e> Communicator<'e> {
         ready: PrepareComm<'_>,
         got: Result<T, Error>,
     ) -> Result<(Context, T), Error> {
-        agree(self.env, ready, got, &mut |masks| {
-            self.and_masks(function, masks)
-        })
+        agree(self.env, ready, got, &mut |masks| self.and_masks(function, masks))
     }
 }
 
@@ -321,8 +301,7 @@ fn agree_where_ready(
         let is_held = process.hold_contexts(env, unit).is_some();
         let is_idle = is_held && process.confirm_context(env, context);
         let is_ready = ready(context);
-        let mut everywhere =
-            [if is_idle { IDLE } else { 0 } | if is_ready.is_ok() { READY } else { 0 }];
+        let mut everywhere = [if is_idle { IDLE } else { 0 } | if is_ready.is_ok() { READY } else { 0 }];
         let agreed = and(&mut everywhere);
         if is_held {
             // The caller marks the context as used before anything else runs.
@@ -350,11 +329,7 @@ pub(super) struct SplitChoices {
 impl SplitChoices {
     /// Allocates space for the choices of all processes of `comm`. Fails with [`Error::Argument`] for a color above
     /// `i32::MAX`; the inner result fails with [`Error::NoSpace`].
-    fn new(
-        comm: Communicator<'_>,
-        color: Option<u32>,
-        key: i32,
-    ) -> Result<Result<SplitChoices, Error>, Error> {
+    fn new(comm: Communicator<'_>, color: Option<u32>, key: i32) -> Result<Result<SplitChoices, Error>, Error> {
         let color = match color.map(i32::try_from) {
             None => NO_COLOR,
             Some(Ok(color)) => color,

@@ -55,19 +55,14 @@ type NeighbourMessage = (CommRank, BufferSlice);
 impl NeighbourLists {
     /// Returns the neighbours of a rank in the topology of its communicator. Fails with [`Error::Wrong`] if there is no
     /// topology, and with [`Error::NoSpace`].
-    pub fn from_topology(
-        rank: CommRank,
-        topology: Option<&Topology>,
-    ) -> Result<NeighbourLists, Error> {
+    pub fn from_topology(rank: CommRank, topology: Option<&Topology>) -> Result<NeighbourLists, Error> {
         match topology {
             Some(Topology::Cartesian(grid)) => NeighbourLists::on_grid(grid, rank),
             Some(Topology::Graph(graph)) => {
                 let list = graph.neighbours(rank).iter().copied();
                 NeighbourLists::listed(list.clone(), list)
             }
-            Some(Topology::Distributed(own)) => {
-                NeighbourLists::listed(own.sources(), own.destinations())
-            }
+            Some(Topology::Distributed(own)) => NeighbourLists::listed(own.sources(), own.destinations()),
             None => Err(Error::Wrong {
                 class: ErrorClass::Topology,
                 what: "the communicator has no topology; MPI_Cart_create and MPI_Dist_graph_create make some that have",
@@ -77,10 +72,7 @@ impl NeighbourLists {
 
     fn on_grid(grid: &CartGrid, rank: CommRank) -> Result<NeighbourLists, Error> {
         let dimensions = grid.dimensions().len();
-        let (mut sources, mut destinations) = (
-            try_with_capacity(2 * dimensions)?,
-            try_with_capacity(2 * dimensions)?,
-        );
+        let (mut sources, mut destinations) = (try_with_capacity(2 * dimensions)?, try_with_capacity(2 * dimensions)?);
         for dimension in 0..dimensions {
             for steps in [-1, 1] {
                 let rank = grid.neighbour(rank.0, dimension, steps);
@@ -138,11 +130,7 @@ impl NeighbourLists {
 
 /// Returns the placement of a grid of all processes on the torus, if `reorder` is set and it fits; all processes
 /// compute the same. Otherwise the ranks remain unchanged.
-fn placed<'g>(
-    comm: Communicator<'_>,
-    grid: &'g CartGrid,
-    reorder: bool,
-) -> Option<GridPlacement<'g>> {
+fn placed<'g>(comm: Communicator<'_>, grid: &'g CartGrid, reorder: bool) -> Option<GridPlacement<'g>> {
     if !reorder || grid.places() != comm.size() {
         return None;
     }

@@ -153,9 +153,7 @@ impl CommAttributes {
     }
 
     pub(crate) fn set<A: CommAttribute>(&self, value: A) -> Result<(), Error> {
-        let list = self
-            .0
-            .get_or_init(|| Box::new(AttributeList(RefCell::new(Vec::new()))));
+        let list = self.0.get_or_init(|| Box::new(AttributeList(RefCell::new(Vec::new()))));
         list.set(AttributeValue::new(value)).map(drop)
     }
 
@@ -164,12 +162,7 @@ impl CommAttributes {
     }
 
     pub(crate) fn remove<A: CommAttribute>(&self) -> Option<Rc<A>> {
-        self.0
-            .get()?
-            .remove(TypeId::of::<A>())?
-            .value
-            .downcast()
-            .ok()
+        self.0.get()?.remove(TypeId::of::<A>())?.value.downcast().ok()
     }
 
     /// Returns the attributes for a duplicate of the communicator, or [`Error::NoSpace`].
@@ -214,12 +207,8 @@ mod tests {
 
     fn with_both(log: &DropLog) -> CommAttributes {
         let attributes = CommAttributes::new();
-        attributes
-            .set(LoggedValue::<true>("a", log.clone()))
-            .unwrap();
-        attributes
-            .set(LoggedValue::<false>("b", log.clone()))
-            .unwrap();
+        attributes.set(LoggedValue::<true>("a", log.clone())).unwrap();
+        attributes.set(LoggedValue::<false>("b", log.clone())).unwrap();
         attributes
     }
 
@@ -227,16 +216,13 @@ mod tests {
     fn a_type_has_one_value_and_the_one_before_is_dropped() {
         let log = DropLog::default();
         let attributes = with_both(&log);
-        attributes
-            .set(LoggedValue::<true>("c", log.clone()))
-            .unwrap();
+        attributes.set(LoggedValue::<true>("c", log.clone())).unwrap();
         assert_eq!(*log.borrow(), "a");
         assert_eq!(attributes.get::<LoggedValue<true>>().unwrap().0, "c");
         assert_eq!(attributes.get::<LoggedValue<false>>().unwrap().0, "b");
         let seen = attributes.remove::<LoggedValue<false>>();
         assert!(
-            attributes.get::<LoggedValue<false>>().is_none()
-                && attributes.remove::<LoggedValue<false>>().is_none()
+            attributes.get::<LoggedValue<false>>().is_none() && attributes.remove::<LoggedValue<false>>().is_none()
         );
         assert_eq!(*log.borrow(), "a");
         drop(seen);
@@ -263,22 +249,13 @@ mod tests {
         let attributes = with_both(&log);
         let twin = attributes.duplicated().unwrap();
         assert_eq!(*log.borrow(), "");
-        assert!(
-            twin.get::<LoggedValue<true>>().is_some() && twin.get::<LoggedValue<false>>().is_none()
-        );
+        assert!(twin.get::<LoggedValue<true>>().is_some() && twin.get::<LoggedValue<false>>().is_none());
         drop(attributes);
         assert_eq!(*log.borrow(), "ba");
         assert_eq!(twin.get::<LoggedValue<true>>().unwrap().0, "a");
         drop(twin);
         assert_eq!(*log.borrow(), "baa");
-        assert!(
-            CommAttributes::new()
-                .duplicated()
-                .unwrap()
-                .0
-                .get()
-                .is_none()
-        );
+        assert!(CommAttributes::new().duplicated().unwrap().0.get().is_none());
     }
 
     /// Sets another attribute when it is cloned or dropped.
@@ -290,9 +267,7 @@ mod tests {
 
     impl Clone for ReentrantValue {
         fn clone(&self) -> Self {
-            self.0
-                .set(LoggedValue::<true>("x", self.1.clone()))
-                .unwrap();
+            self.0.set(LoggedValue::<true>("x", self.1.clone())).unwrap();
             ReentrantValue(self.0.clone(), self.1.clone())
         }
     }
@@ -301,9 +276,7 @@ mod tests {
     fn a_clone_may_change_the_list_that_it_is_of() {
         let log = DropLog::default();
         let attributes = Rc::new(with_both(&log));
-        attributes
-            .set(ReentrantValue(attributes.clone(), log.clone()))
-            .unwrap();
+        attributes.set(ReentrantValue(attributes.clone(), log.clone())).unwrap();
         let twin = attributes.duplicated().unwrap();
         assert_eq!(*log.borrow(), "a", "in place of which x was set");
         assert_eq!(twin.get::<LoggedValue<true>>().unwrap().0, "a");

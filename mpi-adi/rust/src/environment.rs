@@ -34,9 +34,7 @@ impl Universe {
     /// Returns the size of the buffer for buffered sends, in bytes.
     pub fn buffer_size(&self) -> usize {
         let attached = self.here.attached.borrow();
-        attached
-            .as_ref()
-            .map_or(0, |attached| attached.room.bytes())
+        attached.as_ref().map_or(0, |attached| attached.room.bytes())
     }
 
     /// Replaces the buffer for buffered sends by one of `size` bytes from the program's heap (MPI_Buffer_attach,

@@ -41,11 +41,7 @@ pub(crate) struct ProcessState {
 }
 
 impl ProcessState {
-    fn new(
-        env: &'static dyn Env,
-        is_installed: bool,
-        is_unwinding: fn() -> bool,
-    ) -> Rc<ProcessState> {
+    fn new(env: &'static dyn Env, is_installed: bool, is_unwinding: fn() -> bool) -> Rc<ProcessState> {
         Rc::new(ProcessState {
             env: Cell::new(Some(env)),
             is_installed,
@@ -127,11 +123,7 @@ pub struct HostedProcess(Rc<ProcessState>);
 
 /// Runs the program `run` as the process of the device `env`. `is_unwinding` checks whether a panic ends the calling
 /// program: `std::thread::panicking` on a host. [`set_finder`] registers how to find the calling program.
-pub fn run_hosted<R>(
-    env: &dyn Env,
-    is_unwinding: fn() -> bool,
-    run: impl FnOnce(HostedProcess) -> R,
-) -> R {
+pub fn run_hosted<R>(env: &dyn Env, is_unwinding: fn() -> bool, run: impl FnOnce(HostedProcess) -> R) -> R {
     struct EndGuard(Rc<ProcessState>);
     impl Drop for EndGuard {
         fn drop(&mut self) {
@@ -142,8 +134,7 @@ pub fn run_hosted<R>(
     // SAFETY: only the lifetime changes. The reference is in the `ProcessState` alone, which returns it for no longer than a
     // borrow of itself, within one call of the binding. `EndGuard` removes it before `env` is dropped; no call is in
     // progress then, because a `ProcessState` stays on its thread.
-    let env =
-        unsafe { &*core::mem::transmute::<*const (dyn Env + '_), *const (dyn Env + 'static)>(env) };
+    let env = unsafe { &*core::mem::transmute::<*const (dyn Env + '_), *const (dyn Env + 'static)>(env) };
     let end = EndGuard(ProcessState::new(env, false, is_unwinding));
     run(HostedProcess(end.0.clone()))
 }
@@ -215,9 +206,7 @@ pub(crate) fn running() -> Result<Rc<ProcessState>, Error> {
 
 /// Runs `look` with the interrupted process's collectives in progress and its MPI state. Returns `None` if there is no
 /// such process, or it has started no collective.
-pub(crate) fn with_interrupted<R>(
-    look: impl FnOnce(&InFlightCollectives, &Process) -> R,
-) -> Option<R> {
+pub(crate) fn with_interrupted<R>(look: impl FnOnce(&InFlightCollectives, &Process) -> R) -> Option<R> {
     if let Some(found) = FINDER.get().and_then(|find| find()) {
         // The process is in a call of its host environment.
         let env = found.0.env().ok()?;

@@ -9,8 +9,7 @@ impl Router<'_> {
     /// Reads the fields that each arbitration uses.
     pub(crate) fn ahead_of_look(&self) -> u64 {
         let tokens = self.tokens.iter().map(|[tokens, ..]| tokens.available());
-        u64::from(self.want[0] ^ u32::from(self.turn ^ self.held[5][1]))
-            + tokens.map(u64::from).sum::<u64>()
+        u64::from(self.want[0] ^ u32::from(self.turn ^ self.held[5][1])) + tokens.map(u64::from).sum::<u64>()
     }
 
     /// Reads the fields that a grant from the neighbour in direction `side` updates.

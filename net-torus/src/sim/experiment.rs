@@ -40,9 +40,7 @@ impl SimConfig {
         let least = usize::from(self.chunks.0.max(1));
         let fifos = if self.priority > 0.0 { 2 } else { 1 };
         let sizes = Fifo::ALL[..fifos].iter();
-        sizes
-            .fold(least, |least, fifo| least.min(fifo.greatest()))
-            .ilog2()
+        sizes.fold(least, |least, fifo| least.min(fifo.greatest())).ilog2()
     }
 
     /// Returns the mean packet size in chunks.

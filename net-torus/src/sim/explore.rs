@@ -56,21 +56,13 @@ fn grant(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction) {
     routers[there].take_grants(d.opposite(), granted);
 }
 
-fn hop(
-    shape: &Shape,
-    routers: &mut [Router<'_>],
-    node: usize,
-    d: Direction,
-    choice: ArbitrationResult,
-) {
+fn hop(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction, choice: ArbitrationResult) {
     let mut bytes = [0; PACKET_BYTES];
     let size = routers[node].send(d, choice, &mut bytes).unwrap();
     let there = shape.neighbour(routers[node].coord(), d).unwrap();
     let there = &mut routers[shape.rank(there).unwrap() as usize];
     let packet = Packet::new_checked(&bytes[..size]).unwrap();
-    there
-        .accept(d.opposite(), packet.word(), packet.bytes())
-        .unwrap();
+    there.accept(d.opposite(), packet.word(), packet.bytes()).unwrap();
     for fifo in Fifo::ALL {
         while there.head(fifo).is_some() {
             there.pop(fifo);
@@ -115,11 +107,7 @@ impl StateExplorer {
     }
 
     /// Calls `f` with the machine in `state`.
-    fn with<R>(
-        &mut self,
-        state: &BufferState,
-        f: impl FnOnce(&Shape, &mut [Router<'_>]) -> R,
-    ) -> R {
+    fn with<R>(&mut self, state: &BufferState, f: impl FnOnce(&Shape, &mut [Router<'_>]) -> R) -> R {
         let (shape, sizes, rules) = (self.shape, self.sizes, self.rules);
         let mut routers: Vec<_> = self
             .memory
@@ -260,9 +248,7 @@ fn a_state_is_the_same_after_it_was_built_from_itself() {
     let state = explorer.with(&BufferState::new(), |shape, routers| {
         let dest = shape.coord(2).unwrap();
         let router = &mut routers[0];
-        router
-            .inject(Fifo::Normal, dest, BODY_BYTES, |_| {})
-            .unwrap();
+        router.inject(Fifo::Normal, dest, BODY_BYTES, |_| {}).unwrap();
         let choice = choice(router, INJECT, Direction::XPlus).unwrap();
         hop(shape, routers, 0, Direction::XPlus, choice);
         state_of(routers)
@@ -272,9 +258,7 @@ fn a_state_is_the_same_after_it_was_built_from_itself() {
 }
 
 fn plus() -> DirectionSet {
-    DirectionSet::NONE
-        .with(Direction::XPlus)
-        .with(Direction::YPlus)
+    DirectionSet::NONE.with(Direction::XPlus).with(Direction::YPlus)
 }
 
 /// The number of states is the same in both profiles: a bubble channel holds the same number of packets in both.
@@ -322,8 +306,7 @@ fn no_schedule_of_adaptive_routing_gets_stuck() {
         let outcome = StateExplorer::new(extents, RoutingMode::Adaptive, dynamic, plus()).explore();
         assert_eq!(outcome, expected, "{extents:?} with {dynamic}");
         if !HAS_DYNAMIC || dynamic == 0 {
-            let in_order =
-                StateExplorer::new(extents, RoutingMode::Deterministic, 0, plus()).explore();
+            let in_order = StateExplorer::new(extents, RoutingMode::Deterministic, 0, plus()).explore();
             assert_eq!(in_order, expected, "{extents:?} in order");
         }
     }
@@ -334,11 +317,7 @@ fn without_the_escape_or_without_its_bubble_adaptive_routing_gets_stuck() {
     let mut explorer = StateExplorer::new([2, 2, 1], RoutingMode::Adaptive, 1, plus());
     explorer.rules.escape = false;
     // Without dynamic channels no escape is necessary.
-    assert_eq!(
-        explorer.explore().stuck,
-        HAS_DYNAMIC,
-        "2 x 2 without escape"
-    );
+    assert_eq!(explorer.explore().stuck, HAS_DYNAMIC, "2 x 2 without escape");
     let mut explorer = StateExplorer::new([4, 1, 1], RoutingMode::Adaptive, 1, plus());
     explorer.rules.bubble = false;
     assert!(explorer.explore().stuck, "4 without bubble");

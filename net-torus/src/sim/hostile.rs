@@ -263,19 +263,12 @@ mod tests {
             }
         }
         // The scripts reach deep states and every kind of defect.
-        assert!(
-            delivered > 1000 && forwarded > 1000,
-            "{delivered} {forwarded}"
-        );
+        assert!(delivered > 1000 && forwarded > 1000, "{delivered} {forwarded}");
         assert!(deposits > 100, "{deposits}");
         if HAS_DYNAMIC {
             assert!(escapes > 0 && dynamic > 1000, "{escapes} {dynamic}");
         } else {
-            assert_eq!(
-                (escapes, dynamic),
-                (0, 0),
-                "no packet on a dynamic channel is taken"
-            );
+            assert_eq!((escapes, dynamic), (0, 0), "no packet on a dynamic channel is taken");
         }
         for kind in FrameError::ALL {
             assert!(defects[kind as usize] > 0, "{kind:?} {defects:?}");
@@ -314,11 +307,7 @@ mod tests {
         };
         let with = |dest, hints: &[Direction]| {
             let hints = hints.iter().fold(DirectionSet::NONE, |s, &d| s.with(d));
-            let repr = HeaderRepr {
-                dest,
-                hints,
-                ..good()
-            };
+            let repr = HeaderRepr { dest, hints, ..good() };
             frame(repr.emit())
         };
         let mut flipped = frame(good().emit());
@@ -344,10 +333,7 @@ mod tests {
             (flipped, FrameError::Checksum),
             (too_long, FrameError::Size),
             (not_a_frame, FrameError::FrameHeader),
-            (
-                frame(good().emit())[..40].to_vec(),
-                FrameError::FrameTruncated,
-            ),
+            (frame(good().emit())[..40].to_vec(), FrameError::FrameTruncated),
             (vec![], FrameError::FrameTruncated),
             (grant.emit().to_vec(), FrameError::Grant),
         ];
@@ -408,11 +394,7 @@ mod tests {
                 };
                 let is_good = fits && chunks <= PACKET_CHUNKS;
                 let kind = format!("{vc:?} {fifo:?} {dynamic} {chunks}");
-                assert_eq!(
-                    router.receive_frame(Direction::XMinus, &frame),
-                    is_good,
-                    "{kind}"
-                );
+                assert_eq!(router.receive_frame(Direction::XMinus, &frame), is_good, "{kind}");
                 let stats = router.stats();
                 let defects = u64::from(!is_good);
                 assert_eq!(stats.defects_of(FrameError::Channel), defects, "{kind}");
@@ -424,8 +406,7 @@ mod tests {
             }
         }
         // On exact links and others: BN and BP of each size; with dynamic channels, three more channels.
-        let ways =
-            PACKET_CHUNKS + PRIORITY_CHUNKS + if HAS_DYNAMIC { 3 * PACKET_CHUNKS } else { 0 };
+        let ways = PACKET_CHUNKS + PRIORITY_CHUNKS + if HAS_DYNAMIC { 3 * PACKET_CHUNKS } else { 0 };
         assert_eq!(taken, 2 * ways as u64);
     }
 
@@ -452,11 +433,7 @@ mod tests {
             DirectionSet::NONE.with(Direction::XMinus),
         );
         // Exact from the first node to the second, then not.
-        let mut nodes = [
-            router(0, up),
-            router(1, down),
-            router(2, DirectionSet::NONE),
-        ];
+        let mut nodes = [router(0, up), router(1, down), router(2, DirectionSet::NONE)];
         let mut frame = [0xEE; 1514];
         for to in [1, 0] {
             let size = nodes[to + 1].fill_frame(Direction::XMinus, &mut frame);
@@ -467,11 +444,7 @@ mod tests {
         nodes[0].inject(Fifo::Normal, dest, 9, filled).unwrap();
         let size = nodes[0].fill_frame(Direction::XPlus, &mut frame);
         let at = FRAME_HEADER_BYTES;
-        assert_eq!(
-            (&frame[12..16], frame[at]),
-            (&[0; 4][..], 0),
-            "nothing was summed"
-        );
+        assert_eq!((&frame[12..16], frame[at]), (&[0; 4][..], 0), "nothing was summed");
         frame[at] = 0xA5;
         frame[12..16].fill(0xA5);
         nodes[1].receive_frame(Direction::XMinus, &frame[..size]);

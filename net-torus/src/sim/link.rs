@@ -87,8 +87,7 @@ pub fn pair() -> (SimLink, SimLink) {
 
 /// Creates the links of a machine: each node's link ends, by rank, then by direction.
 pub fn wire_torus(shape: &Shape) -> Vec<[Option<SimLink>; 6]> {
-    let mut nodes: Vec<[Option<SimLink>; 6]> =
-        (0..shape.nodes()).map(|_| Default::default()).collect();
+    let mut nodes: Vec<[Option<SimLink>; 6]> = (0..shape.nodes()).map(|_| Default::default()).collect();
     for rank in 0..shape.nodes() {
         let here = shape.coord(rank).expect("a rank below the number of nodes");
         for d in [Direction::XPlus, Direction::YPlus, Direction::ZPlus] {

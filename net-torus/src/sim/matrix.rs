@@ -68,13 +68,11 @@ pub fn cases() -> impl Iterator<Item = MatrixCase> {
     });
     shapes.flat_map(|shape| {
         ChannelSet::ALL.into_iter().flat_map(move |channels| {
-            TrafficPattern::ALL
-                .into_iter()
-                .map(move |(_, traffic)| MatrixCase {
-                    shape,
-                    channels,
-                    traffic,
-                })
+            TrafficPattern::ALL.into_iter().map(move |(_, traffic)| MatrixCase {
+                shape,
+                channels,
+                traffic,
+            })
         })
     })
 }
@@ -155,11 +153,7 @@ mod tests {
     /// Runs a representative subset: all small shapes, with every combination of extents.
     fn run(part: usize) {
         let mut packets = 0;
-        for case in cases()
-            .filter(|case| case.shape.nodes() <= 64)
-            .skip(part)
-            .step_by(2)
-        {
+        for case in cases().filter(|case| case.shape.nodes() <= 64).skip(part).step_by(2) {
             match case.run(24, 1) {
                 Ok(outcome) => packets += outcome.packets,
                 Err(error) => panic!("{case:?}: {error}"),
@@ -214,15 +208,10 @@ mod tests {
                     Err(SimError::Stuck { packets, .. }) if packets > 0
                 )
             };
-            let mut few =
-                cases().filter(|case| case.channels == channels && case.shape.nodes() <= 32);
+            let mut few = cases().filter(|case| case.channels == channels && case.shape.nodes() <= 32);
             // Without dynamic channels only the escape channel exists, and no rule opens it.
             let expected = rules.escape || HAS_DYNAMIC;
-            assert_eq!(
-                few.any(|case| jams(&case)),
-                expected,
-                "{rules:?} {channels:?}"
-            );
+            assert_eq!(few.any(|case| jams(&case)), expected, "{rules:?} {channels:?}");
         }
     }
 
@@ -239,9 +228,8 @@ mod tests {
 
     #[test]
     fn the_matrix_has_every_machine() {
-        let shapes: std::collections::HashSet<_> = cases()
-            .map(|case| (case.shape.extents(), case.shape.wraps()))
-            .collect();
+        let shapes: std::collections::HashSet<_> =
+            cases().map(|case| (case.shape.extents(), case.shape.wraps())).collect();
         assert_eq!(shapes.len(), 2 * 216);
         assert!(cases().all(|case| case.shape.nodes() <= 512));
         assert_eq!(cases().count(), 2 * 216 * 3 * TrafficPattern::ALL.len());

@@ -46,11 +46,7 @@ impl<'m> SimNetwork<'m> {
 
     /// Creates a machine that uses `threads` threads, limited to 1..=number of nodes. The results are the same as for
     /// [`SimNetwork::new`].
-    pub fn with_threads(
-        config: SimConfig,
-        memory: &'m mut [Chunk],
-        threads: u32,
-    ) -> Result<Self, SimError> {
+    pub fn with_threads(config: SimConfig, memory: &'m mut [Chunk], threads: u32) -> Result<Self, SimError> {
         let SimConfig { shape, .. } = config;
         if !config.is_possible() {
             return Err(SimError::Config);
@@ -84,22 +80,14 @@ impl<'m> SimNetwork<'m> {
         if config.keeps_order() && nodes <= ORDER_NODES {
             network.check_order();
         }
-        network
-            .parts
-            .iter_mut()
-            .for_each(NetworkPartition::grant_all);
+        network.parts.iter_mut().for_each(NetworkPartition::grant_all);
         network.hand_over();
-        network
-            .parts
-            .iter_mut()
-            .for_each(NetworkPartition::take_first_grants);
+        network.parts.iter_mut().for_each(NetworkPartition::take_first_grants);
         Ok(network)
     }
 
     fn check_order(&mut self) {
-        self.parts
-            .iter_mut()
-            .for_each(NetworkPartition::check_order);
+        self.parts.iter_mut().for_each(NetworkPartition::check_order);
     }
 
     /// Exchanges the events between the parts.
@@ -138,9 +126,7 @@ impl<'m> SimNetwork<'m> {
                 let balances = self.parts.iter().map(|part| part.balance);
                 return match (full, balances.fold(0, u64::wrapping_add)) {
                     (None, 0) => Ok(()),
-                    (None, _) => Err(SimError::Wrong {
-                        node: Coord::default(),
-                    }),
+                    (None, _) => Err(SimError::Wrong { node: Coord::default() }),
                     (Some(router), _) => Err(SimError::Stuck {
                         packets: self.on_the_way(),
                         node: router.coord(),
@@ -188,9 +174,7 @@ impl<'m> SimNetwork<'m> {
     /// Returns the latencies of the delivered packets.
     pub fn latencies(&self) -> LatencyHistogram {
         let mut all = LatencyHistogram::new();
-        self.parts
-            .iter()
-            .for_each(|part| all.add_all(&part.latencies));
+        self.parts.iter().for_each(|part| all.add_all(&part.latencies));
         all
     }
     /// Returns the packets that moved from a dynamic channel to the bubble channel, or stayed in it.
@@ -302,10 +286,7 @@ mod tests {
         ] {
             let accepted = measure(TrafficPattern::Uniform, load);
             assert!(accepted >= least, "{accepted} at {load}");
-            assert!(
-                accepted >= best * 0.98,
-                "{accepted} at {load}, {best} before"
-            );
+            assert!(accepted >= best * 0.98, "{accepted} at {load}, {best} before");
             best = best.max(accepted);
         }
     }
@@ -372,17 +353,10 @@ mod tests {
                 network.run(300).unwrap();
                 network.clear();
                 network.run(700).unwrap();
-                let TrafficTotals {
-                    hops, delivered, ..
-                } = network.totals();
+                let TrafficTotals { hops, delivered, .. } = network.totals();
                 let latencies = network.latencies();
                 let results = [hops, delivered, latencies.sum];
-                (
-                    results,
-                    latencies.counts,
-                    network.link_use(),
-                    network.escapes(),
-                )
+                (results, latencies.counts, network.link_use(), network.escapes())
             };
             let alone = run(1);
             assert_eq!(alone.0, expected, "{routing:?}");
@@ -448,10 +422,7 @@ mod tests {
             let least = network.routers().map(injected).min().unwrap();
             // A link transmits 20,000 chunks in this time.
             let chunks = least * u64::from(MAX_CHUNKS);
-            assert!(
-                chunks >= 400,
-                "{routing:?}: a node sent only {chunks} chunks"
-            );
+            assert!(chunks >= 400, "{routing:?}: a node sent only {chunks} chunks");
         }
     }
 

@@ -80,10 +80,7 @@ struct TickEvents {
 
 impl TickEvents {
     fn is_empty(&self) -> bool {
-        self.arrivals.is_empty()
-            && self.grants.is_empty()
-            && self.idle.is_empty()
-            && self.births.is_empty()
+        self.arrivals.is_empty() && self.grants.is_empty() && self.idle.is_empty() && self.births.is_empty()
     }
 }
 
@@ -166,8 +163,7 @@ fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
 
 fn hash(source: u32, dest: u32, serial: u32) -> u64 {
     let mut h = (source as u64) << 32 | dest as u64;
-    h = (h ^ (serial as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
-        .wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    h = (h ^ (serial as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     (h ^ h >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93)
 }
 
@@ -332,18 +328,12 @@ impl<'m> NetworkPartition<'m> {
             let (rank, serial) = (self.rank(node), self.sources[node].serial);
             let len = birth.chunks as usize * 32 - HEADER_BYTES;
             let len = len.min(birth.fifo.body_bytes());
-            let result = self.routers[node].inject_with(
-                birth.fifo,
-                birth.dest,
-                len,
-                self.config.routing,
-                |body| {
-                    let words = [rank, birth.at as u32, serial];
-                    for (bytes, word) in body.chunks_exact_mut(4).zip(words) {
-                        bytes.copy_from_slice(&word.to_le_bytes());
-                    }
-                },
-            );
+            let result = self.routers[node].inject_with(birth.fifo, birth.dest, len, self.config.routing, |body| {
+                let words = [rank, birth.at as u32, serial];
+                for (bytes, word) in body.chunks_exact_mut(4).zip(words) {
+                    bytes.copy_from_slice(&word.to_le_bytes());
+                }
+            });
             match result {
                 Ok(()) => {
                     let to = self.config.shape.rank(birth.dest).unwrap_or_default();
@@ -364,16 +354,13 @@ impl<'m> NetworkPartition<'m> {
         if !self.routers[node].has_received() {
             return Ok(());
         }
-        Fifo::ALL
-            .into_iter()
-            .try_for_each(|fifo| self.collect_from(node, fifo))
+        Fifo::ALL.into_iter().try_for_each(|fifo| self.collect_from(node, fifo))
     }
 
     fn collect_from(&mut self, node: usize, fifo: Fifo) -> Result<(), SimError> {
         let rank = self.rank(node);
         while let Some(body) = self.routers[node].head(fifo) {
-            let word =
-                |i: usize| u32::from_le_bytes([body[i], body[i + 1], body[i + 2], body[i + 3]]);
+            let word = |i: usize| u32::from_le_bytes([body[i], body[i + 1], body[i + 2], body[i + 3]]);
             let chunks = self.routers[node].head_chunks(fifo) as u64;
             let wrong = SimError::Wrong {
                 node: self.routers[node].coord(),
@@ -418,11 +405,7 @@ impl<'m> NetworkPartition<'m> {
                 continue;
             }
             let (tick, side) = (self.now + after, d.opposite() as u8);
-            let grant = |node| LinkGrant {
-                node,
-                side,
-                granted,
-            };
+            let grant = |node| LinkGrant { node, side, granted };
             match self.place(there) {
                 Ok(node) => self.due(tick, node).grants.push(grant(node as u32)),
                 Err((part, node)) => self.out[part].grants.push((tick, grant(node))),
@@ -521,11 +504,7 @@ impl<'m> NetworkPartition<'m> {
         let arrivals = || {
             due.arrivals.iter().map(|arrival| {
                 let side = Direction::ALL[arrival.side as usize];
-                (
-                    &self.routers[arrival.node as usize],
-                    side,
-                    channel(&arrival.head),
-                )
+                (&self.routers[arrival.node as usize], side, channel(&arrival.head))
             })
         };
         for (router, side, vc) in arrivals() {
@@ -544,9 +523,7 @@ impl<'m> NetworkPartition<'m> {
         let node = arrival.node as usize;
         let router = &mut self.routers[node];
         let side = Direction::ALL[arrival.side as usize];
-        let wrong = SimError::Wrong {
-            node: router.coord(),
-        };
+        let wrong = SimError::Wrong { node: router.coord() };
         let header = arrival.head.first_chunk().ok_or(wrong)?;
         let word = HeaderWord::read(header);
         word.check().map_err(|_| wrong)?;

@@ -95,12 +95,7 @@ pub(super) fn run_together(parts: &mut [NetworkPartition<'_>], ticks: u64) -> Re
         .try_for_each(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 
-fn run_part(
-    shared: &SharedState,
-    number: usize,
-    part: &mut NetworkPartition<'_>,
-    ticks: u64,
-) -> Result<(), SimError> {
+fn run_part(shared: &SharedState, number: usize, part: &mut NetworkPartition<'_>, ticks: u64) -> Result<(), SimError> {
     let _breaks = BarrierGuard(&shared.gate);
     for tick in 0..ticks {
         let result = part.tick();

@@ -118,13 +118,7 @@ impl TrafficPattern {
     }
 
     /// Returns the destination of packet `serial` of the node `from`; `None` if this node never sends.
-    pub(crate) fn dest(
-        &self,
-        shape: &Shape,
-        from: Rank,
-        serial: u32,
-        random: &mut Rand32,
-    ) -> Option<Coord> {
+    pub(crate) fn dest(&self, shape: &Shape, from: Rank, serial: u32, random: &mut Rand32) -> Option<Coord> {
         let nodes = shape.nodes();
         if nodes == 1 {
             return None;
@@ -154,9 +148,7 @@ impl TrafficPattern {
                 let other = shuffle_index(serial % (nodes - 1), nodes - 1, from);
                 shape.coord(other + (other >= from) as u32)
             }
-            Self::Complement | Self::Tornado | Self::Transpose => {
-                self.partner(shape, here).filter(|&c| c != here)
-            }
+            Self::Complement | Self::Tornado | Self::Transpose => self.partner(shape, here).filter(|&c| c != here),
         }
     }
 
@@ -322,8 +314,7 @@ mod tests {
 
     #[test]
     fn limits_are_those_of_the_textbooks() {
-        let near =
-            |limit: LoadLimit, b: f64| assert!((limit.load - b).abs() < 0.01 * b, "{limit:?} {b}");
+        let near = |limit: LoadLimit, b: f64| assert!((limit.load - b).abs() < 0.01 * b, "{limit:?} {b}");
         // 8 chunks per node and tick over a bisection of 2 * 64 links each way; half of the packets cross.
         near(TrafficPattern::Uniform.limit(&cube(8, true)), 1.0);
         near(TrafficPattern::Uniform.limit(&cube(8, false)), 0.5);
@@ -357,11 +348,7 @@ mod tests {
         }
         for from in [0, 7, 59] {
             let dests: std::collections::HashSet<_> = (0..59)
-                .map(|i| {
-                    TrafficPattern::AllToAll
-                        .dest(&shape, from, i, &mut random)
-                        .unwrap()
-                })
+                .map(|i| TrafficPattern::AllToAll.dest(&shape, from, i, &mut random).unwrap())
                 .collect();
             assert_eq!(dests.len(), 59);
             assert!(!dests.contains(&shape.coord(from).unwrap()));

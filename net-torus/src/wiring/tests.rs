@@ -25,11 +25,7 @@ impl WiringBench {
             })
         });
         let heard = heard.collect();
-        Self {
-            shape,
-            numbers,
-            heard,
-        }
+        Self { shape, numbers, heard }
     }
 
     fn coord(&self, rank: usize) -> Coord {
@@ -97,8 +93,7 @@ impl WiringBench {
 }
 
 fn shapes(least: u16) -> impl Iterator<Item = Shape> {
-    let extents = (least..=4)
-        .flat_map(move |x| (least..=3).flat_map(move |y| (least..=3).map(move |z| [x, y, z])));
+    let extents = (least..=4).flat_map(move |x| (least..=3).flat_map(move |y| (least..=3).map(move |z| [x, y, z])));
     let wraps = (0..8u8).map(|bits| [bits & 1 != 0, bits & 2 != 0, bits & 4 != 0]);
     let wraps: Vec<_> = wraps.collect();
     extents.flat_map(move |extents| {
@@ -197,10 +192,7 @@ fn a_wire_at_a_wrong_link_is_named() {
             if one == other {
                 assert!(matches!(told.trouble, WiringDefect::Loop(_)), "{told}")
             } else {
-                assert!(
-                    matches!(told.trouble, WiringDefect::Direction(..)),
-                    "{told}"
-                )
+                assert!(matches!(told.trouble, WiringDefect::Direction(..)), "{told}")
             }
             // If all other wires are correct and sufficient, so are the positions.
             if shape.extents().iter().all(|extent| *extent > 2) {
@@ -237,8 +229,7 @@ fn exchanged_wires_are_named() {
     for shape in shapes(1) {
         for _ in 0..10 {
             let mut bench = WiringBench::new(shape, &mut rand);
-            let link = [Direction::XPlus, Direction::YPlus, Direction::ZPlus]
-                [rand.rand_range(0..3) as usize];
+            let link = [Direction::XPlus, Direction::YPlus, Direction::ZPlus][rand.rand_range(0..3) as usize];
             let mut draw = || rand.rand_range(0..shape.nodes()) as usize;
             let (one, other) = (draw(), draw());
             let is_wire = |rank: usize| bench.heard[rank][link as usize].is_some();
@@ -261,14 +252,12 @@ fn exchanged_wires_are_named() {
             };
             let spacious = |d: usize| d == link.dimension() || shape.extents()[d] != 2;
             let WiringDefect::Exchanged(with) = told.trouble else {
-                let is_hard = !(0..3).all(spacious)
-                    || lines(&shape, link) == 1
-                    || in_one_line(&before, one, other, link);
+                let is_hard =
+                    !(0..3).all(spacious) || lines(&shape, link) == 1 || in_one_line(&before, one, other, link);
                 assert!(is_hard, "{told} {shape:?} {one} {other} {link:?}");
                 continue;
             };
-            let number =
-                |name: NodeLabel| bench.numbers.iter().position(|n| *n == name.node).unwrap();
+            let number = |name: NodeLabel| bench.numbers.iter().position(|n| *n == name.node).unwrap();
             let ends = [number(told.at), number(with)];
             if ends == [one, other] || ends == [other, one] {
                 exact += 1;
@@ -310,20 +299,13 @@ fn is_right(bench: &WiringBench, found: Shape, rank: usize) -> bool {
 #[test]
 fn machines_that_are_joined_by_mistake_are_told_from_one() {
     let mut rand = Rand32::new(6);
-    let [large, small] =
-        [[4, 3, 3], [3, 3, 2]].map(|extents| Shape::new(extents, [true; 3]).unwrap());
+    let [large, small] = [[4, 3, 3], [3, 3, 2]].map(|extents| Shape::new(extents, [true; 3]).unwrap());
     for _ in 0..20 {
-        let (mut bench, more) = (
-            WiringBench::new(large, &mut rand),
-            WiringBench::new(small, &mut rand),
-        );
+        let (mut bench, more) = (WiringBench::new(large, &mut rand), WiringBench::new(small, &mut rand));
         let behind = bench.numbers.len();
         bench.numbers.extend(more.numbers.iter().map(|n| n + 1));
-        let shifted =
-            |end: Option<(usize, Direction)>| end.map(|(node, link)| (node + behind, link));
-        bench
-            .heard
-            .extend(more.heard.iter().map(|heard| heard.map(shifted)));
+        let shifted = |end: Option<(usize, Direction)>| end.map(|(node, link)| (node + behind, link));
+        bench.heard.extend(more.heard.iter().map(|heard| heard.map(shifted)));
         let one = rand.rand_range(0..large.nodes()) as usize;
         let other = behind + rand.rand_range(0..small.nodes()) as usize;
         let link = Direction::YPlus;
@@ -350,10 +332,7 @@ fn messages_name_wire_and_place() {
         };
         wrong.to_string()
     };
-    assert_eq!(
-        told(WiringDefect::Missing),
-        "the wire at Y- of (2,0,1) is missing",
-    );
+    assert_eq!(told(WiringDefect::Missing), "the wire at Y- of (2,0,1) is missing",);
     assert_eq!(
         told(WiringDefect::Exchanged(name(0, false))),
         "the wire at Y- of (2,0,1) is exchanged with that at Y- of node ab",

@@ -47,10 +47,7 @@ impl Env for SingleProcess {
 impl EnterDevice for SingleProcess {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         let mut adi = self.adi.lock().expect("no call has failed");
-        work(
-            adi.as_mut().expect("started"),
-            &mut NoNetworkHost(RawMemory),
-        );
+        work(adi.as_mut().expect("started"), &mut NoNetworkHost(RawMemory));
     }
 }
 

@@ -55,11 +55,7 @@ fn no_program_sleeps_while_its_own_lock_has_come_free() {
 /// Jobs contain collectives that interrupts advance.
 #[test]
 fn collectives_go_on_while_programs_compute() {
-    let reports = (0..JOBS / 4).map(|seed| {
-        SeededJob::draw(seed)
-            .run()
-            .expect("a job without a failure")
-    });
+    let reports = (0..JOBS / 4).map(|seed| SeededJob::draw(seed).run().expect("a job without a failure"));
     let gone_on: Vec<u64> = reports.map(|report| report.meanwhile).collect();
     let jobs = gone_on.iter().filter(|count| **count > 0).count();
     assert!(

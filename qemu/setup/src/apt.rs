@@ -61,10 +61,7 @@ impl Installer {
     /// Determines the method. Ignores a password that sudo has cached, because apt-get runs without a terminal.
     pub fn find() -> Option<Self> {
         // The owner of this directory is the effective user (proc(5)).
-        if Path::new("/proc/self")
-            .metadata()
-            .is_ok_and(|m| m.uid() == 0)
-        {
+        if Path::new("/proc/self").metadata().is_ok_and(|m| m.uid() == 0) {
             return Some(Self::Root);
         }
         in_path("sudo")?;
@@ -74,9 +71,7 @@ impl Installer {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status();
-        asks_nothing
-            .is_ok_and(|status| status.success())
-            .then_some(Self::Sudo)
+        asks_nothing.is_ok_and(|status| status.success()).then_some(Self::Sudo)
     }
 
     /// Creates the command that runs apt-get with these arguments. It changes the system.
@@ -112,14 +107,9 @@ pub fn install(packages: &[&str]) -> Vec<String> {
 
 /// Returns the candidate version of each supported package that the lists contain.
 pub fn candidates(lists: &PackageLists) -> HashMap<String, String> {
-    output(
-        lists
-            .command("apt-cache")
-            .arg("policy")
-            .args(all_packages()),
-    )
-    .map(|text| parse_candidates(&text))
-    .unwrap_or_default()
+    output(lists.command("apt-cache").arg("policy").args(all_packages()))
+        .map(|text| parse_candidates(&text))
+        .unwrap_or_default()
 }
 
 /// Parses the output of `apt-cache policy`.
@@ -174,10 +164,9 @@ impl InstallSimulation {
         lists: &PackageLists,
         leave_out: impl Fn(&str) -> bool,
     ) -> Result<Self, String> {
-        let status =
-            output(Command::new("apt-config").args(["shell", "FILE", "Dir::State::status/f"]))
-                .and_then(|text| Some(text.strip_prefix("FILE='")?.strip_suffix('\'')?.to_string()))
-                .unwrap_or_else(|| "/var/lib/dpkg/status".into());
+        let status = output(Command::new("apt-config").args(["shell", "FILE", "Dir::State::status/f"]))
+            .and_then(|text| Some(text.strip_prefix("FILE='")?.strip_suffix('\'')?.to_string()))
+            .unwrap_or_else(|| "/var/lib/dpkg/status".into());
         let installed = fs::read_to_string(&status).map_err(|e| format!("{status}: {e}"))?;
         let file = std::env::temp_dir().join(format!("midplane-status-{}", std::process::id()));
         let error = |e: std::io::Error| format!("{}: {e}", file.display());
@@ -239,9 +228,7 @@ fn without(status: &str, leave_out: impl Fn(&str) -> bool) -> String {
     status
         .split_inclusive("\n\n")
         .filter(|paragraph| {
-            let name = paragraph
-                .lines()
-                .find_map(|line| line.strip_prefix("Package:"));
+            let name = paragraph.lines().find_map(|line| line.strip_prefix("Package:"));
             name.is_none_or(|name| !leave_out(name.trim()))
         })
         .collect()
@@ -291,10 +278,7 @@ mod tests {
         let version = |package: &str| found.get(package).map(String::as_str);
         assert_eq!(version("rustc-web"), Some("1.96.0+dfsg1-1~deb12u2"));
         assert_eq!(version("qemu-system-riscv"), None);
-        assert_eq!(
-            version("qemu-system-misc"),
-            Some("1:7.2+dfsg-7+deb12u18+b3")
-        );
+        assert_eq!(version("qemu-system-misc"), Some("1:7.2+dfsg-7+deb12u18+b3"));
         let none = "pkg:\n  Installed: 1\n  Candidate: (none)\n";
         assert!(parse_candidates(none).is_empty() && parse_candidates("").is_empty());
     }

@@ -12,12 +12,7 @@ pub const ADD_SOURCES: &str = "rustup component add rust-src";
 /// Debian packages of Rust with the core library's sources, in order of preference. The first set is kept recent for
 /// browsers. The first package of a set specifies the version.
 const RUST_PACKAGES: [[&str; 4]; 2] = [
-    [
-        "rustc-web",
-        "cargo-web",
-        "libstd-rust-web-dev",
-        "rust-web-src",
-    ],
+    ["rustc-web", "cargo-web", "libstd-rust-web-dev", "rust-web-src"],
     ["rustc", "cargo", "libstd-rust-dev", "rust-src"],
 ];
 
@@ -52,10 +47,7 @@ impl MissingTool {
     ///
     /// # Errors
     /// Returns an error if no package is usable.
-    pub fn packages(
-        self,
-        candidate: impl Fn(&str) -> Option<String>,
-    ) -> Result<Vec<Vec<&'static str>>, NoPackage> {
+    pub fn packages(self, candidate: impl Fn(&str) -> Option<String>) -> Result<Vec<Vec<&'static str>>, NoPackage> {
         let known = |packages: &[&'static str]| {
             let known = packages.iter().filter(|p| candidate(p).is_some());
             known.map(|package| vec![*package]).collect::<Vec<_>>()
@@ -87,9 +79,7 @@ impl MissingTool {
     }
 }
 
-fn rust_packages(
-    candidate: impl Fn(&str) -> Option<String>,
-) -> Result<Vec<Vec<&'static str>>, NoPackage> {
+fn rust_packages(candidate: impl Fn(&str) -> Option<String>) -> Result<Vec<Vec<&'static str>>, NoPackage> {
     let mut recent = Vec::new();
     let mut too_old = None;
     for packages in RUST_PACKAGES {
@@ -153,9 +143,7 @@ impl fmt::Display for MissingTools {
                 f.write_str(", ")?;
             }
             match need {
-                MissingTool::Target | MissingTool::Rust => {
-                    write!(f, "a Rust compiler for {}", kit().target)?
-                }
+                MissingTool::Target | MissingTool::Rust => write!(f, "a Rust compiler for {}", kit().target)?,
                 MissingTool::Qemu => {
                     let (major, minor) = MIN_QEMU_VERSION;
                     write!(f, "{} {major}.{minor} or later", kit().qemu)?
@@ -172,10 +160,8 @@ impl MissingTools {
     /// Returns instructions for a system with an unknown package manager.
     pub fn by_hand(&self) -> String {
         let kit = kit();
-        let mut lines = vec![
-            "this system's package manager is not known here (apt-get is); install with yours:"
-                .to_string(),
-        ];
+        let mut lines =
+            vec!["this system's package manager is not known here (apt-get is); install with yours:".to_string()];
         lines.extend(self.0.iter().map(|need| match need {
             MissingTool::Target | MissingTool::Rust => {
                 format!("  the sources of Rust's own library: {ADD_SOURCES}")
@@ -217,10 +203,7 @@ mod tests {
         let alone = vec![vec!["qemu-system-misc"]];
         assert_eq!(packages(&["qemu-system-misc"]), Ok(alone));
         let both = vec![vec!["qemu-system-riscv"], vec!["qemu-system-misc"]];
-        assert_eq!(
-            packages(&["qemu-system-misc", "qemu-system-riscv"]),
-            Ok(both)
-        );
+        assert_eq!(packages(&["qemu-system-misc", "qemu-system-riscv"]), Ok(both));
         assert_eq!(packages(&[]), Err(NoPackage::Unknown));
     }
 
@@ -229,11 +212,7 @@ mod tests {
         for (need, own, other) in [
             (MissingTool::Qemu, "qemu-utils", "libslirp0"),
             (MissingTool::Gcc, "binutils-riscv64-unknown-elf", "binutils"),
-            (
-                MissingTool::Rust,
-                "libstd-rust-web-1.96",
-                "librust-libc-dev",
-            ),
+            (MissingTool::Rust, "libstd-rust-web-1.96", "librust-libc-dev"),
         ] {
             assert!(need.is_about(own) && !need.is_about(other), "{need:?}");
         }

@@ -153,9 +153,7 @@ fn first_usable(
             Some(version) => ToolDetection::Usable((tool, version)),
             None => ToolDetection::Missing,
         },
-        Err(error) => {
-            ToolDetection::Broken(format!("`{} {option}` says: {error}", tool.path.display()))
-        }
+        Err(error) => ToolDetection::Broken(format!("`{} {option}` says: {error}", tool.path.display())),
     };
     let system = system.map_or(ToolDetection::Missing, ask);
     if let ToolDetection::Usable(_) = system {
@@ -169,18 +167,14 @@ fn first_usable(
 }
 
 /// Finds picolibc: the compiler's own, the system's for a compiler in Midplane's directory, or the unpacked one.
-fn picolibc(
-    gcc: &SystemTool,
-    places: &CheckoutDirs,
-) -> ToolDetection<(Vec<OsString>, PathBuf, String)> {
+fn picolibc(gcc: &SystemTool, places: &CheckoutDirs) -> ToolDetection<(Vec<OsString>, PathBuf, String)> {
     let beside = |usr: PathBuf| {
         let specs = usr.join(kit().picolibc_specs);
-        let arguments =
-            [("--specs=", &specs), ("--picolibc-prefix=", &usr)].map(|(option, path)| {
-                let mut argument = OsString::from(option);
-                argument.push(path);
-                argument
-            });
+        let arguments = [("--specs=", &specs), ("--picolibc-prefix=", &usr)].map(|(option, path)| {
+            let mut argument = OsString::from(option);
+            argument.push(path);
+            argument
+        });
         (arguments.to_vec(), specs)
     };
     // The compiler prints the bare file name if the file does not exist.
@@ -203,15 +197,7 @@ fn picolibc(
 
 /// Returns the version of picolibc if the compiler finds its headers with these arguments.
 fn picolibc_version(gcc: &SystemTool, arguments: &[OsString]) -> Option<String> {
-    let preprocess = [
-        "-dM",
-        "-E",
-        "-include",
-        "picolibc.h",
-        "-x",
-        "c",
-        "/dev/null",
-    ];
+    let preprocess = ["-dM", "-E", "-include", "picolibc.h", "-x", "c", "/dev/null"];
     let macros = output(gcc.command().args(arguments).args(preprocess))?;
     Some(
         macros
@@ -251,14 +237,8 @@ mod tests {
         };
         assert!(without.tools().is_none());
         let missing = |choice| without.missing(choice).unwrap().0;
-        assert_eq!(
-            missing(RustChoice::Any),
-            [MissingTool::Rust, MissingTool::Qemu]
-        );
-        assert_eq!(
-            missing(RustChoice::Rustup),
-            [MissingTool::Target, MissingTool::Qemu]
-        );
+        assert_eq!(missing(RustChoice::Any), [MissingTool::Rust, MissingTool::Qemu]);
+        assert_eq!(missing(RustChoice::Rustup), [MissingTool::Target, MissingTool::Qemu]);
         let broken = DetectedTools {
             gcc: ToolDetection::Broken("`gcc -dumpfullversion` says: no".into()),
             picolibc: ToolDetection::Missing,
@@ -283,20 +263,14 @@ mod tests {
         let look = |system, own: Option<SystemTool>| first_usable(system, || own, "x", recent);
         assert_eq!(look(None, None), ToolDetection::Missing);
         assert_eq!(look(Some(echo("6.2")), None), ToolDetection::Missing);
-        assert!(matches!(
-            look(Some(echo("7.2")), None),
-            ToolDetection::Usable(_)
-        ));
+        assert!(matches!(look(Some(echo("7.2")), None), ToolDetection::Usable(_)));
         let own = echo("8.0");
         assert_eq!(
             look(Some(echo("6.2")), Some(own.clone())),
             ToolDetection::Usable((own.clone(), "8.0 x".into()))
         );
         let broken = tool("/bin/false");
-        assert!(matches!(
-            look(Some(broken.clone()), None),
-            ToolDetection::Broken(_)
-        ));
+        assert!(matches!(look(Some(broken.clone()), None), ToolDetection::Broken(_)));
         assert!(matches!(
             look(Some(broken.clone()), Some(own)),
             ToolDetection::Usable(_)

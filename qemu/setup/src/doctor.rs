@@ -61,9 +61,7 @@ fn table(found: &DetectedTools) -> String {
             debian.rustc.path.display()
         ),
     });
-    let tool = |(tool, version): &(crate::query::SystemTool, String)| {
-        format!("{version}, {}", tool.path.display())
-    };
+    let tool = |(tool, version): &(crate::query::SystemTool, String)| format!("{version}, {}", tool.path.display());
     row(&mut text, "Rust for nodes", &rust);
     row(&mut text, "QEMU", &state(&found.qemu, tool));
     row(&mut text, "C compiler", &state(&found.gcc, tool));
@@ -75,12 +73,7 @@ fn table(found: &DetectedTools) -> String {
 }
 
 /// Appends the actions that `run` would perform; returns true if there are none.
-fn what_would_be_done(
-    found: &DetectedTools,
-    choice: RustChoice,
-    places: &CheckoutDirs,
-    text: &mut String,
-) -> bool {
+fn what_would_be_done(found: &DetectedTools, choice: RustChoice, places: &CheckoutDirs, text: &mut String) -> bool {
     let missing = match found.missing(choice) {
         Ok(missing) if missing.0.is_empty() => return true,
         Ok(missing) => missing,

@@ -56,12 +56,8 @@ fn launch(arguments: &[OsString]) -> Result<u8, (u8, SetupError)> {
 
 /// Returns the package directory that cargo specifies; without cargo, the build-time directory.
 fn places() -> CheckoutDirs {
-    let package = env::var_os("CARGO_MANIFEST_DIR")
-        .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
-    let root = package
-        .ancestors()
-        .nth(2)
-        .map_or(package.clone(), Path::to_path_buf);
+    let package = env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    let root = package.ancestors().nth(2).map_or(package.clone(), Path::to_path_buf);
     // `target/launcher/midplane-launcher`; the name of a Rust target may be in between.
     let target = env::current_exe()
         .ok()

@@ -40,8 +40,7 @@ impl MachineResources {
     /// Returns the capacity in nodes that touch `touched_bytes` bytes of RAM and use one QEMU process each.
     pub fn capacity(&self, touched: u64) -> u64 {
         let by_memory = self.memory / touched.saturating_add(QEMU_BYTES);
-        let by_descriptors =
-            self.descriptors.saturating_sub(DESCRIPTORS_BESIDE) / DESCRIPTORS_PER_NODE;
+        let by_descriptors = self.descriptors.saturating_sub(DESCRIPTORS_BESIDE) / DESCRIPTORS_PER_NODE;
         by_memory.min(by_descriptors)
     }
 
@@ -67,9 +66,7 @@ pub fn touched_bytes(node_memory: u64, mpi_memory: u64) -> u64 {
 
 /// Returns the hard limit of open files in /proc/self/limits; `None` for "unlimited".
 fn parse_descriptors(limits: &str) -> Option<u64> {
-    let line = limits
-        .lines()
-        .find_map(|line| line.strip_prefix("Max open files"))?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
@@ -91,9 +88,7 @@ pub fn memory_available() -> u64 {
 
 /// Returns `MemAvailable` of /proc/meminfo in bytes.
 fn parse_available(meminfo: &str) -> Option<u64> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }
@@ -154,8 +149,7 @@ mod tests {
         let text = "MemTotal:  100 kB\nMemAvailable:    42 kB\n";
         assert_eq!(parse_available(text), Some(42 * 1024));
         assert_eq!(parse_available("MemTotal: 1 kB"), None);
-        let limits =
-            |hard| format!("Max processes  1  2  processes\nMax open files  1024  {hard}  files\n");
+        let limits = |hard| format!("Max processes  1  2  processes\nMax open files  1024  {hard}  files\n");
         assert_eq!(parse_descriptors(&limits("1048576")), Some(1_048_576));
         assert_eq!(parse_descriptors(&limits("unlimited")), None);
     }

@@ -55,9 +55,7 @@ pub fn find_dir(places: &CheckoutDirs, need: MissingTool) -> Option<PathBuf> {
 /// Returns the content of [`NO_SOURCES`], if the file exists.
 pub fn no_sources(places: &CheckoutDirs) -> Option<String> {
     let directories = candidates(places);
-    let mut files = directories
-        .iter()
-        .map(|directory| directory.join(NO_SOURCES));
+    let mut files = directories.iter().map(|directory| directory.join(NO_SOURCES));
     files.find_map(|file| std::fs::read_to_string(file).ok())
 }
 
@@ -104,9 +102,7 @@ pub fn is_wanted(path: &str) -> bool {
     let documentation = ["doc", "man", "info", "locale", "lintian"]
         .iter()
         .any(|directory| starts(&["usr", "share", directory]));
-    let other_emulator = starts(&["usr", "bin"])
-        && name.starts_with("qemu-")
-        && name != crate::toolchain::kit().qemu;
+    let other_emulator = starts(&["usr", "bin"]) && name.starts_with("qemu-") && name != crate::toolchain::kit().qemu;
     // Directories `rv64imafdc/lp64d`: processor and ABI. A directory `release`, a second C library, may be in between.
     let other_machine = parts.iter().enumerate().any(|(at, part)| {
         (part.starts_with("rv32") || part.starts_with("rv64"))
@@ -199,11 +195,7 @@ mod tests {
         let usr = "usr/lib/x86_64-linux-gnu";
         assert_eq!(
             directories,
-            [
-                usr,
-                "usr/lib/x86_64-linux-gnu/pulse",
-                "lib/x86_64-linux-gnu"
-            ]
+            [usr, "usr/lib/x86_64-linux-gnu/pulse", "lib/x86_64-linux-gnu"]
         );
     }
 }

@@ -113,9 +113,7 @@ pub fn plan(
     }
     if needs.contains(&MissingTool::Target) {
         return if machine.has_apt() || needs == [MissingTool::Target] {
-            refuse(&format!(
-                "install the library's sources with: {ADD_SOURCES}"
-            ))
+            refuse(&format!("install the library's sources with: {ADD_SOURCES}"))
         } else {
             refuse(&MissingTools(needs).by_hand())
         };
@@ -124,9 +122,7 @@ pub fn plan(
         return refuse(&missing.by_hand());
     }
     if needs.iter().any(|need| tried.needs.contains(need)) {
-        return refuse(
-            "still missing after installing; `cargo midplane doctor` shows what is found",
-        );
+        return refuse("still missing after installing; `cargo midplane doctor` shows what is found");
     }
     let installer = machine.installer();
     let update = || match installer {
@@ -156,9 +152,9 @@ fn is_rust(need: &MissingTool) -> bool {
 
 fn without_package(need: MissingTool, why: &NoPackage) -> String {
     match need {
-        MissingTool::Rust => format!(
-            "{why}; with rustup (https://rustup.rs) install the library's sources with: {ADD_SOURCES}"
-        ),
+        MissingTool::Rust => {
+            format!("{why}; with rustup (https://rustup.rs) install the library's sources with: {ADD_SOURCES}")
+        }
         need => format!("{}: {why}", MissingTools(vec![need])),
     }
 }
@@ -215,9 +211,7 @@ fn harmless_packages(
 ) -> Result<SafePackages, String> {
     let alternatives = alternatives(need, machine)?;
     if installer.is_none() {
-        return Ok(Err(
-            "installing needs root, or sudo without a password".into()
-        ));
+        return Ok(Err("installing needs root, or sudo without a password".into()));
     }
     let mut harm = None;
     for packages in alternatives {
@@ -230,10 +224,7 @@ fn harmless_packages(
     Ok(Err(harm.unwrap_or_default()))
 }
 
-fn alternatives(
-    need: MissingTool,
-    machine: &dyn MachineInfo,
-) -> Result<Vec<Vec<&'static str>>, String> {
+fn alternatives(need: MissingTool, machine: &dyn MachineInfo) -> Result<Vec<Vec<&'static str>>, String> {
     need.packages(|package| machine.candidate(package))
         .map_err(|why| without_package(need, &why))
 }
@@ -244,9 +235,7 @@ fn without_harm(packages: &[&str], machine: &dyn MachineInfo) -> Result<(), Stri
             Some(harm) => Err(format!("installing would {harm}")),
             None => Ok(()),
         },
-        Err(error) => Err(format!(
-            "it cannot be installed beside what is there: {error}"
-        )),
+        Err(error) => Err(format!("it cannot be installed beside what is there: {error}")),
     }
 }
 
@@ -277,15 +266,9 @@ fn unpack(need: MissingTool, why: String, machine: &dyn MachineInfo) -> Result<P
 impl InstallPlan {
     /// Describes the plan, one line per step. `directory` is the directory for unpacked packages.
     pub fn describe(&self, directory: &std::path::Path) -> Vec<String> {
-        let mut lines: Vec<String> = self
-            .steps
-            .iter()
-            .map(|step| step.describe(directory))
-            .collect();
+        let mut lines: Vec<String> = self.steps.iter().map(|step| step.describe(directory)).collect();
         if let Some(why) = &self.more_after_update {
-            lines.push(format!(
-                "then look again what the package lists have: now {why}"
-            ));
+            lines.push(format!("then look again what the package lists have: now {why}"));
         }
         lines
     }
@@ -296,10 +279,7 @@ impl PlanStep {
         match self {
             Self::Rustup => ADD_SOURCES.into(),
             Self::Update(by) => line(&by.apt_get(&["update".into()])),
-            Self::UpdateOwn => format!(
-                "fetch package lists into {}",
-                directory.join("apt").display()
-            ),
+            Self::UpdateOwn => format!("fetch package lists into {}", directory.join("apt").display()),
             Self::Install { by, packages, .. } => line(&by.apt_get(&apt::install(packages))),
             Self::Unpack {
                 need,
@@ -366,8 +346,7 @@ impl MachineInfo for HostMachine {
 
     fn unpackable(&self, need: MissingTool, packages: &[&str]) -> Result<Vec<String>, String> {
         let leave_out = |package: &str| need.is_about(package);
-        InstallSimulation::simulate_without(packages, &self.lists, leave_out)
-            .map(|simulation| simulation.install)
+        InstallSimulation::simulate_without(packages, &self.lists, leave_out).map(|simulation| simulation.install)
     }
 }
 
@@ -460,19 +439,10 @@ mod tests {
     ];
     const C: [&str; 2] = ["gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf"];
 
-    fn steps(
-        machine: &FakeMachine,
-        needs: &[MissingTool],
-        tried: &CompletedAttempts,
-    ) -> Result<Vec<PlanStep>, String> {
-        plan(
-            &MissingTools(needs.to_vec()),
-            RustChoice::Any,
-            tried,
-            machine,
-        )
-        .map(|plan| plan.steps)
-        .map_err(|refusal| refusal.0)
+    fn steps(machine: &FakeMachine, needs: &[MissingTool], tried: &CompletedAttempts) -> Result<Vec<PlanStep>, String> {
+        plan(&MissingTools(needs.to_vec()), RustChoice::Any, tried, machine)
+            .map(|plan| plan.steps)
+            .map_err(|refusal| refusal.0)
     }
 
     #[test]
@@ -493,11 +463,7 @@ mod tests {
             ..CLEAN
         };
         let planned = steps(&machine, &ALL[1..], &CompletedAttempts::default()).unwrap();
-        let [
-            PlanStep::Install { packages, .. },
-            PlanStep::Unpack { need, why, .. },
-        ] = &planned[..]
-        else {
+        let [PlanStep::Install { packages, .. }, PlanStep::Unpack { need, why, .. }] = &planned[..] else {
             panic!("{planned:?}");
         };
         assert_eq!(*packages, C);
@@ -508,21 +474,13 @@ mod tests {
     /// Debian 12 with backports in its lists; their QEMU conflicts with the other packages.
     #[test]
     fn what_apt_refuses_to_install_is_unpacked_in_the_version_that_fits_together() {
-        const BACKPORTS: &[(&str, &str)] = &[
-            ("qemu-system-riscv", "1:10.0"),
-            ("qemu-system-misc", "1:7.2"),
-        ];
+        const BACKPORTS: &[(&str, &str)] = &[("qemu-system-riscv", "1:10.0"), ("qemu-system-misc", "1:7.2")];
         let machine = FakeMachine {
             lists: BACKPORTS,
             refuses: true,
             ..CLEAN
         };
-        let planned = steps(
-            &machine,
-            &[MissingTool::Qemu],
-            &CompletedAttempts::default(),
-        )
-        .unwrap();
+        let planned = steps(&machine, &[MissingTool::Qemu], &CompletedAttempts::default()).unwrap();
         let [PlanStep::Unpack { packages, why, .. }] = &planned[..] else {
             panic!("{planned:?}");
         };
@@ -545,19 +503,12 @@ mod tests {
         let Some(PlanStep::Unpack { packages, .. }) = planned.last() else {
             panic!("{planned:?}");
         };
-        assert_eq!(
-            packages[..],
-            ["picolibc-riscv64-unknown-elf=1"],
-            "the compiler twice"
-        );
+        assert_eq!(packages[..], ["picolibc-riscv64-unknown-elf=1"], "the compiler twice");
     }
 
     #[test]
     fn lists_that_lack_something_are_brought_up_to_date_once() {
-        let empty = FakeMachine {
-            lists: &[],
-            ..CLEAN
-        };
+        let empty = FakeMachine { lists: &[], ..CLEAN };
         let user = FakeMachine {
             installer: None,
             ..empty
@@ -574,14 +525,8 @@ mod tests {
         let refusal = steps(&empty, &[qemu], &updated).unwrap_err();
         assert!(refusal.contains("no package"), "{refusal}");
         // Debian's Rust is too old in the current lists; security updates may contain a newer one.
-        let no_rustup = FakeMachine {
-            rustup: false,
-            ..CLEAN
-        };
-        assert_eq!(
-            steps(&no_rustup, &[MissingTool::Rust], &none),
-            Ok(vec![update])
-        );
+        let no_rustup = FakeMachine { rustup: false, ..CLEAN };
+        assert_eq!(steps(&no_rustup, &[MissingTool::Rust], &none), Ok(vec![update]));
         let refusal = steps(&no_rustup, &[MissingTool::Rust], &updated).unwrap_err();
         for word in ["rustc-web is 1.85.0", "1.95 or later", ADD_SOURCES] {
             assert!(refusal.contains(word), "{refusal}");
@@ -617,12 +562,7 @@ mod tests {
         let only = |rustup| {
             let machine = FakeMachine { rustup, ..CLEAN };
             let missing = MissingTools(vec![MissingTool::Target]);
-            plan(
-                &missing,
-                RustChoice::Rustup,
-                &CompletedAttempts::default(),
-                &machine,
-            )
+            plan(&missing, RustChoice::Rustup, &CompletedAttempts::default(), &machine)
         };
         assert_eq!(only(true).unwrap().steps, [PlanStep::Rustup]);
         assert!(only(false).unwrap_err().0.contains(ADD_SOURCES));
@@ -643,10 +583,7 @@ mod tests {
         .unwrap();
         let lines = plan.describe(std::path::Path::new("/c"));
         assert_eq!(lines[0], "rustup component add rust-src");
-        assert!(
-            lines[1].starts_with("apt-get ") && lines[1].contains(C[0]),
-            "{lines:?}"
-        );
+        assert!(lines[1].starts_with("apt-get ") && lines[1].contains(C[0]), "{lines:?}");
         let unpack = "fetch qemu-system-misc (1 package with what it depends on) and unpack it in \
                       /c/qemu: installing would remove qemu-utils";
         assert_eq!(lines[2], unpack);

@@ -66,14 +66,10 @@ impl RustSource {
                 .env("RUSTC_BOOTSTRAP", "1");
         }
         if let Self::Debian(debian) = self {
-            command
-                .env("RUSTC", &debian.rustc.path)
-                .env_remove("RUSTUP_TOOLCHAIN");
+            command.env("RUSTC", &debian.rustc.path).env_remove("RUSTUP_TOOLCHAIN");
         }
         // Flags for the host would override the nodes' flags in .cargo/config.toml.
-        command
-            .env_remove("RUSTFLAGS")
-            .env_remove("CARGO_ENCODED_RUSTFLAGS");
+        command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
         command
     }
 
@@ -183,10 +179,7 @@ impl RustChoice {
 }
 
 /// Detects the compiler for the nodes; returns its method of use and its version string.
-pub fn detect_rust(
-    choice: RustChoice,
-    places: &CheckoutDirs,
-) -> ToolDetection<(RustSource, String)> {
+pub fn detect_rust(choice: RustChoice, places: &CheckoutDirs) -> ToolDetection<(RustSource, String)> {
     let at_hand = match choice {
         RustChoice::Debian => ToolDetection::Missing,
         _ => at_hand(choice, places),
@@ -206,9 +199,7 @@ fn choose(
     match at_hand {
         ToolDetection::Usable(found) => ToolDetection::Usable(found),
         other => match (debian(), other) {
-            (Some((debian, version)), _) => {
-                ToolDetection::Usable((RustSource::Debian(debian), version))
-            }
+            (Some((debian, version)), _) => ToolDetection::Usable((RustSource::Debian(debian), version)),
             (None, ToolDetection::Broken(error)) => ToolDetection::Broken(error),
             (None, _) => ToolDetection::Missing,
         },
@@ -306,14 +297,7 @@ fn has_target(root: &Path) -> bool {
     let arguments = ["--print", "target-libdir", "--target", kit().target];
     output(own_rustc(root).args(arguments)).is_some_and(|directory| {
         std::fs::read_dir(directory).is_ok_and(|mut entries| {
-            entries.any(|entry| {
-                entry.is_ok_and(|entry| {
-                    entry
-                        .file_name()
-                        .as_encoded_bytes()
-                        .starts_with(b"libcore-")
-                })
-            })
+            entries.any(|entry| entry.is_ok_and(|entry| entry.file_name().as_encoded_bytes().starts_with(b"libcore-")))
         })
     })
 }
@@ -336,8 +320,7 @@ fn find_debian_in(root: &Path) -> Option<(DebianRust, String)> {
     };
     let version = output(debian.rustc().arg("--version"))?;
     let recent = parse_version(&version)? >= MIN_RUST_VERSION;
-    (recent && has_sources(debian.rustc()) && debian.cargo.path.exists())
-        .then_some((debian, version))
+    (recent && has_sources(debian.rustc()) && debian.cargo.path.exists()).then_some((debian, version))
 }
 
 #[cfg(test)]
@@ -360,18 +343,9 @@ mod tests {
             Some(choose(ToolDetection::Missing, debian)),
             second().map(ToolDetection::Usable)
         );
-        assert_eq!(
-            Some(choose(broken(), debian)),
-            second().map(ToolDetection::Usable)
-        );
-        assert_eq!(
-            choose(broken(), || None),
-            ToolDetection::Broken("no default".into())
-        );
-        assert_eq!(
-            choose(ToolDetection::Missing, || None),
-            ToolDetection::Missing
-        );
+        assert_eq!(Some(choose(broken(), debian)), second().map(ToolDetection::Usable));
+        assert_eq!(choose(broken(), || None), ToolDetection::Broken("no default".into()));
+        assert_eq!(choose(ToolDetection::Missing, || None), ToolDetection::Missing);
     }
 
     #[test]
@@ -388,19 +362,12 @@ mod tests {
         for target in [false, true] {
             let installed = target.then_some(RustSource::Installed);
             for rustup in [false, true] {
-                assert_eq!(
-                    library([true, false, rustup, target]),
-                    Some(RustSource::Sources)
-                );
+                assert_eq!(library([true, false, rustup, target]), Some(RustSource::Sources));
                 // Both attempts were made before.
                 assert_eq!(library([true, true, rustup, target]), installed);
                 assert_eq!(library([false, true, rustup, target]), installed);
             }
-            assert_eq!(
-                library([false, false, true, target]),
-                None,
-                "rustup is asked"
-            );
+            assert_eq!(library([false, false, true, target]), None, "rustup is asked");
             assert_eq!(library([false, false, false, target]), installed);
         }
     }
@@ -411,12 +378,7 @@ mod tests {
         for word in ["1.95 or later", "rustc 1.85.0", "rustup update stable"] {
             assert!(refusal.0.contains(word), "{refusal}");
         }
-        for enough in [
-            "rustc 1.95.0 (a 2026-04-14)",
-            "rustc 1.100.0",
-            "rustc 2.0.0",
-            "?",
-        ] {
+        for enough in ["rustc 1.95.0 (a 2026-04-14)", "rustc 1.100.0", "rustc 2.0.0", "?"] {
             assert_eq!(check_version(enough), Ok(()), "{enough}");
         }
     }

@@ -61,11 +61,9 @@ impl BuildArtifact {
             return false;
         };
         stamp == self.content()
-            && self.inputs().is_some_and(|inputs| {
-                inputs
-                    .iter()
-                    .all(|input| changed(input).is_some_and(|at| at < began))
-            })
+            && self
+                .inputs()
+                .is_some_and(|inputs| inputs.iter().all(|input| changed(input).is_some_and(|at| at < began)))
     }
 
     /// Records the start of a build.
@@ -140,9 +138,7 @@ impl BuildArtifact {
             .collect();
         directories.sort_unstable();
         directories.dedup();
-        let manifests = directories
-            .iter()
-            .map(|directory| directory.join("Cargo.toml"));
+        let manifests = directories.iter().map(|directory| directory.join("Cargo.toml"));
         inputs.extend(manifests.filter(|manifest| manifest.exists()));
         inputs.extend(sources);
         Some(inputs)
@@ -187,25 +183,15 @@ mod tests {
 
     impl BuiltWorkspace {
         fn new(name: &str) -> Self {
-            let directory =
-                std::env::temp_dir().join(format!("midplane-{name}-{}", std::process::id()));
+            let directory = std::env::temp_dir().join(format!("midplane-{name}-{}", std::process::id()));
             let artifact = BuildArtifact {
                 file: directory.join("target/tool"),
                 root: directory.clone(),
                 beside: vec![directory.join("beside")],
                 with: "rustc 1".into(),
             };
-            let built = Self {
-                directory,
-                artifact,
-            };
-            for file in [
-                "Cargo.toml",
-                "Cargo.lock",
-                ".cargo/config.toml",
-                ALONG,
-                "beside",
-            ] {
+            let built = Self { directory, artifact };
+            for file in ["Cargo.toml", "Cargo.lock", ".cargo/config.toml", ALONG, "beside"] {
                 built.write(file, -10);
             }
             built.write("pack age/Cargo.toml", -10);
@@ -219,11 +205,7 @@ mod tests {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             let second = Duration::from_secs(seconds.unsigned_abs());
             let now = SystemTime::now();
-            let at = if seconds < 0 {
-                now - second
-            } else {
-                now + second
-            };
+            let at = if seconds < 0 { now - second } else { now + second };
             File::create(file).unwrap().set_modified(at).unwrap();
         }
 
@@ -279,11 +261,7 @@ mod tests {
         let source = built.directory.join("pack age/src/main.rs");
         let source = source.display().to_string().replace(' ', "\\ ");
         built.write("target/tool", 1);
-        fs::write(
-            built.directory.join("target/tool.d"),
-            format!("x: {source}\n"),
-        )
-        .unwrap();
+        fs::write(built.directory.join("target/tool.d"), format!("x: {source}\n")).unwrap();
         built.artifact.succeeded(begun).unwrap();
         assert!(!built.artifact.is_fresh());
     }
@@ -298,10 +276,7 @@ mod tests {
         };
         assert!(!compiler.is_fresh());
         built.write("target/tool", -5);
-        assert!(
-            !built.artifact.is_fresh(),
-            "another build put its file there"
-        );
+        assert!(!built.artifact.is_fresh(), "another build put its file there");
         built.build();
         assert!(built.artifact.is_fresh());
         fs::remove_file(&built.artifact.file).unwrap();

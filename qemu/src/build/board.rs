@@ -80,14 +80,10 @@ impl Board {
                 .into();
         }
         match boards.into_iter().find(|board| board.machine() == machine) {
-            Some(Self::Virt) => {
-                "an image for nodes in QEMU: run it without --on and --board and with MIDPLANE_ON \
+            Some(Self::Virt) => "an image for nodes in QEMU: run it without --on and --board and with MIDPLANE_ON \
                                  unset, or compile it for the requested platform"
-                    .into()
-            }
-            Some(Self::Stm32f405) => {
-                "an image for the board STM32F405: run it with --board stm32f405".into()
-            }
+                .into(),
+            Some(Self::Stm32f405) => "an image for the board STM32F405: run it with --board stm32f405".into(),
             None => format!("built for another machine (ELF machine {})", machine.0),
         }
     }
@@ -129,12 +125,7 @@ impl Board {
     pub fn machine_flags(self) -> &'static [&'static str] {
         match self {
             Self::Virt => &["-march=rv64imafdc", "-mabi=lp64d", "-mcmodel=medany"],
-            Self::Stm32f405 => &[
-                "-mcpu=cortex-m4",
-                "-mthumb",
-                "-mfloat-abi=hard",
-                "-mfpu=fpv4-sp-d16",
-            ],
+            Self::Stm32f405 => &["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"],
         }
     }
 
@@ -168,10 +159,7 @@ impl Board {
     /// shortens.
     pub fn scripts_behind(self) -> Option<[&'static str; 2]> {
         match self {
-            Self::Virt => Some([
-                "kernel-rt/ld/virt-unwind.ld",
-                "kernel-rt/ld/virt-unwind-lld.ld",
-            ]),
+            Self::Virt => Some(["kernel-rt/ld/virt-unwind.ld", "kernel-rt/ld/virt-unwind-lld.ld"]),
             Self::Stm32f405 => None,
         }
     }
@@ -237,10 +225,7 @@ mod tests {
             assert!(script.lines().any(|l| l == line), "{line}");
         }
         assert_eq!(stm32f405::OUTBOX, stm32f405::RAM.end);
-        assert_eq!(
-            stm32f405::PERSONALITY.start - stm32f405::FLASH.start,
-            896 << 10
-        );
+        assert_eq!(stm32f405::PERSONALITY.start - stm32f405::FLASH.start, 896 << 10);
         let least = memory::heap(
             stm32f405::RAM.end - 0x5c00,
             memory::HeapNeeds::for_node(&EngineKind::STANDARD, 6, 32, 8),

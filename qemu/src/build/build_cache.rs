@@ -62,11 +62,9 @@ pub(super) fn use_image(image: &Path) -> Result<(), CliError> {
 pub(super) fn not_created(folder: &Path, error: &io::Error) -> CliError {
     let what = format!("cannot create {}: {error}", folder.display());
     match error.kind() {
-        io::ErrorKind::ReadOnlyFilesystem
-        | io::ErrorKind::PermissionDenied
-        | io::ErrorKind::NotADirectory => CliError::unusable(format!(
-            "{what}; set XDG_CACHE_HOME to a writable directory"
-        )),
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory => {
+            CliError::unusable(format!("{what}; set XDG_CACHE_HOME to a writable directory"))
+        }
         _ => CliError::failure(what),
     }
 }
@@ -240,8 +238,7 @@ mod tests {
             let folder = all.join(name);
             let mark = hold(&folder).unwrap();
             fs::write(folder.join("image"), [1; 1 << 16]).unwrap();
-            mark.set_modified(now - Duration::from_secs(3600 * hours))
-                .unwrap();
+            mark.set_modified(now - Duration::from_secs(3600 * hours)).unwrap();
             if name == "used" {
                 marks.push(mark);
             }
@@ -285,8 +282,7 @@ mod tests {
         ] {
             outputs(name).iter().for_each(|path| write(path));
             let mark = hold(&midplane.join(folder)).unwrap();
-            mark.set_modified(now - Duration::from_secs(3600 * hours))
-                .unwrap();
+            mark.set_modified(now - Duration::from_secs(3600 * hours)).unwrap();
         }
         let are_there = |name| outputs(name).map(|path| path.exists());
         // The outputs of one are more than half of the total; no other outputs are removed.

@@ -34,9 +34,7 @@ impl<'a> CalleeFinder<'a> {
             let Ok(name) = symbol.name() else { continue };
             let is_code = symbol.is_definition() && symbol.kind() == object::SymbolKind::Text;
             if is_code || is_indirect(&symbol) {
-                let found = functions
-                    .entry(symbol.address())
-                    .or_insert((symbol.size(), name));
+                let found = functions.entry(symbol.address()).or_insert((symbol.size(), name));
                 if rank(name) < rank(found.1) {
                     *found = (symbol.size(), name);
                 }
@@ -69,8 +67,7 @@ impl<'a> CalleeFinder<'a> {
         let Some((start, (bytes, name))) = self.functions.range(..=address).next_back() else {
             return false;
         };
-        let is_runtimes = RUNTIMES_ASSEMBLER.contains(name)
-            || matches!(loader.find_location(address), Ok(Some(_)));
+        let is_runtimes = RUNTIMES_ASSEMBLER.contains(name) || matches!(loader.find_location(address), Ok(Some(_)));
         address - start < *bytes
             && (!name.starts_with('_') || name.starts_with("_Z"))
             && !(self.is_static && is_from_c_library(name))
@@ -114,14 +111,11 @@ impl<'a> CalleeFinder<'a> {
     /// Returns the function whose address the loader writes to a slot.
     fn name_in_slot(&self, slot: u64) -> Option<String> {
         let sections = self.elf.sections();
-        let tables =
-            sections.filter(|section| section.name().is_ok_and(|n| n.starts_with(".rela")));
+        let tables = sections.filter(|section| section.name().is_ok_and(|n| n.starts_with(".rela")));
         for table in tables {
             let Ok(data) = table.data() else { continue };
             for entry in data.chunks_exact(RELOCATION_BYTES) {
-                let number = |at: usize| {
-                    u64::from_le_bytes(entry[at..at + 8].try_into().unwrap_or_default())
-                };
+                let number = |at: usize| u64::from_le_bytes(entry[at..at + 8].try_into().unwrap_or_default());
                 if number(0) != slot {
                     continue;
                 }
@@ -143,8 +137,7 @@ impl<'a> CalleeFinder<'a> {
     }
 
     fn bytes(&self, address: u64, count: usize) -> Option<&'a [u8]> {
-        { self.elf.segments() }
-            .find_map(|segment| segment.data_range(address, count as u64).ok().flatten())
+        { self.elf.segments() }.find_map(|segment| segment.data_range(address, count as u64).ok().flatten())
     }
 }
 

@@ -45,9 +45,7 @@ impl Compiler {
 
 /// Returns the target directory of cargo for nodes.
 pub(super) fn target_directory(tools: &ToolSet) -> PathBuf {
-    directories::target()
-        .join("midplane")
-        .join(tools.rust.directory())
+    directories::target().join("midplane").join(tools.rust.directory())
 }
 
 /// Reason of a failed build.
@@ -129,9 +127,7 @@ impl CargoFilter {
     fn is_news(&mut self, line: &str) -> bool {
         let trouble = match line {
             line if line.contains("can't find crate for `std`") => Some(BuildTrouble::LacksStd),
-            line if LACKS_PACKAGE.iter().any(|words| line.contains(words)) => {
-                Some(BuildTrouble::LacksPackage)
-            }
+            line if LACKS_PACKAGE.iter().any(|words| line.contains(words)) => Some(BuildTrouble::LacksPackage),
             _ => None,
         };
         self.trouble = self.trouble.or(trouble);
@@ -140,9 +136,7 @@ impl CargoFilter {
             return false;
         }
         self.is_amid = line.contains("unstable feature specified for `-Ctarget-feature`");
-        let counts = [") generated ", "warning"]
-            .iter()
-            .all(|words| line.contains(words));
+        let counts = [") generated ", "warning"].iter().all(|words| line.contains(words));
         !self.is_amid && !counts && !line.contains("Finished")
     }
 }

@@ -173,9 +173,7 @@ impl WrapperArguments {
                 )));
             }
         };
-        let show = rest
-            .iter()
-            .find_map(|word| WrapperQuery::from_argument(word));
+        let show = rest.iter().find_map(|word| WrapperQuery::from_argument(word));
         let words: Vec<OsString> = { rest.iter() }
             .filter(|word| WrapperQuery::from_argument(word).is_none())
             .filter(|word| on_linux && *word != "-pie" || compiler::is_for_nodes(word))
@@ -187,9 +185,7 @@ impl WrapperArguments {
             compiler::with_symbols(&words)
         };
         let inputs = inputs(&words);
-        is_cpp |= inputs
-            .iter()
-            .any(|input| FileKind::is_cpp(Path::new(input)));
+        is_cpp |= inputs.iter().any(|input| FileKind::is_cpp(Path::new(input)));
         Ok(Self {
             on_linux,
             is_cpp,
@@ -216,8 +212,7 @@ fn inputs(words: &[OsString]) -> Vec<&OsStr> {
 
 fn step(words: &[OsString], has_input: bool) -> CompilerStep {
     let is_one_of = |word: &OsString, list: &[&str]| list.iter().any(|one| word == one);
-    let asks =
-        |word: &OsString| is_one_of(word, &QUESTIONS) || word.as_bytes().starts_with(b"-print-");
+    let asks = |word: &OsString| is_one_of(word, &QUESTIONS) || word.as_bytes().starts_with(b"-print-");
     if words.iter().any(asks) {
         CompilerStep::Query
     } else if words.iter().any(|word| is_one_of(word, &NO_LINK)) {
@@ -317,8 +312,7 @@ fn prepare_command(line: &WrapperArguments) -> Result<Command, CliError> {
             for_nodes(line, &Linker::Gnu)
         }
     };
-    let is_seen =
-        line.show.is_none() && line.step == CompilerStep::Link && std::io::stderr().is_terminal();
+    let is_seen = line.show.is_none() && line.step == CompilerStep::Link && std::io::stderr().is_terminal();
     if is_seen {
         prepare()
     } else {
@@ -416,14 +410,10 @@ fn parts(line: &WrapperArguments) -> [bool; 3] {
     match line.show {
         // Options that any program is compiled and linked with.
         Some(WrapperQuery::Command) if line.words.is_empty() => [true, true, false],
-        None | Some(WrapperQuery::Command) => [
-            line.step != CompilerStep::Query,
-            line.step == CompilerStep::Link,
-            true,
-        ],
-        Some(
-            WrapperQuery::Compiling | WrapperQuery::CompileFlags | WrapperQuery::HeaderDirectories,
-        ) => [true, false, false],
+        None | Some(WrapperQuery::Command) => [line.step != CompilerStep::Query, line.step == CompilerStep::Link, true],
+        Some(WrapperQuery::Compiling | WrapperQuery::CompileFlags | WrapperQuery::HeaderDirectories) => {
+            [true, false, false]
+        }
         Some(
             WrapperQuery::Linking
             | WrapperQuery::LinkFlags
@@ -450,10 +440,7 @@ fn check(line: &WrapperArguments) -> Result<(), CliError> {
             "-shared: nodes do not support shared libraries; create a static one (ar)",
         ));
     }
-    if line.step == CompilerStep::Link
-        && line.show.is_none()
-        && line.words.iter().any(|w| w == OPENMP)
-    {
+    if line.step == CompilerStep::Link && line.show.is_none() && line.words.iter().any(|w| w == OPENMP) {
         compiler::warn_about_openmp();
     }
     Ok(())
@@ -540,11 +527,7 @@ fn add_library(library: &Path, command: &mut Command) {
 
 /// Ends a `-x` option: later files are recognized by their extensions again.
 fn end_languages(line: &WrapperArguments, command: &mut Command) {
-    if line
-        .words
-        .iter()
-        .any(|word| word.as_bytes().starts_with(b"-x"))
-    {
+    if line.words.iter().any(|word| word.as_bytes().starts_with(b"-x")) {
         command.args(["-x", "none"]);
     }
 }
@@ -591,9 +574,7 @@ fn link_quickly(line: &WrapperArguments) -> Result<bool, CliError> {
     let output = command.stdin(Stdio::null()).output();
     let output = output.context(format_args!("run {}", command.get_program().display()))?;
     // Output of the linker itself (`-Wl,--version`) must come from GNU's.
-    let is_done = output.status.success()
-        && output.stdout.is_empty()
-        && !unsupported::is_any_in(result(&line.words));
+    let is_done = output.status.success() && output.stdout.is_empty() && !unsupported::is_any_in(result(&line.words));
     if is_done {
         // The exit status reports success even if stderr is closed.
         let _ = std::io::stderr().write_all(&output.stderr);
@@ -633,10 +614,7 @@ fn link(command: &mut Command) -> Result<u8, CliError> {
         }
     }
     let status = child.wait().context("wait for the compiler")?;
-    let said = CompilerOutput::new(
-        status.success(),
-        String::from_utf8_lossy(&words).into_owned(),
-    );
+    let said = CompilerOutput::new(status.success(), String::from_utf8_lossy(&words).into_owned());
     if !said.success {
         print_missing_functions(&said);
     }
@@ -721,11 +699,7 @@ mod tests {
             ("-ob a.c", "b"),
             ("-o", "a.out"),
         ] {
-            assert_eq!(
-                result(&read(line).unwrap().words),
-                Path::new(file),
-                "{line}"
-            );
+            assert_eq!(result(&read(line).unwrap().words), Path::new(file), "{line}");
         }
     }
 
@@ -760,38 +734,20 @@ mod tests {
             (Some(WrapperQuery::Command), CompilerStep::Link)
         );
         assert_eq!(line.words, ["a.c"]);
-        assert_eq!(
-            read("-showme:link").unwrap().show,
-            Some(WrapperQuery::LinkFlags)
-        );
-        assert_eq!(
-            read("--showme:version").unwrap().show,
-            Some(WrapperQuery::Version)
-        );
+        assert_eq!(read("-showme:link").unwrap().show, Some(WrapperQuery::LinkFlags));
+        assert_eq!(read("--showme:version").unwrap().show, Some(WrapperQuery::Version));
     }
 
     #[test]
     fn answers_are_without_options_where_these_are_asked_for() {
         let mut command = Command::new("cc");
-        command.args([
-            "-I",
-            "/a b",
-            "-I/c",
-            "-L/d",
-            "-lone",
-            "-l",
-            "two",
-            "-Wl,--wrap=x",
-        ]);
+        command.args(["-I", "/a b", "-I/c", "-L/d", "-lone", "-l", "two", "-Wl,--wrap=x"]);
         for (shown, said) in [
             (WrapperQuery::Compiler, "cc"),
             (WrapperQuery::HeaderDirectories, "/a b /c"),
             (WrapperQuery::LibraryDirectories, "/d"),
             (WrapperQuery::Libraries, "one two"),
-            (
-                WrapperQuery::LinkFlags,
-                "-I '/a b' -I/c -L/d -lone -l two -Wl,--wrap=x",
-            ),
+            (WrapperQuery::LinkFlags, "-I '/a b' -I/c -L/d -lone -l two -Wl,--wrap=x"),
         ] {
             assert_eq!(query_text(shown, &command), said);
         }

@@ -15,11 +15,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Creates the command that compiles a source for nodes; the caller appends the file names.
-pub(super) fn compile_c(
-    tools: &ToolSet,
-    flags: &BuildFlags,
-    source: &Path,
-) -> Result<Command, CliError> {
+pub(super) fn compile_c(tools: &ToolSet, flags: &BuildFlags, source: &Path) -> Result<Command, CliError> {
     if FileKind::is_cpp(source) {
         return Err(CliError::unusable(format!(
             "{} is C++, which nodes do not support yet; use --on linux or --on cluster",
@@ -75,13 +71,9 @@ pub(super) fn with_symbols(words: &[OsString]) -> Vec<OsString> {
             _ if is_linkers && is_strip(word) => STRIP_DEBUG.into(),
             _ if word == "-s" => format!("-Wl,{STRIP_DEBUG}").into(),
             Some(list) if list.split(',').any(|word| is_strip(OsStr::new(word))) => {
-                let words = list.split(',').map(|word| {
-                    if is_strip(OsStr::new(word)) {
-                        STRIP_DEBUG
-                    } else {
-                        word
-                    }
-                });
+                let words = list
+                    .split(',')
+                    .map(|word| if is_strip(OsStr::new(word)) { STRIP_DEBUG } else { word });
                 format!("-Wl,{}", words.collect::<Vec<_>>().join(",")).into()
             }
             _ => word.clone(),
@@ -146,8 +138,7 @@ pub enum Linker {
 pub(super) fn begin_link(link: &mut Command, linker: &Linker) {
     let board = Board::chosen();
     let root = crate::host::directories::root();
-    link.args(board.machine_flags())
-        .args(["-nostartfiles", "-static"]);
+    link.args(board.machine_flags()).args(["-nostartfiles", "-static"]);
     let behind = board.scripts_behind().map(|[gnu, llvm]| match linker {
         Linker::Gnu => gnu,
         Linker::Llvm(_) => llvm,
@@ -211,8 +202,7 @@ pub(super) fn write_if_changed(path: &Path, content: &str) -> Result<(), CliErro
 }
 
 pub(super) fn absolute(path: &Path) -> Result<PathBuf, CliError> {
-    path.canonicalize()
-        .context(format_args!("find {}", path.display()))
+    path.canonicalize().context(format_args!("find {}", path.display()))
 }
 
 pub(super) fn build_error(path: &Path, verb: &str) -> CliError {
@@ -229,10 +219,7 @@ pub(super) fn llvm_linker() -> Option<Linker> {
 
 /// Links with LLVM's linker, if it is available; returns true after a link without diagnostics. Reports about missing
 /// and unsupported functions use GNU's messages instead.
-pub(super) fn link_quickly(
-    command: impl FnOnce(&Linker) -> Command,
-    linked: &Path,
-) -> Result<bool, CliError> {
+pub(super) fn link_quickly(command: impl FnOnce(&Linker) -> Command, linked: &Path) -> Result<bool, CliError> {
     let Some(linker) = llvm_linker() else {
         return Ok(false);
     };
@@ -243,11 +230,7 @@ pub(super) fn link_quickly(
 
 /// Links this program to `linked`, and reports missing and unsupported functions in Midplane's own messages. Returns
 /// whether there was a diagnostic.
-pub(super) fn run_linker(
-    mut command: Command,
-    linked: &Path,
-    program: &Path,
-) -> Result<bool, CliError> {
+pub(super) fn run_linker(mut command: Command, linked: &Path, program: &Path) -> Result<bool, CliError> {
     let said = CompilerOutput::by(&mut command)?;
     if said.success {
         said.print_other_messages();

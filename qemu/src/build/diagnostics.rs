@@ -134,11 +134,7 @@ impl CompilerOutput {
         let mut found = Vec::new();
         for line in self.words.lines() {
             let line = without_colors(line);
-            let wrong = [
-                "undeclared",
-                "unknown type name",
-                "implicit declaration of function",
-            ];
+            let wrong = ["undeclared", "unknown type name", "implicit declaration of function"];
             if !wrong.iter().any(|words| line.contains(words)) {
                 continue;
             }

@@ -91,10 +91,7 @@ fn check_machine(path: &Path, machine: Machine) -> Result<(), CliError> {
 }
 
 /// Returns the end of the loaded segments, relative to the RAM that begins at `base`.
-fn loaded_bytes<Elf: FileHeader<Endian = Endianness>>(
-    elf: &ElfFile<'_, Elf>,
-    base: u64,
-) -> Result<u64, &'static str> {
+fn loaded_bytes<Elf: FileHeader<Endian = Endianness>>(elf: &ElfFile<'_, Elf>, base: u64) -> Result<u64, &'static str> {
     let endian = elf.endian();
     let mut loaded = 0;
     for segment in elf.elf_program_headers() {
@@ -143,8 +140,7 @@ impl Image {
     /// Reads an image from a file.
     pub fn read(path: &Path) -> Result<Self, CliError> {
         let bytes = std::fs::read(path).context(format_args!("read {}", path.display()))?;
-        Self::parse(path, bytes)
-            .map_err(|why| CliError::unusable(format!("{}: {why}", path.display())))
+        Self::parse(path, bytes).map_err(|why| CliError::unusable(format!("{}: {why}", path.display())))
     }
 
     /// Reads a native program. Its processes map the memory shared with the tool themselves.
@@ -184,10 +180,7 @@ impl Image {
         }
     }
 
-    fn parse_elf<Elf: FileHeader<Endian = Endianness>>(
-        path: &Path,
-        bytes: Vec<u8>,
-    ) -> Result<Self, String> {
+    fn parse_elf<Elf: FileHeader<Endian = Endianness>>(path: &Path, bytes: Vec<u8>) -> Result<Self, String> {
         let elf = ElfFile::<Elf>::parse(&*bytes).map_err(|_| "a broken ELF file".to_string())?;
         let endian = elf.endian();
         let machine = elf.elf_header().e_machine(endian);
@@ -280,11 +273,7 @@ impl Image {
 
     /// Checks that the image runs in nodes of `memory` bytes of RAM, with the kernel's own computation. `needs` returns
     /// a node's requirements in addition to the image, for a given RAM size.
-    pub fn check_fits(
-        &self,
-        memory: u64,
-        needs: impl Fn(u64) -> MemoryNeeds,
-    ) -> Result<(), CliError> {
+    pub fn check_fits(&self, memory: u64, needs: impl Fn(u64) -> MemoryNeeds) -> Result<(), CliError> {
         let least = self.min_memory(memory, needs(memory));
         if memory >= least {
             return Ok(());
@@ -344,13 +333,8 @@ impl Image {
         let pc = overflowed.map_or(pc, |registers| registers.pc);
         // A wild jump may reach any address; the nearest symbol could then be data.
         let is_code = self.is_code(pc);
-        let is_here = is_code
-            && addr2line::Loader::new(&self.path).is_ok_and(|loader| is_program(&loader, pc));
-        let here = if is_code {
-            self.describe(pc)
-        } else {
-            Vec::new()
-        };
+        let is_here = is_code && addr2line::Loader::new(&self.path).is_ok_and(|loader| is_program(&loader, pc));
+        let here = if is_code { self.describe(pc) } else { Vec::new() };
         if is_here {
             return here;
         }
@@ -377,8 +361,9 @@ impl Image {
         };
         let function = match name(&here) {
             // Inside the runtime: reports the C function that the program has called.
-            Some(inner) if inner.contains("::") => name(&self.describe(call.within))
-                .map(|outer| outer.rsplit("::").next().unwrap_or(&outer).to_string()),
+            Some(inner) if inner.contains("::") => {
+                name(&self.describe(call.within)).map(|outer| outer.rsplit("::").next().unwrap_or(&outer).to_string())
+            }
             function => function,
         };
         *line = match function {
@@ -437,11 +422,7 @@ impl Image {
     }
 
     /// Returns the innermost active call whose caller matches `is_it`, for a node with recorded registers.
-    fn call(
-        &self,
-        read: MemoryReader<'_>,
-        is_it: &dyn Fn(&addr2line::Loader, u64) -> bool,
-    ) -> Option<CallSite> {
+    fn call(&self, read: MemoryReader<'_>, is_it: &dyn Fn(&addr2line::Loader, u64) -> bool) -> Option<CallSite> {
         self.call_from(&self.recorded_registers(read)?, read, is_it)
     }
 
@@ -466,13 +447,7 @@ impl Image {
             end: base + self.stacks.program.end,
         };
         let word = |address| self.word(read, address);
-        unwind::find_overflowing_function(
-            self.board,
-            &self.bytes,
-            &self.recorded_registers(read)?,
-            &word,
-            stack,
-        )
+        unwind::find_overflowing_function(self.board, &self.bytes, &self.recorded_registers(read)?, &word, stack)
     }
 
     /// Returns the registers that a node has recorded.
@@ -494,10 +469,7 @@ impl Image {
     /// known; `calls` contains the return addresses, innermost first. Outside the program's code, describes the
     /// program's innermost call; empty if there is none or without debug information.
     pub fn describe_process(&self, pc: Option<u64>, calls: &[u64]) -> Vec<String> {
-        let (Ok(loader), Some(code)) = (
-            addr2line::Loader::new(&self.path),
-            CalleeFinder::read(&self.bytes),
-        ) else {
+        let (Ok(loader), Some(code)) = (addr2line::Loader::new(&self.path), CalleeFinder::read(&self.bytes)) else {
             return Vec::new();
         };
         let is_programs = |address| is_program(&loader, address) || code.is_plain(&loader, address);
@@ -519,10 +491,7 @@ impl Image {
             let callee = match code.callee(*call) {
                 // A tail call: the callee has jumped to the failing function.
                 Some(callee) if is_programs(callee.address) => {
-                    format!(
-                        "a function of a library, called by {}, which is",
-                        callee.name
-                    )
+                    format!("a function of a library, called by {}, which is", callee.name)
                 }
                 Some(callee) => format!("{},", callee.name),
                 None if calls.first() == Some(call) => "a function by its pointer,".into(),
@@ -578,7 +547,8 @@ impl Image {
 }
 
 /// Message for a fault in the progress thread while the program computes.
-const BESIDE_CALLS: &str = "a nonblocking operation, which continues while the program computes: the address belongs to its buffer";
+const BESIDE_CALLS: &str =
+    "a nonblocking operation, which continues while the program computes: the address belongs to its buffer";
 
 /// Checks whether the code at an address is Rust.
 fn is_rust(loader: &addr2line::Loader, address: u64) -> bool {
@@ -592,9 +562,7 @@ fn is_rust(loader: &addr2line::Loader, address: u64) -> bool {
 /// and the compiler's library are recognized by their source directories.
 fn is_program(loader: &addr2line::Loader, address: u64) -> bool {
     let mut frames = loader.find_frames(address).ok();
-    let frame = frames
-        .as_mut()
-        .and_then(|frames| frames.next().ok().flatten());
+    let frame = frames.as_mut().and_then(|frames| frames.next().ok().flatten());
     let Some(frame) = frame else {
         return false;
     };
@@ -665,36 +633,23 @@ mod tests {
         }
         let this_program = std::fs::read("/proc/self/exe").unwrap();
         let error = Image::parse(Path::new("x"), this_program).unwrap_err();
-        assert!(
-            error.contains("--on linux") || error.contains("no symbol"),
-            "{error}"
-        );
+        assert!(error.contains("--on linux") || error.contains("no symbol"), "{error}");
     }
 
     #[test]
     fn an_image_for_another_machine_is_refused_with_what_to_do() {
         let mut program = std::fs::read("/proc/self/exe").unwrap();
         let error = Image::parse(Path::new("x"), program.clone()).unwrap_err();
-        assert!(
-            error.contains("--on linux") && error.contains("MIDPLANE_ON"),
-            "{error}"
-        );
+        assert!(error.contains("--on linux") && error.contains("MIDPLANE_ON"), "{error}");
         // Byte 18 of the header is the machine.
-        program[18] = if cfg!(target_arch = "riscv64") {
-            62
-        } else {
-            243
-        };
+        program[18] = if cfg!(target_arch = "riscv64") { 62 } else { 243 };
         let file = std::env::temp_dir().join(format!("midplane-other-{}", std::process::id()));
         std::fs::write(&file, program).unwrap();
         let error = Image::read_process(&file).unwrap_err();
         std::fs::remove_file(&file).unwrap();
         assert_eq!(error.status, crate::host::error::USAGE);
         if !cfg!(target_arch = "riscv64") {
-            assert!(
-                error.message.contains("an image for nodes in QEMU"),
-                "{error}"
-            );
+            assert!(error.message.contains("an image for nodes in QEMU"), "{error}");
             assert!(error.message.contains("MIDPLANE_ON unset"), "{error}");
         }
     }
@@ -713,11 +668,7 @@ mod tests {
         assert!(error.message.contains("--node-memory is 8M"), "{error}");
         assert!(error.message.ends_with("--node-memory 11M"), "{error}");
         assert!(big.check_fits(11 << 20, |_| NEEDS).is_ok());
-        assert!(
-            image(1 << 20, 1 << 20)
-                .check_fits(2 << 20, |_| NEEDS)
-                .is_err()
-        );
+        assert!(image(1 << 20, 1 << 20).check_fits(2 << 20, |_| NEEDS).is_err());
     }
 
     #[test]
@@ -736,8 +687,7 @@ mod tests {
     #[test]
     fn loaded_bytes_must_end_below_the_device_tree() {
         // With 8 MiB of RAM the device tree is at 6 MiB.
-        let fits =
-            |loaded| image(loaded, loaded).check_fits(8 << 20, |_| MemoryNeeds { mpi: 0, ..NEEDS });
+        let fits = |loaded| image(loaded, loaded).check_fits(8 << 20, |_| MemoryNeeds { mpi: 0, ..NEEDS });
         assert!(fits(6 << 20).is_ok());
         let error = fits((6 << 20) + 1).unwrap_err();
         assert!(error.message.ends_with("--node-memory 9M"), "{error}");

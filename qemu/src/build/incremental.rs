@@ -5,9 +5,7 @@
 //! diagnostic, so that a warning is repeated each time. Libraries in the user's options are not tracked; with them the
 //! image is always rebuilt.
 
-use crate::build::compiler::{
-    Linker, ScratchDirectory, absolute, link_quickly, run_compiler, run_linker,
-};
+use crate::build::compiler::{Linker, ScratchDirectory, absolute, link_quickly, run_compiler, run_linker};
 use crate::build::headers;
 use crate::build::inputs::{BuildFlags, FileKind};
 use crate::build::source::Program;
@@ -78,12 +76,7 @@ impl ImageBuild {
         }))
     }
 
-    pub(super) fn compile(
-        &mut self,
-        mut compile: Command,
-        source: &Path,
-        object: &Path,
-    ) -> Result<(), CliError> {
+    pub(super) fn compile(&mut self, mut compile: Command, source: &Path, object: &Path) -> Result<(), CliError> {
         let list = object.with_extension("d");
         if FileKind::reads_headers(source) {
             compile.arg("-MD").arg("-MF").arg(&list);
@@ -137,12 +130,7 @@ impl ImageBuild {
     }
 
     /// Runs the linker, and renames its output `linked` to the image's file.
-    pub(super) fn link(
-        mut self,
-        mut link: Command,
-        linked: &Path,
-        program: &Path,
-    ) -> Result<(), CliError> {
+    pub(super) fn link(mut self, mut link: Command, linked: &Path, program: &Path) -> Result<(), CliError> {
         link.arg("-o").arg(linked);
         if run_linker(link, linked, program)? {
             self.begun = None;

@@ -92,9 +92,7 @@ impl BuildFlags {
 
     /// Returns the symbols that override the board's linker script.
     pub(super) fn symbols(&self) -> Vec<String> {
-        let stack = self
-            .stack
-            .map(|bytes| format!("MIDPLANE_STACK_BYTES={bytes}"));
+        let stack = self.stack.map(|bytes| format!("MIDPLANE_STACK_BYTES={bytes}"));
         let matching = (self.matching != Board::chosen().matching())
             .then(|| format!("midplane_matching=midplane_matching_{}", self.matching));
         { stack.into_iter().chain(matching) }
@@ -153,9 +151,8 @@ impl FileKind {
     /// Determines the kind from name and content.
     pub(super) fn from_path(path: &Path) -> Result<Self, CliError> {
         let shown = path.display();
-        let mut file = fs::File::open(path).map_err(|error| {
-            CliError::usage(format!("cannot read the program {shown}: {error}"))
-        })?;
+        let mut file = fs::File::open(path)
+            .map_err(|error| CliError::usage(format!("cannot read the program {shown}: {error}")))?;
         if file.metadata().is_ok_and(|m| m.is_dir()) {
             if path.join(MANIFEST).is_file() {
                 return Ok(Self::Package);
@@ -195,8 +192,8 @@ impl FileKind {
 /// Returns the language of a file extension that MPI programs use but nodes do not support.
 fn other_language(extension: &str) -> Option<&'static str> {
     match extension {
-        "f" | "for" | "ftn" | "f77" | "f90" | "f95" | "f03" | "f08" | "F" | "FOR" | "F77"
-        | "F90" | "F95" | "F03" | "F08" => Some("Fortran"),
+        "f" | "for" | "ftn" | "f77" | "f90" | "f95" | "f03" | "f08" | "F" | "FOR" | "F77" | "F90" | "F95" | "F03"
+        | "F08" => Some("Fortran"),
         "cu" => Some("CUDA"),
         "py" => Some("Python"),
         _ => None,
@@ -233,10 +230,7 @@ mod tests {
                 instances,
                 ..plain.clone()
             },
-            BuildFlags {
-                log,
-                ..plain.clone()
-            },
+            BuildFlags { log, ..plain.clone() },
             BuildFlags {
                 borrow,
                 ..plain.clone()

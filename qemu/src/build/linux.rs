@@ -29,8 +29,7 @@ pub(super) const FIXED: &str = "-Wl,-no-pie";
 /// Wraps the exit functions that the runtime must handle.
 pub(super) const WRAP: &str = "-Wl,--wrap=_exit,--wrap=_Exit,--wrap=abort";
 /// Wraps start-up, exit functions and exit handlers where the process is an in-process cluster.
-const WRAP_IN_CLUSTER: &str =
-    "-Wl,-z,now,--wrap=main,--wrap=abort,--wrap=__cxa_atexit,--wrap=__cxa_thread_atexit";
+const WRAP_IN_CLUSTER: &str = "-Wl,-z,now,--wrap=main,--wrap=abort,--wrap=__cxa_atexit,--wrap=__cxa_thread_atexit";
 /// Linker script for an in-process cluster.
 const SCRIPT_IN_CLUSTER: &str = "kernel-rt/ld/cluster.ld";
 /// Libraries that stay shared in a cluster. The C library's state is kept per rank, within the limits of docs/scale.md
@@ -56,9 +55,7 @@ pub(super) fn replace_option(word: &OsStr) -> &OsStr {
 /// version; `libgcc_eh` replaces it. Without a frame table, static programs cannot unwind before their constructors
 /// have run.
 pub(super) fn libraries(words: &[OsString]) -> Vec<&'static str> {
-    let is_static = words
-        .iter()
-        .any(|word| STATIC.iter().any(|one| word == one));
+    let is_static = words.iter().any(|word| STATIC.iter().any(|one| word == one));
     let [_, others @ ..] = LIBRARIES;
     let unwinder: &[&str] = if is_static {
         &["-Wl,--eh-frame-hdr", "-lgcc_eh"]
@@ -151,11 +148,7 @@ impl ProcessContent {
 ///
 /// # Errors
 /// Returns an error for an unsupported program, a missing compiler or a failed compilation.
-pub fn build(
-    program: &Program,
-    flags: &BuildFlags,
-    carries: ProcessContent,
-) -> Result<Image, CliError> {
+pub fn build(program: &Program, flags: &BuildFlags, carries: ProcessContent) -> Result<Image, CliError> {
     if carries == ProcessContent::Cluster {
         check_for_cluster(program, flags)?;
     }
@@ -174,8 +167,7 @@ pub fn build(
     let library = rename_reserved(&library, carries)?;
     let cc = in_path(driver(program)).unwrap_or_default();
     let script = directories::root().join(SCRIPT_IN_CLUSTER);
-    if let Some(making) = ImageBuild::new(file.clone(), program, flags, &cc, &[&library, &script])?
-    {
+    if let Some(making) = ImageBuild::new(file.clone(), program, flags, &cc, &[&library, &script])? {
         let scratch = ScratchDirectory::new(&folder)?;
         build_program(program, flags, making, carries, &library, &scratch)?;
     }
@@ -191,14 +183,9 @@ fn check_libraries(program: &[u8]) -> Result<(), CliError> {
     let shared = |name: &&String| {
         let stem = name.split(".so").next().unwrap_or_default();
         let stem = stem.strip_prefix("lib").unwrap_or(stem);
-        !{ SHARED_IN_CLUSTER.iter() }
-            .any(|known| stem == *known || *known == "ld-linux" && stem.starts_with(known))
+        !{ SHARED_IN_CLUSTER.iter() }.any(|known| stem == *known || *known == "ld-linux" && stem.starts_with(known))
     };
-    match needed_libraries(program)
-        .unwrap_or_default()
-        .iter()
-        .find(shared)
-    {
+    match needed_libraries(program).unwrap_or_default().iter().find(shared) {
         None => Ok(()),
         Some(name) => Err(CliError::unusable(format!(
             "the program needs {name}, a shared library: all ranks of the simulator would share its variables; link \
@@ -257,8 +244,7 @@ fn build_program(
         link.arg(object);
     }
     if carries == ProcessContent::Cluster {
-        link.arg("-T")
-            .arg(directories::root().join(SCRIPT_IN_CLUSTER));
+        link.arg("-T").arg(directories::root().join(SCRIPT_IN_CLUSTER));
         if driver(program) == "c++" {
             link.arg("-static-libstdc++");
         }
@@ -294,10 +280,9 @@ fn check_for_cluster(program: &Program, flags: &BuildFlags) -> Result<(), CliErr
             format!("{OPENMP} creates threads, which have state")
         }
         Program::C(_) => return Ok(()),
-        Program::Rust(_) | Program::Package(_) => format!(
-            "{} is Rust, whose library keeps state",
-            program.path().display()
-        ),
+        Program::Rust(_) | Program::Package(_) => {
+            format!("{} is Rust, whose library keeps state", program.path().display())
+        }
         Program::Image(path) => {
             return Err(CliError::unusable(format!(
                 "{} is linked already, and not for --on cluster: specify its source",
@@ -340,11 +325,7 @@ fn compiler(command: &str) -> Compiler {
 
 /// Creates the command that compiles a source with these options; the caller appends the file names.
 fn compile(words: &[OsString], source: &Path) -> Result<Command, CliError> {
-    let compiler = if FileKind::is_cpp(source) {
-        "c++"
-    } else {
-        "cc"
-    };
+    let compiler = if FileKind::is_cpp(source) { "c++" } else { "cc" };
     let mut compile = Command::new(compiler);
     compile
         .args(["-O2", "-g", "-fno-pie"])
@@ -410,17 +391,10 @@ mod tests {
         let of = |words: &str| libraries(&words.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert_eq!(of("a.c -O2")[0], "-lgcc_s");
         for words in ["-static a.c", "a.c --static", "-static-pie"] {
-            assert_eq!(
-                of(words)[..2],
-                ["-Wl,--eh-frame-hdr", "-lgcc_eh"],
-                "{words}"
-            );
+            assert_eq!(of(words)[..2], ["-Wl,--eh-frame-hdr", "-lgcc_eh"], "{words}");
         }
         assert_eq!(of("-static-libgcc")[..2], ["-lgcc_eh", "-lpthread"]);
         assert_eq!(replace_option(OsStr::new("-static-pie")), "-static");
-        assert_eq!(
-            replace_option(OsStr::new("-static-libgcc")),
-            "-static-libgcc"
-        );
+        assert_eq!(replace_option(OsStr::new("-static-libgcc")), "-static-libgcc");
     }
 }

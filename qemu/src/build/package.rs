@@ -124,12 +124,7 @@ impl PackageMetadata {
         }
     }
 
-    fn choose(
-        self,
-        target: &CargoTarget,
-        given: &Path,
-        workspace: &Path,
-    ) -> Result<Package, CliError> {
+    fn choose(self, target: &CargoTarget, given: &Path, workspace: &Path) -> Result<Package, CliError> {
         let option = target.option().unwrap_or("--bin");
         Ok(Package {
             given: given.into(),
@@ -201,9 +196,7 @@ impl Package {
             let names: Vec<&str> = programs.iter().map(|one| name_of(one).as_str()).collect();
             names.join(", ")
         };
-        let default = packages
-            .iter()
-            .find_map(|package| package.default_run.as_deref());
+        let default = packages.iter().find_map(|package| package.default_run.as_deref());
         let chosen: Vec<&(usize, usize)> = match name.or(default) {
             Some(name) => programs.iter().filter(|one| name_of(one) == name).collect(),
             None => programs.iter().collect(),
@@ -251,8 +244,7 @@ impl Package {
             return Ok(None);
         };
         let within = path.strip_prefix(manifest.parent().unwrap_or(Path::new("/")));
-        let is_usual =
-            within.is_ok_and(|path| path.starts_with("src") || path.starts_with("examples"));
+        let is_usual = within.is_ok_and(|path| path.starts_with("src") || path.starts_with("examples"));
         let found = if is_usual {
             metadata(&manifest)?
         } else {
@@ -271,9 +263,7 @@ impl Package {
                 return Ok(None);
             }
             let target = package.targets.swap_remove(at);
-            return package
-                .choose(&target, file, &found.workspace_root)
-                .map(Some);
+            return package.choose(&target, file, &found.workspace_root).map(Some);
         }
         Ok(None)
     }
@@ -378,9 +368,9 @@ pub(super) fn build_error(given: &Path, trouble: BuildTrouble, is_for_nodes: boo
             "{given} does not compile for nodes, which have no std: the package and its dependencies must be no_std \
              (docs/rust.md); or use --on linux; see the compiler's messages above"
         ),
-        BuildTrouble::LacksPackage => format!(
-            "{given} does not compile, because cargo cannot fetch its dependencies; see cargo's messages above"
-        ),
+        BuildTrouble::LacksPackage => {
+            format!("{given} does not compile, because cargo cannot fetch its dependencies; see cargo's messages above")
+        }
         BuildTrouble::LacksStd | BuildTrouble::Compiler => {
             format!("{given} does not compile; see the compiler's messages above")
         }

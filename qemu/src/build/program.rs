@@ -4,8 +4,8 @@ use crate::build::board::Board;
 use crate::build::build_cache;
 use crate::build::cargo::{BuildTrouble, Compiler, run_cargo};
 use crate::build::compiler::{
-    Linker, OPENMP, ScratchDirectory, absolute, begin_link, compile_c, end_link, is_for_nodes,
-    link_c_library, llvm_linker, warn_about_openmp, write_if_changed,
+    Linker, OPENMP, ScratchDirectory, absolute, begin_link, compile_c, end_link, is_for_nodes, link_c_library,
+    llvm_linker, warn_about_openmp, write_if_changed,
 };
 use crate::build::image::Image;
 use crate::build::incremental::ImageBuild;
@@ -46,18 +46,10 @@ impl Program {
         let compiler = Compiler::for_nodes(tools, "build")?;
         let library = runtime_library(compiler, flags.runtime(), RuntimeDependencies::Kernel)?;
         let scripts = Board::chosen().scripts();
-        let parts: Vec<&Path> = { scripts.iter().map(PathBuf::as_path) }
-            .chain([&*library])
-            .collect();
+        let parts: Vec<&Path> = { scripts.iter().map(PathBuf::as_path) }.chain([&*library]).collect();
         let gcc = &tools.gcc.path;
         if let Some(making) = ImageBuild::new(image.clone(), self, flags, gcc, &parts)? {
-            self.build_cached(
-                tools,
-                flags,
-                making,
-                &library,
-                &ScratchDirectory::new(&folder)?,
-            )?;
+            self.build_cached(tools, flags, making, &library, &ScratchDirectory::new(&folder)?)?;
         }
         Image::read(&image)
     }
@@ -108,9 +100,7 @@ impl Program {
         scratch: &ScratchDirectory,
     ) -> Result<(), CliError> {
         let objects = match self {
-            Self::C(paths) => {
-                making.objects(paths, scratch, |path| compile_c(tools, flags, path))?
-            }
+            Self::C(paths) => making.objects(paths, scratch, |path| compile_c(tools, flags, path))?,
             Self::Rust(_) | Self::Package(_) | Self::Image(_) => Vec::new(),
         };
         let link = |linker: &Linker| {
@@ -127,11 +117,7 @@ impl Program {
     }
 
     /// Returns the directory for this program's image and intermediate files.
-    pub(super) fn build_directory(
-        &self,
-        flags: &BuildFlags,
-        machine: &str,
-    ) -> Result<PathBuf, CliError> {
+    pub(super) fn build_directory(&self, flags: &BuildFlags, machine: &str) -> Result<PathBuf, CliError> {
         let mut hasher = DefaultHasher::new();
         let paths = match self {
             Self::C(paths) => &paths[..],
@@ -147,9 +133,7 @@ impl Program {
         let asked = (flags.runtime(), flags.matching);
         (&flags.compile, &flags.link, asked, machine).hash(&mut hasher);
         let name = format!("{}-{:016x}", self.name(), hasher.finish());
-        let folder = directories::target()
-            .join("midplane")
-            .join(build_cache::PROGRAMS);
+        let folder = directories::target().join("midplane").join(build_cache::PROGRAMS);
         let folder = folder.join(name);
         build_cache::use_directory(&folder)?;
         Ok(folder)
@@ -157,10 +141,7 @@ impl Program {
 }
 
 /// Builds the kernel and the runtime as a static library for C programs on nodes.
-pub(super) fn kernel_library(
-    tools: &ToolSet,
-    runtime: RuntimeFeatures,
-) -> Result<PathBuf, CliError> {
+pub(super) fn kernel_library(tools: &ToolSet, runtime: RuntimeFeatures) -> Result<PathBuf, CliError> {
     runtime_library(
         Compiler::for_nodes(tools, "build")?,
         runtime,
@@ -176,10 +157,7 @@ pub(super) fn runtime_library(
     links: RuntimeDependencies,
 ) -> Result<PathBuf, CliError> {
     let (name, content) = match links {
-        RuntimeDependencies::Cluster => (
-            build_cache::RUNTIMES[1],
-            "extern crate midplane_carrier as _;\n",
-        ),
+        RuntimeDependencies::Cluster => (build_cache::RUNTIMES[1], "extern crate midplane_carrier as _;\n"),
         RuntimeDependencies::Kernel | RuntimeDependencies::Binding => (
             build_cache::RUNTIMES[0],
             "#![no_std]\nextern crate midplane_c as _;\nkernel_rt::hot_path!();\n",
@@ -193,17 +171,11 @@ pub(super) fn runtime_library(
     let source = folder.join("lib.rs");
     write_if_changed(&source, content)?;
     let built = build_around(compiler, runtime, links, &source, &folder, &[])?;
-    built.map_err(|_| {
-        CliError::failure("the runtime does not compile; see the compiler's messages above")
-    })
+    built.map_err(|_| CliError::failure("the runtime does not compile; see the compiler's messages above"))
 }
 
 /// Returns the linker driver and its arguments for a Rust program on nodes.
-fn link_words(
-    tools: &ToolSet,
-    flags: &BuildFlags,
-    folder: &Path,
-) -> Result<Vec<OsString>, CliError> {
+fn link_words(tools: &ToolSet, flags: &BuildFlags, folder: &Path) -> Result<Vec<OsString>, CliError> {
     let gcc = tools.gcc.command();
     // The driver may require arguments and environment variables of its own.
     let quoted = |word: &OsStr| shell_words::quote(&word.to_string_lossy()).into_owned();
@@ -269,10 +241,7 @@ fn build_around(
     let name = build_cache::crate_name(folder);
     let package = folder.join("package");
     fs::create_dir_all(&package).context(format_args!("create {}", package.display()))?;
-    write_if_changed(
-        &package.join("Cargo.toml"),
-        &manifest(&name, source, runtime, links),
-    )?;
+    write_if_changed(&package.join("Cargo.toml"), &manifest(&name, source, runtime, links))?;
     let lock = package.join("Cargo.lock");
     keep_versions(&package, &lock)?;
     cargo
@@ -306,8 +275,7 @@ fn build_around(
 /// Uses the dependency versions that the workspace was tested with: copies the workspace's lock file after each change
 /// of it. Cargo drops unused entries, so the original copy is kept next to it.
 fn keep_versions(package: &Path, lock: &Path) -> Result<(), CliError> {
-    let tested = fs::read(directories::root().join("Cargo.lock"))
-        .context("read the workspace's Cargo.lock")?;
+    let tested = fs::read(directories::root().join("Cargo.lock")).context("read the workspace's Cargo.lock")?;
     let origin = package.join("workspace.lock");
     if lock.exists() && fs::read(&origin).is_ok_and(|last| last == tested) {
         return Ok(());
@@ -320,12 +288,7 @@ fn keep_versions(package: &Path, lock: &Path) -> Result<(), CliError> {
 
 /// Returns cargo's target directory for nodes. It is separate, so that builds for nodes never wait for builds of tests.
 /// Returns the manifest of the generated package.
-fn manifest(
-    name: &str,
-    source: &Path,
-    runtime: RuntimeFeatures,
-    links: RuntimeDependencies,
-) -> String {
+fn manifest(name: &str, source: &Path, runtime: RuntimeFeatures, links: RuntimeDependencies) -> String {
     let root = directories::root();
     let quoted = |path: &Path| toml_string(&path.to_string_lossy());
     let features = match &runtime.features()[..] {
@@ -336,10 +299,7 @@ fn manifest(
         // C programs do not require panic messages.
         RuntimeDependencies::Kernel => (
             ", default-features = false",
-            format!(
-                "midplane-c = {{ path = {} }}\n",
-                quoted(&root.join("mpi-adi/c"))
-            ),
+            format!("midplane-c = {{ path = {} }}\n", quoted(&root.join("mpi-adi/c"))),
         ),
         RuntimeDependencies::Binding => (
             "",
@@ -368,8 +328,7 @@ fn manifest(
          [workspace]\n",
         match links {
             RuntimeDependencies::Binding => format!("[[bin]]\nname = \"{name}\""),
-            RuntimeDependencies::Kernel | RuntimeDependencies::Cluster =>
-                "[lib]\ncrate-type = [\"staticlib\"]".into(),
+            RuntimeDependencies::Kernel | RuntimeDependencies::Cluster => "[lib]\ncrate-type = [\"staticlib\"]".into(),
         },
         quoted(source),
         quoted(&root.join("kernel-rt")),
@@ -419,10 +378,7 @@ mod tests {
 
     #[test]
     fn a_package_has_the_features_of_its_runtime() {
-        for (all, features) in [
-            (false, None),
-            (true, Some("[\"faults\", \"options\", \"borrow\"] }")),
-        ] {
+        for (all, features) in [(false, None), (true, Some("[\"faults\", \"options\", \"borrow\"] }"))] {
             let runtime = RuntimeFeatures {
                 faults: all,
                 options: all,
@@ -432,9 +388,7 @@ mod tests {
             assert!(of(RuntimeDependencies::Kernel).contains("default-features = false }"));
             let manifest = of(RuntimeDependencies::Binding);
             assert!(!manifest.contains("default-features"), "{manifest}");
-            let said = manifest
-                .lines()
-                .filter_map(|line| line.split_once("features = "));
+            let said = manifest.lines().filter_map(|line| line.split_once("features = "));
             let said: Vec<&str> = said.map(|(_, said)| said).collect();
             assert_eq!(said, features.into_iter().collect::<Vec<_>>());
         }

@@ -86,17 +86,11 @@ impl Program {
                 (OptionScope::Compile(option), Self::C(paths)) if !has_source(paths) => {
                     (option, "has been compiled already")
                 }
+                (OptionScope::Compile(option) | OptionScope::LinkC(option), Self::Rust(_) | Self::Package(_)) => {
+                    (option, "is a Rust program, and this option is for C programs")
+                }
                 (
-                    OptionScope::Compile(option) | OptionScope::LinkC(option),
-                    Self::Rust(_) | Self::Package(_),
-                ) => (
-                    option,
-                    "is a Rust program, and this option is for C programs",
-                ),
-                (
-                    OptionScope::Compile(option)
-                    | OptionScope::LinkC(option)
-                    | OptionScope::Link(option),
+                    OptionScope::Compile(option) | OptionScope::LinkC(option) | OptionScope::Link(option),
                     Self::Image(_),
                 ) => (option, "has been linked already"),
                 _ => continue,
@@ -155,10 +149,7 @@ mod tests {
         let c = file("a.c", b"");
         assert_eq!(is(&c), Ok(Program::C(vec![c.clone()])));
         let several = [c.clone(), file("b.o", b""), file("c.S", b"")];
-        assert_eq!(
-            Program::classify(&several, None),
-            Ok(Program::C(several.to_vec()))
-        );
+        assert_eq!(Program::classify(&several, None), Ok(Program::C(several.to_vec())));
         let rust = file("a.rs", b"");
         assert_eq!(is(&rust), Ok(Program::Rust(rust.clone())));
         let image = file("a", b"\x7fELF....");
@@ -188,12 +179,7 @@ mod tests {
             let path = folder.0.join(name);
             fs::write(&path, "").unwrap();
             let error = Program::classify(slice::from_ref(&path), None).unwrap_err();
-            for word in [
-                &format!("{name} is {language},"),
-                "C (.c",
-                "Rust (.rs)",
-                "C++ (.cpp)",
-            ] {
+            for word in [&format!("{name} is {language},"), "C (.c", "Rust (.rs)", "C++ (.cpp)"] {
                 assert!(error.message.contains(word), "{error}");
             }
             assert_eq!(error.status, crate::host::error::USAGE);

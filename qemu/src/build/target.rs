@@ -22,9 +22,7 @@ pub(super) fn to_compile_for(tools: &ToolSet, folder: &Path) -> Result<OsString,
     let name = kit().target;
     let described = match tools.rust {
         RustSource::Installed => None,
-        RustSource::Sources | RustSource::Debian(_) => {
-            tools.rust.description(crate::host::directories::root())
-        }
+        RustSource::Sources | RustSource::Debian(_) => tools.rust.description(crate::host::directories::root()),
     };
     let Some(changed) = described.as_deref().and_then(without_frame_pointers) else {
         return Ok(name.into());
@@ -47,10 +45,8 @@ mod tests {
 
     #[test]
     fn only_frame_pointers_are_changed() {
-        let with =
-            "{\n  \"arch\": \"arm\",\n  \"frame-pointer\": \"always\",\n  \"linker\": \"a\"\n}";
-        let without =
-            "{\n  \"arch\": \"arm\",\n  \"frame-pointer\": \"may-omit\",\n  \"linker\": \"a\"\n}";
+        let with = "{\n  \"arch\": \"arm\",\n  \"frame-pointer\": \"always\",\n  \"linker\": \"a\"\n}";
+        let without = "{\n  \"arch\": \"arm\",\n  \"frame-pointer\": \"may-omit\",\n  \"linker\": \"a\"\n}";
         assert_eq!(without_frame_pointers(with).as_deref(), Some(without));
         for other in ["{\"arch\": \"riscv64\"}", without, ""] {
             assert_eq!(without_frame_pointers(other), None, "{other}");

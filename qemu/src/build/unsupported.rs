@@ -39,9 +39,7 @@ fn named<'a>(places: &[(&'a str, &str)], there: Option<&HashSet<String>>) -> Vec
         .filter(|name| there.contains(name.trim_start_matches('P')))
         .collect();
     for function in refused() {
-        let is_told = names
-            .iter()
-            .any(|name| name.trim_start_matches('P') == function.name);
+        let is_told = names.iter().any(|name| name.trim_start_matches('P') == function.name);
         if !is_told && there.contains(function.name) {
             names.push(function.name);
         }
@@ -59,10 +57,7 @@ fn in_image(linked: &Path) -> Option<HashSet<String>> {
     names.peek()?;
     let known: HashSet<&str> = refused().map(|function| function.name).collect();
     let plain = names.map(|name| name.strip_prefix('P').unwrap_or(name));
-    let there: HashSet<String> = plain
-        .filter(|name| known.contains(name))
-        .map(str::to_string)
-        .collect();
+    let there: HashSet<String> = plain.filter(|name| known.contains(name)).map(str::to_string).collect();
     (there.len() < known.len()).then_some(there)
 }
 

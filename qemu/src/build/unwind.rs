@@ -6,8 +6,8 @@
 
 use crate::build::board::Board;
 use gimli::{
-    BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, LittleEndian, Register, RegisterRule,
-    UnwindContext, UnwindSection, UnwindTableRow,
+    BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, LittleEndian, Register, RegisterRule, UnwindContext,
+    UnwindSection, UnwindTableRow,
 };
 use midplane_abi::address::AddressRange;
 use midplane_abi::backtrace::BacktraceRegisters;
@@ -66,11 +66,7 @@ impl StackFrame {
     }
 
     /// Returns the caller's frame, from this frame's table row; `read` returns 8 bytes of memory.
-    fn caller(
-        &self,
-        row: &UnwindTableRow<usize>,
-        read: &dyn Fn(u64) -> Option<u64>,
-    ) -> Option<StackFrame> {
+    fn caller(&self, row: &UnwindTableRow<usize>, read: &dyn Fn(u64) -> Option<u64>) -> Option<StackFrame> {
         let cfa = self.canonical_address(row)?;
         let mut registers = self.registers;
         for (register, rule) in row.registers() {
@@ -85,11 +81,7 @@ impl StackFrame {
         }
         let pc = registers[usize::from(self.ra.0)]?;
         registers[usize::from(self.sp.0)] = Some(cfa);
-        Some(StackFrame {
-            pc,
-            registers,
-            ..*self
-        })
+        Some(StackFrame { pc, registers, ..*self })
     }
 }
 
@@ -116,12 +108,7 @@ impl<'a> UnwindTables<'a> {
         }
     }
 
-    fn caller(
-        &self,
-        frame: &StackFrame,
-        address: u64,
-        read: &dyn Fn(u64) -> Option<u64>,
-    ) -> Option<StackFrame> {
+    fn caller(&self, frame: &StackFrame, address: u64, read: &dyn Fn(u64) -> Option<u64>) -> Option<StackFrame> {
         fn row<'a, 'c, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
             section: &S,
             bases: &BaseAddresses,
@@ -152,9 +139,7 @@ impl<'a> UnwindTables<'a> {
             bases: &BaseAddresses,
             function: u64,
         ) -> Option<Vec<(u64, UnwindTableRow<usize>)>> {
-            let fde = section
-                .fde_for_address(bases, function, S::cie_from_offset)
-                .ok()?;
+            let fde = section.fde_for_address(bases, function, S::cie_from_offset).ok()?;
             let mut context = UnwindContext::new();
             let mut table = fde.rows(section, bases, &mut context).ok()?;
             let mut rows = Vec::new();
@@ -171,12 +156,7 @@ impl<'a> UnwindTables<'a> {
 
     /// Returns the start of the function's first row that locates the return address of a frame with these registers at
     /// `place`.
-    fn row_with_return_address(
-        &self,
-        frame: &StackFrame,
-        function: u64,
-        place: u64,
-    ) -> Option<u64> {
+    fn row_with_return_address(&self, frame: &StackFrame, function: u64, place: u64) -> Option<u64> {
         let rows = self.rows(function);
         let row = { rows.iter() }.find(|(_, row)| frame.return_address_place(row) == Some(place));
         row.map(|(start, _)| *start)
@@ -187,10 +167,7 @@ impl<'a> UnwindTables<'a> {
     fn rows_without_return_address(&self, frame: &StackFrame, function: u64) -> Vec<(u64, u64)> {
         let rows = self.rows(function).into_iter().filter_map(|(start, row)| {
             let cfa = frame.canonical_address(&row)?;
-            frame
-                .return_address_place(&row)
-                .is_none()
-                .then_some((start, cfa))
+            frame.return_address_place(&row).is_none().then_some((start, cfa))
         });
         rows.collect()
     }
@@ -302,10 +279,7 @@ fn calls<'a>(elf: &'a object::File<'_>) -> impl Iterator<Item = (u64, u64)> + 'a
         let places = (0..code.len().saturating_sub(3)).step_by(2);
         places.filter_map(move |place| {
             let return_address = address + place as u64 + 4;
-            Some((
-                return_address,
-                callee(code.get(place..place + 4)?, return_address)?,
-            ))
+            Some((return_address, callee(code.get(place..place + 4)?, return_address)?))
         })
     })
 }
@@ -367,9 +341,7 @@ pub fn innermost_call(
     let mut at = frame.pc;
     for depth in 0..FRAMES {
         // Frame information of discarded functions starts at address 0.
-        let caller = (at >= board.code())
-            .then(|| tables.caller(&frame, at, read))
-            .flatten();
+        let caller = (at >= board.code()).then(|| tables.caller(&frame, at, read)).flatten();
         frame = match (caller, depth) {
             (Some(caller), _) => caller,
             // An assembler function or a wild jump: it has no frame, and the return address is in its register.
@@ -399,10 +371,7 @@ mod tests {
             pc: 0x8000_0000,
             saved: [0; midplane_abi::backtrace::SAVED.len()],
         };
-        for image in [
-            b"\x7fELF".to_vec(),
-            std::fs::read("/proc/self/exe").unwrap(),
-        ] {
+        for image in [b"\x7fELF".to_vec(), std::fs::read("/proc/self/exe").unwrap()] {
             let call = innermost_call(Board::Virt, &image, &noted, &|_| None, &|_| true);
             assert_eq!(call, None);
         }
@@ -412,9 +381,7 @@ mod tests {
     fn a_frame_gives_its_callers_registers() {
         // A table for one function at 0x100, of 0x20 bytes. At 4 it has allocated 48 bytes; at 8 it has stored its
         // return address at the top of them and s0 below.
-        let cie: &[u8] = &[
-            12, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x7c, 1, 0x0c, 2, 0,
-        ];
+        let cie: &[u8] = &[12, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x7c, 1, 0x0c, 2, 0];
         let mut fde = vec![0; 4];
         fde.extend(0x100u64.to_le_bytes());
         fde.extend(0x20u64.to_le_bytes());

@@ -3,9 +3,7 @@
 use crate::host::error::CliError;
 use crate::host::size;
 pub use midplane_setup::machine::memory_available;
-use midplane_setup::machine::{
-    DESCRIPTORS_PER_NODE, MachineResources as Offer, QEMU_BYTES, touched_bytes,
-};
+use midplane_setup::machine::{DESCRIPTORS_PER_NODE, MachineResources as Offer, QEMU_BYTES, touched_bytes};
 pub use midplane_setup::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -30,12 +28,7 @@ impl HostMachine {
 
     /// Returns an error if `nodes` exceeds the capacity, with one QEMU process per node or `instances` in total. Counts
     /// only the memory that nodes certainly touch, not the allocations of their programs.
-    pub fn check(
-        &self,
-        nodes: u64,
-        memory: NodeMemory,
-        instances: Option<u64>,
-    ) -> Result<(), CliError> {
+    pub fn check(&self, nodes: u64, memory: NodeMemory, instances: Option<u64>) -> Result<(), CliError> {
         let NodeMemory { node, mpi } = memory;
         let touched = touched_bytes(node, mpi);
         if node > self.0.memory {
@@ -55,11 +48,7 @@ impl HostMachine {
         let offer = format!(
             "{} of memory are available, a node requires about {} before its program starts; {} open files are allowed",
             size::approximate(self.0.memory),
-            size::approximate(touched.saturating_add(if instances.is_some() {
-                0
-            } else {
-                QEMU_BYTES
-            })),
+            size::approximate(touched.saturating_add(if instances.is_some() { 0 } else { QEMU_BYTES })),
             self.0.descriptors,
         );
         Err(CliError::usage(match instances {
@@ -84,17 +73,13 @@ impl HostMachine {
     /// Returns an error if a job of `ranks` native processes exceeds the limits of a user or of this process.
     pub fn check_processes(&self, ranks: u64) -> Result<(), CliError> {
         let read = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse().ok();
-        let limit = [
-            getrlimit(Resource::Nproc).current,
-            read("/proc/sys/kernel/pid_max"),
-        ];
+        let limit = [getrlimit(Resource::Nproc).current, read("/proc/sys/kernel/pid_max")];
         self.check_processes_within(ranks, limit.into_iter().flatten().min())
     }
 
     fn check_processes_within(&self, ranks: u64, processes: Option<u64>) -> Result<(), CliError> {
         let descriptors = self.0.descriptors;
-        let by_descriptors =
-            descriptors.saturating_sub(DESCRIPTORS_BESIDE) / DESCRIPTORS_PER_PROCESS;
+        let by_descriptors = descriptors.saturating_sub(DESCRIPTORS_BESIDE) / DESCRIPTORS_PER_PROCESS;
         let capacity = by_descriptors.min(processes.unwrap_or(u64::MAX));
         if ranks <= capacity {
             return Ok(());
@@ -147,9 +132,7 @@ mod tests {
         });
         assert!(machine.check_processes_within(320, None).is_ok());
         for (ranks, processes, capacity) in [(321, None, 320), (51, Some(50), 50)] {
-            let error = machine
-                .check_processes_within(ranks, processes)
-                .unwrap_err();
+            let error = machine.check_processes_within(ranks, processes).unwrap_err();
             assert_eq!(error.status, crate::host::error::USAGE);
             let words = format!("it can hold {capacity} ");
             assert!(error.message.contains(&words), "{error}");

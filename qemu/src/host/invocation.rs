@@ -36,10 +36,7 @@ pub fn help_page(root: &clap::Command, arguments: &[OsString]) -> String {
     let mut page = format!("{} help", command_name());
     let mut command = root;
     for argument in arguments {
-        let Some(sub) = command
-            .find_subcommand(argument)
-            .filter(|sub| !sub.is_hide_set())
-        else {
+        let Some(sub) = command.find_subcommand(argument).filter(|sub| !sub.is_hide_set()) else {
             break;
         };
         page.push(' ');
@@ -54,8 +51,7 @@ pub fn one_line(error: &clap::Error) -> String {
     let message = error.to_string();
     let mut words = Vec::new();
     for line in message.lines().map(str::trim) {
-        if line.is_empty() || line.starts_with("Usage:") || line.starts_with("For more information")
-        {
+        if line.is_empty() || line.starts_with("Usage:") || line.starts_with("For more information") {
             continue;
         }
         words.push(line.strip_prefix("error: ").unwrap_or(line));
@@ -81,10 +77,7 @@ mod tests {
             .subcommand(bench)
             .subcommand(clap::Command::new("secret").hide(true));
         for (arguments, page) in [
-            (
-                &["bench", "killer", "--runs"][..],
-                "midplane help bench killer",
-            ),
+            (&["bench", "killer", "--runs"][..], "midplane help bench killer"),
             (&["bench", "-x"], "midplane help bench"),
             (&["secret"], "midplane help"),
             (&[], "midplane help"),

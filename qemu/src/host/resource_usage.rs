@@ -32,9 +32,7 @@ impl ResourceUsage {
             processor: all.processor + more.processor,
             peak_bytes: all.peak_bytes + more.peak_bytes,
         };
-        let children = children(process)
-            .into_iter()
-            .filter_map(ResourceUsage::for_process);
+        let children = children(process).into_iter().filter_map(ResourceUsage::for_process);
         Some(children.fold(ResourceUsage::for_process(process)?, add))
     }
 

@@ -25,8 +25,7 @@ impl SharedMemory {
             .context("fix the size of shared memory")?;
         let mapped = file.try_clone().context("share memory")?;
         let size = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let map = MmapRegion::from_file(FileOffset::new(mapped, 0), size)
-            .context("map the memory of an instance")?;
+        let map = MmapRegion::from_file(FileOffset::new(mapped, 0), size).context("map the memory of an instance")?;
         Ok(Self { file, map })
     }
 
@@ -60,10 +59,7 @@ impl SharedMemory {
         let word = place(at).and_then(|at| slice.get_atomic_ref::<AtomicU32>(at).ok());
         if let Some(word) = word {
             let order = Ordering::AcqRel;
-            if word
-                .compare_exchange(armed, rung, order, Ordering::Relaxed)
-                .is_ok()
-            {
+            if word.compare_exchange(armed, rung, order, Ordering::Relaxed).is_ok() {
                 // An error is harmless: the process has ended or is awake.
                 let _ = futex::wake(word, futex::Flags::empty(), u32::MAX);
             }

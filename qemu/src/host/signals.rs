@@ -84,16 +84,12 @@ impl SignalGuard {
             for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
                 let number = signal as usize;
                 flag::register_usize(signal, Arc::clone(&held.last), number)
-                    .and_then(|_| {
-                        flag::register_conditional_default(signal, Arc::clone(&held.ends_us))
-                    })
+                    .and_then(|_| flag::register_conditional_default(signal, Arc::clone(&held.ends_us)))
                     .context("catch signals")?;
             }
             let _ = HELD.set(held);
         }
-        let held = HELD
-            .get()
-            .ok_or_else(|| CliError::failure("cannot catch signals"))?;
+        let held = HELD.get().ok_or_else(|| CliError::failure("cannot catch signals"))?;
         held.ends_us.store(false, Ordering::SeqCst);
         Ok(Self(held))
     }

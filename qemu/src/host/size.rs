@@ -63,17 +63,7 @@ mod tests {
 
     #[test]
     fn what_is_no_size_is_refused() {
-        for text in [
-            "",
-            "K",
-            "4X",
-            "-1",
-            "4 K",
-            "1.5M",
-            "iB",
-            "4iB",
-            "99999999999G",
-        ] {
+        for text in ["", "K", "4X", "-1", "4 K", "1.5M", "iB", "4iB", "99999999999G"] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

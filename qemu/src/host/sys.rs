@@ -3,8 +3,7 @@
 use crate::host::resource_usage::ResourceUsage;
 use rustix::io::FdFlags;
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, set_parent_process_death_signal,
-    setrlimit, setsid,
+    Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, set_parent_process_death_signal, setrlimit, setsid,
 };
 use std::io;
 use std::mem::MaybeUninit;
@@ -127,9 +126,8 @@ pub fn wait_and_account(child: &Child) -> io::Result<(ExitStatus, ResourceUsage)
     }
     // SAFETY: the successful call has initialized it.
     let usage = unsafe { usage.assume_init() };
-    let time = |time: libc::timeval| {
-        Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
-    };
+    let time =
+        |time: libc::timeval| Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64);
     let used = ResourceUsage {
         processor: time(usage.ru_utime) + time(usage.ru_stime),
         peak_bytes: (usage.ru_maxrss as u64) << 10,

@@ -343,9 +343,7 @@ const TABLE: Table<ClusterRow> = Table {
         Column::right("restarts", 8, |r| r.restarts.to_string()),
         Column::right("peak\n(bytes)", 8, |r| r.peak_bytes.to_string()),
         Column::right("host's\n(s)", 6, |r| format!("{:.2}", r.processor_seconds)),
-        Column::right("us per\nmessage", 7, |r| {
-            format!("{:.1}", r.microseconds_per_message())
-        }),
+        Column::right("us per\nmessage", 7, |r| format!("{:.1}", r.microseconds_per_message())),
         Column::right("memory\n(MiB)", 6, |r| (r.memory_bytes >> 20).to_string()),
     ],
     keys: 2,
@@ -363,12 +361,9 @@ pub fn run(options: &ClusterArgs) -> Result<u8, CliError> {
         Some(torus) => slice::from_ref(torus),
         None => &options.nodes,
     };
-    let jobs = machines.iter().flat_map(|nodes| {
-        options
-            .mpi_memory
-            .iter()
-            .map(move |memory| (*nodes, *memory))
-    });
+    let jobs = machines
+        .iter()
+        .flat_map(|nodes| options.mpi_memory.iter().map(move |memory| (*nodes, *memory)));
     let is_sweep = jobs.clone().count() > 1 || csv_file.is_some() || svg_file.is_some();
     let mut rows = Vec::new();
     let status = match named {
@@ -439,10 +434,7 @@ impl ClusterArgs {
         };
         match given {
             None => Ok(named),
-            Some(word) => Err(CliError::usage(format!(
-                "{} is for {whose}; omit it",
-                word.display()
-            ))),
+            Some(word) => Err(CliError::usage(format!("{} is for {whose}; omit it", word.display()))),
         }
     }
 }
@@ -465,12 +457,7 @@ fn run_c(
         .into();
     words.push(mpi_memory.to_string().into());
     words.push(format!("--processors={}", options.processors).into());
-    words.extend(
-        options
-            .cost
-            .iter()
-            .map(|cost| format!("--cost={cost}").into()),
-    );
+    words.extend(options.cost.iter().map(|cost| format!("--cost={cost}").into()));
     if options.quiet || is_sweep {
         words.push("--quiet".into());
     }
@@ -478,8 +465,7 @@ fn run_c(
     words.extend(options.program.iter().cloned());
     words.push("--".into());
     words.extend(options.arguments.iter().cloned());
-    let run =
-        RunArguments::try_parse_from(words).map_err(|error| CliError::usage(one_line(&error)))?;
+    let run = RunArguments::try_parse_from(words).map_err(|error| CliError::usage(one_line(&error)))?;
     let program = PathBuf::from(&options.program[0]);
     let program = program.file_stem().unwrap_or_default().to_string_lossy();
     let mut row = None;
@@ -556,11 +542,7 @@ fn measure(
     });
     let scaled = scaled.map_err(|failure| match stop {
         Some(stop) => stop,
-        None => CliError::failure(format!(
-            "{} on {nodes} nodes: {}",
-            program.name(),
-            words(&failure)
-        )),
+        None => CliError::failure(format!("{} on {nodes} nodes: {}", program.name(), words(&failure))),
     })?;
     let used = ResourceUsage::for_this_process();
     let [x, y, z] = extents;
@@ -604,19 +586,15 @@ fn words(failure: &JobFailure) -> String {
     match failure {
         JobFailure::Hang(calls) => {
             let waiting = calls.iter().flatten().count();
-            let first = calls.iter().enumerate().find_map(|(rank, call)| {
-                call.map(|call| format!("; rank {rank} is in {}", call.function))
-            });
-            format!(
-                "deadlock: {waiting} processes wait{}",
-                first.unwrap_or_default()
-            )
+            let first = calls
+                .iter()
+                .enumerate()
+                .find_map(|(rank, call)| call.map(|call| format!("; rank {rank} is in {}", call.function)));
+            format!("deadlock: {waiting} processes wait{}", first.unwrap_or_default())
         }
-        JobFailure::Abort {
-            rank,
-            status,
-            message,
-        } => format!("rank {rank} ended the job with status {status}: {message}"),
+        JobFailure::Abort { rank, status, message } => {
+            format!("rank {rank} ended the job with status {status}: {message}")
+        }
         JobFailure::Panic { rank, message } => format!("rank {rank} panicked: {message}"),
         JobFailure::Stopped => "stopped".into(),
     }
@@ -631,11 +609,7 @@ fn draw(rows: &[ClusterRow]) -> Result<String, CliError> {
     let per_size = rows.iter().take_while(|row| row.nodes == first).count();
     let per_size = per_size.max(1);
     let mark = |at: usize| Mark {
-        shape: if at == 0 {
-            MarkShape::Circle
-        } else {
-            MarkShape::Square
-        },
+        shape: if at == 0 { MarkShape::Circle } else { MarkShape::Square },
         colour: if at == 0 { SCARCE } else { ROOMY },
         filled: at < 2,
     };
@@ -732,8 +706,6 @@ mod tests {
             line,
             "64 nodes: 25 % after 30 s, 2.000 ms of virtual time; about 90 s more"
         );
-        assert!(
-            how_far(64, far(0.0), Duration::from_secs(1)).ends_with("too early for an estimate")
-        );
+        assert!(how_far(64, far(0.0), Duration::from_secs(1)).ends_with("too early for an estimate"));
     }
 }

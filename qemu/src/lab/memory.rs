@@ -44,8 +44,7 @@ pub struct MemoryArgs {
 }
 
 /// Memory that the device reserves for blocking calls: complete chunks of slots and destinations.
-const KEPT_BYTES: usize = (RESERVED_SLOTS as usize).next_multiple_of(CHUNK_SLOTS)
-    * RequestPool::SLOT_BYTES
+const KEPT_BYTES: usize = (RESERVED_SLOTS as usize).next_multiple_of(CHUNK_SLOTS) * RequestPool::SLOT_BYTES
     + (RESERVED_SLOTS as usize).next_multiple_of(CHUNK_DESTINATIONS) * DESTINATION_BYTES;
 
 /// Memory of a node's matching engine in bytes.
@@ -130,11 +129,7 @@ fn mpi_terms(options: &MemoryArgs) -> Vec<MemoryTerm> {
             budget.region,
             format!("{blocks} blocks of 32: records and buffers of unexpected messages"),
         ),
-        term(
-            "its bit map",
-            budget.map,
-            "one bit per block, rounded up to words",
-        ),
+        term("its bit map", budget.map, "one bit per block, rounded up to words"),
         term("table of peers", budget.peers, peers_why(nodes, &budget)),
         term(
             "matching engine",
@@ -175,11 +170,7 @@ fn mpi_terms(options: &MemoryArgs) -> Vec<MemoryTerm> {
             0,
             format!("the {PACKET_BYTES} bytes of one packet, in the router's buffers"),
         ),
-        term(
-            "message layer",
-            0,
-            "none: packets remain in the router's buffers",
-        ),
+        term("message layer", 0, "none: packets remain in the router's buffers"),
     ]
 }
 
@@ -221,16 +212,9 @@ fn node_terms(links: u64) -> Vec<MemoryTerm> {
         term(
             "outbox",
             outbox::BYTES,
-            format!(
-                "{} bytes each for stdout, stderr and the log",
-                outbox::CAPACITY
-            ),
+            format!("{} bytes each for stdout, stderr and the log", outbox::CAPACITY),
         ),
-        term(
-            "blackboard",
-            blackboard::BYTES,
-            "status record for the host",
-        ),
+        term("blackboard", blackboard::BYTES, "status record for the host"),
     ]
 }
 
@@ -311,9 +295,7 @@ fn table(options: &MemoryArgs) -> Vec<String> {
         MemoryTerm {
             name: "a request",
             bytes: RequestPool::SLOT_BYTES as u64,
-            why: format!(
-                "in flight, with its share of the queues' links and tables, in chunks of {CHUNK_SLOTS}"
-            ),
+            why: format!("in flight, with its share of the queues' links and tables, in chunks of {CHUNK_SLOTS}"),
         },
         MemoryTerm {
             name: "a destination",
@@ -370,10 +352,7 @@ mod tests {
         let fits = |line: &String| line.len() <= usize::from(WIDTH);
         assert!(lines.iter().all(fits), "{lines:#?}");
         let sum: u64 = terms.iter().map(|term| term.bytes).sum();
-        let total = lines
-            .iter()
-            .find(|line| line.contains("  in all "))
-            .expect("a sum");
+        let total = lines.iter().find(|line| line.contains("  in all ")).expect("a sum");
         let total = total.split_whitespace().next().expect("a number");
         assert_eq!(total.parse(), Ok(sum));
         let window = format!("{:>12}  a window", rma::window_bytes(65_536));
@@ -403,10 +382,7 @@ mod tests {
         let own = [size_of::<ListEngine>(), size_of::<PerRank>()];
         assert_eq!([EngineChoice::List, EngineChoice::Array].map(engine), own);
         let jump_points = (64 << 10) / 32 * 24;
-        assert_eq!(
-            engine(EngineChoice::FourD),
-            jump_points + size_of::<FourD>()
-        );
+        assert_eq!(engine(EngineChoice::FourD), jump_points + size_of::<FourD>());
         // Leads of 40 and 28 bytes or more, a table of 4096 heads, 8 cubes of 8 slots each.
         let context = |matching| said(matching, "a context");
         let expected = [0, 40 + 16 * 4096, 28 + 8 * (8 + 4 * 8)];
@@ -418,9 +394,6 @@ mod tests {
             "{is:?}"
         );
         let receive = |matching| said(matching, "a receive");
-        assert_eq!(
-            [EngineChoice::Array, EngineChoice::FourD].map(receive),
-            [0, 24]
-        );
+        assert_eq!([EngineChoice::Array, EngineChoice::FourD].map(receive), [0, 24]);
     }
 }

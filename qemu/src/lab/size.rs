@@ -224,9 +224,8 @@ fn rows(parts: &BTreeMap<ImagePart, SectionBytes>) -> Vec<SizeRow> {
 
 /// Returns the composition of the image.
 fn parts(image: &Image) -> Result<BTreeMap<ImagePart, SectionBytes>, CliError> {
-    let unreadable = |error: &dyn std::fmt::Display| {
-        CliError::failure(format!("cannot read {}: {error}", image.path.display()))
-    };
+    let unreadable =
+        |error: &dyn std::fmt::Display| CliError::failure(format!("cannot read {}: {error}", image.path.display()));
     let elf = File::parse(&*image.bytes).map_err(|error| unreadable(&error))?;
     let loader = addr2line::Loader::new(&image.path).map_err(|error| unreadable(&error))?;
     let mut symbols: Vec<_> = { elf.symbols() }
@@ -353,10 +352,7 @@ fn library_name(file: &str) -> String {
 
 /// The part with this path in a layer: its first step, without the suffix of a file.
 fn part_of<'p>(mut path: impl Iterator<Item = &'p str>) -> String {
-    path.next()
-        .unwrap_or_default()
-        .trim_end_matches(".rs")
-        .into()
+    path.next().unwrap_or_default().trim_end_matches(".rs").into()
 }
 
 /// The part with this path in an inner crate.
@@ -404,32 +400,16 @@ mod tests {
     #[test]
     fn code_belongs_to_its_file() {
         for (file, layer, part) in [
-            (
-                "/a/mpi-adi/device/src/send/transmit.rs",
-                "mpi-adi",
-                "device/send",
-            ),
+            ("/a/mpi-adi/device/src/send/transmit.rs", "mpi-adi", "device/send"),
             ("/a/mpi-adi/c/src/args.rs", "mpi-adi", "c/args"),
             ("/a/net-torus/src/router.rs", "net-torus", "router"),
             ("/a/kernel-rt/src/board/virt/boot.rs", "kernel-rt", "board"),
             ("/a/kernel-rt/abi/src/inbox.rs", "kernel-rt", "abi"),
-            (
-                "../newlib/libc/tinystdio/vfprintf.c",
-                "C library",
-                "libc/tinystdio",
-            ),
+            ("../newlib/libc/tinystdio/vfprintf.c", "C library", "libc/tinystdio"),
             ("../../../libgcc/config/riscv/div.S", "C library", "libgcc"),
             ("/rustc/1/library/core/src/str/mod.rs", "Rust's own", "core"),
-            (
-                "/rustc/1/library/core/src/fmt/mod.rs",
-                "Rust's own",
-                "core/fmt",
-            ),
-            (
-                "/r/src/index-1/bitvec-1.0.1/src/slice.rs",
-                "Rust's own",
-                "bitvec",
-            ),
+            ("/rustc/1/library/core/src/fmt/mod.rs", "Rust's own", "core/fmt"),
+            ("/r/src/index-1/bitvec-1.0.1/src/slice.rs", "Rust's own", "bitvec"),
             ("/home/me/killer.c", "program", "killer.c"),
         ] {
             let (number, is) = of_file(file);
@@ -450,16 +430,8 @@ mod tests {
                 "mpi-adi",
                 "device/send",
             ),
-            (
-                "_ZN10midplane_c6report4LAST17h0123456789abcdefE",
-                "mpi-adi",
-                "c/report",
-            ),
-            (
-                "_ZN4core7unicode4DATA17h0123456789abcdefE",
-                "Rust's own",
-                "core",
-            ),
+            ("_ZN10midplane_c6report4LAST17h0123456789abcdefE", "mpi-adi", "c/report"),
+            ("_ZN4core7unicode4DATA17h0123456789abcdefE", "Rust's own", "core"),
             ("pieces", "program", "and C library: data"),
         ] {
             let (number, is) = of_name(name);
@@ -479,10 +451,7 @@ mod tests {
             ((5, "c".to_string()), bytes(7)),
         ];
         let rows = rows(&parts.into_iter().collect());
-        let seen: Vec<_> = rows
-            .iter()
-            .map(|r| (r.layer, r.part.as_str(), r.bytes.text))
-            .collect();
+        let seen: Vec<_> = rows.iter().map(|r| (r.layer, r.part.as_str(), r.bytes.text)).collect();
         let expected = [
             ("mpi-adi", "", 6),
             ("", "b", 5),

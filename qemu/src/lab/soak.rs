@@ -177,10 +177,7 @@ pub fn run(options: &SoakArgs) -> Result<u8, CliError> {
     }
     if !failed.is_empty() {
         let seeds: Vec<String> = failed.iter().map(u64::to_string).collect();
-        print_error_line(format_args!(
-            "midplane: failures with seeds {}",
-            seeds.join(", ")
-        ));
+        print_error_line(format_args!("midplane: failures with seeds {}", seeds.join(", ")));
     }
     let all_well = failed.is_empty() && explored;
     Ok(if all_well { 0 } else { error::FAILURE })
@@ -193,12 +190,7 @@ fn select_engine(seed: u64) -> EngineChoice {
 
 /// Runs a seed's job and, for some seeds, a sequence for the matching engines, and reports failures; returns true if
 /// there are none. The `only` seed always draws a sequence, and its job is shown if it fails.
-fn run_seed(
-    seed: u64,
-    matching: EngineChoice,
-    only: bool,
-    sums: &mut SoakTotals,
-) -> Result<bool, CliError> {
+fn run_seed(seed: u64, matching: EngineChoice, only: bool, sums: &mut SoakTotals) -> Result<bool, CliError> {
     let before = sums.failures;
     let job = SeededJob::draw(seed).with_matching(matching);
     sums.jobs += 1;
@@ -302,11 +294,7 @@ impl Exploration {
         print_line(format_args!(
             "explorations: {} cases completed{}{}",
             self.cases,
-            if is_over {
-                ""
-            } else {
-                ", then the time expired"
-            },
+            if is_over { "" } else { ", then the time expired" },
             if failed { "; FAILED" } else { "" }
         ))?;
         Ok(!failed)

@@ -58,11 +58,7 @@ impl fmt::Display for TestCounts {
 
 /// Test programs that start jobs, grouped by platform. They take as long as all others together and run in parallel to
 /// them: one after the other, each program would idle processors while its last test waits.
-const JOBS: [&[&str]; 3] = [
-    &["qemu_virt"],
-    &["linux"],
-    &["stm32f405", "boards", "attach"],
-];
+const JOBS: [&[&str]; 3] = [&["qemu_virt"], &["linux"], &["stm32f405", "boards", "attach"]];
 
 /// Creates a cargo command for tests of this workspace.
 fn cargo(arguments: &[&str]) -> Command {
@@ -80,12 +76,10 @@ fn integration_tests() -> Result<Vec<String>, CliError> {
         .stderr(Stdio::inherit())
         .output()
         .map_err(setup::no_cargo)?;
-    let metadata: Value =
-        serde_json::from_slice(&metadata.stdout).context("read the output of cargo metadata")?;
+    let metadata: Value = serde_json::from_slice(&metadata.stdout).context("read the output of cargo metadata")?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let is_library = |package: &Value| {
-        { package["name"].as_str() }.is_some_and(|name| test_groups::LIBRARIES.contains(&name))
-    };
+    let is_library =
+        |package: &Value| { package["name"].as_str() }.is_some_and(|name| test_groups::LIBRARIES.contains(&name));
     let packages = list(&metadata["packages"]).into_iter();
     let targets = { packages.filter(|one| !is_library(one)) }.flat_map(|one| list(&one["targets"]));
     let tests = targets.filter(|target| target["kind"][0] == "test");
@@ -100,10 +94,7 @@ const LONG: &str = "takes ";
 
 /// Parses the name of a test that was ignored because it takes long.
 fn long_test(line: &str) -> Option<&str> {
-    let (name, reason) = line
-        .trim()
-        .strip_prefix("test ")?
-        .split_once(" ... ignored, ")?;
+    let (name, reason) = line.trim().strip_prefix("test ")?.split_once(" ... ignored, ")?;
     reason.starts_with(LONG).then_some(name)
 }
 
@@ -223,15 +214,9 @@ fn run_lanes(
         {
             lanes.push(TestLane::start(arguments)?);
         }
-        let outputs = lanes
-            .iter()
-            .map(|lane| PollFd::new(&lane.output, PollFlags::IN));
+        let outputs = lanes.iter().map(|lane| PollFd::new(&lane.output, PollFlags::IN));
         let mut fds: Vec<PollFd<'_>> = outputs.collect();
-        fds.extend(
-            signals
-                .fds()
-                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
-        );
+        fds.extend(signals.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         // The loop checks again, interrupted by a signal or not.
         let _ = poll(&mut fds, None);
         let ready = fds.iter().position(|fd| !fd.revents().is_empty());
@@ -312,9 +297,7 @@ pub fn run(options: &TestArgs) -> Result<u8, CliError> {
     let machines = test_groups::machines();
     let named = |part: &[&'static str], kinds: &[&'static str], tests: &[&str]| {
         let words = [part, kinds].concat().into_iter().map(String::from);
-        let tests = tests
-            .iter()
-            .flat_map(|name| ["--test".to_string(), name.to_string()]);
+        let tests = tests.iter().flat_map(|name| ["--test".to_string(), name.to_string()]);
         words.chain(tests).collect::<Vec<String>>()
     };
     let steps = [
@@ -358,24 +341,16 @@ pub fn run(options: &TestArgs) -> Result<u8, CliError> {
         succeeded &= ended.succeeded;
     }
     if !succeeded && counts.failed == 0 {
-        console::print_error_line(
-            "midplane: tests did not compile, or a test program terminated early; see above",
-        );
+        console::print_error_line("midplane: tests did not compile, or a test program terminated early; see above");
         counts.failed = 1;
     }
     if counts.failed > 0
         && let Some(why) = free_bytes().and_then(low_disk_warning)
     {
-        console::print_error_line(format!(
-            "midplane: {why}: some tests failed for this reason"
-        ));
+        console::print_error_line(format!("midplane: {why}: some tests failed for this reason"));
     }
     console::print_line(counts)?;
-    Ok(if counts.failed == 0 {
-        0
-    } else {
-        error::FAILURE
-    })
+    Ok(if counts.failed == 0 { 0 } else { error::FAILURE })
 }
 
 #[cfg(test)]
@@ -404,10 +379,7 @@ mod tests {
         assert_eq!(long, ["a::b"]);
         let lane = LongTestLane::from_ignored(&["--workspace".into()], &long).expect("a lane");
         let words = ["--workspace", "--", "--ignored", "--exact", "a::b"];
-        assert_eq!(
-            (lane.arguments, lane.tests),
-            (words.map(String::from).into(), 1)
-        );
+        assert_eq!((lane.arguments, lane.tests), (words.map(String::from).into(), 1));
         assert!(LongTestLane::from_ignored(&[], &[]).is_none());
     }
 
@@ -421,11 +393,7 @@ mod tests {
             "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.2s",
             "test result: nonsense",
         ] {
-            assert_eq!(
-                counts.add(line),
-                line.starts_with("test result: "),
-                "{line}"
-            );
+            assert_eq!(counts.add(line), line.starts_with("test result: "), "{line}");
         }
         assert_eq!(
             counts,

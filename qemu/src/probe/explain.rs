@@ -32,11 +32,9 @@ fn decode_record(record: &str) -> Result<String, CliError> {
         _ => None,
     };
     let bytes = digits.chunks(2).map(byte).collect::<Option<Vec<u8>>>();
-    let bytes = bytes
-        .ok_or_else(|| CliError::usage("RECORD must consist of pairs of hexadecimal digits"))?;
-    let failure = Failure::read(&bytes).ok_or_else(|| {
-        CliError::usage("RECORD is not a failure record of this version; check that it is complete")
-    })?;
+    let bytes = bytes.ok_or_else(|| CliError::usage("RECORD must consist of pairs of hexadecimal digits"))?;
+    let failure = Failure::read(&bytes)
+        .ok_or_else(|| CliError::usage("RECORD is not a failure record of this version; check that it is complete"))?;
     Ok(failure.in_words(write_text).to_string())
 }
 
@@ -52,28 +50,14 @@ mod tests {
             why: FailureReason::MpiAbort(7),
         };
         let record = failure.write();
-        let digits: String = { record.bytes().iter() }
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        for printed in [
-            digits.clone(),
-            digits.to_uppercase(),
-            format!("{LOGGED}{digits}\n"),
-        ] {
+        let digits: String = { record.bytes().iter() }.map(|byte| format!("{byte:02x}")).collect();
+        for printed in [digits.clone(), digits.to_uppercase(), format!("{LOGGED}{digits}\n")] {
             assert_eq!(
                 decode_record(&printed).expect("words"),
                 failure.in_words(write_text).to_string()
             );
         }
-        for wrong in [
-            "",
-            "failed:",
-            "0",
-            "zz",
-            "010203",
-            &digits[2..],
-            &digits[1..],
-        ] {
+        for wrong in ["", "failed:", "0", "zz", "010203", &digits[2..], &digits[1..]] {
             assert!(decode_record(wrong).is_err(), "{wrong}");
         }
     }

@@ -61,18 +61,11 @@ fn check_probe() -> Result<(), CliError> {
     let mut command = Command::new(PROBE_RS);
     command.arg("list").stdin(Stdio::null());
     sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command.output().map_err(missing)?;
+    let Output { status, stdout, stderr } = command.output().map_err(missing)?;
     let said = [stdout, stderr].concat();
     let said = String::from_utf8_lossy(&said);
     if !status.success() {
-        return Err(CliError::failure(format!(
-            "`probe-rs list` failed: {}",
-            said.trim()
-        )));
+        return Err(CliError::failure(format!("`probe-rs list` failed: {}", said.trim())));
     }
     if said.contains("No debug probes") {
         Err(CliError::failure(

@@ -143,16 +143,14 @@ pub fn run(options: &ImageArgs) -> Result<u8, CliError> {
     let elf = file(".elf");
     fs::write(&elf, &made.image.bytes).context(format_args!("write {}", elf.display()))?;
     let (bin, hex) = (file(".bin"), file(".hex"));
-    let binary = binary(&made.image.bytes)
-        .ok_or_else(|| CliError::failure("the image contains sections outside of flash"))?;
+    let binary =
+        binary(&made.image.bytes).ok_or_else(|| CliError::failure("the image contains sections outside of flash"))?;
     fs::write(&bin, binary).context(format_args!("write {}", bin.display()))?;
     let objcopy = objcopy(&made.tools)?;
     let mut command = Command::new(&objcopy);
     command.args(["-O", "ihex"]).arg(&elf).arg(&hex);
     sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
-    let status = command
-        .status()
-        .context(format_args!("run {}", objcopy.display()))?;
+    let status = command.status().context(format_args!("run {}", objcopy.display()))?;
     if !status.success() {
         return Err(CliError::failure(format!("cannot make {}", hex.display())));
     }
@@ -177,9 +175,7 @@ impl ImageOptions {
             .ok_or_else(|| CliError::usage("--torus: extents are 1 to 256"))?;
         let Coord { x, y, z } = self.node;
         if shape.rank(self.node).is_none() {
-            return Err(CliError::usage(format!(
-                "--node {x},{y},{z} is outside the torus"
-            )));
+            return Err(CliError::usage(format!("--node {x},{y},{z} is outside the torus")));
         }
         match (self.console, self.auto) {
             (None, _) | (Some(ConsoleLocation::Detected), true) => {}
@@ -218,10 +214,7 @@ impl ImageOptions {
         let (links, place) = if self.auto {
             (6, "auto".into())
         } else {
-            (
-                shape.links(self.node).iter().count(),
-                format!("{x}-{y}-{z}"),
-            )
+            (shape.links(self.node).iter().count(), format!("{x}-{y}-{z}"))
         };
         image.check_fits_board(links, self.mpi_bytes(), shape.nodes())?;
         Ok(BoardImage {
@@ -280,9 +273,7 @@ impl ImageOptions {
 
 /// Creates a parser for the boards that have a flash memory.
 fn board() -> impl TypedValueParser<Value = Board> {
-    let values = [Board::Stm32f405]
-        .iter()
-        .filter_map(Board::to_possible_value);
+    let values = [Board::Stm32f405].iter().filter_map(Board::to_possible_value);
     // The parser accepts these names only.
     PossibleValuesParser::new(values).map(|_| Board::Stm32f405)
 }
@@ -310,10 +301,7 @@ fn parse_console_location(text: &str) -> Result<ConsoleLocation, String> {
 
 /// Creates an object file with the personality as its only section.
 fn assemble_personality(tools: &ToolSet, record: &[u8]) -> Result<PathBuf, CliError> {
-    assert!(
-        record.len() as u64 <= PERSONALITY.len(),
-        "limited by the reader"
-    );
+    assert!(record.len() as u64 <= PERSONALITY.len(), "limited by the reader");
     // Named by its content, so that concurrent commands do not interfere.
     let mut hasher = DefaultHasher::new();
     record.hash(&mut hasher);
@@ -323,9 +311,7 @@ fn assemble_personality(tools: &ToolSet, record: &[u8]) -> Result<PathBuf, CliEr
     fs::create_dir_all(&folder).context(format_args!("create {}", folder.display()))?;
     let source = folder.join("personality.S");
     let bytes: Vec<String> = record.iter().map(u8::to_string).collect();
-    let lines = bytes
-        .chunks(16)
-        .map(|line| format!(".byte {}\n", line.join(",")));
+    let lines = bytes.chunks(16).map(|line| format!(".byte {}\n", line.join(",")));
     let code: String = [".section .personality, \"a\", %progbits\n".to_string()]
         .into_iter()
         .chain(lines)
@@ -366,9 +352,7 @@ fn binary(elf: &[u8]) -> Option<Vec<u8>> {
 fn objcopy(tools: &ToolSet) -> Result<PathBuf, CliError> {
     let mut command = tools.gcc.command();
     command.arg("-print-prog-name=objcopy");
-    let output = command
-        .output()
-        .context("query the C compiler for objcopy")?;
+    let output = command.output().context("query the C compiler for objcopy")?;
     let path = String::from_utf8_lossy(&output.stdout).trim().to_string();
     if path.is_empty() {
         Err(CliError::failure("the C compiler has no objcopy"))

@@ -57,9 +57,9 @@ pub fn run(options: &AttachArgs) -> Result<u8, CliError> {
     let image = Image::read(&options.image)?;
     let shown = options.image.display();
     let refused = |why: &str| CliError::usage(format!("{shown}: {why}"));
-    let record = image.personality().ok_or_else(|| {
-        refused("it contains no boot configuration of a node; create one with `midplane image`")
-    })?;
+    let record = image
+        .personality()
+        .ok_or_else(|| refused("it contains no boot configuration of a node; create one with `midplane image`"))?;
     let boot = BootParameters::read(record).map_err(|why| refused(&why.to_string()))?;
     if boot.console.is_none() && !boot.auto.is_some_and(|auto| auto.has_console) {
         return Err(refused(

@@ -11,10 +11,7 @@ use std::rc::Rc;
 
 /// Starts all nodes. Calls `going_on` after each process; if it returns an error, all processes are ended again. Call
 /// from the main thread (see [`sys::bind_to_this_process`](crate::host::sys::bind_to_this_process)).
-pub fn boot(
-    plan: &JobPlan<'_>,
-    mut going_on: impl FnMut() -> Result<(), CliError>,
-) -> Result<InstancePool, CliError> {
+pub fn boot(plan: &JobPlan<'_>, mut going_on: impl FnMut() -> Result<(), CliError>) -> Result<InstancePool, CliError> {
     match plan.backend {
         Backend::Qemu(qemu) | Backend::Boards(qemu) => machines::boot(plan, qemu, &mut going_on),
         Backend::Linux => linux::boot(plan, going_on),
@@ -29,14 +26,7 @@ fn boot_attached(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
     for rank in 0..plan.shape.nodes() {
         let coord = coord(&plan.shape, rank)?;
         let window = Rc::new(SharedMemory::new("midplane-window", WINDOW_BYTES)?);
-        let node = Node::new(
-            rank,
-            coord,
-            plan.image(rank),
-            0,
-            &window,
-            MemoryLocation::Entire,
-        );
+        let node = Node::new(rank, coord, plan.image(rank), 0, &window, MemoryLocation::Entire);
         pool.nodes.push(node);
     }
     Ok(pool)

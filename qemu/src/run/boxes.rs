@@ -1,9 +1,7 @@
 //! `--instances`: division of a torus into boxes of nodes, one per QEMU process. Free of side effects.
 
 use crate::host::error::CliError;
-use midplane_abi::layout::{
-    BoxDivision, InstanceLayout, MAX_NODES, MAX_SHARED_BYTES, shared_bytes,
-};
+use midplane_abi::layout::{BoxDivision, InstanceLayout, MAX_NODES, MAX_SHARED_BYTES, shared_bytes};
 use net_torus::coord::Shape;
 
 /// Assignment of nodes to shared instances.
@@ -17,10 +15,7 @@ pub struct InstanceBoxes {
 impl InstanceBoxes {
     /// Creates boxes of nodes with this much memory each, rounded up to a multiple of 2 MiB.
     pub fn new(division: BoxDivision, node_memory: u64) -> Self {
-        Self {
-            division,
-            node_memory,
-        }
+        Self { division, node_memory }
     }
 
     /// Returns the memory layout of an instance whose image ends `image_bytes` after the start of RAM.
@@ -37,11 +32,7 @@ impl InstanceBoxes {
 
 /// Divides `shape` into `instances` boxes, by default as few as possible. The nodes of an instance run one image;
 /// `starts` contains the first rank of each change of image. Returns `None` if each node uses its own instance.
-pub fn divide(
-    shape: Shape,
-    instances: Option<u32>,
-    starts: &[u32],
-) -> Result<Option<BoxDivision>, CliError> {
+pub fn divide(shape: Shape, instances: Option<u32>, starts: &[u32]) -> Result<Option<BoxDivision>, CliError> {
     let nodes = shape.nodes();
     let instances = match instances {
         None => return Ok(min_instances(shape, starts)),
@@ -90,9 +81,7 @@ fn is_split_by_image(division: &BoxDivision, starts: &[u32]) -> bool {
             let coords = within
                 .into_iter()
                 .flat_map(|b| (0..b.nodes()).filter_map(move |k| b.coord(k)));
-            let mut images = coords
-                .filter_map(|coord| division.shape().rank(coord))
-                .map(image);
+            let mut images = coords.filter_map(|coord| division.shape().rank(coord)).map(image);
             let first = images.next();
             images.all(|image| Some(image) == first)
         })
@@ -127,10 +116,7 @@ fn parts(extents: [u16; 3], instances: u32) -> Option<[u16; 3]> {
             let [a, b, c] = [whole[0] / x, whole[1] / y, whole[2] / z];
             // Number of links cut per axis; none for an axis in one part.
             let cut = [(x, b * c), (y, a * c), (z, a * b)];
-            let faces: u32 = { cut.iter() }
-                .filter(|(n, _)| *n > 1)
-                .map(|(_, face)| face)
-                .sum();
+            let faces: u32 = { cut.iter() }.filter(|(n, _)| *n > 1).map(|(_, face)| face).sum();
             // Ties are resolved in favour of short paths inside a box.
             let size = (faces, a + b + c);
             if a * b * c <= MAX_NODES && best.is_none_or(|(least, _)| size < least) {
@@ -165,11 +151,7 @@ mod tests {
     fn what_cannot_be_is_refused_with_what_can() {
         let shape = Shape::new([2, 2, 2], [true; 3]).unwrap();
         let refused = |instances| divide(shape, Some(instances), &[]).unwrap_err().message;
-        assert!(
-            refused(3).ends_with("use one of 1, 2, 4, 8"),
-            "{}",
-            refused(3)
-        );
+        assert!(refused(3).ends_with("use one of 1, 2, 4, 8"), "{}", refused(3));
         assert!(refused(9).ends_with("there are only 8 nodes"));
         let great = Shape::new([16, 16, 16], [true; 3]).unwrap();
         let error = divide(great, Some(8), &[]).unwrap_err().message;
@@ -205,16 +187,12 @@ mod tests {
     #[test]
     fn nodes_of_several_images_have_instances_by_image() {
         let shape = Shape::new([2, 2, 2], [true; 3]).unwrap();
-        let instances =
-            |starts: &[u32]| divide(shape, None, starts).unwrap().map(|d| d.instances());
+        let instances = |starts: &[u32]| divide(shape, None, starts).unwrap().map(|d| d.instances());
         assert_eq!(instances(&[4]), Some(2));
         assert_eq!(instances(&[2, 4, 6]), Some(4));
         assert_eq!(instances(&[1]), None, "one for each node");
         let error = divide(shape, Some(4), &[1]).unwrap_err().message;
-        assert!(
-            error.contains("the same image") && error.contains("use 8"),
-            "{error}"
-        );
+        assert!(error.contains("the same image") && error.contains("use 8"), "{error}");
         assert!(divide(shape, Some(8), &[1]).unwrap().is_none());
     }
 }

@@ -42,11 +42,7 @@ pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
         command.env(COSTS, words.join(","));
     }
     let is_supervised = !plan.under.is_empty();
-    sys::bind_to_this_process(
-        &mut command,
-        end_signal(is_supervised),
-        inherited.descriptors(),
-    );
+    sys::bind_to_this_process(&mut command, end_signal(is_supervised), inherited.descriptors());
     let child = command
         .spawn()
         .context(format_args!("start {}", plan.image(0).path.display()))?;
@@ -63,8 +59,7 @@ pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
     for rank in 0..nodes {
         let coord = coord(&plan.shape, rank)?;
         let account = layout.account(rank);
-        pool.nodes
-            .push(Node::from_process(rank, coord, 0, &shared, account));
+        pool.nodes.push(Node::from_process(rank, coord, 0, &shared, account));
     }
     Ok(pool)
 }
@@ -75,16 +70,13 @@ fn messages() -> Result<(UnixStream, OwnedFd), CliError> {
     let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
     let (ours, theirs) = pair.context("create a socket for output")?;
     let ours = UnixStream::from(ours);
-    ours.set_nonblocking(true)
-        .context("set up a socket for output")?;
+    ours.set_nonblocking(true).context("set up a socket for output")?;
     Ok((ours, theirs))
 }
 
 /// Splits a message into rank and output. The rank is `None` for output of the process itself or of a library.
 pub fn split_message(message: &[u8]) -> (Option<u32>, &[u8]) {
-    let whose = message
-        .strip_prefix(&PRINT_MARK)
-        .and_then(<[u8]>::split_first_chunk);
+    let whose = message.strip_prefix(&PRINT_MARK).and_then(<[u8]>::split_first_chunk);
     match whose {
         Some((rank, bytes)) => {
             let rank = u32::from_ne_bytes(*rank);

@@ -303,9 +303,7 @@ impl AppRequest {
         let words = self.argv.iter().skip(1);
         ProgramFacts {
             program: self.program.path().display().to_string(),
-            arguments: words
-                .map(|word| String::from_utf8_lossy(word).into_owned())
-                .collect(),
+            arguments: words.map(|word| String::from_utf8_lossy(word).into_owned()).collect(),
             first_rank: self.first,
             ranks: self.ranks,
         }
@@ -412,21 +410,13 @@ impl RunOptions {
                 "midplane: -wdir does nothing for nodes; use --files DIRECTORY to provide a directory",
             );
         }
-        let Some((first, others)) = apps
-            .split_first()
-            .filter(|_| self.on == RunPlatform::Cluster)
-        else {
+        let Some((first, others)) = apps.split_first().filter(|_| self.on == RunPlatform::Cluster) else {
             return Ok(());
         };
-        let has_one = |same: fn(&AppRequest, &AppRequest) -> bool| {
-            others.iter().all(|other| same(first, other))
-        };
+        let has_one = |same: fn(&AppRequest, &AppRequest) -> bool| others.iter().all(|other| same(first, other));
         let several = [
             (has_one(|a, b| a.program == b.program), "programs"),
-            (
-                has_one(|a, b| a.environment == b.environment),
-                "environments",
-            ),
+            (has_one(|a, b| a.environment == b.environment), "environments"),
             (has_one(|a, b| a.directory == b.directory), "directories"),
         ];
         match several.iter().find(|(is_one, _)| !is_one) {
@@ -521,25 +511,20 @@ impl RunOptions {
             .filter(|bytes| *bytes > DEFAULT_MPI_MEMORY)
             .and_then(|bytes| bytes.checked_next_multiple_of(1 << 20))
             .unwrap_or(0);
-        self.node_memory
-            .unwrap_or(DEFAULT_NODE_MEMORY.saturating_add(beside))
+        self.node_memory.unwrap_or(DEFAULT_NODE_MEMORY.saturating_add(beside))
     }
 
     /// Returns the MPI memory of nodes with `memory` bytes of RAM.
     fn mpi_memory_for(&self, memory: u64) -> u64 {
-        self.mpi_memory.unwrap_or_else(|| {
-            (memory / MPI_SHARE).clamp(MIN_MPI_MEMORY as u64, DEFAULT_MPI_MEMORY)
-        })
+        self.mpi_memory
+            .unwrap_or_else(|| (memory / MPI_SHARE).clamp(MIN_MPI_MEMORY as u64, DEFAULT_MPI_MEMORY))
     }
 }
 
 /// Returns a program's argv.
 fn argv(program: &Program, arguments: &[OsString]) -> Vec<Vec<u8>> {
     let words = arguments.iter().cloned().map(OsString::into_vec);
-    [program.name().into_bytes()]
-        .into_iter()
-        .chain(words)
-        .collect()
+    [program.name().into_bytes()].into_iter().chain(words).collect()
 }
 
 /// Splits NAME=VALUE; `None` for any other format.
@@ -571,10 +556,7 @@ pub fn run(options: &RunOptions) -> Result<u8, CliError> {
 }
 
 /// Runs the command and passes the job's result to `look`.
-pub fn run_and_observe(
-    options: &RunOptions,
-    look: &mut dyn FnMut(&JobResult),
-) -> Result<u8, CliError> {
+pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -> Result<u8, CliError> {
     let shape = checked(options)?;
     let node_memory = options.node_memory();
     let faults = options.faults.configured_faults(&shape)?;
@@ -591,9 +573,7 @@ pub fn run_and_observe(
         .filter(|at| image_of(*at) != image_of(at - 1))
         .map(|at| apps[at].first)
         .collect();
-    let folder = { options.files.as_deref() }
-        .map(ServedDirectory::open)
-        .transpose()?;
+    let folder = { options.files.as_deref() }.map(ServedDirectory::open).transpose()?;
     let report_files = options.watched.open_files(&shape)?;
     let division = match options.board {
         Board::Virt if options.debug.is_some() => None,
@@ -618,19 +598,9 @@ pub fn run_and_observe(
             (false, _) => None,
             (true, Some(tools)) => {
                 let is_several = division.is_none_or(|division| division.instances() > 1);
-                Some(build_for_nodes(
-                    options,
-                    tools,
-                    &app.program,
-                    &shape,
-                    is_several,
-                )?)
+                Some(build_for_nodes(options, tools, &app.program, &shape, is_several)?)
             }
-            (true, None) => Some(linux::build(
-                &app.program,
-                &flags,
-                options.on.process_content(),
-            )?),
+            (true, None) => Some(linux::build(&app.program, &flags, options.on.process_content())?),
         });
     }
     let debug = debugger(options, &shape)?;
@@ -672,9 +642,7 @@ pub fn run_and_observe(
         console: options.console,
         log: options.verbose,
         counted: options.count_instructions,
-        sandbox: tools
-            .as_ref()
-            .is_some_and(|tools| supports_sandbox(&tools.qemu)),
+        sandbox: tools.as_ref().is_some_and(|tools| supports_sandbox(&tools.qemu)),
     };
     let signals = match debug {
         // The debugger reads from the terminal and handles its keys.
@@ -730,13 +698,7 @@ pub fn show(
     look(&end);
     let status = print_report(shown, plan, &end, report_files, &mut err);
     job::flush(signals, &mut out, &mut err);
-    Ok(status_after_output(
-        status,
-        end.outcome,
-        &mut out,
-        &mut err,
-        signals,
-    ))
+    Ok(status_after_output(status, end.outcome, &mut out, &mut err, signals))
 }
 
 /// Checks all options that can be rejected before a build; returns the machine's shape.
@@ -772,9 +734,7 @@ fn debugger(options: &RunOptions, shape: &Shape) -> Result<Option<DebugSession>,
         return Ok(None);
     };
     let why_not = match (options.on, options.board) {
-        (RunPlatform::Cluster, _) => {
-            Some("all ranks run in one process, on which gdb can be started")
-        }
+        (RunPlatform::Cluster, _) => Some("all ranks run in one process, on which gdb can be started"),
         (_, Board::Stm32f405) => Some("the other boards treat a silent link as cut"),
         _ => None,
     };
@@ -789,12 +749,7 @@ fn debugger(options: &RunOptions, shape: &Shape) -> Result<Option<DebugSession>,
             shape.nodes() - 1
         )));
     }
-    DebugSession::find(
-        rank,
-        &options.debugger.concat(),
-        options.on == RunPlatform::Linux,
-    )
-    .map(Some)
+    DebugSession::find(rank, &options.debugger.concat(), options.on == RunPlatform::Linux).map(Some)
 }
 
 /// Describes the platform on which an option for QEMU has no effect.
@@ -853,11 +808,7 @@ fn check_platform(options: &RunOptions) -> Result<(), CliError> {
 }
 
 /// Returns the tools that build and run images for nodes. Fails if the host's capacity is exceeded.
-fn tools_for_nodes(
-    options: &RunOptions,
-    shape: &Shape,
-    instances: Option<u64>,
-) -> Result<ToolSet, CliError> {
+fn tools_for_nodes(options: &RunOptions, shape: &Shape, instances: Option<u64>) -> Result<ToolSet, CliError> {
     let node_memory = options.node_memory();
     let memory = NodeMemory {
         node: node_memory,
@@ -928,11 +879,7 @@ fn check_board(options: &RunOptions) -> Result<(), CliError> {
             "--instances",
             "because each node is a separate board",
         ),
-        (
-            options.node_memory.is_some(),
-            "--node-memory",
-            "which has 128K",
-        ),
+        (options.node_memory.is_some(), "--node-memory", "which has 128K"),
         (
             options.count_instructions,
             "--count-instructions",
@@ -971,9 +918,8 @@ fn print_report(
     }
     if !shown.quiet {
         for link in report::cut_links(&plan.shape, end) {
-            err.lines.add_line(&format!(
-                "midplane: {link} is cut; its packets are rerouted"
-            ));
+            err.lines
+                .add_line(&format!("midplane: {link} is cut; its packets are rerouted"));
         }
     }
     if let Some(message) = &end.message {

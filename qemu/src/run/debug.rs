@@ -18,11 +18,7 @@ use std::process::{Child, Command, Stdio};
 /// Debuggers for native processes, in order of preference.
 const OF_PROCESSES: [&str; 1] = ["gdb"];
 /// Debuggers for emulated machines, in order of preference.
-const OF_MACHINES: [&str; 3] = [
-    "gdb-multiarch",
-    "riscv64-unknown-elf-gdb",
-    "riscv64-elf-gdb",
-];
+const OF_MACHINES: [&str; 3] = ["gdb-multiarch", "riscv64-unknown-elf-gdb", "riscv64-elf-gdb"];
 
 /// Hidden command with which the debugger starts the process.
 const DEBUGGED: &str = "debugged";
@@ -42,11 +38,7 @@ impl DebugSession {
     /// # Errors
     /// Returns an error if none is available.
     pub fn find(rank: u32, given: &[String], is_process: bool) -> Result<Self, CliError> {
-        let known: &[&str] = if is_process {
-            &OF_PROCESSES
-        } else {
-            &OF_MACHINES
-        };
+        let known: &[&str] = if is_process { &OF_PROCESSES } else { &OF_MACHINES };
         let found = || known.iter().find(|name| in_path(name).is_some());
         let command = match given {
             [] => vec![found().map(|name| (*name).into()).ok_or_else(|| {
@@ -103,9 +95,7 @@ impl DebugSession {
         }
         configure_terminal(&mut command, true);
         sys::bind_to_this_process(&mut command, Signal::KILL, Vec::new());
-        command
-            .spawn()
-            .context(format_args!("start {}", self.command[0]))
+        command.spawn().context(format_args!("start {}", self.command[0]))
     }
 }
 
@@ -138,10 +128,7 @@ pub fn become_process(options: &DebuggedArgs) -> Result<u8, CliError> {
     command.args(&options.words[1..]).stdin(Stdio::null());
     command.stdout(sys::inherit_descriptor(options.stdout).context("redirect stdout")?);
     command.stderr(sys::inherit_descriptor(options.stderr).context("redirect stderr")?);
-    for (resource, limit) in [
-        (Resource::Stack, options.stack),
-        (Resource::Data, options.data),
-    ] {
+    for (resource, limit) in [(Resource::Stack, options.stack), (Resource::Data, options.data)] {
         if let Some(bytes) = limit {
             sys::limit(&mut command, resource, bytes);
         }

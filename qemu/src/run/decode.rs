@@ -11,9 +11,7 @@ pub struct LogDictionary(Option<Table>);
 impl LogDictionary {
     /// Reads an image's table; it exists only if the image supports the log.
     pub fn read(image: &[u8]) -> Result<Self, CliError> {
-        Table::parse(image)
-            .context("read the image's log table")
-            .map(Self)
+        Table::parse(image).context("read the image's log table").map(Self)
     }
 
     /// Creates a decoder for one node's stream.
@@ -79,8 +77,7 @@ mod tests {
         let why = FailureReason::MpiAbort(7);
         let failure = Failure { place, why };
         let record = failure.write();
-        let line =
-            |record: &[u8]| expand_failure(format!("1.5 ERROR {LOGGED}{record:?} (abort.rs:70)"));
+        let line = |record: &[u8]| expand_failure(format!("1.5 ERROR {LOGGED}{record:?} (abort.rs:70)"));
         assert_eq!(
             line(record.bytes()),
             format!("1.5 ERROR {} (abort.rs:70)", failure.in_words(write_text))

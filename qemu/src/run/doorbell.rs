@@ -54,8 +54,7 @@ impl Doorbells {
     /// Creates the socket of the next instance and returns its end.
     pub fn connect(&mut self) -> Result<UnixStream, CliError> {
         let (ours, theirs) = UnixStream::pair().context("create a socket for an instance")?;
-        ours.set_nonblocking(true)
-            .context("set up a socket for an instance")?;
+        ours.set_nonblocking(true).context("set up a socket for an instance")?;
         self.peers.push((ours, 0));
         Ok(theirs)
     }
@@ -137,13 +136,7 @@ fn send(socket: &UnixStream, word: i64, file: Option<BorrowedFd<'_>>) -> Result<
     }
     let bytes = word.to_le_bytes();
     // A stream socket sends so few bytes completely or not at all.
-    sendmsg(
-        socket,
-        &[IoSlice::new(&bytes)],
-        &mut control,
-        SendFlags::NOSIGNAL,
-    )
-    .map(|_| ())
+    sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL).map(|_| ())
 }
 
 #[cfg(test)]

@@ -84,11 +84,7 @@ fn parse_part(text: &str) -> Result<u32, String> {
         .ok()
         .filter(|part| (0.0..=most).contains(part))
         .map(|part| (part * f64::from(MILLION)).round() as u32)
-        .ok_or_else(|| {
-            format!(
-                "`{text}` is not a fraction of the frames; specify 0 to {most}, for example 0.01"
-            )
-        })
+        .ok_or_else(|| format!("`{text}` is not a fraction of the frames; specify 0 to {most}, for example 0.01"))
 }
 
 fn parse_cut(text: &str) -> Result<LinkCut, String> {
@@ -101,8 +97,7 @@ fn parse_cut(text: &str) -> Result<LinkCut, String> {
             after_ms: parse_ms(time)?,
         })
     };
-    parts()
-        .ok_or_else(|| format!("`{text}` is not a cut; use the form 1,0,0:x+@5s or 1,0,0:x+@500ms"))
+    parts().ok_or_else(|| format!("`{text}` is not a cut; use the form 1,0,0:x+@5s or 1,0,0:x+@500ms"))
 }
 
 /// Parses seconds or milliseconds.
@@ -112,9 +107,7 @@ fn parse_ms(text: &str) -> Option<u32> {
         None => (text.strip_suffix('s')?, 1000.0),
     };
     let ms = number.parse::<f64>().ok()? * unit;
-    (0.0..=f64::from(u32::MAX))
-        .contains(&ms)
-        .then_some(ms as u32)
+    (0.0..=f64::from(u32::MAX)).contains(&ms).then_some(ms as u32)
 }
 
 #[cfg(test)]
@@ -136,13 +129,7 @@ mod tests {
         };
         assert_eq!(parse_cut("1,0,2:y-@5s"), Ok(cut(5000)));
         assert_eq!(parse_cut("1,0,2:Y-@250ms"), Ok(cut(250)));
-        for text in [
-            "1,0,2:y-",
-            "1,0:y-@1s",
-            "1,0,2:a-@1s",
-            "1,0,2:y-@5",
-            "1,0,2:y-@-1s",
-        ] {
+        for text in ["1,0,2:y-", "1,0:y-@1s", "1,0,2:a-@1s", "1,0,2:y-@5", "1,0,2:y-@-1s"] {
             assert!(parse_cut(text).is_err(), "{text}");
         }
     }
@@ -150,11 +137,7 @@ mod tests {
     #[test]
     fn orders_that_mean_nothing_are_refused() {
         let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
-        let said = |options: FaultOptions| {
-            options
-                .configured_faults(&shape)
-                .map_err(|stop| stop.message)
-        };
+        let said = |options: FaultOptions| options.configured_faults(&shape).map_err(|stop| stop.message);
         let cut = parse_cut("1,0,0:x+@1s").unwrap();
         let seed = Some(7);
         assert_eq!(said(FaultOptions::default()), Ok(None));

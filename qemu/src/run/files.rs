@@ -11,12 +11,12 @@
 
 use crate::host::error::{CliError, ErrorContext};
 use midplane_abi::files::{
-    BYTES, FileOperation, FileRequest, FileStatus, MAX_OPEN, MAX_PATH, OPEN_APPEND, OPEN_CREATE,
-    OPEN_EXCLUSIVE, OPEN_FOLDER, OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
+    BYTES, FileOperation, FileRequest, FileStatus, MAX_OPEN, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE,
+    OPEN_FOLDER, OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
 };
 use rustix::fs::{
-    Access, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, SeekFrom, Stat, fstat, ftruncate,
-    mkdirat, openat2, renameat, seek, unlinkat,
+    Access, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, SeekFrom, Stat, fstat, ftruncate, mkdirat, openat2,
+    renameat, seek, unlinkat,
 };
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -46,11 +46,8 @@ impl ServedDirectory {
     /// Returns a usage error if it cannot be opened, or if the kernel cannot confine nodes to it.
     pub fn open(path: &Path) -> Result<Self, CliError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let refused = |error: &dyn std::fmt::Display| {
-            CliError::usage(format!("--files {}: {error}", path.display()))
-        };
-        let fd = rustix::fs::open(path, flags, Mode::empty())
-            .map_err(|error| refused(&std::io::Error::from(error)))?;
+        let refused = |error: &dyn std::fmt::Display| CliError::usage(format!("--files {}: {error}", path.display()));
+        let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| refused(&std::io::Error::from(error)))?;
         let folder = Self(fd);
         match folder.open_inside(b".", flags, Mode::empty()) {
             Ok(_) => Ok(folder),
@@ -81,11 +78,7 @@ impl ServedDirectory {
 
     /// Opens a path for queries only.
     fn open_for_query(&self, path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
-        let link = if follow {
-            OFlags::empty()
-        } else {
-            OFlags::NOFOLLOW
-        };
+        let link = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
         self.open_inside(path, OFlags::PATH | link, Mode::empty())
     }
 
@@ -165,10 +158,7 @@ struct DescriptorTable(Vec<Option<OpenFile>>);
 
 impl DescriptorTable {
     fn put(&mut self, file: OwnedFd) -> Result<u64, Errno> {
-        let open = OpenFile {
-            file,
-            entries: None,
-        };
+        let open = OpenFile { file, entries: None };
         let free = self.0.iter().position(Option::is_none);
         let at = match free {
             Some(at) => at,
@@ -247,8 +237,7 @@ fn perform_call(
         FileOperation::Sync => rustix::fs::fsync(&node.get(first)?.file).and(nothing),
         FileOperation::Resize => ftruncate(&node.get(first)?.file, second).and(nothing),
         FileOperation::Stat | FileOperation::Lstat => {
-            let found =
-                folder.open_for_query(path(&bytes[..given])?, call == FileOperation::Stat)?;
+            let found = folder.open_for_query(path(&bytes[..given])?, call == FileOperation::Stat)?;
             report_status(&found, bytes)
         }
         FileOperation::Fstat => report_status(&node.get(first)?.file, bytes),
@@ -259,10 +248,7 @@ fn perform_call(
             let own = format!("/proc/self/fd/{}", found.as_raw_fd());
             rustix::fs::access(own, mode).and(nothing)
         }
-        FileOperation::Unlink
-        | FileOperation::RemoveFolder
-        | FileOperation::MakeFolder
-        | FileOperation::Rename => {
+        FileOperation::Unlink | FileOperation::RemoveFolder | FileOperation::MakeFolder | FileOperation::Rename => {
             change_entries(folder, call, first, &bytes[..given]).and(nothing)
         }
         FileOperation::Next => read_entry(node.get(first)?, bytes),
@@ -274,12 +260,7 @@ fn perform_call(
 }
 
 /// Performs a call that changes directory entries; `given` contains one or two paths.
-fn change_entries(
-    folder: &ServedDirectory,
-    call: FileOperation,
-    number: u64,
-    given: &[u8],
-) -> Result<(), Errno> {
+fn change_entries(folder: &ServedDirectory, call: FileOperation, number: u64, given: &[u8]) -> Result<(), Errno> {
     match call {
         FileOperation::Rename => {
             let first = usize::try_from(number).unwrap_or(usize::MAX);
@@ -502,8 +483,7 @@ fn lock_queue<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn start(nodes: usize, folder: ServedDirectory) -> Result<(Arc<CallQueue>, UnixStream), CliError> {
     let (ours, theirs) = UnixStream::pair().context("create a socket for files")?;
     for end in [&ours, &theirs] {
-        end.set_nonblocking(true)
-            .context("set up a socket for files")?;
+        end.set_nonblocking(true).context("set up a socket for files")?;
     }
     let queue = Arc::new(CallQueue {
         folder,
@@ -602,20 +582,8 @@ mod tests {
     fn content(folder: &ServedDirectory, path: &str) -> Result<Vec<u8>, Errno> {
         let mut node = DescriptorTable::default();
         let numbers = [OPEN_READ, 0, 0];
-        let (numbers, _) = call(
-            folder,
-            &mut node,
-            FileOperation::Open,
-            numbers,
-            path.as_bytes(),
-        )?;
-        let read = call(
-            folder,
-            &mut node,
-            FileOperation::Read,
-            [numbers[0], 100, 0],
-            b"",
-        )?;
+        let (numbers, _) = call(folder, &mut node, FileOperation::Open, numbers, path.as_bytes())?;
+        let read = call(folder, &mut node, FileOperation::Read, [numbers[0], 100, 0], b"")?;
         Ok(read.1)
     }
 
@@ -723,11 +691,7 @@ mod tests {
             });
             let mut seen = 0;
             for _ in 0..20_000 {
-                for path in [
-                    "door/secret",
-                    "sub/../../secret",
-                    "real/sub/../../../secret",
-                ] {
+                for path in ["door/secret", "sub/../../secret", "real/sub/../../../secret"] {
                     match content(&folder, path) {
                         Ok(bytes) => {
                             assert_eq!(bytes, b"public", "{path}");
@@ -749,14 +713,7 @@ mod tests {
     fn pipes_and_devices_are_not_opened() {
         let (place, folder) = TestFolder::new();
         let fifo = place.inside("fifo");
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &fifo,
-            FileType::Fifo,
-            Mode::from_raw_mode(0o644),
-            0,
-        )
-        .unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o644), 0).unwrap();
         assert_eq!(content(&folder, "fifo"), Err(Errno::ACCESS));
         let dev = ServedDirectory::open(Path::new("/dev")).unwrap();
         assert_eq!(content(&dev, "zero"), Err(Errno::ACCESS));
@@ -779,13 +736,7 @@ mod tests {
         let full = call(&folder, &mut node, FileOperation::Open, numbers, b"open");
         assert_eq!(full, Err(Errno::MFILE));
         for descriptor in [0, 2, last + 1, u64::MAX] {
-            let read = call(
-                &folder,
-                &mut node,
-                FileOperation::Read,
-                [descriptor, 1, 0],
-                b"",
-            );
+            let read = call(&folder, &mut node, FileOperation::Read, [descriptor, 1, 0], b"");
             assert_eq!(read, Err(Errno::BADF), "{descriptor}");
         }
         let read = call(&folder, &mut other, FileOperation::Read, [last, 1, 0], b"");
@@ -815,14 +766,7 @@ mod tests {
             }
             names.sort();
             assert_eq!(names, [".", "..", "open", "sub"]);
-            call(
-                &folder,
-                &mut node,
-                FileOperation::Rewind,
-                [numbers[0], 0, 0],
-                b"",
-            )
-            .unwrap();
+            call(&folder, &mut node, FileOperation::Rewind, [numbers[0], 0, 0], b"").unwrap();
         }
     }
 

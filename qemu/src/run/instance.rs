@@ -97,10 +97,7 @@ impl Instance {
         }
         if self.is_supervised {
             // It is about to end by itself.
-            let _ = poll(
-                &mut [PollFd::new(&self.pidfd, PollFlags::IN)],
-                Some(&KEPT_WITHIN),
-            );
+            let _ = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&KEPT_WITHIN));
             self.signal(Signal::KILL);
             return Vec::new();
         }
@@ -122,10 +119,7 @@ impl Instance {
 }
 
 /// Maximum wait for a supervisor after it was asked to end.
-const KEPT_WITHIN: Timespec = Timespec {
-    tv_sec: 10,
-    tv_nsec: 0,
-};
+const KEPT_WITHIN: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
 /// The tool's ends of the native processes' pipes: see [`VARIABLE`](kernel_rt::board::linux::VARIABLE).
 pub struct ControlPipes {
@@ -160,10 +154,7 @@ pub struct InstancePool {
 }
 
 /// Maximum wait for the debugger's children. By then they have been killed; other children of a debugger are its own.
-const LEAVES_WITHIN: Timespec = Timespec {
-    tv_sec: 1,
-    tv_nsec: 0,
-};
+const LEAVES_WITHIN: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 impl InstancePool {
     /// Creates the pool for a machine of this shape, without processes.
@@ -181,8 +172,7 @@ impl InstancePool {
 
     /// Checks whether a debugger is running.
     pub fn is_debugged(&self) -> bool {
-        self.debugger
-            .is_some_and(|at| self.instances[at].gone.is_none())
+        self.debugger.is_some_and(|at| self.instances[at].gone.is_none())
     }
 
     /// Asks the debugger to end, so that it restores the terminal.
@@ -206,10 +196,7 @@ impl InstancePool {
             let _ = poll(&mut [PollFd::new(other, PollFlags::IN)], None);
         }
         for other in self.ending_processes.drain(..) {
-            let _ = poll(
-                &mut [PollFd::new(&other, PollFlags::IN)],
-                Some(&LEAVES_WITHIN),
-            );
+            let _ = poll(&mut [PollFd::new(&other, PollFlags::IN)], Some(&LEAVES_WITHIN));
         }
     }
 }
@@ -244,7 +231,6 @@ impl Drop for UnclaimedChild {
 /// Creates a socket for an instance's output: the tool's non-blocking end, and the other.
 pub fn output_channel() -> Result<(UnixStream, UnixStream), CliError> {
     let (ours, theirs) = UnixStream::pair().context("create a socket for an instance")?;
-    ours.set_nonblocking(true)
-        .context("set up a socket for an instance")?;
+    ours.set_nonblocking(true).context("set up a socket for an instance")?;
     Ok((ours, theirs))
 }

@@ -78,8 +78,7 @@ pub fn run<'a>(
     let begun = Instant::now();
     let nodes = plan.shape.nodes() as usize;
     if nodes > QUIET_BOOT {
-        err.lines
-            .add_line(&format!("midplane: starting {nodes} nodes"));
+        err.lines.add_line(&format!("midplane: starting {nodes} nodes"));
         err.write();
     }
     let mut pool = boot(plan, || match signals.pending() {
@@ -147,19 +146,11 @@ pub fn flush(signals: &Signals, out: &mut OutputSink<'_>, err: &mut OutputSink<'
     loop {
         out.write();
         err.write();
-        let mut fds: Vec<PollFd<'_>> = out
-            .poll_descriptor()
-            .into_iter()
-            .chain(err.poll_descriptor())
-            .collect();
+        let mut fds: Vec<PollFd<'_>> = out.poll_descriptor().into_iter().chain(err.poll_descriptor()).collect();
         if fds.is_empty() || signals.pending().is_some() {
             return;
         }
-        fds.extend(
-            signals
-                .fds()
-                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
-        );
+        fds.extend(signals.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         // The loop checks again, interrupted by a signal or not.
         let _ = poll(&mut fds, None);
     }
@@ -202,12 +193,7 @@ struct Job<'a, 'b, 'd> {
 }
 
 impl Job<'_, '_, '_> {
-    fn until_end(
-        &mut self,
-        plan: &JobPlan<'_>,
-        timeout: Option<Duration>,
-        signals: &Signals,
-    ) -> JobEnding {
+    fn until_end(&mut self, plan: &JobPlan<'_>, timeout: Option<Duration>, signals: &Signals) -> JobEnding {
         let deadline = timeout.map(|timeout| self.begun + timeout);
         let boot = BOOT_SECONDS + BOOT_SECONDS_PER_NODE * self.pool.nodes.len() as u64;
         let boot_deadline = self.begun + Duration::from_secs(boot);
@@ -256,9 +242,7 @@ impl Job<'_, '_, '_> {
                 let limit = timeout.unwrap_or_default().as_secs_f64();
                 return {
                     let nodes = self.observe_with_counters(plan);
-                    let limit = format!(
-                        "the job did not end within {limit} s (--timeout); state of the ranks:"
-                    );
+                    let limit = format!("the job did not end within {limit} s (--timeout); state of the ranks:");
                     self.end_late(&limit, nodes)
                 };
             }
@@ -335,9 +319,7 @@ impl Job<'_, '_, '_> {
             }
             cause => {
                 let (end, _) = self.explain_end(plan, cause, self.observe_nodes());
-                let what = end
-                    .message
-                    .unwrap_or_else(|| "the job cannot continue".into());
+                let what = end.message.unwrap_or_else(|| "the job cannot continue".into());
                 self.err.lines.add_line(&format!(
                     "midplane: {what}\nmidplane: the debugger is still attached to rank {}; the job ends with the \
                      debugger",
@@ -384,8 +366,7 @@ impl Job<'_, '_, '_> {
     fn observe_at_end(&mut self, plan: &JobPlan<'_>) -> Vec<ObservedNode> {
         if matches!(plan.backend, Backend::Linux | Backend::Cluster) {
             let until = Instant::now() + COUNTERS_WITHIN;
-            let owes =
-                |node: &Node| node.state() == Ok(NodeState::Running) && !linux::has_published(node);
+            let owes = |node: &Node| node.state() == Ok(NodeState::Running) && !linux::has_published(node);
             linux::request_counters(&self.pool, 1);
             while self.pool.nodes.iter().any(owes) && Instant::now() < until {
                 std::thread::sleep(PROCESS_TICK);
@@ -401,12 +382,7 @@ impl Job<'_, '_, '_> {
         let mut nodes = self.observe_at_end(plan);
         let shown: Vec<Option<u64>> = nodes
             .iter()
-            .map(|node| {
-                node.account
-                    .as_ref()
-                    .ok()
-                    .map(|account| account.calls_entered)
-            })
+            .map(|node| node.account.as_ref().ok().map(|account| account.calls_entered))
             .collect();
         let until = Instant::now() + POLLS_WITHIN;
         let mut times = 1;
@@ -456,8 +432,8 @@ impl Job<'_, '_, '_> {
                 owners.push(at);
             }
             let channels = &instance.channels;
-            let printed = { channels.prints.iter().zip(room) }
-                .filter_map(|(socket, room)| socket.as_ref().filter(|_| room));
+            let printed =
+                { channels.prints.iter().zip(room) }.filter_map(|(socket, room)| socket.as_ref().filter(|_| room));
             let others = [&channels.bell, &channels.complaints].into_iter().flatten();
             for socket in others.chain(printed) {
                 fds.push(PollFd::new(socket, PollFlags::IN));
@@ -484,9 +460,7 @@ impl Job<'_, '_, '_> {
         if poll(&mut fds, Timespec::try_from(wait).ok().as_ref()).unwrap_or(0) == 0 {
             return;
         }
-        let is_ready = |at: usize, until: usize| {
-            at < until && fds.get(at).is_some_and(|fd| !fd.revents().is_empty())
-        };
+        let is_ready = |at: usize, until: usize| at < until && fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
         let has_answers = is_ready(files_at, attached_at);
         let has_records = is_ready(attached_at, stdin_at);
         let has_input = fds.get(stdin_at).is_some_and(|fd| !fd.revents().is_empty());
@@ -513,9 +487,7 @@ impl Job<'_, '_, '_> {
         }
         if has_answers {
             let nodes = &self.pool.nodes;
-            let give = |answer: FileReply<'_>| {
-                nodes[answer.rank].reply_to_call(answer.number, answer.answer)
-            };
+            let give = |answer: FileReply<'_>| nodes[answer.rank].reply_to_call(answer.number, answer.answer);
             self.files.handle_replies(give);
         }
         if has_records {
@@ -536,12 +508,8 @@ impl Job<'_, '_, '_> {
                 return false;
             };
             match said {
-                RelayPayload::Output(OutputStream::Out, bytes) => {
-                    self.out.lines.add_output(rank.into(), bytes, now)
-                }
-                RelayPayload::Output(_, bytes) => {
-                    self.err.lines.add_output(rank.into(), bytes, now)
-                }
+                RelayPayload::Output(OutputStream::Out, bytes) => self.out.lines.add_output(rank.into(), bytes, now),
+                RelayPayload::Output(_, bytes) => self.err.lines.add_output(rank.into(), bytes, now),
                 RelayPayload::Memory(at, bytes) => {
                     let is_there = node.write_ram(at.into(), bytes);
                     glances[usize::from(rank)].state = node.state().ok();
@@ -550,11 +518,7 @@ impl Job<'_, '_, '_> {
             }
             true
         };
-        attached.handle_records(
-            now,
-            |stream| room[usize::from(stream != OutputStream::Out)],
-            take,
-        );
+        attached.handle_records(now, |stream| room[usize::from(stream != OutputStream::Out)], take);
         self.stirred = true;
     }
 
@@ -704,9 +668,7 @@ impl Job<'_, '_, '_> {
             OutputStream::Err => self.err.lines.add_output(rank, bytes, now),
             OutputStream::Log => {
                 let lines = &mut self.err.lines;
-                self.decoders[at].decode_bytes(bytes, |line| {
-                    lines.add_line(&format!("[{rank}] log: {line}"))
-                });
+                self.decoders[at].decode_bytes(bytes, |line| lines.add_line(&format!("[{rank}] log: {line}")));
             }
         }
     }
@@ -717,8 +679,7 @@ impl Job<'_, '_, '_> {
             let mut left = true;
             while left {
                 let instance = &mut self.pool.instances[at];
-                let bytes =
-                    read(&mut instance.channels.complaints, &mut self.buffer).unwrap_or(&[]);
+                let bytes = read(&mut instance.channels.complaints, &mut self.buffer).unwrap_or(&[]);
                 left = !bytes.is_empty();
                 let kept = &mut self.complaints[at];
                 kept.extend(bytes);
@@ -756,18 +717,11 @@ impl Job<'_, '_, '_> {
         self.pool.nodes.iter().map(seen).collect()
     }
 
-    fn explain_end(
-        &self,
-        plan: &JobPlan<'_>,
-        cause: EndCause,
-        nodes: Vec<ObservedNode>,
-    ) -> JobEnding {
+    fn explain_end(&self, plan: &JobPlan<'_>, cause: EndCause, nodes: Vec<ObservedNode>) -> JobEnding {
         let (status, outcome, message, lost) = match cause {
             EndCause::Ended => {
                 let gone: Vec<_> = match self.let_end {
-                    Some(_) => { self.pool.instances.iter() }
-                        .map(|instance| instance.gone)
-                        .collect(),
+                    Some(_) => { self.pool.instances.iter() }.map(|instance| instance.gone).collect(),
                     None => Vec::new(),
                 };
                 let (status, message) = outcome::job_status(&nodes, &gone);
@@ -781,9 +735,7 @@ impl Job<'_, '_, '_> {
                 let places = |stands| match (plan.backend, stands) {
                     // The panic message contains the location.
                     (Backend::Linux | Backend::Cluster, FailureLocation::InPanic) => Vec::new(),
-                    (Backend::Linux | Backend::Cluster, stands) => {
-                        linux::describe(plan, node, stands)
-                    }
+                    (Backend::Linux | Backend::Cluster, stands) => linux::describe(plan, node, stands),
                     (_, FailureLocation::At(pc)) => image.describe_fault(pc, &read),
                     (_, FailureLocation::InCall) => image.describe_call(&read),
                     (_, FailureLocation::InPanic) => image.describe_panic(&read),
@@ -807,23 +759,14 @@ impl Job<'_, '_, '_> {
 
     fn end_late(&self, headline: &str, nodes: Vec<ObservedNode>) -> JobEnding {
         let message = Some(with_activities(headline, &nodes));
-        (
-            self.end(error::FAILURE, JobOutcome::Timeout, message, nodes),
-            None,
-        )
+        (self.end(error::FAILURE, JobOutcome::Timeout, message, nodes), None)
     }
 
     /// Handles a signal. A hanging job is ended by Ctrl-C as often as by `--timeout`, so the location report is printed
     /// here, too.
     fn end_interrupted(&self, status: u8, nodes: Vec<ObservedNode>) -> JobEnding {
-        let message = Some(with_activities(
-            "interrupted by a signal; state of the ranks:",
-            &nodes,
-        ));
-        (
-            self.end(status, JobOutcome::Interrupted, message, nodes),
-            None,
-        )
+        let message = Some(with_activities("interrupted by a signal; state of the ranks:", &nodes));
+        (self.end(status, JobOutcome::Interrupted, message, nodes), None)
     }
 
     /// Handles a failure to write the nodes' output.
@@ -843,13 +786,7 @@ impl Job<'_, '_, '_> {
         (end, None)
     }
 
-    fn end(
-        &self,
-        status: u8,
-        outcome: JobOutcome,
-        message: Option<String>,
-        nodes: Vec<ObservedNode>,
-    ) -> JobResult {
+    fn end(&self, status: u8, outcome: JobOutcome, message: Option<String>, nodes: Vec<ObservedNode>) -> JobResult {
         JobResult {
             status,
             outcome,

@@ -14,10 +14,7 @@ pub fn parse_mpi_memory(text: &str) -> Result<u64, String> {
         return Err(format!("too small; the minimum is {least} bytes"));
     }
     if bytes > greatest {
-        return Err(format!(
-            "too large; the maximum is {}",
-            size::exact(greatest)
-        ));
+        return Err(format!("too large; the maximum is {}", size::exact(greatest)));
     }
     Ok(bytes)
 }
@@ -27,10 +24,7 @@ pub fn parse_eager(text: &str) -> Result<u64, String> {
     let greatest = MAX_EAGER_LIMIT as u64;
     size::parse(text).and_then(|bytes| {
         if bytes > greatest {
-            Err(format!(
-                "too large; the maximum is {}",
-                size::exact(greatest)
-            ))
+            Err(format!("too large; the maximum is {}", size::exact(greatest)))
         } else {
             Ok(bytes)
         }

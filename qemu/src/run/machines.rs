@@ -48,8 +48,7 @@ impl ImageFiles {
     fn new(plan: &JobPlan<'_>) -> Result<Self, CliError> {
         let files = plan.apps.iter().map(|app| {
             let mut file = memory_file("midplane-image")?;
-            file.write_all(&app.image.bytes)
-                .context("copy the image into memory")?;
+            file.write_all(&app.image.bytes).context("copy the image into memory")?;
             Ok(file)
         });
         files.collect::<Result<_, _>>().map(Self)
@@ -82,11 +81,7 @@ impl InstancePool {
             if plan.debug.is_some_and(|debug| debug.rank == rank) {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
                     .context("create a socket for the debugger (TCP on 127.0.0.1)")?;
-                waiting = Some(
-                    listener
-                        .local_addr()
-                        .context("query the debugger's socket")?,
-                );
+                waiting = Some(listener.local_addr().context("query the debugger's socket")?);
                 debugger = Some(listener.as_raw_fd());
                 inherited.push(listener.into());
             }
@@ -142,14 +137,8 @@ impl InstancePool {
             let image = files.rank_file(plan, rank);
             let instance = self.start_board(plan, qemu, rank, image, &window, lines)?;
             let place = node::MemoryLocation::Entire;
-            self.nodes.push(Node::new(
-                rank,
-                coord,
-                plan.image(rank),
-                instance,
-                &window,
-                place,
-            ));
+            self.nodes
+                .push(Node::new(rank, coord, plan.image(rank), instance, &window, place));
             going_on()?;
         }
         Ok(())
@@ -181,12 +170,7 @@ impl InstancePool {
             sandbox: plan.sandbox,
         }
         .arguments();
-        let mut inherited: Vec<OwnedFd> = vec![
-            image.into(),
-            personality.into(),
-            window.into(),
-            node_bell.into(),
-        ];
+        let mut inherited: Vec<OwnedFd> = vec![image.into(), personality.into(), window.into(), node_bell.into()];
         inherited.extend(links.into_iter().map(|(_, socket)| socket));
         let child = spawn(qemu, arguments, inherited, node_complaints.into(), rank)?;
         let channels = OutputChannels {
@@ -194,8 +178,7 @@ impl InstancePool {
             complaints: Some(complaints),
             ..OutputChannels::default()
         };
-        self.instances
-            .push(Instance::new(vec![rank], channels, child)?);
+        self.instances.push(Instance::new(vec![rank], channels, child)?);
         Ok(self.instances.len() - 1)
     }
 
@@ -226,30 +209,19 @@ impl InstancePool {
             let coords: Vec<Coord> = (0..layout.nodes).filter_map(|k| within.coord(k)).collect();
             let ranks: Vec<u32> = coords.iter().filter_map(|c| plan.shape.rank(*c)).collect();
             let ram = Rc::new(SharedMemory::new("midplane-ram", layout.total())?);
-            let socket = self
-                .doorbells
-                .as_mut()
-                .map(Doorbells::connect)
-                .transpose()?;
+            let socket = self.doorbells.as_mut().map(Doorbells::connect).transpose()?;
             let carries = InstanceContent::Box {
                 nodes: layout.nodes,
-                doorbell: { socket.as_ref() }
-                    .map(|socket| (socket.as_raw_fd(), doorbell::vectors(&division))),
+                doorbell: { socket.as_ref() }.map(|socket| (socket.as_raw_fd(), doorbell::vectors(&division))),
             };
             let sockets = socket.into_iter().map(OwnedFd::from).collect();
             let files = (files.rank_file(plan, first), &*ram);
             let nodes = InstanceNodes::Box(nodes);
-            let instance =
-                self.start((plan, qemu), nodes, files, carries, sockets, ranks.clone())?;
+            let instance = self.start((plan, qemu), nodes, files, carries, sockets, ranks.clone())?;
             for (index, (rank, coord)) in (0..).zip(ranks.into_iter().zip(coords)) {
                 let code = image.code;
-                let place = node::MemoryLocation::InBox {
-                    layout,
-                    index,
-                    code,
-                };
-                self.nodes
-                    .push(Node::new(rank, coord, image, instance, &ram, place));
+                let place = node::MemoryLocation::InBox { layout, index, code };
+                self.nodes.push(Node::new(rank, coord, image, instance, &ram, place));
             }
             going_on()?;
         }
@@ -272,10 +244,7 @@ impl InstancePool {
         let (bell, node_bell) = output_channel()?;
         let (complaints, node_complaints) = output_channel()?;
         let image = image.try_clone().context("share the image")?;
-        let memory = ram
-            .file()
-            .try_clone()
-            .context("share an instance's memory")?;
+        let memory = ram.file().try_clone().context("share an instance's memory")?;
         let arguments = Wiring {
             memory: ram.bytes(),
             ram: memory.as_raw_fd(),
@@ -287,8 +256,7 @@ impl InstancePool {
             counted: plan.counted,
         }
         .arguments();
-        let mut inherited: Vec<OwnedFd> =
-            vec![image.into(), memory.into(), record.into(), node_bell.into()];
+        let mut inherited: Vec<OwnedFd> = vec![image.into(), memory.into(), record.into(), node_bell.into()];
         inherited.extend(sockets);
         let first = ranks.first().copied().unwrap_or(0);
         let child = spawn(qemu, arguments, inherited, node_complaints.into(), first)?;
@@ -325,8 +293,7 @@ fn spawn(
         // Terminal signals are for this process only; it ends the nodes in order.
         .process_group(0);
     sys::bind_to_this_process(&mut command, Signal::KILL, inherited);
-    command.spawn().context(format_args!(
-        "start {} for rank {rank}",
-        qemu.path.display()
-    ))
+    command
+        .spawn()
+        .context(format_args!("start {} for rank {rank}", qemu.path.display()))
 }

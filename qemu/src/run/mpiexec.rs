@@ -58,12 +58,7 @@ struct LauncherOption {
     help: &'static str,
 }
 
-const fn word(
-    names: &'static [&'static str],
-    values: usize,
-    does: OptionAction,
-    help: &'static str,
-) -> LauncherOption {
+const fn word(names: &'static [&'static str], values: usize, does: OptionAction, help: &'static str) -> LauncherOption {
     LauncherOption {
         names,
         values,
@@ -176,12 +171,7 @@ const WORDS: &[LauncherOption] = &[
         OptionAction::Default,
         "",
     ),
-    word(
-        &["V", "version"],
-        0,
-        OptionAction::Version,
-        "print the version",
-    ),
+    word(&["V", "version"], 0, OptionAction::Version, "print the version"),
     word(&["h", "help"], 0, OptionAction::Help, "print this help"),
     // Options of other launchers for hosts, processors, networks and remote start.
     word(
@@ -258,12 +248,7 @@ const WORDS: &[LauncherOption] = &[
         OptionAction::Ignored,
         "",
     ),
-    word(
-        &["mca", "gmca", "pmca", "prtemca"],
-        2,
-        OptionAction::Ignored,
-        "",
-    ),
+    word(&["mca", "gmca", "pmca", "prtemca"], 2, OptionAction::Ignored, ""),
 ];
 
 /// Finds the option of this name, given without dashes.
@@ -305,9 +290,7 @@ impl LaunchRequest {
                 is_named || has_variables || app.ranks > 0 || app.directory.is_some()
             };
             if request.apps.len() > 1 || request.apps.iter().any(is_said) {
-                return Err(usage(
-                    "-configfile is used in place of programs and their options",
-                ));
+                return Err(usage("-configfile is used in place of programs and their options"));
             }
             request.apps.clear();
             request.read_config(&file)?;
@@ -323,8 +306,7 @@ impl LaunchRequest {
     /// Form B: each line is a program with its options.
     fn read_config(&mut self, file: &Path) -> Result<(), CliError> {
         let shown = file.display();
-        let text = fs::read_to_string(file)
-            .map_err(|error| usage(format_args!("-configfile {shown}: {error}")))?;
+        let text = fs::read_to_string(file).map_err(|error| usage(format_args!("-configfile {shown}: {error}")))?;
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -349,9 +331,7 @@ impl LaunchRequest {
             }
         }
         if self.apps.is_empty() {
-            return Err(usage(format_args!(
-                "-configfile {shown}: the file contains no program"
-            )));
+            return Err(usage(format_args!("-configfile {shown}: the file contains no program")));
         }
         Ok(())
     }
@@ -377,10 +357,7 @@ impl LaunchRequest {
                 continue;
             }
             // `--name=value`; short options do not support it.
-            let (name, joined) = match name
-                .split_once('=')
-                .filter(|_| word.as_bytes().starts_with(b"--"))
-            {
+            let (name, joined) = match name.split_once('=').filter(|_| word.as_bytes().starts_with(b"--")) {
                 Some((name, value)) => (name, Some(OsString::from(value))),
                 None => (name, None),
             };
@@ -449,9 +426,7 @@ impl LaunchRequest {
                 }
             }
             (OptionAction::Directory, [directory]) => app.directory = Some(directory.into()),
-            (OptionAction::Timeout, [seconds]) => {
-                self.run.extend(["--timeout".into(), seconds.clone()])
-            }
+            (OptionAction::Timeout, [seconds]) => self.run.extend(["--timeout".into(), seconds.clone()]),
             (OptionAction::Hosts, [names]) => {
                 let names = names.to_string_lossy();
                 names
@@ -461,8 +436,7 @@ impl LaunchRequest {
             (OptionAction::HostFile, [file]) => check_hosts(&shown.to_string(), Path::new(file))?,
             (OptionAction::ConfigFile, [file]) => self.config_file = Some(file.into()),
             (OptionAction::Prefix(wanted), _) => {
-                self.run
-                    .push(if wanted { "--prefix" } else { "--no-prefix" }.into());
+                self.run.push(if wanted { "--prefix" } else { "--no-prefix" }.into());
             }
             (OptionAction::Verbose, _) => self.run.push("--no-quiet".into()),
             (OptionAction::Ignored, _) => self.ignored.push(shown.to_string()),
@@ -505,22 +479,13 @@ impl LaunchRequest {
     }
 
     /// Returns the job's options; `place` is the default platform.
-    fn options(
-        mut self,
-        place: Option<OsString>,
-        read: ReadOptions,
-    ) -> Result<RunOptions, CliError> {
+    fn options(mut self, place: Option<OsString>, read: ReadOptions) -> Result<RunOptions, CliError> {
         if !self.ignored.is_empty() {
             self.ignored.sort_unstable();
             self.ignored.dedup();
-            print_error_line(format_args!(
-                "mpiexec: ignored options: {}",
-                self.ignored.join(", ")
-            ));
+            print_error_line(format_args!("mpiexec: ignored options: {}", self.ignored.join(", ")));
         }
-        let mut words: Vec<OsString> = ["midplane", "run", "--no-prefix"]
-            .map(OsString::from)
-            .to_vec();
+        let mut words: Vec<OsString> = ["midplane", "run", "--no-prefix"].map(OsString::from).to_vec();
         match self.run.iter().position(|word| word == "--no-quiet") {
             None => words.push("--quiet".into()),
             Some(_) => self.run.retain(|word| word != "--no-quiet"),
@@ -534,10 +499,7 @@ impl LaunchRequest {
             app.program = find_program(&app.program, app.directory.as_deref())?;
             app.ranks = app.ranks.max(1);
         }
-        let ranks = self
-            .apps
-            .iter()
-            .try_fold(0_u32, |sum, app| sum.checked_add(app.ranks));
+        let ranks = self.apps.iter().try_fold(0_u32, |sum, app| sum.checked_add(app.ranks));
         let ranks = ranks.ok_or_else(|| usage("-n: too many ranks"))?;
         if !self.has_torus {
             words.extend(["-n".into(), ranks.to_string().into()]);
@@ -584,8 +546,7 @@ fn check_host(option: &str, name: &str) -> Result<(), CliError> {
 }
 
 fn check_hosts(option: &str, file: &Path) -> Result<(), CliError> {
-    let text = fs::read_to_string(file)
-        .map_err(|error| usage(format_args!("{option} {}: {error}", file.display())))?;
+    let text = fs::read_to_string(file).map_err(|error| usage(format_args!("{option} {}: {error}", file.display())))?;
     let lines = text
         .lines()
         .map(|line| line.split('#').next().unwrap_or_default().trim());
@@ -630,11 +591,7 @@ pub fn help() -> String {
         let names: Vec<String> = { word.names.iter() }
             .map(|name| format!("{}{name}", if name.len() > 4 { "--" } else { "-" }))
             .collect();
-        text.push_str(&format!(
-            "  {}\n          {}\n",
-            names.join(", "),
-            word.help
-        ));
+        text.push_str(&format!("  {}\n          {}\n", names.join(", "), word.help));
     }
     let name = command_name();
     text.push_str(&format!(
@@ -647,9 +604,7 @@ pub fn help() -> String {
         ),
         (OptionAction::Ignored, "Ignored with a message"),
     ] {
-        let words = WORDS
-            .iter()
-            .filter(|word| word.help.is_empty() && word.does == does);
+        let words = WORDS.iter().filter(|word| word.help.is_empty() && word.does == does);
         let names: Vec<&str> = words.flat_map(|word| word.names).copied().collect();
         text.push_str(&format!("\n{title}, with one dash or two:\n"));
         text.push_str(&fill_lines(&names));
@@ -688,10 +643,7 @@ pub fn run(words: &[OsString], read: ReadOptions) -> Result<u8, CliError> {
             return Ok(0);
         }
         Some(_) => {
-            crate::show::console::print_line(format_args!(
-                "mpiexec (Midplane) {}",
-                env!("CARGO_PKG_VERSION")
-            ))?;
+            crate::show::console::print_line(format_args!("mpiexec (Midplane) {}", env!("CARGO_PKG_VERSION")))?;
             return Ok(0);
         }
         None => {}
@@ -711,11 +663,7 @@ mod tests {
 
     fn shown(apps: &[AppOptions]) -> Vec<String> {
         let each = |app: &AppOptions| {
-            let words: Vec<_> = app
-                .arguments
-                .iter()
-                .map(|word| word.to_string_lossy())
-                .collect();
+            let words: Vec<_> = app.arguments.iter().map(|word| word.to_string_lossy()).collect();
             let mut more: Vec<_> = [&app.env[..], &app.export[..]].concat();
             more.extend(app.directory.iter().map(OsString::from));
             let more: Vec<_> = more.iter().map(|word| word.to_string_lossy()).collect();
@@ -733,17 +681,10 @@ mod tests {
     #[test]
     fn programs_have_ranks_arguments_and_variables_of_their_own() {
         let request = read("-n 1 -env A 1 a -n 3 : --np=2 -x B -wdir /tmp b x -- : c").unwrap();
-        assert_eq!(
-            shown(&request.apps),
-            ["1 a [-n 3] A=1", "2 b [x --] B /tmp", "0 c [] "]
-        );
+        assert_eq!(shown(&request.apps), ["1 a [-n 3] A=1", "2 b [x --] B /tmp", "0 c [] "]);
         assert!(request.run.is_empty() && request.ignored.is_empty());
         let request = read("-genv A 1 --timeout=5 -l --torus 2x1x1 --mpi-borrow a").unwrap();
-        let words: Vec<_> = request
-            .run
-            .iter()
-            .map(|word| word.to_string_lossy())
-            .collect();
+        let words: Vec<_> = request.run.iter().map(|word| word.to_string_lossy()).collect();
         assert_eq!(
             words.join(" "),
             "--env A=1 --timeout 5 --prefix --torus 2x1x1 --mpi-borrow"
@@ -764,10 +705,7 @@ mod tests {
             ignored,
             "-ppn --bind-to --map-by --rank-by --mca -print-rank-map -iface -launcher --report-bindings"
         );
-        assert_eq!(
-            read("-n 4 --version a").unwrap().asked,
-            Some(OptionAction::Version)
-        );
+        assert_eq!(read("-n 4 --version a").unwrap().asked, Some(OptionAction::Version));
         assert_eq!(read("-h").unwrap().asked, Some(OptionAction::Help));
     }
 

@@ -42,11 +42,7 @@ impl MemoryView {
     fn offset(&self, at: u64) -> Option<u64> {
         match self.place {
             MemoryLocation::Entire => Some(at),
-            MemoryLocation::InBox {
-                layout,
-                index,
-                code,
-            } => {
+            MemoryLocation::InBox { layout, index, code } => {
                 let address = midplane_abi::layout::RAM.checked_add(at)?;
                 layout.offset(index, address, code)
             }
@@ -173,13 +169,7 @@ impl Node {
 
     /// Creates the node of `rank` at `coord` in the process with this index. Its blackboard is at this offset of the
     /// memory that all processes share.
-    pub fn from_process(
-        rank: u32,
-        coord: Coord,
-        instance: usize,
-        memory: &Rc<SharedMemory>,
-        blackboard: u64,
-    ) -> Self {
+    pub fn from_process(rank: u32, coord: Coord, instance: usize, memory: &Rc<SharedMemory>, blackboard: u64) -> Self {
         Self {
             rank,
             coord,
@@ -216,8 +206,7 @@ impl Node {
     }
 
     fn check_record(&self) -> Result<(), RecordError> {
-        self.overwritten
-            .map_or(Ok(()), |error| Err(RecordError::Outbox(error)))
+        self.overwritten.map_or(Ok(()), |error| Err(RecordError::Outbox(error)))
     }
 
     /// Reads the node's RAM at an offset; `None` outside of it.
@@ -254,8 +243,7 @@ impl Node {
             let end = start + stack.len();
             Some(StackUse {
                 // Some bytes of the last word may be zero.
-                peak_bytes: (end - self.memory.instance.first_used(start, end)?)
-                    .next_multiple_of(WORD),
+                peak_bytes: (end - self.memory.instance.first_used(start, end)?).next_multiple_of(WORD),
                 bytes: stack.len(),
             })
         };

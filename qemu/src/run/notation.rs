@@ -43,10 +43,7 @@ mod tests {
         }
         let direction = Direction::ZPlus;
         for text in ["1,0,255:z+", "1,0,255:Z+"] {
-            assert_eq!(
-                parse_console_at(text),
-                Some(SerialConsole { at, direction })
-            );
+            assert_eq!(parse_console_at(text), Some(SerialConsole { at, direction }));
         }
         for text in ["z+", "0,0,0:", "0,0,0:up", "0,0:z+"] {
             assert_eq!(parse_console_at(text), None, "{text}");

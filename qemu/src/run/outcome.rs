@@ -43,9 +43,7 @@ impl ObservedNode {
     /// Returns the nonblocking call that the program repeatedly uses to poll.
     pub fn polling_call(&self) -> Option<&str> {
         let account = self.account.as_ref().ok()?;
-        let is_again = self
-            .shown_before
-            .is_some_and(|shown| account.calls_entered > shown);
+        let is_again = self.shown_before.is_some_and(|shown| account.calls_entered > shown);
         let call = &*account.last_call;
         let begins = |begin: &&str| call.starts_with(begin);
         (is_again && POLLS.iter().any(begins)).then_some(call)
@@ -57,10 +55,7 @@ impl ObservedNode {
         self.state() == Some(NodeState::Running)
             && self.stopped.is_none()
             && account.is_ok_and(|account| {
-                account.call.is_none()
-                    || POLLS
-                        .iter()
-                        .any(|begin| account.last_call.starts_with(begin))
+                account.call.is_none() || POLLS.iter().any(|begin| account.last_call.starts_with(begin))
             })
             && self.polling_call().is_none()
     }
@@ -181,9 +176,7 @@ pub fn cause(nodes: &[NodeGlance]) -> Option<EndCause> {
 pub fn root_failure(nodes: &[ObservedNode]) -> Option<usize> {
     let is_root = |node: &ObservedNode| {
         let account = node.account.as_ref();
-        account.is_ok_and(|account| {
-            account.state == NodeState::Failed && account.end != FailureCode::LinkLost
-        })
+        account.is_ok_and(|account| account.state == NodeState::Failed && account.end != FailureCode::LinkLost)
     };
     nodes.iter().position(is_root)
 }
@@ -272,13 +265,10 @@ pub fn failure(
         text = format!("{}: {text}", node.name());
     }
     let stands = match account.end {
-        FailureCode::Fault | FailureCode::StackOverflow => {
-            Some(FailureLocation::At(account.fault.pc))
+        FailureCode::Fault | FailureCode::StackOverflow => Some(FailureLocation::At(account.fault.pc)),
+        FailureCode::Abort | FailureCode::MpiAbort | FailureCode::MpiError | FailureCode::LinkLost => {
+            Some(FailureLocation::InCall)
         }
-        FailureCode::Abort
-        | FailureCode::MpiAbort
-        | FailureCode::MpiError
-        | FailureCode::LinkLost => Some(FailureLocation::InCall),
         FailureCode::Panic => Some(FailureLocation::InPanic),
         _ => None,
     };
@@ -312,25 +302,14 @@ pub fn overwritten_message(node: &ObservedNode) -> String {
         Ok(_) => String::new(),
         Err(error) => format!(" ({error})"),
     };
-    format!(
-        "{}: the program has overwritten the kernel's memory{why}",
-        node.name()
-    )
+    format!("{}: the program has overwritten the kernel's memory{why}", node.name())
 }
 
 /// Returns the message about these nodes' process after it ended unexpectedly or was killed. `process` is the term for
 /// it.
-pub fn lost_message(
-    nodes: &[(u32, Coord)],
-    process: &str,
-    gone: ExitStatus,
-    complaints: &str,
-) -> String {
+pub fn lost_message(nodes: &[(u32, Coord)], process: &str, gone: ExitStatus, complaints: &str) -> String {
     let how = match (gone.signal(), gone.code()) {
-        (Some(9), _) => {
-            "was killed by signal 9 (by another process, or because the machine ran out of memory)"
-                .into()
-        }
+        (Some(9), _) => "was killed by signal 9 (by another process, or because the machine ran out of memory)".into(),
         (Some(signal), _) => format!("was killed by signal {signal}"),
         (None, code) => format!("ended by itself with status {}", code.unwrap_or(-1)),
     };
@@ -357,10 +336,7 @@ pub fn describe_activities(nodes: &[ObservedNode]) -> Vec<String> {
         .into_iter()
         .map(|(activity, members)| match members[..] {
             [one] => format!("{}: {activity}", one.name()),
-            _ => format!(
-                "ranks {}: {activity}",
-                ranges(members.iter().map(|n| n.rank))
-            ),
+            _ => format!("ranks {}: {activity}", ranges(members.iter().map(|n| n.rank))),
         })
         .collect()
 }
@@ -435,11 +411,7 @@ pub mod tests {
     use midplane_abi::blackboard::{BYTES, MessageSnapshot, ReadError};
 
     /// Creates a node's state for tests.
-    pub fn seen(
-        rank: u32,
-        state: NodeState,
-        write: impl FnOnce(&mut BlackboardSnapshot),
-    ) -> ObservedNode {
+    pub fn seen(rank: u32, state: NodeState, write: impl FnOnce(&mut BlackboardSnapshot)) -> ObservedNode {
         let mut account = BlackboardSnapshot::read(&[0; BYTES]).unwrap();
         account.state = state;
         account.rank = Some(rank);
@@ -522,11 +494,7 @@ pub mod tests {
         let (status, message) = job_status(&nodes, &ends);
         assert_eq!(status, 23);
         let message = message.unwrap();
-        for words in [
-            "rank 1 at (1,0,0)",
-            "status 0",
-            "its process ended with status 23",
-        ] {
+        for words in ["rank 1 at (1,0,0)", "status 0", "its process ended with status 23"] {
             assert!(message.contains(words), "{message}");
         }
         // The program's own status has priority over its process's.
@@ -548,9 +516,7 @@ pub mod tests {
             let said = changed_status(&nodes).unwrap_or_default();
             let changed = [256, 512, i32::MIN].contains(&status);
             assert_eq!(
-                said.contains(&format!(
-                    "rank 1 at (1,0,0): the program ended with status {status}"
-                )),
+                said.contains(&format!("rank 1 at (1,0,0): the program ended with status {status}")),
                 changed
             );
         }
@@ -600,33 +566,18 @@ pub mod tests {
     #[test]
     fn words_of_every_end() {
         let place = |_| vec!["inner at a.c:3".into(), "main at a.c:9".into()];
-        let said =
-            |end, status, message| failure(&failed(2, end, status, message), place, || None).0;
+        let said = |end, status, message| failure(&failed(2, end, status, message), place, || None).0;
         let mut overwritten = running(0);
         overwritten.account = Err(RecordError::Blackboard(ReadError::State(99)));
         let texts = [
-            said(
-                FailureCode::Fault,
-                1,
-                "rank 2 at (2,0,0): load of 0x0, a null pointer",
-            ),
+            said(FailureCode::Fault, 1, "rank 2 at (2,0,0): load of 0x0, a null pointer"),
             said(FailureCode::StackOverflow, 1, ""),
             said(FailureCode::Panic, 101, "panicked at a.rs:5: no"),
             said(FailureCode::Abort, 1, ""),
             said(FailureCode::MpiAbort, 7, ""),
             said(FailureCode::Boot, 1, "no memory"),
-            lost_message(
-                &[at(3)],
-                "QEMU process",
-                ExitStatus::from_raw(9),
-                "qemu: out of memory",
-            ),
-            lost_message(
-                &[4, 0, 1, 2].map(at),
-                "QEMU process",
-                ExitStatus::from_raw(9),
-                "",
-            ),
+            lost_message(&[at(3)], "QEMU process", ExitStatus::from_raw(9), "qemu: out of memory"),
+            lost_message(&[4, 0, 1, 2].map(at), "QEMU process", ExitStatus::from_raw(9), ""),
             overwritten_message(&overwritten),
             changed_status(&[done(1, 256)]).unwrap(),
         ];
@@ -640,23 +591,11 @@ pub mod tests {
             FailureLocation::InCall | FailureLocation::InPanic => vec!["main at a.c:9".into()],
             FailureLocation::At(_) => Vec::new(),
         };
-        for end in [
-            FailureCode::MpiAbort,
-            FailureCode::MpiError,
-            FailureCode::Panic,
-        ] {
-            let (text, _) = failure(
-                &failed(2, end, 7, "rank 2 at (2,0,0): why"),
-                in_call,
-                || None,
-            );
+        for end in [FailureCode::MpiAbort, FailureCode::MpiError, FailureCode::Panic] {
+            let (text, _) = failure(&failed(2, end, 7, "rank 2 at (2,0,0): why"), in_call, || None);
             assert_eq!(text, "rank 2 at (2,0,0): why\n  in main at a.c:9");
         }
-        let (text, _) = failure(
-            &failed(2, FailureCode::MpiAbort, 7, ""),
-            |_| Vec::new(),
-            || None,
-        );
+        let (text, _) = failure(&failed(2, FailureCode::MpiAbort, 7, ""), |_| Vec::new(), || None);
         assert_eq!(text, "rank 2 at (2,0,0): called MPI_Abort with code 7");
         let (text, _) = failure(
             &failed(2, FailureCode::Fault, 1, "rank 2 at (2,0,0): bad access"),
@@ -677,12 +616,7 @@ pub mod tests {
             text.contains("rank 3 at (3,0,0)") && text.contains("signal 9"),
             "{text}"
         );
-        let text = lost_message(
-            &[at(3)],
-            "QEMU process",
-            ExitStatus::from_raw(1 << 8),
-            "bad option\n",
-        );
+        let text = lost_message(&[at(3)], "QEMU process", ExitStatus::from_raw(1 << 8), "bad option\n");
         assert!(
             text.contains("status 1") && text.ends_with("qemu: bad option"),
             "{text}"

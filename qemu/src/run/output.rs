@@ -120,10 +120,7 @@ impl LineAssembler {
         for rank in due {
             self.show_partial(rank);
         }
-        self.partial
-            .values()
-            .map(|(_, since)| *since + patience)
-            .min()
+        self.partial.values().map(|(_, since)| *since + patience).min()
     }
 
     /// Completes every line at the end of all output.
@@ -231,10 +228,7 @@ impl<'a> OutputSink<'a> {
 
     fn is_writable(&self) -> bool {
         let mut fds = [PollFd::from_borrowed_fd(self.to, PollFlags::OUT)];
-        let at_once = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         matches!(poll(&mut fds, Some(&at_once)), Ok(n) if n > 0)
     }
 }
@@ -255,10 +249,7 @@ mod tests {
         lines.add_output(1, b"other\nnext", now);
         lines.add_output(0, b"line\n", now);
         lines.add_output(1, b" line\n\n", now);
-        assert_eq!(
-            text(&lines),
-            "[1] other\n[0] one line\n[1] next line\n[1] \n"
-        );
+        assert_eq!(text(&lines), "[1] other\n[0] one line\n[1] next line\n[1] \n");
     }
 
     #[test]
@@ -353,10 +344,7 @@ mod tests {
         }
         assert!(!sink.has_room());
         sink.write();
-        assert!(
-            sink.poll_descriptor().is_some(),
-            "a full pipe must leave a rest"
-        );
+        assert!(sink.poll_descriptor().is_some(), "a full pipe must leave a rest");
         drop(read);
         sink.write();
         assert_eq!(sink.write_error(), Some(Errno::PIPE));

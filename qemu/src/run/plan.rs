@@ -8,8 +8,7 @@ use crate::run::boxes::InstanceBoxes;
 use crate::run::debug::DebugSession;
 use crate::run::serial_port::SerialPort;
 use midplane_abi::boot_parameters::{
-    AutoConfig, BootParameters, InstanceNodes, OutputTarget, ProgramList, ProgramSection,
-    SerialConsole,
+    AutoConfig, BootParameters, InstanceNodes, OutputTarget, ProgramList, ProgramSection, SerialConsole,
 };
 use midplane_abi::faults::LinkFaults;
 use midplane_abi::personality::ExitAction;
@@ -115,12 +114,7 @@ pub enum Backend<'a> {
 
 impl<'a> JobPlan<'a> {
     /// Creates a plan for a machine of this shape and nodes with this much RAM; all else is minimal.
-    pub fn for_machine(
-        backend: Backend<'a>,
-        image: &'a Image,
-        shape: Shape,
-        node_memory: u64,
-    ) -> Self {
+    pub fn for_machine(backend: Backend<'a>, image: &'a Image, shape: Shape, node_memory: u64) -> Self {
         Self {
             backend,
             apps: vec![PlannedApp::from_image(image)],
@@ -194,12 +188,8 @@ fn ranks(plan: &JobPlan<'_>, nodes: InstanceNodes) -> RangeInclusive<u32> {
         (InstanceNodes::One(coord), _) => rank(coord)..=rank(coord),
         (InstanceNodes::Box(boxed), _) => {
             let within = boxed.nodes();
-            let ranks = (0..within.nodes())
-                .filter_map(|k| within.coord(k))
-                .map(rank);
-            let (first, last) = ranks.fold((u32::MAX, 0), |(first, last), rank| {
-                (first.min(rank), last.max(rank))
-            });
+            let ranks = (0..within.nodes()).filter_map(|k| within.coord(k)).map(rank);
+            let (first, last) = ranks.fold((u32::MAX, 0), |(first, last), rank| (first.min(rank), last.max(rank)));
             first.min(last)..=last
         }
     }
@@ -262,10 +252,7 @@ fn boot_record(plan: &JobPlan<'_>, nodes: InstanceNodes) -> Result<Vec<u8>, CliE
 }
 
 /// Returns the program sections of these ranks.
-fn programs<'p>(
-    plan: &'p JobPlan<'_>,
-    ranks: &RangeInclusive<u32>,
-) -> Vec<ProgramSection<'p, Vec<u8>>> {
+fn programs<'p>(plan: &'p JobPlan<'_>, ranks: &RangeInclusive<u32>) -> Vec<ProgramSection<'p, Vec<u8>>> {
     // A native process receives arguments and environment directly; a cluster's process only the environment.
     let (has_arguments, has_environment) = match plan.backend {
         Backend::Qemu(_) | Backend::Boards(_) => (true, true),
@@ -278,11 +265,7 @@ fn programs<'p>(
         // Extended to all earlier ranks; this instance contains none of them.
         first: if number == first { 0 } else { app.first },
         number,
-        environment: if has_environment {
-            app.environment
-        } else {
-            &[]
-        },
+        environment: if has_environment { app.environment } else { &[] },
         arguments: if has_arguments { app.argv } else { &[] },
     });
     sections.collect()

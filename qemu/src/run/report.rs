@@ -176,12 +176,8 @@ impl CounterLegends {
     fn all() -> Self {
         Self {
             ranks: Counter::ALL.map(|c| CounterLegend::new(c.about())).into(),
-            links: LinkCounter::ALL
-                .map(|c| CounterLegend::new(c.about()))
-                .into(),
-            channels: ChannelCounter::ALL
-                .map(|c| CounterLegend::new(c.about()))
-                .into(),
+            links: LinkCounter::ALL.map(|c| CounterLegend::new(c.about())).into(),
+            channels: ChannelCounter::ALL.map(|c| CounterLegend::new(c.about())).into(),
         }
     }
 }
@@ -271,23 +267,13 @@ const RANKS: Table<RankRow> = Table {
         rank("NCTSD", |row| row.count(Counter::NctsdSent)),
         rank("NCTS", |row| row.count(Counter::NctsSent)),
         rank("restarts", |row| row.count(Counter::RestartsSent)),
-        rank("peak\nunexp.\nrecords", |row| {
-            row.count(Counter::PeakUnexpectedRecords)
-        }),
-        rank("peak\nunexp.\nbytes", |row| {
-            row.count(Counter::PeakUnexpectedBytes)
-        }),
-        rank("matching\nsearches", |row| {
-            row.count(Counter::MatchingSearches)
-        }),
+        rank("peak\nunexp.\nrecords", |row| row.count(Counter::PeakUnexpectedRecords)),
+        rank("peak\nunexp.\nbytes", |row| row.count(Counter::PeakUnexpectedBytes)),
+        rank("matching\nsearches", |row| row.count(Counter::MatchingSearches)),
         rank("matching\nhops", |row| row.count(Counter::MatchingHops)),
-        rank("longest\nsearch", |row| {
-            row.count(Counter::MatchingHopsPeak)
-        }),
+        rank("longest\nsearch", |row| row.count(Counter::MatchingHopsPeak)),
         rank("packets\nsent", |row| row.count(Counter::PacketsSent)),
-        rank("packets\nforwarded", |row| {
-            row.count(Counter::PacketsForwarded)
-        }),
+        rank("packets\nforwarded", |row| row.count(Counter::PacketsForwarded)),
         rank("idle\nshare", |row| {
             format!("{:.1} %", 100.0 * row.counters.idle_share())
         }),
@@ -348,16 +334,9 @@ pub fn table(end: &JobResult) -> Vec<String> {
 fn stacks(nodes: &[ObservedNode]) -> Option<String> {
     let seen = nodes.iter().filter_map(|node| node.stacks);
     let peak = |one: StackUse, other: StackUse| {
-        if other.peak_bytes > one.peak_bytes {
-            other
-        } else {
-            one
-        }
+        if other.peak_bytes > one.peak_bytes { other } else { one }
     };
-    let StacksUse {
-        program,
-        interrupts,
-    } = seen.reduce(|one, other| StacksUse {
+    let StacksUse { program, interrupts } = seen.reduce(|one, other| StacksUse {
         program: peak(one.program, other.program),
         interrupts: peak(one.interrupts, other.interrupts),
     })?;
@@ -377,19 +356,13 @@ pub fn longest_run(nodes: &[ObservedNode]) -> Duration {
 
 /// Returns a counter's sum or maximum over all nodes, as the counter defines.
 pub fn total(end: &JobResult, counter: Counter) -> u64 {
-    let values = end
-        .nodes
-        .iter()
-        .map(|node| NodeCounters::from_node(node).get(counter));
+    let values = end.nodes.iter().map(|node| NodeCounters::from_node(node).get(counter));
     values.fold(0, |one, other| counter.about().total.combine(one, other))
 }
 
 /// Returns the matching engine that the nodes report; all run the same image.
 pub fn matching(end: &JobResult) -> Option<&str> {
-    let accounts = end
-        .nodes
-        .iter()
-        .filter_map(|node| node.account.as_ref().ok());
+    let accounts = end.nodes.iter().filter_map(|node| node.account.as_ref().ok());
     let mut names = accounts.map(|account| account.matching.as_str());
     names.find(|name| !name.is_empty())
 }
@@ -420,28 +393,19 @@ const LINKS: Table<LinkRow> = Table {
         link("sent\nD1", |row| row.sent(Vc::D1)),
         link("on\nBN", |row| row.sent(Vc::Bn)),
         link("\nBP", |row| row.sent(Vc::Bp)),
-        link("for-\nwarded", |row| {
-            row.sum(ChannelCounter::PacketsForwarded)
-        }),
-        link("packets\nreceived", |row| {
-            row.sum(ChannelCounter::PacketsReceived)
-        }),
+        link("for-\nwarded", |row| row.sum(ChannelCounter::PacketsForwarded)),
+        link("packets\nreceived", |row| row.sum(ChannelCounter::PacketsReceived)),
         link("peak\nchunks", |row| row.sum(ChannelCounter::PeakChunks)),
         link("frames\nsent", |row| row.frames(LinkCounter::FramesSent)),
-        link("token\nframes", |row| {
-            row.frames(LinkCounter::TokenFramesSent)
-        }),
-        link("frames\nreceived", |row| {
-            row.frames(LinkCounter::FramesReceived)
-        }),
+        link("token\nframes", |row| row.frames(LinkCounter::TokenFramesSent)),
+        link("frames\nreceived", |row| row.frames(LinkCounter::FramesReceived)),
     ],
     keys: 3,
     gap: 1,
 };
 
 /// Explains the columns of the table of the links.
-const LINKS_LEGEND: &str =
-    "D0, D1: dynamic channels; BN, BP: bubble; chunk: 32 bytes; token: credit";
+const LINKS_LEGEND: &str = "D0, D1: dynamic channels; BN, BP: bubble; chunk: 32 bytes; token: credit";
 
 impl LinkRow {
     fn sent(&self, channel: Vc) -> String {
@@ -644,16 +608,7 @@ mod tests {
         let lines = table(&end(3));
         check(
             &lines,
-            &[
-                "messages",
-                "restarts",
-                "NCTSD",
-                "forwarded",
-                "12",
-                "33",
-                "200",
-                "25.0",
-            ],
+            &["messages", "restarts", "NCTSD", "forwarded", "12", "33", "200", "25.0"],
         );
         let cells: Vec<&str> = lines[5].split_whitespace().collect();
         assert_eq!(cells[..3], ["2", "(2,0,0)", "12"], "{lines:#?}");
@@ -717,11 +672,7 @@ mod tests {
         let shape = Shape::new([3, 1, 1], [true; 3]).unwrap();
         let mut end = end(3);
         let detours = LinkCounter::Detours as usize;
-        let found = [
-            (0, Direction::XPlus),
-            (1, Direction::XMinus),
-            (2, Direction::XPlus),
-        ];
+        let found = [(0, Direction::XPlus), (1, Direction::XMinus), (2, Direction::XPlus)];
         for (rank, d) in found {
             let links = &mut end.nodes[rank].account.as_mut().unwrap().links;
             links[d as usize].frames[detours] = 1;
@@ -740,11 +691,7 @@ mod tests {
     fn a_big_table_shows_the_busiest() {
         let lines = table(&end(40));
         let ranks = |line: &&String| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
-        assert_eq!(
-            lines.iter().filter(ranks).count() % BUSIEST_RANKS,
-            0,
-            "{lines:#?}"
-        );
+        assert_eq!(lines.iter().filter(ranks).count() % BUSIEST_RANKS, 0, "{lines:#?}");
         check(&lines, &["0", "7", "all"]);
         assert!(lines.last().unwrap().contains("the 8 busiest of 40 ranks"));
         assert!(!lines.iter().any(|line| line.trim_start().starts_with("8 ")));

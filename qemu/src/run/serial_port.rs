@@ -45,9 +45,7 @@ impl SerialPort {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
             Errno::NOENT => refused("there is no such port; check that the adapter is connected"),
-            Errno::ACCESS => {
-                refused("permission denied; ports often require membership in the group dialout")
-            }
+            Errno::ACCESS => refused("permission denied; ports often require membership in the group dialout"),
             Errno::BUSY => refused("it is in use by another program"),
             Errno::NXIO | Errno::NODEV | Errno::IO => refused("there is no device at this port"),
             error => refused(&std::io::Error::from(error).to_string()),
@@ -111,9 +109,7 @@ pub fn check_console(console: SerialConsole, shape: &Shape) -> Result<(), CliErr
             "the machine has a link there; use a direction in which its extent is 1, or in which a mesh (--mesh) ends"
         }
     };
-    Err(CliError::usage(format!(
-        "--console {x},{y},{z}:{name}: {why}"
-    )))
+    Err(CliError::usage(format!("--console {x},{y},{z}:{name}: {why}")))
 }
 
 /// Bytes in transit.
@@ -262,9 +258,7 @@ impl<'p> AttachedBoards<'p> {
             Ok(count @ 1..) => return self.bytes.came.extend(&chunk[..count]),
             Err(Errno::AGAIN | Errno::INTR) => return,
             // Error of a port after removal of its device.
-            Ok(_) | Err(Errno::IO) => {
-                "it has disappeared, for example because the adapter was unplugged".into()
-            }
+            Ok(_) | Err(Errno::IO) => "it has disappeared, for example because the adapter was unplugged".into(),
             Err(error) => std::io::Error::from(error).to_string(),
         };
         self.gone = Some(format!("{}: {why}", self.port.name));

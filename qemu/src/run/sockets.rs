@@ -118,11 +118,6 @@ mod tests {
     #[test]
     fn a_node_of_a_single_node_machine_has_no_links() {
         let shape = Shape::new([1, 1, 1], [true; 3]).unwrap();
-        assert!(
-            LinkSockets::new(&shape, frame_link)
-                .take_ends(0)
-                .unwrap()
-                .is_empty()
-        );
+        assert!(LinkSockets::new(&shape, frame_link).take_ends(0).unwrap().is_empty());
     }
 }

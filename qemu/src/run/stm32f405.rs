@@ -43,10 +43,7 @@ impl Wiring<'_> {
         option("chardev", format!("socket,id=bell,fd={}", self.bell));
         option(
             "semihosting-config",
-            format!(
-                "enable=on,target=native,chardev=bell,arg=/dev/fd/{}",
-                self.window
-            ),
+            format!("enable=on,target=native,chardev=bell,arg=/dev/fd/{}", self.window),
         );
         for direction in Direction::ALL {
             let slot = direction as u8;
@@ -86,14 +83,7 @@ mod tests {
             .filter(|pair| pair[0] == "-serial")
             .map(|pair| pair[1].as_str())
             .collect();
-        let wired = [
-            "null",
-            "chardev:line1",
-            "null",
-            "null",
-            "null",
-            "chardev:line5",
-        ];
+        let wired = ["null", "chardev:line1", "null", "null", "null", "chardev:line5"];
         assert_eq!(serials, wired);
         for word in [
             "socket,id=line1,fd=20",

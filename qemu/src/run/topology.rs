@@ -42,9 +42,8 @@ pub fn parse_nodes(text: &str) -> Result<[u16; 3], String> {
             }
         }
     }
-    best.map(|(_, extents)| extents).ok_or_else(|| {
-        format!("{nodes} nodes form no torus: each of its three extents is at most 256")
-    })
+    best.map(|(_, extents)| extents)
+        .ok_or_else(|| format!("{nodes} nodes form no torus: each of its three extents is at most 256"))
 }
 
 fn shape_help(text: &str) -> String {
@@ -59,9 +58,7 @@ pub fn parse_mesh(text: &str) -> Result<[bool; 3], String> {
             .find(letter.to_ascii_lowercase())
             .ok_or_else(|| format!("`{letter}` is no dimension; use letters of xyz"))?;
         if std::mem::replace(&mut mesh[dimension], true) {
-            return Err(format!(
-                "`{letter}` occurs twice; use each letter of xyz at most once"
-            ));
+            return Err(format!("`{letter}` occurs twice; use each letter of xyz at most once"));
         }
     }
     Ok(mesh)
@@ -82,10 +79,7 @@ pub fn links(shape: &Shape) -> Vec<[LinkEnd; 2]> {
     for rank in 0..shape.nodes() {
         let place = shape.coord(rank).expect("below the number of nodes");
         for dimension in 0..3 {
-            let [plus, minus] = [
-                Direction::ALL[2 * dimension],
-                Direction::ALL[2 * dimension + 1],
-            ];
+            let [plus, minus] = [Direction::ALL[2 * dimension], Direction::ALL[2 * dimension + 1]];
             if let Some(neighbour) = successor(shape, place, dimension) {
                 let neighbour = shape.rank(neighbour).expect("inside the shape");
                 links.push([
@@ -105,9 +99,7 @@ pub fn links(shape: &Shape) -> Vec<[LinkEnd; 2]> {
 fn successor(shape: &Shape, place: Coord, dimension: usize) -> Option<Coord> {
     let extent = shape.extents()[dimension];
     let mut next = place;
-    let at = [&mut next.x, &mut next.y, &mut next.z]
-        .into_iter()
-        .nth(dimension)?;
+    let at = [&mut next.x, &mut next.y, &mut next.z].into_iter().nth(dimension)?;
     if u16::from(*at) + 1 < extent {
         *at += 1;
     } else if extent > 1 && shape.wraps()[dimension] {
@@ -144,10 +136,7 @@ mod tests {
             "99999x1x1",
         ] {
             let error = parse_extents(text).unwrap_err();
-            assert!(
-                !error.contains('\n') && !error.is_empty(),
-                "{text}: {error}"
-            );
+            assert!(!error.contains('\n') && !error.is_empty(), "{text}: {error}");
         }
     }
 

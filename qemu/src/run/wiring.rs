@@ -117,10 +117,7 @@ impl Wiring<'_> {
         }
         self.add_links(&mut option);
         arguments.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(String::from));
-        if let InstanceContent::One {
-            debugger: Some(_), ..
-        } = self.carries
-        {
+        if let InstanceContent::One { debugger: Some(_), .. } = self.carries {
             arguments.push("-S".into());
         }
         arguments
@@ -131,10 +128,7 @@ impl Wiring<'_> {
         let links = match self.carries {
             InstanceContent::One { links, debugger } => {
                 if let Some(fd) = debugger {
-                    option(
-                        "chardev",
-                        format!("socket,id=gdb,fd={fd},server=on,wait=off"),
-                    );
+                    option("chardev", format!("socket,id=gdb,fd={fd},server=on,wait=off"));
                     option("gdb", "chardev:gdb".into());
                 }
                 links
@@ -178,10 +172,7 @@ mod tests {
             ram: 10,
             image: 11,
             record: 12,
-            carries: InstanceContent::One {
-                links,
-                debugger: None,
-            },
+            carries: InstanceContent::One { links, debugger: None },
             bell: 30,
             sandbox,
             counted: false,
@@ -203,9 +194,7 @@ mod tests {
 
     /// Checks for an option whose value contains `part`.
     fn has(arguments: &[String], option: &str, value: &str) -> bool {
-        arguments
-            .windows(2)
-            .any(|pair| pair[0] == option && pair[1] == value)
+        arguments.windows(2).any(|pair| pair[0] == option && pair[1] == value)
     }
 
     #[test]
@@ -222,11 +211,7 @@ mod tests {
 
     #[test]
     fn the_device_acts_on_each_notification_by_itself() {
-        assert!(has(
-            &wired(&[], false),
-            "-global",
-            "virtio-mmio.ioeventfd=off"
-        ));
+        assert!(has(&wired(&[], false), "-global", "virtio-mmio.ioeventfd=off"));
     }
 
     #[test]
@@ -257,18 +242,10 @@ mod tests {
     fn a_box_has_a_processor_for_each_node_and_a_doorbell_if_it_has_company() {
         let alone = of_a_box(1, None);
         assert!(has(&alone, "-smp", "cpus=1,maxcpus=2"), "barriers");
-        assert!(
-            !alone
-                .iter()
-                .any(|a| a.contains("ivshmem") || a.contains("net"))
-        );
+        assert!(!alone.iter().any(|a| a.contains("ivshmem") || a.contains("net")));
         let arguments = of_a_box(256, Some((40, 256)));
         assert!(has(&arguments, "-smp", "cpus=256,maxcpus=256"));
-        assert!(has(
-            &arguments,
-            "-machine",
-            "virt,aclint=on,memory-backend=ram"
-        ));
+        assert!(has(&arguments, "-machine", "virt,aclint=on,memory-backend=ram"));
         assert!(has(&arguments, "-chardev", "socket,id=doorbell,fd=40"));
         let device = "ivshmem-doorbell,addr=1.0,vectors=256,chardev=doorbell";
         assert!(has(&arguments, "-device", device));

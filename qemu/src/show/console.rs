@@ -94,10 +94,7 @@ mod tests {
         assert!(stop.message.contains("cannot write to stdout"), "{stop}");
         let (read, write) = rustix::pipe::pipe().unwrap();
         drop(read);
-        assert_eq!(
-            ignore_broken_pipe(write_line(File::from(write), "x")),
-            Ok(())
-        );
+        assert_eq!(ignore_broken_pipe(write_line(File::from(write), "x")), Ok(()));
     }
 
     #[test]

@@ -18,11 +18,7 @@ impl ResultFile {
     /// # Errors
     /// Returns a usage error that contains the path.
     pub fn open(path: &Path) -> Result<Self, CliError> {
-        let opened = OpenOptions::new()
-            .create(true)
-            .write(true)
-            .truncate(false)
-            .open(path);
+        let opened = OpenOptions::new().create(true).write(true).truncate(false).open(path);
         match opened {
             Ok(file) => Ok(Self {
                 path: path.into(),
@@ -62,11 +58,7 @@ impl ResultFile {
     pub fn write(mut self, text: &str) -> Result<(), CliError> {
         // A pipe or a terminal cannot be truncated.
         let is_regular = self.file.metadata().is_ok_and(|m| m.is_file());
-        let cut = if is_regular {
-            self.file.set_len(0)
-        } else {
-            Ok(())
-        };
+        let cut = if is_regular { self.file.set_len(0) } else { Ok(()) };
         cut.and_then(|()| self.file.write_all(text.as_bytes()))
             .context(format_args!("write {}", self.path.display()))
     }

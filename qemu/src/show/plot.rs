@@ -92,10 +92,7 @@ impl<'a> Axis<'a> {
             .find(|step| *step >= least_step)
             .unwrap_or(steps[3]);
         let decimals = (-step.log10().floor()).max(0.0) as usize;
-        let [first, last] = [
-            (range.start / step).ceil(),
-            (range.end / step + 1e-9).floor(),
-        ];
+        let [first, last] = [(range.start / step).ceil(), (range.end / step + 1e-9).floor()];
         let ticks = (first as i64..=last as i64).map(|multiple| {
             let at = multiple as f64 * step;
             let name = format!("{at:.decimals$}");
@@ -194,10 +191,9 @@ impl<'a> Axis<'a> {
 
 /// Returns the integers around these values, at least one apart.
 fn integer_range(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
-    let (least, most) = values.fold(
-        (f64::INFINITY, f64::NEG_INFINITY),
-        |(least, most), value| (least.min(value), most.max(value)),
-    );
+    let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
+        (least.min(value), most.max(value))
+    });
     if least > most {
         return 0.0..1.0;
     }
@@ -359,11 +355,7 @@ pub fn network(drawing: &NetworkDrawing<'_>) -> Result<String, CliError> {
     let above = heading_height(drawing.heading) as i32;
     let greatest = |of: fn(&NetworkNode) -> i32| drawing.nodes.iter().map(of).max().unwrap_or(0);
     let (right, bottom) = (greatest(|node| node.at.0), greatest(|node| node.at.1));
-    let max = drawing
-        .lines
-        .iter()
-        .map(|line| line.value)
-        .fold(0.0, f64::max);
+    let max = drawing.lines.iter().map(|line| line.value).fold(0.0, f64::max);
     let width = (right + 3 * NODE_RADIUS).max(CHART.0 as i32 / 2);
     let scale_at = above + bottom + 4 * NODE_RADIUS;
     let size = (width as u32, (scale_at + 2 * NODE_RADIUS) as u32);
@@ -387,10 +379,7 @@ pub fn network(drawing: &NetworkDrawing<'_>) -> Result<String, CliError> {
             let at = moved(node.at);
             let inside = (at.0 - 4 * node.name.len() as i32, at.1 - 7);
             // To the lower left, where no line ends.
-            let below = (
-                at.0 - NODE_RADIUS - 7 * node.note.len() as i32,
-                at.1 + NODE_RADIUS - 4,
-            );
+            let below = (at.0 - NODE_RADIUS - 7 * node.note.len() as i32, at.1 + NODE_RADIUS - 4);
             area.draw(&Circle::new(at, NODE_RADIUS, WHITE.filled()))?;
             area.draw(&Circle::new(at, NODE_RADIUS, BLACK))?;
             area.draw(&Text::new(node.name.as_str(), inside, FONT))?;
@@ -407,10 +396,7 @@ pub fn network(drawing: &NetworkDrawing<'_>) -> Result<String, CliError> {
     })
 }
 
-fn draw(
-    size: (u32, u32),
-    what: impl FnOnce(&Area<'_>) -> Result<(), DrawError<'static>>,
-) -> Result<String, CliError> {
+fn draw(size: (u32, u32), what: impl FnOnce(&Area<'_>) -> Result<(), DrawError<'static>>) -> Result<String, CliError> {
     let mut text = String::new();
     let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
     area.fill(&WHITE)
@@ -466,17 +452,14 @@ fn draw_chart(area: &Area<'_>, chart: &Chart<'_>) -> Result<(), DrawError<'stati
 }
 
 /// A drawn mark: fill and outline.
-type MarkElement<'b, C> =
-    ComposedElement<C, SVGBackend<'b>, Polygon<(i32, i32)>, PathElement<(i32, i32)>>;
+type MarkElement<'b, C> = ComposedElement<C, SVGBackend<'b>, Polygon<(i32, i32)>, PathElement<(i32, i32)>>;
 
 /// Creates a mark at a point in any coordinates.
 fn element<'b, C: Clone>(at: C, mark: Mark) -> MarkElement<'b, C> {
     let ground = if mark.filled { mark.colour } else { WHITE };
     let mut outline = mark.shape.corners();
     outline.extend(outline.first().copied());
-    EmptyElement::at(at)
-        + Polygon::new(mark.shape.corners(), ground)
-        + PathElement::new(outline, mark.colour)
+    EmptyElement::at(at) + Polygon::new(mark.shape.corners(), ground) + PathElement::new(outline, mark.colour)
 }
 
 /// Layout of heat maps in pixels.
@@ -693,25 +676,15 @@ mod tests {
         );
         check_ticks(
             &Axis::linear("", -2.0..102.0),
-            &[
-                "0", "10", "20", "30", "40", "50", "60", "70", "80", "90", "100",
-            ],
+            &["0", "10", "20", "30", "40", "50", "60", "70", "80", "90", "100"],
         );
         check_ticks(&Axis::log10("", 0.0..3.0), &["1", "10", "100", "1000"]);
-        check_ticks(
-            &Axis::log10("", -1.0..0.5),
-            &["0.1", "0.2", "0.5", "1", "2"],
-        );
-        check_ticks(
-            &Axis::log10("", 4.2..8.0),
-            &["100000", "1000000", "1e7", "1e8"],
-        );
+        check_ticks(&Axis::log10("", -1.0..0.5), &["0.1", "0.2", "0.5", "1", "2"]);
+        check_ticks(&Axis::log10("", 4.2..8.0), &["100000", "1000000", "1e7", "1e8"]);
         let times = [1e4, 1.2e5].map(f64::log10);
         check_ticks(
             &Axis::log10_of("", times.into_iter()),
-            &[
-                "10000", "20000", "50000", "100000", "200000", "500000", "1000000",
-            ],
+            &["10000", "20000", "50000", "100000", "200000", "500000", "1000000"],
         );
         check_ticks(&Axis::log2_of("", [3.0].into_iter()), &["8", "16"]);
         check_ticks(&Axis::log2("", 15.5..17.5), &["65536", "2^17"]);
@@ -725,13 +698,7 @@ mod tests {
         let drawing = chart(&example()).unwrap();
         let before = drawing.split("what it &lt;means&gt;").next().unwrap();
         let text = &before[before.rfind("<text").unwrap()..];
-        let x = text
-            .split("x=\"")
-            .nth(1)
-            .unwrap()
-            .split('"')
-            .next()
-            .unwrap();
+        let x = text.split("x=\"").nth(1).unwrap().split('"').next().unwrap();
         assert!(x.parse::<u32>().unwrap() > CHART.0, "{text}");
     }
 }

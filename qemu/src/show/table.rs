@@ -89,10 +89,7 @@ impl<R> Table<R> {
     }
 
     fn cells_of(&self, row: &R) -> Vec<String> {
-        self.columns
-            .iter()
-            .map(|column| (column.text)(row))
-            .collect()
+        self.columns.iter().map(|column| (column.text)(row)).collect()
     }
 
     /// Returns a row of cells for each heading line; the last lines are next to the rows.
@@ -121,9 +118,7 @@ impl<R> Table<R> {
             let widths = cells.iter().map(|row| row[at].chars().count() as u16);
             let widest = widths.max().unwrap_or(0);
             match self.columns[at].cells {
-                ColumnAlignment::Right(least) | ColumnAlignment::Left(least) => {
-                    widest.max(least) + self.gap
-                }
+                ColumnAlignment::Right(least) | ColumnAlignment::Left(least) => widest.max(least) + self.gap,
                 ColumnAlignment::Prose => 0,
             }
         };
@@ -166,9 +161,7 @@ impl<R> Table<R> {
             let headings = self.columns[at].heading.split('\n');
             let heading = headings.map(|line| line.chars().count() as u16).max();
             let least = match self.columns[at].cells {
-                ColumnAlignment::Right(least) | ColumnAlignment::Left(least) => {
-                    least.max(heading.unwrap_or(0))
-                }
+                ColumnAlignment::Right(least) | ColumnAlignment::Left(least) => least.max(heading.unwrap_or(0)),
                 ColumnAlignment::Prose => continue,
             };
             if let ColumnAlignment::Right(_) = self.columns[at].cells {
@@ -177,9 +170,7 @@ impl<R> Table<R> {
             let width = Width::Fixed(gap + widest.max(least));
             column.set_constraint(ColumnConstraint::Absolute(width));
         }
-        grid.lines()
-            .map(|line| line.trim_end().to_string())
-            .collect()
+        grid.lines().map(|line| line.trim_end().to_string()).collect()
     }
 }
 
@@ -208,10 +199,7 @@ pub fn six_places<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S:
 ///
 /// # Errors
 /// Returns the serializer's errors.
-pub fn six_places_if_any<S: Serializer>(
-    value: &Option<f64>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
+pub fn six_places_if_any<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     match value {
         Some(value) => six_places(value, serializer),
         None => serializer.serialize_none(),
@@ -259,10 +247,7 @@ mod tests {
 
     #[test]
     fn rows_that_come_one_by_one_stand_under_the_headings() {
-        assert_eq!(
-            TABLE.heading(),
-            ["      messages", "rank      sent    half"]
-        );
+        assert_eq!(TABLE.heading(), ["      messages", "rank      sent    half"]);
         assert_eq!(TABLE.row(&(3, 8)), "   3         8       4");
     }
 

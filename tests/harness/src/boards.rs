@@ -175,10 +175,7 @@ fn pass_on(master: &OwnedFd, mut line: &TcpStream, is_good: bool) {
     };
     let mut bytes = [0; 4096];
     loop {
-        let ends = [
-            PollFd::new(&line, PollFlags::IN),
-            PollFd::new(master, PollFlags::IN),
-        ];
+        let ends = [PollFd::new(&line, PollFlags::IN), PollFd::new(master, PollFlags::IN)];
         poll(&mut { ends }, None).expect("two ends");
         match line.read(&mut bytes) {
             Ok(0) => return,

@@ -108,9 +108,7 @@ fn arguments_come_as_given(options: &[&str]) {
             .collect::<String>()
     };
     let lines = arguments.iter().zip(1..);
-    let mut lines: Vec<String> = lines
-        .map(|(text, i)| format!("[1] {i}:{}", shown(text)))
-        .collect();
+    let mut lines: Vec<String> = lines.map(|(text, i)| format!("[1] {i}:{}", shown(text))).collect();
     lines.push("[1] end NULL, V=a=b".into());
     assert!(ended.stdout.lines().eq(lines), "{ended}");
 }
@@ -140,15 +138,8 @@ fn ends_have_the_ranks_status(options: &[&str]) {
             assert_eq!(ended.stdout, "[1] before\n", "{how}: {ended}");
         }
         // A call that ends the job is reported with its source line, and no other line is.
-        for line in ended
-            .stderr
-            .lines()
-            .filter(|line| line.starts_with("  in "))
-        {
-            assert!(
-                line.starts_with("  in main at t04_exit.c:"),
-                "{how}: {ended}"
-            );
+        for line in ended.stderr.lines().filter(|line| line.starts_with("  in ")) {
+            assert!(line.starts_with("  in main at t04_exit.c:"), "{how}: {ended}");
         }
     }
 }

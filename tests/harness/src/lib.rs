@@ -26,18 +26,12 @@ pub const MARK: &str = "MIDPLANE_TEST_MARK";
 /// Returns the workspace directory.
 pub fn root() -> &'static Path {
     let directories = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    { directories }
-        .nth(2)
-        .expect("tests/harness is in the workspace")
+    { directories }.nth(2).expect("tests/harness is in the workspace")
 }
 
 /// Returns the path of a program in `tests/programs`.
 pub fn program(name: &str) -> String {
-    root()
-        .join("tests/programs")
-        .join(name)
-        .display()
-        .to_string()
+    root().join("tests/programs").join(name).display().to_string()
 }
 
 /// Returns the names of the Rust programs that `rsmpi.rs` runs.
@@ -82,9 +76,7 @@ pub fn command() -> &'static Path {
 const TURNS: usize = 3;
 
 /// Lock held while a job runs.
-pub struct JobLock(
-    #[expect(dead_code, reason = "the lock is released when the file is closed")] File,
-);
+pub struct JobLock(#[expect(dead_code, reason = "the lock is released when the file is closed")] File);
 
 impl JobLock {
     /// Waits for a free slot.
@@ -173,12 +165,7 @@ impl CommandRun {
         Self::spawn(arguments, environment, Stdio::null(), Stdio::piped())
     }
 
-    fn spawn(
-        arguments: &[&str],
-        environment: &[(&str, &str)],
-        stdin: Stdio,
-        stdout: Stdio,
-    ) -> Self {
+    fn spawn(arguments: &[&str], environment: &[(&str, &str)], stdin: Stdio, stdout: Stdio) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let turn = JobLock::acquire();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -202,11 +189,7 @@ impl CommandRun {
     /// Waits for the end, and checks that no process remains.
     pub fn end(self) -> CompletedRun {
         let Self { child, mark, _turn } = self;
-        let Output {
-            status,
-            stdout,
-            stderr,
-        } = child.wait_with_output().expect("the command ends");
+        let Output { status, stdout, stderr } = child.wait_with_output().expect("the command ends");
         let ended = CompletedRun {
             status: status.code(),
             stdout: String::from_utf8_lossy(&stdout).into_owned(),
@@ -226,8 +209,7 @@ impl CommandRun {
     /// Returns the PIDs of this job's QEMU processes.
     pub fn instances(&self) -> Vec<i32> {
         let qemu = |pid: &i32| {
-            fs::read(format!("/proc/{pid}/cmdline"))
-                .is_ok_and(|line| line.windows(4).any(|word| word == b"qemu"))
+            fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.windows(4).any(|word| word == b"qemu"))
         };
         marked(&self.mark).into_iter().filter(qemu).collect()
     }
@@ -241,12 +223,7 @@ impl CommandRun {
             let bytes = reader.read_line(&mut line).unwrap();
             if bytes == 0 {
                 let mut stderr = String::new();
-                let _ = self
-                    .child
-                    .stderr
-                    .as_mut()
-                    .unwrap()
-                    .read_to_string(&mut stderr);
+                let _ = self.child.stderr.as_mut().unwrap().read_to_string(&mut stderr);
                 panic!("ended before it said {text:?}: {stderr}");
             }
         }
@@ -260,15 +237,8 @@ impl CommandRun {
 
 impl std::fmt::Display for CompletedRun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            status,
-            stdout,
-            stderr,
-        } = self;
-        write!(
-            f,
-            "status {status:?}\n--- stdout\n{stdout}--- stderr\n{stderr}"
-        )
+        let Self { status, stdout, stderr } = self;
+        write!(f, "status {status:?}\n--- stdout\n{stdout}--- stderr\n{stderr}")
     }
 }
 
@@ -309,10 +279,7 @@ impl CompletedRun {
 
     /// Returns the stderr lines without the indented build progress.
     pub fn complaint(&self) -> Vec<&str> {
-        self.stderr
-            .lines()
-            .filter(|line| !line.starts_with(' '))
-            .collect()
+        self.stderr.lines().filter(|line| !line.starts_with(' ')).collect()
     }
 }
 
@@ -359,28 +326,16 @@ pub fn run_with_report(options: &[&str], name: &str, arguments: &[&str]) -> (Com
     let ended = run(&all, name, arguments);
     let report = fs::read_to_string(&file).unwrap_or_default();
     let _ = fs::remove_file(&file);
-    let report =
-        serde_json::from_str(&report).unwrap_or_else(|e| panic!("{e} in {report}\n{ended}"));
+    let report = serde_json::from_str(&report).unwrap_or_else(|e| panic!("{e} in {report}\n{ended}"));
     (ended, report)
 }
 
 /// Options for faulty links: one frame in a hundred lost and one in a thousand corrupted, on each link.
-pub const BAD_LINKS: [&str; 6] = [
-    "--link-loss",
-    "0.01",
-    "--link-corrupt",
-    "0.001",
-    "--seed",
-    "7",
-];
+pub const BAD_LINKS: [&str; 6] = ["--link-loss", "0.01", "--link-corrupt", "0.001", "--seed", "7"];
 
 /// Runs killer over faulty links. Checks that no message is lost and that frames were retransmitted.
 #[track_caller]
-pub fn killer_over_bad_links(
-    options: &[&str],
-    processes: u32,
-    shape: [&str; 2],
-) -> (CompletedRun, Value) {
+pub fn killer_over_bad_links(options: &[&str], processes: u32, shape: [&str; 2]) -> (CompletedRun, Value) {
     let options = [&BAD_LINKS, options].concat();
     let (ended, report) = run_with_report(&options, "killer.c", &shape);
     let ended = ended.expect(0);
@@ -399,9 +354,7 @@ pub fn total(report: &Value, name: &str) -> u64 {
 /// Checks killer's only line: `[0] killer: P processes, N messages of B bytes from each, .., 0 errors`.
 #[track_caller]
 pub fn check_killer(ended: &CompletedRun, processes: u32, messages: &str, bytes: &str) {
-    let begin = format!(
-        "[0] killer: {processes} processes, {messages} messages of {bytes} bytes from each, "
-    );
+    let begin = format!("[0] killer: {processes} processes, {messages} messages of {bytes} bytes from each, ");
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(lines.len(), 1, "{ended}");
     assert!(
@@ -448,10 +401,7 @@ pub fn check_board(options: &[&str]) {
         ["[0] board: 0 failed"],
         "{ended}"
     );
-    assert!(
-        ended.stderr.contains("[0] board: the other stream"),
-        "{ended}"
-    );
+    assert!(ended.stderr.contains("[0] board: the other stream"), "{ended}");
     // Report: each rank has completed, and was idle while it waited.
     for rank in report["ranks"].as_array().expect("ranks") {
         assert_eq!(rank["state"], "done", "{rank}");

@@ -36,10 +36,7 @@ impl BoardProbe {
         let socket = directory.path("stub");
         let mut command = boards::emulated(image);
         command.args(["-gdb", "chardev:stub"]);
-        command.args([
-            "-chardev",
-            &format!("socket,id=stub,path={socket},server=on,wait=off"),
-        ]);
+        command.args(["-chardev", &format!("socket,id=stub,path={socket},server=on,wait=off")]);
         let board = command.spawn().expect("the board starts");
         let begun = Instant::now();
         let stub = loop {
@@ -127,9 +124,7 @@ impl BoardProbe {
             let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
             ProbeChannel {
                 name: String::from_utf8_lossy(name).into_owned(),
-                bytes: (0..waiting)
-                    .map(|k| ram[buffer + (read + k) % size])
-                    .collect(),
+                bytes: (0..waiting).map(|k| ram[buffer + (read + k) % size]).collect(),
             }
         };
         (0..word(counts)).map(&mut channel).collect()

@@ -24,13 +24,8 @@ pub fn quoted(cell: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the rows of the first table after this heading.
 pub fn table<'t>(text: &'t str, heading: &str) -> impl Iterator<Item = Vec<&'t str>> {
-    let (_, text) = text
-        .split_once(heading)
-        .unwrap_or_else(|| panic!("no {heading}"));
-    let rows = text
-        .lines()
-        .skip_while(|line| !line.starts_with('|'))
-        .skip(2);
+    let (_, text) = text.split_once(heading).unwrap_or_else(|| panic!("no {heading}"));
+    let rows = text.lines().skip_while(|line| !line.starts_with('|')).skip(2);
     rows.take_while(|line| line.starts_with('|'))
         .map(|row| row.trim_matches('|').split(" | ").collect())
 }
@@ -57,9 +52,7 @@ pub fn faults(rows: &[Row], packages: &[Package]) -> Vec<String> {
         let name = &row.name;
         for used in &row.uses {
             if rows[..at].iter().all(|below| below.name != *used) {
-                faults.push(format!(
-                    "the table has {name} use {used}, which is not below it"
-                ));
+                faults.push(format!("the table has {name} use {used}, which is not below it"));
             }
         }
         let Some(package) = packages.iter().find(|package| package.name == *name) else {
@@ -67,16 +60,11 @@ pub fn faults(rows: &[Row], packages: &[Package]) -> Vec<String> {
             continue;
         };
         if package.folder != row.folder {
-            faults.push(format!(
-                "{name} is in {}, not in {}",
-                package.folder, row.folder
-            ));
+            faults.push(format!("{name} is in {}, not in {}", package.folder, row.folder));
         }
         for used in &row.uses {
             if !package.depends.contains(used) {
-                faults.push(format!(
-                    "{name} does not use {used}, though it may; shorten the table"
-                ));
+                faults.push(format!("{name} does not use {used}, though it may; shorten the table"));
             }
         }
     }
@@ -94,9 +82,7 @@ pub fn faults(rows: &[Row], packages: &[Package]) -> Vec<String> {
                 .iter()
                 .any(|other| other.name == *used && is_test(&other.folder));
             if of_tests && !is_test(&package.folder) {
-                faults.push(format!(
-                    "{name} is no test, and uses {used}, which is for tests"
-                ));
+                faults.push(format!("{name} is no test, and uses {used}, which is for tests"));
             }
         }
     }
@@ -159,10 +145,7 @@ mod tests {
         let mut packages = packages();
         packages[0].depends.push("above".into());
         let faults = faults(&rows(&table), &packages);
-        assert_eq!(
-            faults,
-            ["the table has below use above, which is not below it"]
-        );
+        assert_eq!(faults, ["the table has below use above, which is not below it"]);
         let table = TABLE.replace("| `b/c` | `below` |", "| `b/c` | `below`, `checks` |");
         packages[0].depends.clear();
         packages[1].depends.push("checks".into());

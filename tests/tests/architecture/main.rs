@@ -36,11 +36,7 @@ fn text(path: &Path) -> String {
 /// Checks whether the text defines the function or implements the trait.
 fn defines(text: &str, name: &str) -> bool {
     let name = name.rsplit("::").next().unwrap();
-    let starts = [
-        format!("fn {name}("),
-        format!("fn {name}<"),
-        format!(" {name} for "),
-    ];
+    let starts = [format!("fn {name}("), format!("fn {name}<"), format!(" {name} for ")];
     starts.iter().any(|start| text.contains(start))
 }
 
@@ -67,23 +63,13 @@ fn a_messages_way_is_as_it_is_told() {
             assert!(is_there, "`{name}` is not where this row has it: {cells:?}");
         }
     }
-    assert!(
-        files.len() > 20 && names > 30,
-        "{} files, {names} names",
-        files.len()
-    );
+    assert!(files.len() > 20 && names > 30, "{} files, {names} names", files.len());
 }
 
 /// Returns cargo's metadata of the workspace's crates.
 fn metadata() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
-        .args([
-            "metadata",
-            "--no-deps",
-            "--offline",
-            "--format-version",
-            "1",
-        ])
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
         .current_dir(root())
         .output()
         .expect("cargo");
@@ -109,9 +95,7 @@ fn crates_use_what_is_below_them() {
     let name = |value: &Value| value["name"].as_str().expect("a name").to_string();
     let read = |package: &Value| {
         let depends = package["dependencies"].as_array().expect("dependencies");
-        let own = depends
-            .iter()
-            .filter(|dependency| dependency["path"].is_string());
+        let own = depends.iter().filter(|dependency| dependency["path"].is_string());
         let depends: BTreeSet<String> = own.map(name).collect();
         Package {
             name: name(package),
@@ -153,10 +137,7 @@ fn the_device_has_few_operations() {
     let count = { operations.lines() }
         .filter(|line| line.starts_with("    fn "))
         .count();
-    assert!(
-        (20..=MOST_OPERATIONS).contains(&count),
-        "{count} operations"
-    );
+    assert!((20..=MOST_OPERATIONS).contains(&count), "{count} operations");
 }
 
 /// Maximum number of fields in a part of the device.
@@ -175,13 +156,10 @@ fn the_devices_parts_are_small() {
                 continue;
             };
             let body = lines.by_ref().take_while(|line| *line != "}");
-            let is_field = |line: &&str| {
-                line.starts_with("    ") && line.contains(": ") && !line.trim().starts_with("//")
-            };
+            let is_field =
+                |line: &&str| line.starts_with("    ") && line.contains(": ") && !line.trim().starts_with("//");
             if !line.starts_with(' ') && body.filter(is_field).count() > MOST_FIELDS {
-                let end = rest
-                    .find(|c: char| !c.is_alphanumeric())
-                    .expect("its brace");
+                let end = rest.find(|c: char| !c.is_alphanumeric()).expect("its brace");
                 great.insert(rest[..end].to_string());
             }
         }
@@ -192,16 +170,8 @@ fn the_devices_parts_are_small() {
 
 /// Returns the Rust files in a directory tree.
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let files = entries.flat_map(|path| {
-        if path.is_dir() {
-            rust_files(&path)
-        } else {
-            vec![path]
-        }
-    });
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] });
     files
         .filter(|path| path.extension().is_some_and(|end| end == "rs"))
         .collect()
@@ -222,8 +192,7 @@ fn the_layers_above_hold_no_device() {
             holders.insert(file.strip_prefix(root()).unwrap().display().to_string());
         }
     }
-    let expected =
-        ["coll/sim_driver.rs", "fake.rs"].map(|file| format!("mpi-adi/objects/src/{file}"));
+    let expected = ["coll/sim_driver.rs", "fake.rs"].map(|file| format!("mpi-adi/objects/src/{file}"));
     assert_eq!(holders, BTreeSet::from(expected));
 }
 
@@ -341,14 +310,10 @@ fn files_import_each_other_in_no_circles() {
     for modules in crates() {
         found.extend(circles(&files(&modules)));
     }
-    let known =
-        { CIRCLES.iter() }.map(|(_, files)| files.iter().map(|file| file.to_string()).collect());
+    let known = { CIRCLES.iter() }.map(|(_, files)| files.iter().map(|file| file.to_string()).collect());
     let known: BTreeSet<BTreeSet<String>> = known.collect();
     for circle in &found {
-        assert!(
-            known.contains(circle),
-            "these files import each other: {circle:#?}"
-        );
+        assert!(known.contains(circle), "these files import each other: {circle:#?}");
     }
     for circle in &known {
         assert!(

@@ -148,14 +148,8 @@ fn raw_text(chars: &[char], at: usize) -> Option<usize> {
     if before.is_some_and(|c| c.is_alphanumeric() || *c == '_') {
         return None;
     }
-    let letters = chars[at..]
-        .iter()
-        .take_while(|c| "rbc".contains(**c))
-        .count();
-    let hashes = chars[at + letters..]
-        .iter()
-        .take_while(|c| **c == '#')
-        .count();
+    let letters = chars[at..].iter().take_while(|c| "rbc".contains(**c)).count();
+    let hashes = chars[at + letters..].iter().take_while(|c| **c == '#').count();
     let start = at + letters + hashes;
     (chars.get(start) == Some(&'"')).then_some(())?;
     if !chars[at..at + letters].contains(&'r') {
@@ -163,8 +157,7 @@ fn raw_text(chars: &[char], at: usize) -> Option<usize> {
     }
     let mut end = start + 1;
     while end < chars.len() {
-        let is_end = chars[end] == '"'
-            && chars[end + 1..].iter().take_while(|c| **c == '#').count() >= hashes;
+        let is_end = chars[end] == '"' && chars[end + 1..].iter().take_while(|c| **c == '#').count() >= hashes;
         end += 1;
         if is_end {
             break;
@@ -248,8 +241,7 @@ impl Reader<'_> {
                     continue;
                 }
                 "crate" | "super" | "self"
-                    if self.word(self.at + 1) == "::"
-                        && self.word(self.at.wrapping_sub(1)) != "$" =>
+                    if self.word(self.at + 1) == "::" && self.word(self.at.wrapping_sub(1)) != "$" =>
                 {
                     let mut names = vec![word.clone()];
                     while self.word(self.at + 1) == "::"
@@ -284,9 +276,7 @@ impl Reader<'_> {
                 }
                 ";" => (is_test, is_public) = (false, false),
                 word if depth == 0 && DEFINES.contains(&word) => {
-                    let skipped = usize::from(
-                        self.word(self.at + 1) == "!" || self.word(self.at + 1) == "mut",
-                    );
+                    let skipped = usize::from(self.word(self.at + 1) == "!" || self.word(self.at + 1) == "mut");
                     let name = self.word(self.at + 1 + skipped).to_string();
                     if !DEFINES.contains(&name.as_str()) {
                         self.defined(&path, name);
@@ -325,10 +315,7 @@ impl Reader<'_> {
                 break;
             }
         }
-        let words: Vec<&str> = self.words[start..self.at]
-            .iter()
-            .map(String::as_str)
-            .collect();
+        let words: Vec<&str> = self.words[start..self.at].iter().map(String::as_str).collect();
         matches!(
             words[..],
             ["[", "cfg", "(", "test", ..] | ["[", "cfg", "(", "all", "(", "test", ..]
@@ -411,8 +398,7 @@ fn from_root(of: &Names, names: Names, own: &BTreeSet<String>) -> Option<Names> 
         first if own.contains(first) => return Some(of.iter().cloned().chain(names).collect()),
         _ => return None,
     };
-    while let Some(word) = names.next_if(|word| ["crate", "self", "super"].contains(&word.as_str()))
-    {
+    while let Some(word) = names.next_if(|word| ["crate", "self", "super"].contains(&word.as_str())) {
         if word == "super" {
             path.pop();
         }
@@ -440,8 +426,7 @@ fn find<'m>(modules: &'m Modules, names: &[String], deep: usize, found: &mut Vec
         if module.defined.contains(name) {
             break;
         }
-        let has =
-            |there: &Module| there.defined.contains(name) || there.reexports.contains_key(name);
+        let has = |there: &Module| there.defined.contains(name) || there.reexports.contains_key(name);
         let globs = module.globs.iter();
         let globs = globs.filter(|glob| modules.get(*glob).is_some_and(has));
         let globs = globs.map(|glob| [&glob[..], &names[at..]].concat());
@@ -489,8 +474,7 @@ mod tests {
 
     #[test]
     fn imports_of_every_form_are_read() {
-        let text =
-            "use crate::b::{C, d::{self, E as F}, *}; use super::g; use self::h::I; use core::fmt;
+        let text = "use crate::b::{C, d::{self, E as F}, *}; use super::g; use self::h::I; use core::fmt;
             pub(crate) mod own; use own::J; fn f() { use crate::k; crate::l::m(super::n); }
             fn g<'a>(x: &'a u8) -> impl Sized + use<'a> { let c = '\"'; let d = '\\''; x }";
         let expected = [
@@ -523,10 +507,7 @@ mod tests {
 
     #[test]
     fn blocks_are_modules_of_their_own() {
-        let modules = read(&[(
-            "a",
-            "mod b { use super::c; pub mod d { use super::super::e; } }",
-        )]);
+        let modules = read(&[("a", "mod b { use super::c; pub mod d { use super::super::e; } }")]);
         let imports = |path: &str| &modules[&names(path)].imports;
         assert_eq!(*imports("a::b"), BTreeSet::from([names("a::c")]));
         assert_eq!(*imports("a::b::d"), BTreeSet::from([names("a::e")]));

@@ -99,10 +99,7 @@ fn the_output_is_that_of_processes() {
 /// `midplane bench smpi` runs these in addition to killer; the machine's extents are one, two and three nodes.
 #[test]
 fn steps_of_parallel_programs_find_no_error() {
-    for (what, arguments) in [
-        ("agree", &["agree", "3"][..]),
-        ("halo", &["halo", "2", "300"]),
-    ] {
+    for (what, arguments) in [("agree", &["agree", "3"][..]), ("halo", &["halo", "2", "300"])] {
         let options = ["--torus", "3x2x1", "--mpi-memory", "32"];
         let ended = run(&options, "steps.c", arguments).expect(0);
         let begin = format!("[0] steps: {what}, 6 processes, ");
@@ -170,17 +167,7 @@ fn what_fails_is_named_with_its_rank_and_its_line() {
         .says(&["rank 3 at (1,1,0)", "without MPI_Finalize"]);
     // A loop without a call is interrupted where the cluster continues.
     let hang = program("fail_hang.c");
-    let options = [
-        "run",
-        "-q",
-        "--on",
-        "cluster",
-        "-n",
-        "4",
-        "--timeout",
-        "2",
-        &hang,
-    ];
+    let options = ["run", "-q", "--on", "cluster", "-n", "4", "--timeout", "2", &hang];
     let ended = harness::CommandRun::start(&options).end().expect(1);
     ended.says(&["rank 0 at (0,0,0): in MPI_Recv (peer 3, tag 42)"]);
 }
@@ -203,21 +190,13 @@ fn what_a_cluster_cannot_run_is_refused() {
     for (options, name, words) in [
         (&[][..], "ring.rs", "is Rust, whose library keeps state"),
         (&["--cflags=-fopenmp"], "pi.c", "-fopenmp creates threads"),
-        (
-            &["--mpi-borrow"],
-            "pi.c",
-            "--mpi-borrow does nothing in the simulator",
-        ),
+        (&["--mpi-borrow"], "pi.c", "--mpi-borrow does nothing in the simulator"),
         (
             &["--link-loss", "0.1"],
             "pi.c",
             "--link-loss does nothing in the simulator",
         ),
-        (
-            &["--files", "."],
-            "pi.c",
-            "--files does nothing in the simulator",
-        ),
+        (&["--files", "."], "pi.c", "--files does nothing in the simulator"),
         (
             &["--board", "stm32f405"],
             "pi.c",
@@ -234,28 +213,14 @@ fn sizes_are_swept_and_written() {
     let file = std::env::temp_dir().join(format!("midplane-sweep-{}.csv", std::process::id()));
     let path = file.display().to_string();
     let killer = program("killer.c");
-    let words = [
-        "cluster",
-        "-n",
-        "8,16",
-        "--mpi-memory",
-        "4K",
-        "--csv",
-        &path,
-    ];
+    let words = ["cluster", "-n", "8,16", "--mpi-memory", "4K", "--csv", &path];
     let words = [&words[..], &[&killer, "--", "1", "1024"]].concat();
     let ended = harness::CommandRun::start(&words).end().expect(0);
     let csv = std::fs::read_to_string(&file).expect("a file of results");
     std::fs::remove_file(&file).expect("it is there");
     assert!(ended.stdout.contains("16 processes, 1 messages"), "{ended}");
-    let column = |at: usize| {
-        csv.lines()
-            .map(move |line| line.split(',').nth(at).unwrap_or(""))
-    };
-    assert_eq!(
-        column(0).collect::<Vec<_>>(),
-        ["program", "killer", "killer"]
-    );
+    let column = |at: usize| csv.lines().map(move |line| line.split(',').nth(at).unwrap_or(""));
+    assert_eq!(column(0).collect::<Vec<_>>(), ["program", "killer", "killer"]);
     assert_eq!(column(1).collect::<Vec<_>>(), ["nodes", "8", "16"]);
     assert_eq!(column(7).collect::<Vec<_>>(), ["messages", "7", "15"]);
 }
@@ -284,12 +249,7 @@ fn random_calls_of_all_kinds_do_as_they_should() {
 
 #[test]
 fn short_messages_at_random_do_as_they_should() {
-    for (processes, memory, seed) in [
-        ("1", "32", "7"),
-        ("3", "96", "8"),
-        ("8", "32", "9"),
-        ("27", "4K", "10"),
-    ] {
+    for (processes, memory, seed) in [("1", "32", "7"), ("3", "96", "8"), ("8", "32", "9"), ("27", "4K", "10")] {
         let options = ["-n", processes, "--mpi-memory", memory];
         let ended = run(&options, "random_short.c", &["40", seed]).expect(0);
         assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
@@ -300,13 +260,7 @@ fn short_messages_at_random_do_as_they_should() {
 /// for one record, for two, and for a few.
 #[test]
 fn programs_that_poll_get_their_messages() {
-    for (processes, memory) in [
-        ("2", "32"),
-        ("3", "32"),
-        ("3", "64"),
-        ("12", "32"),
-        ("12", "1K"),
-    ] {
+    for (processes, memory) in [("2", "32"), ("3", "32"), ("3", "64"), ("12", "32"), ("12", "1K")] {
         let options = ["-n", processes, "--mpi-memory", memory];
         let ended = run(&options, "polls.c", &[]).expect(0);
         assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
@@ -460,12 +414,7 @@ fn a_call_that_reaches_beyond_its_rank_is_named() {
     ] {
         let ended = run(&["-n", "3"], "beyond.c", &[function]).expect(1);
         let begin = format!("rank 1 at (1,0,0): the program calls {function}");
-        ended.says(&[
-            &begin,
-            why,
-            "run it with --on linux",
-            "in main at beyond.c:",
-        ]);
+        ended.says(&[&begin, why, "run it with --on linux", "in main at beyond.c:"]);
     }
 }
 

@@ -42,10 +42,7 @@ fn the_header_and_its_macros_give_no_warning() {
     let header = std::fs::read_to_string(format!("{headers}/mpi.h")).expect("the header");
     let words = header.lines().map(|line| line.split_whitespace());
     let names = words.filter_map(|mut words| {
-        let name = words
-            .next()
-            .filter(|word| *word == "#define")
-            .and(words.next())?;
+        let name = words.next().filter(|word| *word == "#define").and(words.next())?;
         // Removed functions are deprecated, and MPIX_ names are aliases of functions.
         (name.starts_with("MPI_") && words.next().is_some()).then_some(name)
     });
@@ -67,17 +64,9 @@ fn the_header_and_its_macros_give_no_warning() {
             assert!(output.status.success(), "{compiler} {standard}: {said}");
         }
     };
-    let program = |before: &str| {
-        format!("#include <mpi.h>\n{before}\nint main(void)\n{{\n{uses}    return 0;\n}}\n")
-    };
+    let program = |before: &str| format!("#include <mpi.h>\n{before}\nint main(void)\n{{\n{uses}    return 0;\n}}\n");
     let c = program("#define use(value) (void)(value)");
-    compile(
-        "cc",
-        &["c90", "c99", "c11", "c17", "c2x"],
-        "-Wconversion",
-        "all.c",
-        c,
-    );
+    compile("cc", &["c90", "c99", "c11", "c17", "c2x"], "-Wconversion", "all.c", c);
     let cpp = program("template <class T> static void use(T) {}");
     let more = "-Wold-style-cast -Wuseless-cast -Wzero-as-null-pointer-constant -Wconversion";
     let standards = ["c++98", "c++11", "c++17", "c++20"];
@@ -86,13 +75,7 @@ fn the_header_and_its_macros_give_no_warning() {
     let constants = std::fs::read_to_string(midplane_harness::program("cases/t01_header.c"));
     let constants = constants.expect("the program");
     let standards = ["c90", "c17"];
-    compile(
-        "cc",
-        &standards,
-        "-Wconversion",
-        "constants.c",
-        constants.clone(),
-    );
+    compile("cc", &standards, "-Wconversion", "constants.c", constants.clone());
     let more = "-Wzero-as-null-pointer-constant -Wconversion";
     compile("c++", &["c++11", "c++20"], more, "constants.cpp", constants);
     std::fs::remove_dir_all(&folder).expect("the folder");

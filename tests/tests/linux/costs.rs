@@ -35,8 +35,7 @@ fn a_message_to_oneself_takes_a_few_hundred_instructions() {
     // A library's calls use a separate communicator, and cost the same as those on MPI_COMM_WORLD.
     for of in ["world", "dup", "part"] {
         for form in ["send", "isend"] {
-            let [few, many] =
-                ["1000", "5000"].map(|count| instructions(&program, [count, form, of]));
+            let [few, many] = ["1000", "5000"].map(|count| instructions(&program, [count, form, of]));
             let each = (many - few) / 4000;
             println!("{form} {of}: {each} instructions");
             assert!(each <= TO_ONESELF, "{form} {of}: {each} instructions");

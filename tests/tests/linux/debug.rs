@@ -52,17 +52,12 @@ fn the_job_ends_with_the_debugger() {
 
 #[test]
 fn what_goes_wrong_elsewhere_is_said_while_the_debugger_is_there() {
-    debugged(
-        "1",
-        &["--debugger", "sh -c 'sleep 2' sh"],
-        "fail_abort.c",
-        "",
-    )
-    .expect(1)
-    .says(&[
-        "abort",
-        "the debugger is still attached to rank 1; the job ends with the debugger",
-    ]);
+    debugged("1", &["--debugger", "sh -c 'sleep 2' sh"], "fail_abort.c", "")
+        .expect(1)
+        .says(&[
+            "abort",
+            "the debugger is still attached to rank 1; the job ends with the debugger",
+        ]);
 }
 
 #[test]
@@ -70,24 +65,12 @@ fn what_goes_wrong_elsewhere_is_said_while_the_debugger_is_there() {
 fn gdb_does_as_it_is_told() {
     let orders = "print 6 * 7\nbacktrace\nbreak MPI_Finalize\ncontinue\nprint 7 * 8\ncontinue\n";
     let ended = debugged("1", &[], "app_ring.c", orders).expect(0);
-    let words = [
-        "main (",
-        "= 42",
-        "Breakpoint 2",
-        "= 56",
-        "app_ring: 4 processes",
-    ];
+    let words = ["main (", "= 42", "Breakpoint 2", "= 56", "app_ring: 4 processes"];
     for words in words {
         assert!(ended.stdout.contains(words), "no {words:?} in {ended}");
     }
     // A rank that fails without a signal stops at the failure.
-    let ended = debugged(
-        "3",
-        &[],
-        "fail_mpi_error.c",
-        "continue\nbacktrace\ncontinue\n",
-    )
-    .expect(1);
+    let ended = debugged("3", &[], "fail_mpi_error.c", "continue\nbacktrace\ncontinue\n").expect(1);
     for words in ["SIGTRAP", "fail_mpi_error.c:", "exited with code"] {
         assert!(ended.stdout.contains(words), "no {words:?} in {ended}");
     }
@@ -109,14 +92,8 @@ fn what_cannot_be_debugged_is_refused() {
             &["--on", "linux", "-n", "4", "--debug", "4"][..],
             "the ranks are 0 to 3",
         ),
-        (
-            &["--on", "cluster", "--debug", "0"],
-            "all ranks run in one process",
-        ),
-        (
-            &["--debug", "0", "--board", "stm32f405"],
-            "treat a silent link as cut",
-        ),
+        (&["--on", "cluster", "--debug", "0"], "all ranks run in one process"),
+        (&["--debug", "0", "--board", "stm32f405"], "treat a silent link as cut"),
         (
             &["--on", "linux", "--debug", "0", "--under", "true"],
             "cannot be used with",

@@ -31,9 +31,7 @@ fn a_process_ends_by_itself_with_what_is_to_be_done_then() {
 #[test]
 fn checkers_of_leaks_have_their_say() {
     // The compiler prints the bare name if the library is missing.
-    let library = Command::new("cc")
-        .arg("-print-file-name=libasan.so")
-        .output();
+    let library = Command::new("cc").arg("-print-file-name=libasan.so").output();
     let is_there = library.is_ok_and(|output| output.stdout.starts_with(b"/"));
     if !is_there {
         eprintln!("left out, as the compiler has no AddressSanitizer: its leaks");
@@ -59,16 +57,9 @@ fn checkers_of_leaks_have_their_say() {
 fn what_counts_calls_or_lines_writes_at_the_end() {
     let folder = TempDirectory::new("ends");
     let prefix = format!("GCOV_PREFIX={}", folder.path("coverage"));
-    run(
-        &["-n", "2", "--cflags=--coverage", "--env", &prefix],
-        "ends.c",
-        &[],
-    )
-    .expect(0);
+    run(&["-n", "2", "--cflags=--coverage", "--env", &prefix], "ends.c", &[]).expect(0);
     let mut list = Command::new("find");
-    let list = list
-        .args([&folder.path("coverage"), "-name", "*.gcda"])
-        .output();
+    let list = list.args([&folder.path("coverage"), "-name", "*.gcda"]).output();
     let list = String::from_utf8(list.unwrap().stdout).unwrap();
     assert_eq!(list.lines().count(), 1, "{list}");
     if has("strace") {
@@ -76,10 +67,7 @@ fn what_counts_calls_or_lines_writes_at_the_end() {
         let under = format!("--under=strace -c -f -o {file}");
         run(&["-n", "1", &under], "ends.c", &[]).expect(0);
         let counts = std::fs::read_to_string(&file).unwrap();
-        assert!(
-            counts.contains("exit_group") || counts.contains("total"),
-            "{counts}"
-        );
+        assert!(counts.contains("exit_group") || counts.contains("total"), "{counts}");
     }
 }
 
@@ -112,9 +100,7 @@ fn none_is_left(mark: &str, under: &str) {
 fn nothing_outlives_the_tool_whatever_stands_between() {
     let program = program("fail_hang.c");
     for under in commands() {
-        let mut job = CommandRun::start(&[
-            "run", "-q", "--on", "linux", "-n", "3", "--under", under, &program,
-        ]);
+        let mut job = CommandRun::start(&["run", "-q", "--on", "linux", "-n", "3", "--under", under, &program]);
         job.wait_for("waiting");
         job.signal(Signal::KILL);
         job.child.wait().unwrap();
@@ -127,9 +113,7 @@ fn nothing_outlives_the_tool_whatever_stands_between() {
 fn nothing_is_left_of_a_job_that_ends_early() {
     let program = program("fail_hang.c");
     for under in commands() {
-        let mut job = CommandRun::start(&[
-            "run", "-q", "--on", "linux", "-n", "3", "--under", under, &program,
-        ]);
+        let mut job = CommandRun::start(&["run", "-q", "--on", "linux", "-n", "3", "--under", under, &program]);
         job.wait_for("waiting");
         job.signal(Signal::INT);
         // The tool checks for remaining ranks. The reporting rank may not be in the call yet.
@@ -223,11 +207,7 @@ fn a_stopped_rank_is_told_from_one_that_computes() {
     let mut ranks = marked(&job.mark).into_iter().filter(|pid| *pid != tool);
     // Rank 0 has written the line; another one may not have started yet.
     let victim = ranks.next().unwrap();
-    rustix::process::kill_process(
-        rustix::process::Pid::from_raw(victim).unwrap(),
-        Signal::STOP,
-    )
-    .unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_raw(victim).unwrap(), Signal::STOP).unwrap();
     job.signal(Signal::INT);
     job.end().expect(130).says(&[
         "stopped by a signal",

@@ -18,19 +18,9 @@ fn a_null_pointer_is_named_with_its_place() {
 
 #[test]
 fn a_stack_overrun_is_named_with_the_size_of_the_stack() {
-    run(
-        &["--torus", "2x2x1", "--stack", "256K"],
-        "fail_stack.c",
-        &[],
-    )
-    .expect(1)
-    .says(&[
-        "rank 3",
-        "(1,1,0)",
-        "stack overflow",
-        "at fail_stack.c:",
-        "--stack",
-    ]);
+    run(&["--torus", "2x2x1", "--stack", "256K"], "fail_stack.c", &[])
+        .expect(1)
+        .says(&["rank 3", "(1,1,0)", "stack overflow", "at fail_stack.c:", "--stack"]);
 }
 
 /// Runs one job per seed with wild stores. Returns how many had no effect, and how many ended with a message.
@@ -39,11 +29,7 @@ fn wild_jobs(seeds: std::ops::Range<u32>, stores: u32) -> [u32; 2] {
     for seed in seeds {
         let arguments = [seed, stores].map(|number| number.to_string());
         let options = ["--torus", "2x2x1", "--seal"];
-        let job = run(
-            &options,
-            "fail_wild.c",
-            &arguments.each_ref().map(String::as_str),
-        );
+        let job = run(&options, "fail_wild.c", &arguments.each_ref().map(String::as_str));
         let status = job.status;
         assert!(matches!(status, Some(0 | 1)), "seed {seed}: {job}");
         if status == Some(1) {
@@ -68,11 +54,9 @@ fn ten_thousand_wild_stores_have_no_effect_or_end_the_job_with_a_message() {
 
 #[test]
 fn abort_ends_the_job_and_what_was_printed_is_shown() {
-    let ended = run(&FOUR, "fail_abort.c", &[]).expect(1).says(&[
-        "rank 3",
-        "(1,1,0)",
-        "the program called abort()",
-    ]);
+    let ended = run(&FOUR, "fail_abort.c", &[])
+        .expect(1)
+        .says(&["rank 3", "(1,1,0)", "the program called abort()"]);
     assert!(ended.stdout.contains("about to call abort"), "{ended}");
 }
 
@@ -111,10 +95,7 @@ const FAULTS: [(&str, &[&str]); 21] = [
     ("qsort", &["null pointer", "in compare at faults.c:"]),
     (
         "compare",
-        &[
-            "null pointer: load from 0x8",
-            "in compare_badly at faults.c:",
-        ],
+        &["null pointer: load from 0x8", "in compare_badly at faults.c:"],
     ),
     ("free", &["in free, called from in_library at faults.c:"]),
     (
@@ -133,10 +114,7 @@ const FAULTS: [(&str, &[&str]); 21] = [
     ),
     (
         "high_memset",
-        &[
-            "0x4141414141414141",
-            "which is called from main at faults.c:",
-        ],
+        &["0x4141414141414141", "which is called from main at faults.c:"],
     ),
     (
         "raise",
@@ -152,14 +130,8 @@ const FAULTS: [(&str, &[&str]); 21] = [
             "in kill, called from sent at faults.c:",
         ],
     ),
-    (
-        "abort",
-        &["the program called abort()", "in sent at faults.c:"],
-    ),
-    (
-        "division",
-        &["integer division by zero", "in others at faults.c:"],
-    ),
+    ("abort", &["the program called abort()", "in sent at faults.c:"]),
+    ("division", &["integer division by zero", "in others at faults.c:"]),
     (
         "exception",
         &["floating-point division by zero", "in others at faults.c:"],
@@ -174,10 +146,7 @@ const FAULTS: [(&str, &[&str]); 21] = [
     ),
     (
         "constant",
-        &[
-            "code and constants cannot be written",
-            "in others at faults.c:",
-        ],
+        &["code and constants cannot be written", "in others at faults.c:"],
     ),
     (
         "file_end",
@@ -240,10 +209,7 @@ fn the_counters_are_there_when_the_job_is_ended() {
         let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
         for rank in 0..3 {
             let messages = &report["ranks"][rank]["messages"];
-            assert!(
-                messages.as_u64() >= Some(10),
-                "{board}, rank {rank}: {report}"
-            );
+            assert!(messages.as_u64() >= Some(10), "{board}, rank {rank}: {report}");
         }
     }
 }
@@ -286,22 +252,9 @@ fn a_barrier_that_others_leave_out_is_not_taken_for_the_end() {
 #[test]
 fn a_timeout_says_where_every_rank_was() {
     let program = program("fail_hang.c");
-    let job = CommandRun::start(&[
-        "run",
-        "-q",
-        "--on",
-        "linux",
-        "-n",
-        "4",
-        "--timeout",
-        "3",
-        &program,
-    ]);
+    let job = CommandRun::start(&["run", "-q", "--on", "linux", "-n", "4", "--timeout", "3", &program]);
     let ended = job.end().expect(1);
-    ended.says(&[
-        "--timeout",
-        "rank 0 at (0,0,0): in MPI_Recv (peer 3, tag 42)",
-    ]);
+    ended.says(&["--timeout", "rank 0 at (0,0,0): in MPI_Recv (peer 3, tag 42)"]);
 }
 
 #[test]
@@ -310,14 +263,9 @@ fn a_process_that_is_killed_from_outside_ends_the_job() {
     let mut job = CommandRun::start(&["run", "-q", "--on", "linux", "-n", "4", &program]);
     job.wait_for("waiting");
     let tool = job.child.id() as i32;
-    let rank = marked(&job.mark)
-        .into_iter()
-        .find(|pid| *pid != tool)
-        .unwrap();
+    let rank = marked(&job.mark).into_iter().find(|pid| *pid != tool).unwrap();
     kill_process(Pid::from_raw(rank).unwrap(), Signal::KILL).unwrap();
-    job.end()
-        .expect(1)
-        .says(&["its process was killed by signal 9"]);
+    job.end().expect(1).says(&["its process was killed by signal 9"]);
 }
 
 #[test]
@@ -364,27 +312,16 @@ fn what_is_not_supported_is_named_when_the_program_is_linked() {
 /// A process started by hand, without the tool, is a job of one rank.
 #[test]
 fn a_process_by_itself_ends_with_its_message_and_status() {
-    run(
-        &["-n", "1", "--under", "env -u MIDPLANE_NODE"],
-        "fail_mpi_error.c",
-        &[],
-    )
-    .expect(1)
-    .says(&["rank 0 at (0,0,0): MPI_Send failed with MPI_ERR_RANK"])
-    .says(&["its process ended by itself with status 1"]);
+    run(&["-n", "1", "--under", "env -u MIDPLANE_NODE"], "fail_mpi_error.c", &[])
+        .expect(1)
+        .says(&["rank 0 at (0,0,0): MPI_Send failed with MPI_ERR_RANK"])
+        .says(&["its process ended by itself with status 1"]);
 }
 
 /// One frame in a hundred lost and one in a thousand corrupted on each link, and one link cut: no message is lost.
 #[test]
 fn bad_links_and_a_cut_one_lose_nothing() {
-    let cut = [
-        "--on",
-        "linux",
-        "--torus",
-        "2x2x1",
-        "--link-cut",
-        "0,0,0:x+@0s",
-    ];
+    let cut = ["--on", "linux", "--torus", "2x2x1", "--link-cut", "0,0,0:x+@0s"];
     let (ended, report) = harness::killer_over_bad_links(&cut, 4, ["50", "1024"]);
     ended.says(&["the link x+ of (0,0,0) to x- of (1,0,0) is cut"]);
     assert_eq!(report["cut_links"].as_array().map(Vec::len), Some(1));
@@ -393,14 +330,7 @@ fn bad_links_and_a_cut_one_lose_nothing() {
 /// Never a hang.
 #[test]
 fn a_cut_link_without_another_way_ends_the_job_by_its_name() {
-    let options = [
-        "--torus",
-        "2x1x1",
-        "--mesh",
-        "x",
-        "--link-cut",
-        "0,0,0:x+@0s",
-    ];
+    let options = ["--torus", "2x1x1", "--mesh", "x", "--link-cut", "0,0,0:x+@0s"];
     let ended = super::run(&options, "killer.c", &["5", "64"]).expect(1);
     ended.says(&["the link X", "is dead", "neither does it any other way"]);
 }
@@ -411,14 +341,9 @@ fn faults_that_mean_nothing_are_refused() {
         (&["--seed", "7"][..], "--seed does nothing"),
         (&["--link-loss", "0.3"], "specify 0 to 0.2"),
         (&["--link-cut", "0,0,0:x+"], "is not a cut"),
-        (
-            &["--torus", "2x1x1", "--link-cut", "0,0,0:y+@1s"],
-            "no such link",
-        ),
+        (&["--torus", "2x1x1", "--link-cut", "0,0,0:y+@1s"], "no such link"),
     ] {
-        super::run(options, "killer.c", &[])
-            .expect(2)
-            .says(&[words]);
+        super::run(options, "killer.c", &[]).expect(2).says(&[words]);
     }
 }
 
@@ -427,16 +352,7 @@ fn faults_that_mean_nothing_are_refused() {
 fn a_cluster_of_several_processes_leaves_none_behind() {
     let program = program("moments.c");
     for whom in ["a worker", "the first", "the tool"] {
-        let options = [
-            "run",
-            "-q",
-            "--on",
-            "cluster",
-            "--processors",
-            "3",
-            "-n",
-            "6",
-        ];
+        let options = ["run", "-q", "--on", "cluster", "--processors", "3", "-n", "6"];
         let mut job = CommandRun::start(&[&options[..], &[&program, "--", "forever"]].concat());
         job.wait_for("waiting");
         let tool = job.child.id() as i32;

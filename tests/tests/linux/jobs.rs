@@ -59,10 +59,7 @@ fn programs_in_rust_run_with_the_same_command() {
 /// Early writes to a collective's arrays are harmless.
 #[test]
 fn arrays_are_the_programs_again_when_a_collective_has_started() {
-    for options in [
-        ["-n", "8", "--mpi-memory", "32"],
-        ["-n", "5", "--mpi-memory", "1M"],
-    ] {
+    for options in [["-n", "8", "--mpi-memory", "32"], ["-n", "5", "--mpi-memory", "1M"]] {
         let ended = run(&options, "early_arrays.c", &[]).expect(0);
         assert!(ended.stdout.contains("early_arrays: right"), "{ended}");
     }
@@ -198,13 +195,8 @@ fn rank_0_reads_standard_input() {
     file.rewind().unwrap();
     let program = program("input.c");
     let arguments = ["run", "-q", "--on", "linux", "-n", "2", &program];
-    let ended = CommandRun::start_with(&arguments, Stdio::from(file))
-        .end()
-        .expect(0);
-    assert!(
-        ended.stdout.contains("input: 4 numbers, 46 in all"),
-        "{ended}"
-    );
+    let ended = CommandRun::start_with(&arguments, Stdio::from(file)).end().expect(0);
+    assert!(ended.stdout.contains("input: 4 numbers, 46 in all"), "{ended}");
 }
 
 /// Creates a temporary file, already unlinked.
@@ -223,8 +215,7 @@ fn tempfile() -> File {
 #[test]
 #[cfg_attr(not(cpp), ignore = "needs a C++ compiler: c++")]
 fn a_program_in_cpp_runs_its_constructors_and_destructors() {
-    let folder =
-        harness::command().with_file_name(format!("midplane-test-cpp-{}", std::process::id()));
+    let folder = harness::command().with_file_name(format!("midplane-test-cpp-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let source = folder.join("hello.cpp");
     let text = r#"
@@ -252,10 +243,7 @@ int main(int argc, char **argv) {
     let ended = ended.expect(0);
     for rank in 0..2 {
         let begin = format!("[{rank}] ");
-        let lines = ended
-            .stdout
-            .lines()
-            .filter_map(|line| line.strip_prefix(&begin));
+        let lines = ended.stdout.lines().filter_map(|line| line.strip_prefix(&begin));
         assert!(lines.eq(["begin", "hello 2 1", "end"]), "{ended}");
     }
 }

@@ -26,12 +26,7 @@ impl Folder {
     /// Returns the path of a program of `tests/programs` after it was linked by mpicc.
     fn linked(&self, source: &str, words: &[&str], name: &str) -> String {
         let (source, path) = (program(source), self.path(name));
-        let all = [
-            &["cc", "--on", "linux", "-O2"],
-            words,
-            &[&source, "-o", &path],
-        ]
-        .concat();
+        let all = [&["cc", "--on", "linux", "-O2"], words, &[&source, "-o", &path]].concat();
         midplane(&all).expect(0);
         path
     }
@@ -67,12 +62,7 @@ fn several_programs_are_one_job() {
     let report = folder.path("report.json");
     let words = ["-n", "1", "-env", "PART", "first", &a, "x", ":"];
     let more = ["-n", "2", &b, ":", "-n", "1", &a, "fail", "0"];
-    let all = [
-        &["--report", &report, "-genv", "PART", "all"],
-        &words[..],
-        &more,
-    ]
-    .concat();
+    let all = [&["--report", &report, "-genv", "PART", "all"], &words[..], &more].concat();
     let ended = mpiexec(&all).expect(0);
     assert_eq!(sorted(&ended.stdout), lines, "{ended}");
     let report = fs::read_to_string(report).unwrap();
@@ -86,11 +76,7 @@ fn several_programs_are_one_job() {
     fs::write(&file, text).unwrap();
     let ended = mpiexec(&["-l", "-configfile", &file]).expect(0);
     let mut said = sorted(&ended.stdout).into_iter();
-    assert_eq!(
-        said.next(),
-        Some(format!("[0] {}", lines[0]).as_str()),
-        "{ended}"
-    );
+    assert_eq!(said.next(), Some(format!("[0] {}", lines[0]).as_str()), "{ended}");
 }
 
 #[test]
@@ -105,15 +91,11 @@ fn what_goes_wrong_with_one_of_several_programs_is_told() {
     mpiexec(&["-n", "1", &a, ":", "-n", "1", &none])
         .expect(2)
         .says(&[&none]);
-    mpiexec(&["-n", "1", &a, ":"])
-        .expect(2)
-        .says(&["give a program"]);
+    mpiexec(&["-n", "1", &a, ":"]).expect(2).says(&["give a program"]);
     mpiexec(&["--torus", "2x2x1", "-n", "1", &a, ":", "-n", "1", &a])
         .expect(2)
         .says(&["2 ranks", "4 nodes"]);
-    mpiexec(&["-n", "1", "-wdir", &none, &a])
-        .expect(2)
-        .says(&[&none]);
+    mpiexec(&["-n", "1", "-wdir", &none, &a]).expect(2).says(&[&none]);
     // A fault is decoded with the rank's own program.
     let crash = folder.linked("fail_null.c", &["-g"], "crash");
     mpiexec(&["-n", "1", &a, ":", "-n", "1", &crash])
@@ -163,16 +145,7 @@ fn a_line_without_end_is_shown_while_the_program_waits() {
     let linked = folder.path("prompt");
     midplane(&["cc", "--on", "linux", &source, "-o", &linked]).expect(0);
     for ranks in ["1", "2"] {
-        let words = [
-            "mpiexec",
-            "--on",
-            "linux",
-            "--timeout",
-            LIMIT,
-            "-n",
-            ranks,
-            &linked,
-        ];
+        let words = ["mpiexec", "--on", "linux", "--timeout", LIMIT, "-n", ranks, &linked];
         let mut job = CommandRun::start_with(&words, Stdio::piped());
         let mut stdin = job.child.stdin.take().unwrap();
         let mut seen = Vec::new();
@@ -215,16 +188,9 @@ fn mpiexec_takes_what_people_type() {
     assert_eq!(ended.stderr.lines().collect::<Vec<_>>(), [said], "{ended}");
     for question in ["--version", "-V", "--help", "-h"] {
         let ended = mpiexec(&[question]).expect(0);
-        assert!(
-            ended.stdout.contains("mpiexec") && ended.stderr.is_empty(),
-            "{ended}"
-        );
+        assert!(ended.stdout.contains("mpiexec") && ended.stderr.is_empty(), "{ended}");
     }
-    assert!(
-        midplane(&["mpiexec", "--help"])
-            .stdout
-            .contains("-configfile")
-    );
+    assert!(midplane(&["mpiexec", "--help"]).stdout.contains("-configfile"));
     mpiexec(&["-host", "far", &a])
         .expect(2)
         .says(&["far", "this machine only"]);
@@ -239,10 +205,7 @@ fn mpiexec_takes_what_people_type() {
     let mpirun = Path::new(path.trim_end()).with_file_name("mpirun");
     for (words, path) in [
         (&["-n", "1", "midplane-typed"][..], folder.0.as_path()),
-        (
-            &["-n", "1", "-wdir", "REPLACED", "./midplane-typed"],
-            root(),
-        ),
+        (&["-n", "1", "-wdir", "REPLACED", "./midplane-typed"], root()),
     ] {
         let inside = folder.0.display().to_string();
         let words = words
@@ -257,10 +220,7 @@ fn mpiexec_takes_what_people_type() {
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(
-            said, "rank 0 of 1 is of program 0, sum 0, PART none:\n",
-            "{output:?}"
-        );
+        assert_eq!(said, "rank 0 of 1 is of program 0, sum 0, PART none:\n", "{output:?}");
     }
 }
 
@@ -289,8 +249,7 @@ fn a_checkout_that_cannot_be_written_is_built_from() {
     let output = run("/proc/none", &["run", "--on", "linux", &program("pi.c")]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.code() == Some(2)
-            && said.contains("set XDG_CACHE_HOME to a writable directory"),
+        output.status.code() == Some(2) && said.contains("set XDG_CACHE_HOME to a writable directory"),
         "{output:?}"
     );
     assert_eq!(said.lines().count(), 1, "{output:?}");
@@ -315,10 +274,7 @@ fn programs_are_linked_statically_and_stripped() {
                 \x20   try { throw 5; } catch (int n) { std::cout << n << std::endl; }\n    return MPI_Finalize();\n}\n";
     fs::write(&cpp, text).unwrap();
     let linked = folder.path("cpp");
-    midplane(&[
-        "cc", "--on", "linux", "--c++", "-static", &cpp, "-o", &linked,
-    ])
-    .expect(0);
+    midplane(&["cc", "--on", "linux", "--c++", "-static", &cpp, "-o", &linked]).expect(0);
     assert_eq!(mpiexec(&["-n", "1", &linked]).expect(0).stdout, "5\n");
 }
 
@@ -330,13 +286,10 @@ fn a_profiling_tool_is_linked_with_the_program() {
     let text = "#include <mpi.h>\n#include <stdio.h>\nint MPI_Barrier(MPI_Comm comm) { puts(\"tool\"); return PMPI_Barrier(comm); }\n";
     fs::write(&source, text).unwrap();
     let main = folder.path("main.c");
-    let text = "#include <mpi.h>\nint main(void) { MPI_Init(0, 0); MPI_Barrier(MPI_COMM_WORLD); return MPI_Finalize(); }\n";
+    let text =
+        "#include <mpi.h>\nint main(void) { MPI_Init(0, 0); MPI_Barrier(MPI_COMM_WORLD); return MPI_Finalize(); }\n";
     fs::write(&main, text).unwrap();
-    let (linked, plain, tool) = (
-        folder.path("linked"),
-        folder.path("plain"),
-        folder.path("tool.so"),
-    );
+    let (linked, plain, tool) = (folder.path("linked"), folder.path("plain"), folder.path("tool.so"));
     let cc = |words: &[&str]| midplane(&[&["cc", "--on", "linux"], words].concat()).expect(0);
     cc(&[&main, &source, "-o", &linked]);
     assert_eq!(mpiexec(&["-n", "1", &linked]).expect(0).stdout, "tool\n");
@@ -346,10 +299,7 @@ fn a_profiling_tool_is_linked_with_the_program() {
     mpiexec(&["-n", "2", "-x", &preload, &plain])
         .expect(2)
         .says(&["tool.so", "MPI_Barrier", "PMPI"]);
-    let alone = Command::new(&plain)
-        .env("LD_PRELOAD", &tool)
-        .output()
-        .unwrap();
+    let alone = Command::new(&plain).env("LD_PRELOAD", &tool).output().unwrap();
     assert_eq!(alone.status.code(), Some(2), "{alone:?}");
 }
 

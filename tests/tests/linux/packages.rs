@@ -40,11 +40,7 @@ fn cargo_runs_and_tests_a_package() {
     let folder = package();
     let alone = shown(&cargo(&folder, &["run", "--bin", "hello"], None), 0);
     assert!(alone.contains("hello 0 of 1: [0]"), "{alone}");
-    let panic = cargo(
-        &folder,
-        &["run", "-q", "--bin", "hello", "--", "panic"],
-        None,
-    );
+    let panic = cargo(&folder, &["run", "-q", "--bin", "hello", "--", "panic"], None);
     let panic = shown(&panic, 101);
     assert!(panic.contains("src/main.rs:26"), "{panic}");
     let executable = root().join("target/midplane/packages/debug/hello");
@@ -53,11 +49,7 @@ fn cargo_runs_and_tests_a_package() {
     let failing = |name: &str| midplane(&[&words[..], &[executable, "--", name]].concat());
     for (name, call, line) in [
         ("tag", "Destination::send_with_tag (MPI_Send)", 9),
-        (
-            "started",
-            "Destination::immediate_send_with_tag (MPI_Isend)",
-            11,
-        ),
+        ("started", "Destination::immediate_send_with_tag (MPI_Isend)", 11),
         ("truncated", "Source::receive_into (MPI_Recv)", 13),
     ] {
         let call = format!("mpi::point_to_point::{call}, called at src/errors.rs:{line}:");
@@ -66,9 +58,7 @@ fn cargo_runs_and_tests_a_package() {
             .says(&["rank 0 at (0,0,0)", &call])
             .prints("[1] hello 1 of 2: [1, 0]");
     }
-    failing("panic")
-        .expect(1)
-        .says(&["panicked at src/main.rs:26"]);
+    failing("panic").expect(1).says(&["panicked at src/main.rs:26"]);
     let runner = format!("{} mpiexec --on linux -n 3", command().display());
     let several = cargo(&folder, &["run", "--bin", "hello"], Some(&runner));
     let several = shown(&several, 0);
@@ -154,10 +144,7 @@ fn packages_that_cannot_be_run_are_refused_in_a_sentence() {
         (&[&rsmpi], "depends on the mpi of a registry"),
         (&[&missing], "cargo cannot fetch its dependencies"),
         (&[&plain, "-D", "X"], "is a Rust program"),
-        (
-            &[&plain, "--on", "cluster"],
-            "is Rust, whose library keeps state",
-        ),
+        (&[&plain, "--on", "cluster"], "is Rust, whose library keeps state"),
     ] {
         let words = [&["run", "--on", "linux"], words].concat();
         // The last of two options applies.

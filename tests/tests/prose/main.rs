@@ -96,19 +96,11 @@ fn files(suffix: &str) -> Vec<PathBuf> {
     let is_product = |path: &PathBuf| {
         let mut parts = path.components().map(|part| part.as_os_str());
         path.extension().is_some_and(|end| end == suffix)
-            && parts.all(|part| {
-                !["tests", "target", "fuzz"]
-                    .iter()
-                    .any(|skipped| part == *skipped)
-            })
+            && parts.all(|part| !["tests", "target", "fuzz"].iter().any(|skipped| part == *skipped))
             && root().join(path).is_file()
     };
     let files: Vec<PathBuf> = listed.into_iter().filter(is_product).collect();
-    assert!(
-        files.len() > 10,
-        "{} files with the suffix {suffix}",
-        files.len()
-    );
+    assert!(files.len() > 10, "{} files with the suffix {suffix}", files.len());
     files
 }
 
@@ -125,11 +117,7 @@ fn walk(directory: &Path) -> Vec<PathBuf> {
         } else if path.is_dir() {
             walk(&path)
         } else {
-            vec![
-                path.strip_prefix(root())
-                    .expect("below the root")
-                    .to_path_buf(),
-            ]
+            vec![path.strip_prefix(root()).expect("below the root").to_path_buf()]
         }
     });
     found.collect()
@@ -154,11 +142,7 @@ impl Counts {
             .filter(|word| !word.is_empty())
             .map(str::to_lowercase)
             .collect();
-        let count = |set: &[&str]| {
-            { words.iter() }
-                .filter(|word| set.contains(&word.as_str()))
-                .count()
-        };
+        let count = |set: &[&str]| { words.iter() }.filter(|word| set.contains(&word.as_str())).count();
         self.sentences += 1;
         self.words += words.len();
         self.over_thirty += usize::from(words.len() > 30);
@@ -191,21 +175,13 @@ impl Counts {
             0.3,
         );
         limit("\"what\" per 1,000 words", of_words(self.what), 2.0);
-        limit(
-            "which, who, whose, what per 1,000 words",
-            of_words(self.relatives),
-            7.0,
-        );
+        limit("which, who, whose, what per 1,000 words", of_words(self.relatives), 7.0);
         limit(
             "words per sentence",
             self.words as f64 / self.sentences.max(1) as f64,
             16.0,
         );
-        limit(
-            "sentences over 30 words, %",
-            of_sentences(self.over_thirty),
-            6.0,
-        );
+        limit("sentences over 30 words, %", of_sentences(self.over_thirty), 6.0);
         limit("private words per 1,000 words", of_words(self.private), 2.0);
         let verbs = of_words(self.field_verbs);
         if verbs < 18.0 {
@@ -263,22 +239,14 @@ fn sentences_are_counted() {
     let mut counts = Counts::default();
     let text = "What leaves is sent. It uses `code`, e.g. a queue; the queue contains 3 entries. Which one is it?";
     Sentences::new(text).for_each(|sentence| counts.add(&sentence));
-    assert_eq!(
-        (counts.sentences, counts.starts_with_what),
-        (3, 1),
-        "{counts:?}"
-    );
+    assert_eq!((counts.sentences, counts.starts_with_what), (3, 1), "{counts:?}");
     assert_eq!(
         (counts.field_verbs, counts.private, counts.relatives),
         (2, 1, 2),
         "{counts:?}"
     );
     assert!(!counts.faults("text").is_empty());
-    let blocks: Vec<_> = paragraphs(
-        "rs",
-        "/// One.\n/// Two.\nfn f() {}\n// Three.\n//! Four.\n",
-    )
-    .collect();
+    let blocks: Vec<_> = paragraphs("rs", "/// One.\n/// Two.\nfn f() {}\n// Three.\n//! Four.\n").collect();
     let kinds: Vec<Kind> = blocks.iter().map(|(kind, _)| *kind).collect();
     assert_eq!(kinds, [Kind::Doc, Kind::Line, Kind::Doc]);
     assert_eq!(count_words(&blocks[0].1), 2);
@@ -286,8 +254,8 @@ fn sentences_are_counted() {
 
 /// Names that describe nothing. A function is a verb with its object.
 const VAGUE: [&str; 17] = [
-    "of", "leave", "leaves", "go_on", "goes_on", "look", "looks", "take", "told", "some", "many",
-    "whole", "settle", "let", "give", "given", "said",
+    "of", "leave", "leaves", "go_on", "goes_on", "look", "looks", "take", "told", "some", "many", "whole", "settle",
+    "let", "give", "given", "said",
 ];
 
 /// Returns the names after each occurrence of a keyword.
@@ -304,18 +272,13 @@ fn names_after<'t>(code: &'t str, keyword: &'t str) -> impl Iterator<Item = &'t 
 
 #[test]
 fn names_keep_their_budgets() {
-    let (mut types, mut of_one_word, mut functions, mut vague, mut booleans, mut tuples) =
-        (0, 0, 0, Vec::new(), 0, 0);
+    let (mut types, mut of_one_word, mut functions, mut vague, mut booleans, mut tuples) = (0, 0, 0, Vec::new(), 0, 0);
     for file in files("rs") {
         let text = fs::read_to_string(root().join(&file)).expect("a text");
-        let lines = text
-            .lines()
-            .map(|line| line.split("//").next().unwrap_or_default());
+        let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
         let code = lines.clone().collect::<Vec<_>>().join("\n");
         for keyword in ["struct ", "enum ", "trait ", "type "] {
-            for name in
-                names_after(&code, keyword).filter(|name| name.starts_with(char::is_uppercase))
-            {
+            for name in names_after(&code, keyword).filter(|name| name.starts_with(char::is_uppercase)) {
                 let humps = name.chars().skip(1).zip(name.chars());
                 types += 1;
                 of_one_word += usize::from(
@@ -333,9 +296,7 @@ fn names_keep_their_budgets() {
         }
         let flat = code.split_whitespace().collect::<Vec<_>>().join(" ");
         for (at, _) in flat.match_indices("match ") {
-            let arms = flat[at..]
-                .split_once('{')
-                .map_or("", |(_, arms)| arms.trim_start());
+            let arms = flat[at..].split_once('{').map_or("", |(_, arms)| arms.trim_start());
             booleans += usize::from(arms.starts_with("true =>") || arms.starts_with("false =>"));
         }
         let is_tuple = |line: &str| {
@@ -347,14 +308,8 @@ fn names_keep_their_budgets() {
         };
         tuples += lines.filter(|line| is_tuple(line)).count();
     }
-    assert!(
-        types > 1500 && functions > 8000,
-        "{types} types, {functions} functions"
-    );
-    assert!(
-        of_one_word * 2 <= types,
-        "{of_one_word} of {types} types are one word"
-    );
+    assert!(types > 1500 && functions > 8000, "{types} types, {functions} functions");
+    assert!(of_one_word * 2 <= types, "{of_one_word} of {types} types are one word");
     assert!(
         vague.len() * 1000 <= functions,
         "{} of {functions}:\n{}",

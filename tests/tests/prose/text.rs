@@ -93,10 +93,7 @@ fn without_fences<'t>(lines: impl Iterator<Item = &'t str>) -> String {
 
 fn numbered(line: &str) -> Option<&str> {
     let (number, item) = line.split_once(". ")?;
-    number
-        .bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then_some(item)
+    number.bytes().all(|byte| byte.is_ascii_digit()).then_some(item)
 }
 
 /// Returns the comments of a source: runs of lines of one kind.
@@ -135,9 +132,7 @@ impl Sentences {
         let (mut found, mut start) = (Vec::new(), 0);
         for (at, c) in text.char_indices().filter(|(_, c)| ".!?:;".contains(*c)) {
             let next = at + c.len_utf8();
-            let after = text[next..]
-                .strip_prefix(' ')
-                .and_then(|rest| rest.chars().next());
+            let after = text[next..].strip_prefix(' ').and_then(|rest| rest.chars().next());
             if after.is_some_and(|c| c.is_uppercase() || "(\"'`".contains(c)) {
                 found.push(text[start..next].trim().to_string());
                 start = next;

@@ -84,19 +84,9 @@ fn a_killed_instance_takes_all_its_nodes_and_they_are_named() {
 fn a_fault_is_its_nodes_alone_and_named_with_its_place() {
     for (name, arguments, status, words) in [
         ("fail_null.c", &[][..], 1, &["rank 3", "null", "main"][..]),
-        (
-            "fail_malloc.c",
-            &["strlen"],
-            1,
-            &["fail_malloc.c:25", "had failed"],
-        ),
+        ("fail_malloc.c", &["strlen"], 1, &["fail_malloc.c:25", "had failed"]),
         ("fail_stack.c", &[], 1, &["rank", "stack", "--stack"]),
-        (
-            "fail_mpi_error.c",
-            &[],
-            1,
-            &["rank", "MPI_ERR", "fail_mpi_error.c:"],
-        ),
+        ("fail_mpi_error.c", &[], 1, &["rank", "MPI_ERR", "fail_mpi_error.c:"]),
         ("fail_outbox.c", &[], 1, &["rank 3", "overwritten outbox"]),
     ] {
         for instances in ["1", "2", "4"] {
@@ -115,21 +105,15 @@ fn a_panic_is_its_nodes_alone_and_named() {
         ("4", "fail_panic.rs", &[]),
     ] {
         let options = ["--torus", "2x2x1", "--instances", instances];
-        run(&options, name, arguments)
-            .expect(1)
-            .says(&["rank", "panicked"]);
+        run(&options, name, arguments).expect(1).says(&["rank", "panicked"]);
     }
 }
 
 #[test]
 fn a_ring_that_was_written_over_is_told_of_a_single_node_too() {
-    run(
-        &["--torus", "2x1x1", "--instances", "2"],
-        "fail_outbox.c",
-        &[],
-    )
-    .expect(1)
-    .says(&["rank 1 at (1,0,0)", "overwritten outbox", "ring of stdout"]);
+    run(&["--torus", "2x1x1", "--instances", "2"], "fail_outbox.c", &[])
+        .expect(1)
+        .says(&["rank 1 at (1,0,0)", "overwritten outbox", "ring of stdout"]);
 }
 
 /// Checks that each of eight ranks has printed lines 0 to `lines`, in order, and nothing else.
@@ -139,9 +123,7 @@ fn check_lines(text: &str, kind: &str, lines: usize, step: usize) {
     for line in text.lines() {
         let (rank, rest) = line.split_once("] ").unwrap_or_default();
         let rank: usize = rank[1..].parse().unwrap_or(usize::MAX);
-        let rest = rest
-            .strip_prefix(kind)
-            .unwrap_or_else(|| panic!("{line:?}"));
+        let rest = rest.strip_prefix(kind).unwrap_or_else(|| panic!("{line:?}"));
         let number = rest.split(' ').next().and_then(|n| n.parse().ok());
         assert_eq!(number, Some(next[rank]), "{line:?}");
         next[rank] += step;
@@ -154,8 +136,7 @@ fn output_is_whole_and_in_order_however_slowly_it_is_read() {
     let path = program("flood.c");
     for instances in WIRINGS {
         let options = ["run", "--quiet", "--timeout", LIMIT, "--instances"];
-        let mut job =
-            CommandRun::start(&[&options[..], &[instances, &path, "--", "3000"]].concat());
+        let mut job = CommandRun::start(&[&options[..], &[instances, &path, "--", "3000"]].concat());
         let mut reader = BufReader::new(job.child.stdout.take().unwrap());
         let mut text = String::new();
         reader.read_line(&mut text).unwrap();
@@ -164,9 +145,7 @@ fn output_is_whole_and_in_order_however_slowly_it_is_read() {
         reader.read_to_string(&mut text).unwrap();
         let ended = job.end().expect(0);
         check_lines(&text, "line ", 3000, 1);
-        let errors: Vec<&str> = { ended.stderr.lines() }
-            .filter(|line| line.starts_with('['))
-            .collect();
+        let errors: Vec<&str> = { ended.stderr.lines() }.filter(|line| line.starts_with('[')).collect();
         check_lines(&errors.join("\n"), "error ", 3000, 100);
     }
 }
@@ -185,17 +164,10 @@ fn standard_input_and_logs_need_no_device_of_the_nodes_own() {
     drop(stdin);
     let ended = job.end().expect(0);
     assert!(
-        ended
-            .stdout
-            .ends_with("input: 3000 numbers, 4501500 in all\n"),
+        ended.stdout.ends_with("input: 3000 numbers, 4501500 in all\n"),
         "{ended}"
     );
-    ended.says(&[
-        "[0] log: ",
-        "[1] log: ",
-        "[2] log: ",
-        "rank 2 at (2,0,0) up",
-    ]);
+    ended.says(&["[0] log: ", "[1] log: ", "[2] log: ", "rank 2 at (2,0,0) up"]);
 }
 
 #[test]

@@ -116,15 +116,10 @@ fn cmake_builds_a_project() {
         let words = [&["cmake", "-S", ".", "-B", name], words].concat();
         text(&run_with(&folder.0, on, &path, &words), 0);
         let cache = fs::read_to_string(folder.0.join(name).join("CMakeCache.txt")).unwrap();
-        let line = cache
-            .lines()
-            .find(|line| line.starts_with("MPIEXEC_EXECUTABLE:"));
+        let line = cache.lines().find(|line| line.starts_with("MPIEXEC_EXECUTABLE:"));
         let ours = mpicc.replace("/mpicc", "/mpiexec");
         assert!(line.is_some_and(|line| line.ends_with(&ours)), "{line:?}");
-        text(
-            &run_with(&folder.0, on, &path, &["cmake", "--build", name]),
-            0,
-        );
+        text(&run_with(&folder.0, on, &path, &["cmake", "--build", name]), 0);
         let built = folder.path(&format!("{name}/parts"));
         let said = run_with(&folder.0, on, &path, &[&ours, "-n", "3", &built]);
         assert_eq!(text(&said, 0), "parts: 131.946891\n");
@@ -158,10 +153,7 @@ fn meson_builds_a_project() {
         let also = format!("MPICC={mpicc}");
         let words = ["env", &assignment, &also, "meson", "setup", name];
         text(&run_with(&folder.0, "linux", &path, &words), 0);
-        text(
-            &run_with(&folder.0, "linux", &path, &["ninja", "-C", name]),
-            0,
-        );
+        text(&run_with(&folder.0, "linux", &path, &["ninja", "-C", name]), 0);
         let built = folder.path(&format!("{name}/parts"));
         let mpiexec = mpicc.replace("/mpicc", "/mpiexec");
         let said = run_with(&folder.0, "linux", &path, &[&mpiexec, "-n", "3", &built]);
@@ -197,10 +189,7 @@ fn autotools_build_a_project() {
         ),
         0,
     );
-    for (on, host) in [
-        ("linux", &[][..]),
-        ("qemu", &["--host=riscv64-unknown-elf"]),
-    ] {
+    for (on, host) in [("linux", &[][..]), ("qemu", &["--host=riscv64-unknown-elf"])] {
         let build = folder.0.join(on);
         fs::create_dir_all(&build).unwrap();
         let compiler = format!("CC={mpicc}");
@@ -230,10 +219,7 @@ fn answers_stand_alone() {
             "-link-info",
         ] {
             let output = run_in(&folder.0, on, &[&mpicc(), question]);
-            assert!(
-                output.status.success() && output.stderr.is_empty(),
-                "{output:?}"
-            );
+            assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
             let said = String::from_utf8(output.stdout).unwrap();
             assert_eq!(said.lines().count(), 1, "{question}: {said}");
         }
@@ -260,28 +246,11 @@ fn a_compiler_links_with_what_cmake_takes_of_the_words() {
     let compile = shown("-showme:compile").replace("-I ", "-I");
     let link = shown("-showme:link");
     let known = compile.split_whitespace().chain(link.split_whitespace());
-    let files = [
-        "cc",
-        "-DTIMES=3",
-        "-Iinclude",
-        "-o",
-        "parts",
-        "main.c",
-        "area.c",
-    ];
+    let files = ["cc", "-DTIMES=3", "-Iinclude", "-o", "parts", "main.c", "area.c"];
     let words: Vec<&str> = files.into_iter().chain(known.filter(is_known)).collect();
     text(&run_in(&folder.0, "linux", &words), 0);
     let built = folder.path("parts");
-    let ended = midplane(&[
-        "run",
-        "--on",
-        "linux",
-        "-n",
-        "3",
-        "--timeout",
-        LIMIT,
-        &built,
-    ]);
+    let ended = midplane(&["run", "--on", "linux", "-n", "3", "--timeout", LIMIT, &built]);
     assert_eq!(ended.expect(0).stdout, "[0] parts: 131.946891\n");
 }
 
@@ -300,20 +269,14 @@ fn conftests_succeed_and_fail_as_they_must() {
             text(&tries(on, source, &["-o", "conftest", "-g", "-O2"]), status);
         };
         links("int main(void) { return 0; }", 0);
-        links(
-            "#include <mpi.h>\nint main(void) { return MPI_Init(0, 0); }",
-            0,
-        );
+        links("#include <mpi.h>\nint main(void) { return MPI_Init(0, 0); }", 0);
         links("char MPI_Init(); int main(void) { return MPI_Init(); }", 0);
         links("char sqrt(); int main(void) { return sqrt(); }", 0);
         links(
             "char no_such_function(); int main(void) { return no_such_function(); }",
             1,
         );
-        links(
-            "#include <no_such_header.h>\nint main(void) { return 0; }",
-            1,
-        );
+        links("#include <no_such_header.h>\nint main(void) { return 0; }", 1);
         links("int main(void) { return 0 }", 1);
         let size = |bytes| format!("int a[sizeof(long) == {bytes} ? 1 : -1];");
         text(&tries(on, &size(8), &["-c"]), 0);
@@ -330,12 +293,7 @@ fn questions_are_the_compilers_and_commands_are_shown() {
     assert!(ask(&["-dumpmachine"]).starts_with("riscv64"));
     assert!(!ask(&["--on", "linux", "-dumpmachine"]).starts_with("riscv64-unknown"));
     let shown = ask(&["-show", "-O3", "a.c", "-o", "a"]);
-    for word in [
-        "-O3 a.c -o a",
-        "midplane/include",
-        "libprogram_runtime",
-        "virt.ld",
-    ] {
+    for word in ["-O3 a.c -o a", "midplane/include", "libprogram_runtime", "virt.ld"] {
         assert!(shown.contains(word), "{shown}");
     }
     assert!(!ask(&["-show", "-c", "a.c"]).contains("libprogram_runtime"));
@@ -356,32 +314,25 @@ fn questions_are_the_compilers_and_commands_are_shown() {
     midplane(&["cc", "-shared", "a.o"])
         .expect(2)
         .says(&["do not support shared libraries"]);
-    midplane(&["cc", "a.cpp"])
-        .expect(2)
-        .says(&["C++", "--on linux"]);
+    midplane(&["cc", "a.cpp"]).expect(2).says(&["C++", "--on linux"]);
 }
 
 #[test]
 fn functions_of_mpi_that_are_missing_are_named_again_at_the_end() {
     let folder = TempDirectory::new("missing");
     let source = folder.path("a.c");
-    let text =
-        "int MPI_No_such_function(void);\nint main(void) { return MPI_No_such_function(); }\n";
+    let text = "int MPI_No_such_function(void);\nint main(void) { return MPI_No_such_function(); }\n";
     fs::write(&source, text).unwrap();
     let ended = midplane(&["cc", &source, "-o", &folder.path("a")]).expect(1);
     let last = ended.stderr.lines().last().unwrap_or_default();
-    assert!(
-        last.contains("calls MPI_No_such_function, which"),
-        "{ended}"
-    );
+    assert!(last.contains("calls MPI_No_such_function, which"), "{ended}");
 }
 
 /// The nodes' headers compile in old and new C and in C++; a K&R program may define its own `getline`.
 #[test]
 fn headers_compile_in_every_language_that_has_them() {
     let folder = TempDirectory::new("headers");
-    let root =
-        fs::canonicalize(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel-rt/include")).unwrap();
+    let root = fs::canonicalize(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel-rt/include")).unwrap();
     let mut lines = Vec::new();
     for below in ["", "arpa", "linux", "netinet", "sys"] {
         for entry in fs::read_dir(root.join(below)).unwrap() {
@@ -434,14 +385,7 @@ fn directives_of_openmp_are_comments_on_nodes() {
                   \x20   for (i = 0; i < 9; i++)\n        sum += omp_get_num_threads();\n    return sum - 9;\n}\n";
     fs::write(folder.0.join("own.c"), source).unwrap();
     let mpicc = mpicc();
-    let compile = [
-        mpicc.as_str(),
-        "-Wall",
-        "-Werror",
-        "-fopenmp",
-        "-c",
-        "own.c",
-    ];
+    let compile = [mpicc.as_str(), "-Wall", "-Werror", "-fopenmp", "-c", "own.c"];
     let compiled = run_in(&folder.0, "qemu", &compile);
     text(&compiled, 0);
     assert!(compiled.stderr.is_empty(), "{compiled:?}");

@@ -34,11 +34,7 @@ fn conforms_on(name: &str, torus: &str, processes: u32, instances: &str, memory:
         options.extend(["--node-memory", "8M"]);
     }
     let ended = run(&options, &format!("{name}.c"), &[]);
-    assert_eq!(
-        ended.status,
-        Some(0),
-        "{torus}, {instances}, {memory}: {ended}"
-    );
+    assert_eq!(ended.status, Some(0), "{torus}, {instances}, {memory}: {ended}");
     let begin = format!("[0] {name}: {processes} processes, ");
     check_conformance(&ended.stdout, &begin);
     // The node reports the failed pthread_create(), not the program.
@@ -61,9 +57,7 @@ fn converts_as_the_host(conversions: &str, seed: &str) {
 fn numbers_are_written_and_read_exactly_on_every_board() {
     for on in [&[][..], &["--on", "linux"], &["--on", "cluster"]] {
         let options = [&["-n", "1"], on].concat();
-        run(&options, "digits.c", &[])
-            .expect(0)
-            .prints("digits: 0 failed");
+        run(&options, "digits.c", &[]).expect(0).prints("digits: 0 failed");
     }
 }
 
@@ -101,13 +95,7 @@ fn under_mpich(name: &str, processes: &str, arguments: &[&str]) -> String {
     let binary = command().with_file_name(format!("midplane-test-{name}-{}", std::process::id()));
     let compiled = Command::new("mpicc")
         // GCC mistakes MPICH's MPI_STATUSES_IGNORE for an array that is too short.
-        .args([
-            "-O2",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-Wno-stringop-overflow",
-        ])
+        .args(["-O2", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow"])
         .args([
             program(&format!("{name}.c")).as_ref(),
             "-o".as_ref(),
@@ -182,10 +170,7 @@ fn example(name: &str, arguments: &[&str], memory: &str) -> String {
     let ended = run(&options, &format!("{name}.c"), arguments).expect(0);
     let lines = ended.stdout.lines();
     lines
-        .map(|line| {
-            line.strip_prefix("[0] ")
-                .unwrap_or_else(|| panic!("{line}: {ended}"))
-        })
+        .map(|line| line.strip_prefix("[0] ").unwrap_or_else(|| panic!("{line}: {ended}")))
         .collect::<Vec<_>>()
         .join("\n")
 }
@@ -222,14 +207,9 @@ fn every_conformance_program_is_run() {
 #[cfg_attr(not(mpich), ignore = "needs MPICH: mpicc and mpiexec")]
 fn killer_says_the_same_under_mpich() {
     let theirs = under_mpich("killer", "8", &["5", "1024"]);
-    let ours = run(&["--torus", "2x2x2"], "killer.c", &["5", "1024"])
-        .expect(0)
-        .stdout;
+    let ours = run(&["--torus", "2x2x2"], "killer.c", &["5", "1024"]).expect(0).stdout;
     let but_seconds = |line: &str| {
-        let (begin, end) = line
-            .trim()
-            .split_once(" seconds")
-            .expect("a line with seconds");
+        let (begin, end) = line.trim().split_once(" seconds").expect("a line with seconds");
         let (begin, _) = begin.rsplit_once(", ").expect("more before the seconds");
         format!("{begin}{end}")
     };

@@ -79,18 +79,11 @@ fn collectives_of_eight_nodes_take_no_more_than_they_did() {
 /// Returns the output of `beside_wait.c` in one instance with instruction-count time.
 fn beside_wait(torus: &str, options: &[&str], arguments: &[&str]) -> CompletedRun {
     let counted = ["--torus", torus, "--instances", "1", "--count-instructions"];
-    run(
-        &[&counted[..], options].concat(),
-        "beside_wait.c",
-        arguments,
-    )
-    .expect(0)
+    run(&[&counted[..], options].concat(), "beside_wait.c", arguments).expect(0)
 }
 
 fn number_after(text: &str, word: &str) -> f64 {
-    let rest = text
-        .split_once(word)
-        .map(|(_, rest)| rest.split_whitespace());
+    let rest = text.split_once(word).map(|(_, rest)| rest.split_whitespace());
     let number = rest.and_then(|mut rest| rest.next()?.parse().ok());
     number.unwrap_or_else(|| panic!("no {word} in {text}"))
 }
@@ -114,17 +107,11 @@ fn interrupts_cost_a_program_of_blocking_receives_next_to_nothing() {
 fn a_transfer_is_hidden_behind_computing_at_both_ends_in_both_orders() {
     let hidden = |options: &[&str]| -> Vec<f64> {
         let ended = beside_wait("2x1x1", options, &["overlap"]);
-        let lines = ended
-            .stdout
-            .lines()
-            .filter(|line| line.contains("overlap:"));
+        let lines = ended.stdout.lines().filter(|line| line.contains("overlap:"));
         lines.map(|line| number_after(line, "hidden")).collect()
     };
     let (with, without) = (hidden(&[]), hidden(&["--interrupts", "0"]));
-    assert!(
-        with.len() == 4 && with.iter().all(|part| *part >= 95.0),
-        "{with:?}"
-    );
+    assert!(with.len() == 4 && with.iter().all(|part| *part >= 95.0), "{with:?}");
     assert!(
         without.len() == 4 && without.iter().all(|part| *part < 10.0),
         "{without:?}"
@@ -134,13 +121,7 @@ fn a_transfer_is_hidden_behind_computing_at_both_ends_in_both_orders() {
 /// Returns the results of `late_epochs.c` in one instance with instruction-count time: pattern, bytes, and nanoseconds
 /// with blocking and with nonblocking calls. The late process is `late_us` microseconds late.
 fn late_epochs(late_us: u32) -> Vec<(String, u32, f64, f64)> {
-    let options = [
-        "--torus",
-        "3x1x1",
-        "--instances",
-        "1",
-        "--count-instructions",
-    ];
+    let options = ["--torus", "3x1x1", "--instances", "1", "--count-instructions"];
     let ended = run(&options, "late_epochs.c", &[&late_us.to_string()]).expect(0);
     let row = |line: &str| {
         let (_, rest) = line.split_once("late_epochs: ")?;
@@ -174,10 +155,7 @@ fn none_waits_for_who_is_late_where_epochs_do_not_block() {
             };
             assert!(blocking - not > removed, "{name}, {bytes}: {rows:?}");
             let own = if is_computing { late } else { 0.0 };
-            assert!(
-                *bytes > 8 || *not < own + 100_000.0,
-                "{name}, {bytes}: {rows:?}"
-            );
+            assert!(*bytes > 8 || *not < own + 100_000.0, "{name}, {bytes}: {rows:?}");
         }
     }
 }
@@ -203,14 +181,9 @@ fn sizes(name: &str) -> Vec<(String, String, [u64; 4])> {
 #[test]
 fn an_image_has_what_its_program_calls_and_no_more() {
     let rows = sizes("killer.c");
-    let (.., [text, constants, data, _]) = { rows.iter() }
-        .find(|(layer, ..)| layer == "all")
-        .expect("a sum");
+    let (.., [text, constants, data, _]) = { rows.iter() }.find(|(layer, ..)| layer == "all").expect("a sum");
     let loaded = text + constants + data;
-    assert!(
-        loaded <= here(160 << 10),
-        "{loaded} bytes of killer.c's image"
-    );
+    assert!(loaded <= here(160 << 10), "{loaded} bytes of killer.c's image");
     // With the texts of the runtime's panics they are 37,000, with those of other errors 20,000.
     assert!(*constants <= 5_600, "{constants} bytes of constants");
     let text_of = |part: &str| {
@@ -260,10 +233,7 @@ fn a_program_without_windows_has_not_a_byte_of_theirs() {
     // A wide table is printed in two parts. Each contains every row's name.
     let parts_in = |name| -> Vec<&str> {
         let ended = midplane(&["size", &program(name)]).expect(0);
-        let first_words = ended
-            .stdout
-            .lines()
-            .map(|line| line.split_whitespace().next());
+        let first_words = ended.stdout.lines().map(|line| line.split_whitespace().next());
         let words: Vec<Option<&str>> = first_words.collect();
         let is_there = |part: &&str| words.contains(&Some(*part));
         of_windows.into_iter().filter(is_there).collect()

@@ -7,9 +7,12 @@ use std::process::Stdio;
 
 #[test]
 fn a_null_pointer_is_named_with_its_place() {
-    run(&["--torus", "2x2x1"], "fail_null.c", &[])
-        .expect(1)
-        .says(&["rank 3", "(1,1,0)", "null pointer", "fail_null.c:"]);
+    run(&["--torus", "2x2x1"], "fail_null.c", &[]).expect(1).says(&[
+        "rank 3",
+        "(1,1,0)",
+        "null pointer",
+        "fail_null.c:",
+    ]);
 }
 
 #[test]
@@ -92,9 +95,12 @@ fn a_stack_overrun_is_named() {
 
 #[test]
 fn abort_ends_the_job_and_what_was_printed_is_shown() {
-    let ended = run(&["--torus", "2x2x1"], "fail_abort.c", &[])
-        .expect(1)
-        .says(&["rank 3", "(1,1,0)", "abort", "in main at fail_abort.c:"]);
+    let ended = run(&["--torus", "2x2x1"], "fail_abort.c", &[]).expect(1).says(&[
+        "rank 3",
+        "(1,1,0)",
+        "abort",
+        "in main at fail_abort.c:",
+    ]);
     assert!(ended.stdout.contains("about to call abort"), "{ended}");
 }
 
@@ -128,10 +134,7 @@ fn an_error_in_a_collective_says_nothing_of_its_messages() {
         .says(&["rank 3", "MPI_Bcast", "different counts"])
         .says(&["in main at fail_mpi_error.c:40"]);
     let said = &ended.stderr;
-    assert!(
-        !said.contains("tag") && !said.contains("MPI_Probe"),
-        "{ended}"
-    );
+    assert!(!said.contains("tag") && !said.contains("MPI_Probe"), "{ended}");
 }
 
 #[test]
@@ -164,9 +167,7 @@ fn a_killed_instance_ends_the_job() {
     let instances = job.instances();
     let victim = Pid::from_raw(instances[2]).unwrap();
     kill_process(victim, Signal::KILL).unwrap();
-    job.end()
-        .expect(1)
-        .says(&["rank 2", "(0,1,0)", "signal 9", "QEMU"]);
+    job.end().expect(1).says(&["rank 2", "(0,1,0)", "signal 9", "QEMU"]);
 }
 
 #[test]
@@ -189,22 +190,10 @@ fn a_rank_that_polls_is_told_with_its_call() {
     for (options, what, expected) in [
         (&["-n", "2"][..], "probe", "polling, with MPI_Iprobe"),
         (&["-n", "4"], "test", "polling, with MPI_Test"),
-        (
-            &["-n", "2", "--on", "linux"],
-            "probe",
-            "polling, with MPI_Iprobe",
-        ),
-        (
-            &["-n", "2", "--on", "cluster"],
-            "test",
-            "polling, with MPI_Test",
-        ),
+        (&["-n", "2", "--on", "linux"], "probe", "polling, with MPI_Iprobe"),
+        (&["-n", "2", "--on", "cluster"], "test", "polling, with MPI_Test"),
     ] {
-        let job = [
-            &["run", "-q", "--timeout", "2"],
-            options,
-            &[&path, "--", what],
-        ];
+        let job = [&["run", "-q", "--timeout", "2"], options, &[&path, "--", what]];
         let ended = midplane(&job.concat()).expect(1);
         ended.says(&["rank 0 at (0,0,0): in MPI_Recv", expected]);
     }
@@ -223,10 +212,7 @@ fn signals_end_everything_and_what_hung_is_told() {
         let ended = job.end().expect(status);
         // For each signal, a rank's position is reported once, and no table is printed.
         let lines = ended.complaint();
-        assert_eq!(
-            lines[0],
-            "midplane: interrupted by a signal; state of the ranks:"
-        );
+        assert_eq!(lines[0], "midplane: interrupted by a signal; state of the ranks:");
         // The call at the time of the signal is random.
         let places = ended.stderr.lines().filter(|l| l.starts_with("  rank"));
         assert!(places.count() > 0, "{ended}");
@@ -286,12 +272,9 @@ fn nothing_survives_a_killed_command() {
 #[test]
 fn sends_that_use_the_memory_up_are_an_error_that_a_program_can_handle() {
     let options = ["--torus", "2x1x1", "--node-memory", "8M"];
-    run(&options, "exhaust.c", &[]).expect(1).says(&[
-        "rank 0",
-        "MPI_Isend",
-        "MPI_ERR_NO_MEM",
-        "--node-memory",
-    ]);
+    run(&options, "exhaust.c", &[])
+        .expect(1)
+        .says(&["rank 0", "MPI_Isend", "MPI_ERR_NO_MEM", "--node-memory"]);
     let ended = run(&options, "exhaust.c", &["return"]).expect(0);
     assert!(ended.stdout.contains("MPI_ERR_NO_MEM"), "{ended}");
 }
@@ -302,10 +285,7 @@ fn every_kind_of_bad_argument_is_named() {
         ("rank", ["MPI_Send", "MPI_ERR_RANK", "ranks 0 to 1"]),
         ("tag", ["MPI_Send", "MPI_ERR_TAG", "-5"]),
         ("count", ["MPI_Recv", "MPI_ERR_COUNT", "-1"]),
-        (
-            "datatype",
-            ["MPI_Send", "MPI_ERR_TYPE", "MPI_DATATYPE_NULL"],
-        ),
+        ("datatype", ["MPI_Send", "MPI_ERR_TYPE", "MPI_DATATYPE_NULL"]),
         ("comm", ["MPI_Send", "MPI_ERR_COMM", "MPI_COMM_NULL"]),
         ("op", ["MPI_Allreduce", "MPI_ERR_OP", "MPI_OP_NULL"]),
         ("root", ["MPI_Bcast", "MPI_ERR_ROOT", "-1"]),
@@ -342,9 +322,5 @@ fn a_cut_link_is_named_and_what_it_carried_goes_another_way() {
     let ended = ended.expect(0);
     assert!(ended.stdout.contains(" 0 failed"), "{ended}");
     ended.says(&["the link x+ of (0,0,0) to x- of (1,0,0) is cut"]);
-    assert!(
-        report["cut_links"]
-            .as_array()
-            .is_some_and(|links| !links.is_empty())
-    );
+    assert!(report["cut_links"].as_array().is_some_and(|links| !links.is_empty()));
 }

@@ -7,11 +7,7 @@ use std::os::unix::fs::symlink;
 
 #[test]
 fn programs_work_with_files_as_on_linux() {
-    for options in [
-        &["--instances", "1"][..],
-        &["--instances", "8"],
-        &["--on", "linux"],
-    ] {
+    for options in [&["--instances", "1"][..], &["--instances", "8"], &["--on", "linux"]] {
         let folder = TempDirectory::new("files");
         let inside = folder.path("");
         let is_linux = options[0] == "--on";
@@ -79,10 +75,7 @@ fn no_path_leads_out_of_the_folder() {
 fn what_is_no_folder_is_refused() {
     let pi = program("pi.c");
     for (arguments, words) in [
-        (
-            &["run", "--files", "no/such/folder", &pi][..],
-            "no/such/folder",
-        ),
+        (&["run", "--files", "no/such/folder", &pi][..], "no/such/folder"),
         (&["run", "--files", &pi, &pi], "Not a directory"),
         (
             &["run", "--on", "linux", "--files", ".", &pi],

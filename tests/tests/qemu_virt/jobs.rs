@@ -27,10 +27,7 @@ fn killer_on_eight_nodes() {
 #[test]
 fn killer_with_its_defaults_and_without_the_table() {
     let ended = run(&["--torus", "2x2x2", "--quiet"], "killer.c", &[]).expect(0);
-    assert!(
-        ended.stdout.starts_with("[0] killer: 8 processes"),
-        "{ended}"
-    );
+    assert!(ended.stdout.starts_with("[0] killer: 8 processes"), "{ended}");
     assert!(!ended.stderr.contains("restarts"), "{ended}");
 }
 
@@ -153,10 +150,7 @@ fn ample_mpi_memory_refuses_nobody() {
         let (ended, report) = run_with_report(&["--mpi-memory", "16M"], "killer.c", &arguments);
         check_killer(&ended.expect(0), 8, arguments[0], arguments[1]);
         assert_eq!(total(&report, "ncts"), 0, "{report}");
-        assert!(
-            total(&report, "rts") > 0 && total(&report, "cts") > 0,
-            "{report}"
-        );
+        assert!(total(&report, "rts") > 0 && total(&report, "cts") > 0, "{report}");
         assert_eq!(report["status"], 0);
         assert_eq!(report["outcome"], "ended");
     }
@@ -182,14 +176,7 @@ fn memory_that_the_program_frees_is_lent_to_messages_that_wait() {
 /// Returns the CPU time in seconds of a job whose ranks sleep in MPI_Recv, and rank 0 in sleep(), for `seconds`.
 fn processor_seconds_of_idling(instances: &str, seconds: &str) -> f64 {
     let path = program("idle.c");
-    let options = [
-        "run",
-        "--timeout",
-        LIMIT,
-        "--quiet",
-        "--instances",
-        instances,
-    ];
+    let options = ["run", "--timeout", LIMIT, "--quiet", "--instances", instances];
     let job = CommandRun::start(&[&options[..], &[&path, "--", seconds]].concat());
     let pid = Pid::from_child(&job.child);
     waitid(
@@ -199,13 +186,8 @@ fn processor_seconds_of_idling(instances: &str, seconds: &str) -> f64 {
     .unwrap();
     // CPU time of the completed command and its children: utime, stime, cutime, cstime.
     let stat = fs::read_to_string(format!("/proc/{}/stat", job.child.id())).unwrap();
-    let fields: Vec<&str> = stat[stat.rfind(')').unwrap()..]
-        .split_whitespace()
-        .collect();
-    let ticks: u64 = fields[12..16]
-        .iter()
-        .map(|f| f.parse::<u64>().unwrap())
-        .sum();
+    let fields: Vec<&str> = stat[stat.rfind(')').unwrap()..].split_whitespace().collect();
+    let ticks: u64 = fields[12..16].iter().map(|f| f.parse::<u64>().unwrap()).sum();
     let ended = job.end().expect(0);
     assert!(ended.stdout.contains("[0] idle: 8 processes"), "{ended}");
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
@@ -267,10 +249,7 @@ fn standard_input_goes_to_rank_zero_when_it_is_asked_for() {
     let none = run_with(&["--timeout", LIMIT], &|_| ());
     assert_eq!(none.expect(0).stdout, "[0] input: 0 numbers, 0 in all\n");
     // Without any input.
-    let mut job = CommandRun::start_with(
-        &["run", "-n", "3", "--timeout", "10", &path],
-        Stdio::piped(),
-    );
+    let mut job = CommandRun::start_with(&["run", "-n", "3", "--timeout", "10", &path], Stdio::piped());
     let open = job.child.stdin.take();
     job.end()
         .expect(1)

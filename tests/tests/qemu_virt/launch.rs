@@ -26,8 +26,7 @@ fn several_programs_are_one_job_of_nodes() {
     let mpiexec = |words: &[&str]| midplane(&[&["mpiexec", "--timeout", LIMIT], words].concat());
     // One image, in one instance.
     let words = [
-        "-n", "1", "-env", "PART", "first", &a, "x", "", ":", "-n", "3", &a, "y y", ":", "-n", "2",
-        &a,
+        "-n", "1", "-env", "PART", "first", &a, "x", "", ":", "-n", "3", &a, "y y", ":", "-n", "2", &a,
     ];
     let ended = mpiexec(&words).expect(0);
     let lines = [
@@ -55,10 +54,7 @@ fn several_programs_are_one_job_of_nodes() {
             "0",
         ];
         let ended = mpiexec(&words).expect(0);
-        let ranks: usize = [first, second]
-            .iter()
-            .map(|n| n.parse::<usize>().unwrap())
-            .sum();
+        let ranks: usize = [first, second].iter().map(|n| n.parse::<usize>().unwrap()).sum();
         assert_eq!(ended.stdout.lines().count(), ranks, "{ended}");
         let last = format!(
             "rank {} of {ranks} is of program 1, sum 2, PART none: fail 0",
@@ -83,19 +79,7 @@ fn several_programs_are_one_job_of_nodes() {
 fn images_are_linked_without_what_debuggers_read_and_others_are_told_what_they_lack() {
     let folder = TempDirectory::new("stripped");
     let image = linked(&folder, "killer.c", &["-s"], "killer");
-    let ended = midplane(&[
-        "run",
-        "-q",
-        "--timeout",
-        LIMIT,
-        "-n",
-        "2",
-        &image,
-        "--",
-        "2",
-        "100",
-    ])
-    .expect(0);
+    let ended = midplane(&["run", "-q", "--timeout", LIMIT, "-n", "2", &image, "--", "2", "100"]).expect(0);
     assert!(ended.stdout.contains("killer: 2 processes"), "{ended}");
     let whole = linked(&folder, "killer.c", &[], "whole");
     let size = |path: &str| fs::metadata(path).unwrap().len();
@@ -112,13 +96,7 @@ fn images_are_linked_without_what_debuggers_read_and_others_are_told_what_they_l
     fs::write(&source, "void _start(void) { for (;;) {} }\n").unwrap();
     let foreign = folder.path("foreign");
     let compiler = midplane(&["cc", "-showme:command"]).expect(0).stdout;
-    let words = [
-        "-nostdlib",
-        "-Wl,-Ttext=0x80000000",
-        &source,
-        "-o",
-        &foreign,
-    ];
+    let words = ["-nostdlib", "-Wl,-Ttext=0x80000000", &source, "-o", &foreign];
     assert!(
         Command::new(compiler.trim_end())
             .args(words)

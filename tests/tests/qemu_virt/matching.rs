@@ -5,23 +5,12 @@ use midplane_engines::EngineChoice;
 
 /// Programs with deterministic output, and their arguments: messages of many tags received in reverse order, many kinds
 /// of communicators, cancelled receives and sends.
-const PROGRAMS: [(&str, &[&str]); 3] = [
-    ("conf_p2p.c", &[]),
-    ("conf_comm.c", &[]),
-    ("conf_probe.c", &[]),
-];
+const PROGRAMS: [(&str, &[&str]); 3] = [("conf_p2p.c", &[]), ("conf_comm.c", &[]), ("conf_probe.c", &[])];
 
 /// Returns the output of each program on nodes with this engine and scarce MPI memory.
 fn printed(choice: EngineChoice) -> Vec<Vec<String>> {
     let of_program = |(name, arguments): (&str, &[&str])| {
-        let options = [
-            "--torus",
-            "2x2x1",
-            "--mpi-memory",
-            "512",
-            "--matching",
-            choice.name(),
-        ];
+        let options = ["--torus", "2x2x1", "--mpi-memory", "512", "--matching", choice.name()];
         let (ended, report) = run_with_report(&options, name, arguments);
         let ended = ended.expect(0);
         assert_eq!(report["matching"], choice.name(), "{name}");
@@ -50,14 +39,7 @@ fn programs_print_the_same_with_every_engine() {
     {
         assert_eq!(printed(choice), expected, "{choice}");
         let ended = run(
-            &[
-                "--torus",
-                "2x2x1",
-                "--mpi-memory",
-                "1K",
-                "--matching",
-                choice.name(),
-            ],
+            &["--torus", "2x2x1", "--mpi-memory", "1K", "--matching", choice.name()],
             "killer.c",
             &["20", "1024"],
         );

@@ -11,10 +11,7 @@ fn bad_input_is_refused_with_one_line() {
     let ring = program("ring.rs");
     let ring = ring.as_str();
     let big = fs::read_to_string("/proc/meminfo").unwrap();
-    assert!(
-        big.contains("MemAvailable"),
-        "needed to tell how many nodes fit"
-    );
+    assert!(big.contains("MemAvailable"), "needed to tell how many nodes fit");
     for (arguments, word) in [
         (&["run", "--torus", "0x2x2", killer][..], "0x2x2"),
         (&["run", "--torus", "2x2", killer], "2x2x2"),
@@ -29,10 +26,7 @@ fn bad_input_is_refused_with_one_line() {
         (&["run", "--mpi-memory", "1G", killer], "the maximum is"),
         (&["run", "--mpi-memory", "x", killer], "64K"),
         (&["run", "--node-memory", "5000", killer], "4K"),
-        (
-            &["run", "--node-memory", "4000G", killer],
-            "than this machine has",
-        ),
+        (&["run", "--node-memory", "4000G", killer], "than this machine has"),
         (&["run", "--stack", "1", killer], "16K"),
         (&["run", "--timeout", "-1", killer], "--timeout"),
         (
@@ -60,14 +54,8 @@ fn bad_input_is_refused_with_one_line() {
             &["bench", "killer", "--csv", "no/such/folder/file"],
             "no/such/folder/file",
         ),
-        (
-            &["bench", "killer", "--csv", "a", "--svg", "a"],
-            "two results",
-        ),
-        (
-            &["sim", "--svg", "no/such/folder/file"],
-            "no/such/folder/file",
-        ),
+        (&["bench", "killer", "--csv", "a", "--svg", "a"], "two results"),
+        (&["sim", "--svg", "no/such/folder/file"], "no/such/folder/file"),
         (&["sim", "--hot", "0.5"], "hot-spot"),
         (&["sim", "--packets", "5"], "--check"),
         (&["sim", "--mesh", "zz"], "twice"),
@@ -84,11 +72,9 @@ fn bad_input_is_refused_with_one_line() {
 
 #[test]
 fn a_program_that_does_not_compile_shows_the_compilers_words() {
-    let ended = run(&[], "fail_compile.c", &[]).expect(2).says(&[
-        "fail_compile.c:",
-        "error:",
-        "does not compile",
-    ]);
+    let ended = run(&[], "fail_compile.c", &[])
+        .expect(2)
+        .says(&["fail_compile.c:", "error:", "does not compile"]);
     assert!(!ended.stderr.contains("backtrace"), "{ended}");
 }
 
@@ -109,15 +95,8 @@ fn functions_that_are_not_supported_are_named_with_the_lines_of_their_calls() {
         "note: not_yet.c:21: MPI_Open_port is not supported yet: it returns MPI_ERR_UNSUPPORTED_OPERATION",
         "note: not_yet.c:26: PMPI_Unpublish_name is not supported yet",
     ]);
-    assert_eq!(
-        ended.stderr.matches("not supported yet").count(),
-        2,
-        "{ended}"
-    );
-    assert!(
-        ended.stdout.contains("1 MPI_ERR_UNSUPPORTED_OPERATION"),
-        "{ended}"
-    );
+    assert_eq!(ended.stderr.matches("not supported yet").count(), 2, "{ended}");
+    assert!(ended.stdout.contains("1 MPI_ERR_UNSUPPORTED_OPERATION"), "{ended}");
 }
 
 #[test]
@@ -133,10 +112,7 @@ fn variables_of_the_environment_reach_every_node() {
     for (options, words) in [
         (["--env", "A"], "--env A: the form is NAME=VALUE"),
         (["--env", "=A"], "--env =A: the form is NAME=VALUE"),
-        (
-            ["-x", "NO_SUCH_VARIABLE"],
-            "the variable NO_SUCH_VARIABLE is not set",
-        ),
+        (["-x", "NO_SUCH_VARIABLE"], "the variable NO_SUCH_VARIABLE is not set"),
     ] {
         run(&options, "environment.c", &[]).expect(2).says(&[words]);
     }
@@ -160,10 +136,7 @@ fn a_program_of_several_files_takes_the_compilers_options() {
     let (main, area) = (program("parts/main.c"), program("parts/area.c"));
     for options in [
         &["-I", &include, "-D", "TIMES=3"][..],
-        &[
-            "--cflags",
-            &format!("-I '{include}' -DTIMES=3 -std=c99 -O3"),
-        ],
+        &["--cflags", &format!("-I '{include}' -DTIMES=3 -std=c99 -O3")],
     ] {
         let mut arguments = vec!["run", "-n", "3", "--timeout", LIMIT];
         arguments.extend(options);
@@ -189,12 +162,7 @@ fn a_program_that_is_too_big_for_a_node_is_refused_with_the_numbers() {
     assert!(complaint[0].contains("--node-memory is 8M"), "{ended}");
     // The suggested option works.
     let advice = complaint[0].rsplit(' ').next().unwrap();
-    run(
-        &["--torus", "1x1x1", "--node-memory", advice],
-        "fail_big.c",
-        &[],
-    )
-    .expect(0);
+    run(&["--torus", "1x1x1", "--node-memory", advice], "fail_big.c", &[]).expect(0);
 }
 
 #[test]

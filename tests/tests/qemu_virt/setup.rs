@@ -133,10 +133,7 @@ fn on_a_system_that_is_not_known_what_to_install_is_listed() {
         "riscv64-unknown-elf-gcc",
         "picolibc",
     ];
-    machine
-        .midplane(&["run", &program("killer.c")])
-        .expect(2)
-        .says(&wanted);
+    machine.midplane(&["run", &program("killer.c")]).expect(2).says(&wanted);
     let doctor = machine.midplane(&["doctor"]).expect(1);
     for word in ["QEMU            missing", wanted[0], wanted[1]] {
         assert!(doctor.stdout.contains(word), "no {word:?} in {doctor}");
@@ -184,30 +181,17 @@ fn where_installing_would_remove_something_nothing_is_installed() {
     let machine = OtherMachine::debian(HARMFUL);
     let ended = machine.midplane(&["run", &program("killer.c")]).expect(2);
     let ended = ended.says(&["+ apt-get", "download qemu-system-misc=1"]);
-    assert!(
-        !machine.notes().contains("install"),
-        "{}{ended}",
-        machine.notes()
-    );
+    assert!(!machine.notes().contains("install"), "{}{ended}", machine.notes());
     let folder = machine.0.join("cache/midplane");
     assert!(folder.exists(), "{ended}");
-    assert!(
-        !folder.join("qemu").exists(),
-        "half of it is there: {ended}"
-    );
+    assert!(!folder.join("qemu").exists(), "half of it is there: {ended}");
 }
 
 #[test]
 fn doctor_says_what_run_would_do_and_does_nothing() {
     for (simulation, words) in [
-        (
-            HARMLESS,
-            ["--no-install-recommends qemu-system-misc", "picolibc"],
-        ),
-        (
-            HARMFUL,
-            ["installing would remove qemu-utils", "cache/midplane/qemu"],
-        ),
+        (HARMLESS, ["--no-install-recommends qemu-system-misc", "picolibc"]),
+        (HARMFUL, ["installing would remove qemu-utils", "cache/midplane/qemu"]),
     ] {
         let machine = OtherMachine::debian(simulation);
         let doctor = machine.midplane(&["doctor"]).expect(1);
@@ -223,15 +207,9 @@ fn doctor_says_what_run_would_do_and_does_nothing() {
 #[test]
 fn a_compiler_that_does_not_work_is_not_taken_for_a_missing_one() {
     let machine = OtherMachine::debian(HARMLESS);
-    machine.program(
-        "rustc",
-        "echo 'error: rustup could not choose a version' >&2; exit 1",
-    );
+    machine.program("rustc", "echo 'error: rustup could not choose a version' >&2; exit 1");
     let words = ["nothing is installed", "rustup could not choose a version"];
-    machine
-        .midplane(&["run", &program("killer.c")])
-        .expect(2)
-        .says(&words);
+    machine.midplane(&["run", &program("killer.c")]).expect(2).says(&words);
     assert_eq!(machine.notes(), "");
     let doctor = machine.midplane(&["doctor"]).expect(1);
     assert!(doctor.stdout.contains(words[1]), "{doctor}");

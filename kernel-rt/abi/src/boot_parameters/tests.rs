@@ -208,18 +208,12 @@ fn ranks_have_the_program_that_is_theirs() {
         (u32::MAX, 2, 1, c),
     ] {
         let program = read.programs.for_rank(rank);
-        assert_eq!(
-            (program.number, program.environment.count()),
-            (number, variables)
-        );
+        assert_eq!((program.number, program.environment.count()), (number, variables));
         assert_eq!(strings(program.arguments), argv);
     }
     for (programs, error) in [
         (&[section(1, 0, &[], &a)][..], RecordField::Programs),
-        (
-            &[section(0, 0, &[], &a), section(0, 1, &[], &b)],
-            RecordField::Programs,
-        ),
+        (&[section(0, 0, &[], &a), section(0, 1, &[], &b)], RecordField::Programs),
         (&[section(0, 1 << 31, &[], &a)], RecordField::Programs),
         (&[section(0, 0, &[b"A=\0"], &a)], RecordField::Strings),
     ] {
@@ -333,36 +327,15 @@ fn fields_out_of_their_range_are_named() {
         (|r| r.bytes = u32::MAX, RecordError::TooLong(u32::MAX)),
         (|r| r.flags |= 1 << 17, RecordError::Unsupported(1 << 17)),
         (|r| r.extents[0] = 0, RecordError::Range(RecordField::Torus)),
-        (
-            |r| r.extents[1] = 257,
-            RecordError::Range(RecordField::Torus),
-        ),
-        (
-            |r| r.extents[2] = u16::MAX,
-            RecordError::Range(RecordField::Torus),
-        ),
+        (|r| r.extents[1] = 257, RecordError::Range(RecordField::Torus)),
+        (|r| r.extents[2] = u16::MAX, RecordError::Range(RecordField::Torus)),
         (|r| r.parts[0] = 2, RecordError::Range(RecordField::Boxes)),
         (|r| r.parts[2] = 0, RecordError::Range(RecordField::Boxes)),
-        (
-            |r| r.extents = [9; 3],
-            RecordError::Range(RecordField::Boxes),
-        ),
-        (
-            |r| r.instance = 1,
-            RecordError::Range(RecordField::Instance),
-        ),
-        (
-            |r| r.node_memory = 0,
-            RecordError::Range(RecordField::NodeMemory),
-        ),
-        (
-            |r| r.node_memory += 4096,
-            RecordError::Range(RecordField::NodeMemory),
-        ),
-        (
-            |r| r.flags |= flag::EXIT,
-            RecordError::Range(RecordField::Exit),
-        ),
+        (|r| r.extents = [9; 3], RecordError::Range(RecordField::Boxes)),
+        (|r| r.instance = 1, RecordError::Range(RecordField::Instance)),
+        (|r| r.node_memory = 0, RecordError::Range(RecordField::NodeMemory)),
+        (|r| r.node_memory += 4096, RecordError::Range(RecordField::NodeMemory)),
+        (|r| r.flags |= flag::EXIT, RecordError::Range(RecordField::Exit)),
         (
             |r| {
                 r.flags = 0;
@@ -377,10 +350,7 @@ fn fields_out_of_their_range_are_named() {
             },
             RecordError::Range(RecordField::Interrupts),
         ),
-        (
-            |r| r.flags |= flag::LOG,
-            RecordError::Range(RecordField::Log),
-        ),
+        (|r| r.flags |= flag::LOG, RecordError::Range(RecordField::Log)),
         (
             |r| {
                 r.flags |= flag::CONSOLE;
@@ -511,8 +481,7 @@ fn read_hostile(bytes: &[u8]) -> bool {
     let mut before = None;
     for rank in 0..8 {
         let program = read.programs.for_rank(rank);
-        let [environment, arguments] =
-            [program.environment, program.arguments].map(|list| strings(list));
+        let [environment, arguments] = [program.environment, program.arguments].map(|list| strings(list));
         assert!(environment.len() <= MAX_ENVIRONMENT && arguments.len() <= MAX_ARGS);
         if before != Some(program) {
             owned.push((rank, program.number, environment, arguments));
@@ -549,15 +518,10 @@ fn hostile_bytes_never_panic() {
         number: Some(1),
         has_console: true,
     };
-    let seeds = [everything(), box_of([2, 1, 2], 3), auto_of(found)]
-        .map(|parameters| written(&parameters, &programs));
+    let seeds = [everything(), box_of([2, 1, 2], 3), auto_of(found)].map(|parameters| written(&parameters, &programs));
     let (mut sound, mut refused) = (0, 0);
     let mut count = |bytes: &[u8]| {
-        if read_hostile(bytes) {
-            sound += 1
-        } else {
-            refused += 1
-        }
+        if read_hostile(bytes) { sound += 1 } else { refused += 1 }
     };
     for seed in &seeds {
         for length in 0..seed.len() {

@@ -6,16 +6,13 @@ use std::ffi::{CString, c_char, c_int};
 use std::time::Duration;
 
 use kernel_rt::board::linux::share::NO_RANK;
-use kernel_rt::board::linux::sim_nodes::{
-    AccountTable, ToolParameters, boot_failed, fail_here, name,
-};
+use kernel_rt::board::linux::sim_nodes::{AccountTable, ToolParameters, boot_failed, fail_here, name};
 use kernel_rt::board::matching;
 use midplane_abi::address::AddressRange;
 use midplane_abi::blackboard::{CallRecord, FailureCode};
 use midplane_abi::boot_parameters::BootParameters;
 use midplane_cluster::{
-    BlockOutcome, Cluster, CostChange, JobFailure, JobProgress, OperationCosts, ProgramHost,
-    SimProcess,
+    BlockOutcome, Cluster, CostChange, JobFailure, JobProgress, OperationCosts, ProgramHost, SimProcess,
 };
 use midplane_device::Adi;
 use midplane_device::kernel::{AbortReason, CallInfo};
@@ -57,11 +54,7 @@ extern "C" fn midplane_cluster() -> ! {
     let cluster = cluster(&boot, told.processors, costs).matching(matching);
     let worker = divide_process(&told, &boot, &cluster);
     let here = worker.map_or(0..ranks as usize, |worker| worker.block.ranks());
-    let accounts: &'static AccountTable = Box::leak(Box::new(told.accounts(
-        boot.shape,
-        matching,
-        here.len() as u32,
-    )));
+    let accounts: &'static AccountTable = Box::leak(Box::new(told.accounts(boot.shape, matching, here.len() as u32)));
     if let Err(error) = rank::keep_streams() {
         boot_failed(format_args!("no descriptors for what is printed: {error}"));
     }
@@ -146,12 +139,7 @@ fn divide_process(
 }
 
 /// Reports the statuses of the programs from rank `first`.
-fn report_outcome(
-    accounts: &AccountTable,
-    worker: Option<&WorkerProcess>,
-    first: u32,
-    ended: BlockOutcome,
-) {
+fn report_outcome(accounts: &AccountTable, worker: Option<&WorkerProcess>, first: u32, ended: BlockOutcome) {
     match ended {
         Ok(statuses) => {
             // SAFETY: all streams, none of which a program is using: files that programs have not closed are written,
@@ -285,9 +273,7 @@ impl ProgramHost for SimCallbacks {
                 let message = format!("{}: MPI_Abort was called with status {status}", name());
                 fail_here(FailureCode::MpiAbort, status, &message)
             }
-            AbortReason::MpiError(error) => {
-                fail_here(FailureCode::MpiError, status, &ErrorText(error).to_string())
-            }
+            AbortReason::MpiError(error) => fail_here(FailureCode::MpiError, status, &ErrorText(error).to_string()),
             AbortReason::DeadLink => fail_here(FailureCode::LinkLost, status, "a link is dead"),
         }
     }
@@ -343,10 +329,7 @@ impl ProgressMessages {
 
 /// Returns the host's clock, not the programs' virtual one.
 fn host_time() -> Duration {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes the time to `now`; this clock always exists. Uses the system call: `clock_gettime` is the
     // programs'.
     unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &raw mut now) };

@@ -79,8 +79,7 @@ impl ProgramData {
             variables,
             thread_locals,
         } = ElfRanges::find();
-        let variables =
-            variables.ok_or_else(|| io::Error::other("the program's file has no data"))?;
+        let variables = variables.ok_or_else(|| io::Error::other("the program's file has no data"))?;
         Ok(ProgramData {
             variables: if variables.bytes <= MAX_COPIED {
                 SharedVariables::Copied(RankCopies::new(variables, ranks))
@@ -132,9 +131,7 @@ impl RankCopies {
             if live[from..until] != self.first[from..until] {
                 let differs = |start: &usize| self.differs(live, *start);
                 let changed = (from..until).step_by(BLOCK).filter(differs);
-                let changed: Vec<ChangedBlock> = changed
-                    .map(|start| ChangedBlock::from_live(live, start))
-                    .collect();
+                let changed: Vec<ChangedBlock> = changed.map(|start| ChangedBlock::from_live(live, start)).collect();
                 let count = changed.len();
                 blocks.splice(at..at, changed);
                 at += count;
@@ -201,10 +198,7 @@ impl RankMappings {
                 offset as libc::off_t,
             )
         };
-        assert!(
-            mapped != libc::MAP_FAILED,
-            "the data of rank {rank} cannot be mapped"
-        );
+        assert!(mapped != libc::MAP_FAILED, "the data of rank {rank} cannot be mapped");
     }
 }
 

@@ -39,19 +39,10 @@ pub fn compute_for(percent: u64) {
 
 /// Returns the CPU time of this thread in nanoseconds.
 fn processor_ns() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a variable for the time; without such a clock it stays 0. The C library's function belongs to the ranks
     // (`cluster.c`) and returns virtual time.
-    unsafe {
-        libc::syscall(
-            libc::SYS_clock_gettime,
-            libc::CLOCK_THREAD_CPUTIME_ID,
-            &raw mut time,
-        )
-    };
+    unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
@@ -102,20 +93,10 @@ static HERE: RunningRankCell = RunningRankCell(Cell::new(None));
 ///
 /// # Safety
 /// The rank never ends by returning, nor by unwinding, and the node's cluster outlives it.
-pub unsafe fn begin(
-    node: &SimProcess<'_, '_>,
-    accounts: &'static AccountTable,
-    system: &'static SystemState,
-) {
+pub unsafe fn begin(node: &SimProcess<'_, '_>, accounts: &'static AccountTable, system: &'static SystemState) {
     // SAFETY: only the lifetimes change, and the caller guarantees that none of them ends before the rank.
-    let node = unsafe {
-        mem::transmute::<&SimProcess<'_, '_>, &'static SimProcess<'static, 'static>>(node)
-    };
-    HERE.0.set(Some(RunningRank {
-        node,
-        accounts,
-        system,
-    }));
+    let node = unsafe { mem::transmute::<&SimProcess<'_, '_>, &'static SimProcess<'static, 'static>>(node) };
+    HERE.0.set(Some(RunningRank { node, accounts, system }));
     midplane_objects::installed::install(&RankEnv);
     restart_clock();
 }
@@ -199,8 +180,7 @@ extern "C" fn midplane_leave(status: c_int) -> ! {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn midplane_refuse(function: *const c_char, why: *const c_char) -> ! {
     // SAFETY: a name and a reason in `cluster.c` and related files.
-    let [function, why] =
-        unsafe { [function, why].map(|text| CStr::from_ptr(text).to_string_lossy()) };
+    let [function, why] = unsafe { [function, why].map(|text| CStr::from_ptr(text).to_string_lossy()) };
     fail_here(
         FailureCode::MpiError,
         1,

@@ -182,13 +182,7 @@ impl RankState {
                 StateKind::Mask => {
                     let (how, none) = (libc::SIG_BLOCK, ptr::null::<u64>());
                     let mask = &raw mut self.mask;
-                    check(libc::syscall(
-                        libc::SYS_rt_sigprocmask,
-                        how,
-                        none,
-                        mask,
-                        MASK_BYTES,
-                    ))?;
+                    check(libc::syscall(libc::SYS_rt_sigprocmask, how, none, mask, MASK_BYTES))?;
                 }
                 StateKind::SignalStack => {
                     let mut stack: libc::stack_t = mem::zeroed();
@@ -215,13 +209,7 @@ impl RankState {
                     let none = ptr::null::<libc::rlimit64>();
                     for (number, limit) in (0..).zip(&mut limits) {
                         let limit = &raw mut *limit;
-                        check(libc::syscall(
-                            libc::SYS_prlimit64,
-                            0,
-                            number as c_int,
-                            none,
-                            limit,
-                        ))?;
+                        check(libc::syscall(libc::SYS_prlimit64, 0, number as c_int, none, limit))?;
                     }
                     self.limits = Some(limits);
                 }
@@ -245,13 +233,7 @@ impl RankState {
                 StateKind::Mask if self.mask != now.mask => {
                     let (how, none) = (libc::SIG_SETMASK, ptr::null::<u64>());
                     let mask = &raw const self.mask;
-                    check(libc::syscall(
-                        libc::SYS_rt_sigprocmask,
-                        how,
-                        mask,
-                        none,
-                        MASK_BYTES,
-                    ))?;
+                    check(libc::syscall(libc::SYS_rt_sigprocmask, how, mask, none, MASK_BYTES))?;
                 }
                 StateKind::SignalStack => {
                     if let Some(mut stack) = self.signal_stack {
@@ -289,13 +271,7 @@ impl RankState {
                     let none = ptr::null_mut::<libc::rlimit64>();
                     for (number, limit) in (0..).zip(self.limits.iter().flatten()) {
                         let limit = &raw const *limit;
-                        check(libc::syscall(
-                            libc::SYS_prlimit64,
-                            0,
-                            number as c_int,
-                            limit,
-                            none,
-                        ))?;
+                        check(libc::syscall(libc::SYS_prlimit64, 0, number as c_int, limit, none))?;
                     }
                 }
                 StateKind::Locale => {

@@ -127,9 +127,7 @@ mod floats {
                 words[1] |= u32::from(self.exceptions) | if is_pending { PENDING } else { 0 };
                 // SAFETY: reads the array, whose control word and exceptions the registers have had; no value is on the
                 // x87's stack between two calls.
-                unsafe {
-                    asm!("fldenv [{}]", in(reg) &raw const words, options(nostack, readonly))
-                };
+                unsafe { asm!("fldenv [{}]", in(reg) &raw const words, options(nostack, readonly)) };
             }
         }
     }

@@ -311,14 +311,7 @@ impl FirstProcess {
         let worker = &mut self.workers[at];
         let mut message = [0; MESSAGE_BYTES];
         // SAFETY: the buffer has that many bytes.
-        let bytes = unsafe {
-            libc::recv(
-                worker.socket.as_raw_fd(),
-                message.as_mut_ptr().cast(),
-                message.len(),
-                0,
-            )
-        };
+        let bytes = unsafe { libc::recv(worker.socket.as_raw_fd(), message.as_mut_ptr().cast(), message.len(), 0) };
         let Some((head, text)) = usize::try_from(bytes)
             .ok()
             .and_then(|bytes| message[..bytes].split_at_checked(HEAD_BYTES))

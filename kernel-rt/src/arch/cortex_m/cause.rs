@@ -56,9 +56,7 @@ pub fn decode(cfsr: u32, hfsr: u32, mmfar: u32, bfar: u32, is_store: bool) -> De
         TrapCause::StoreMisaligned
     } else if has(UNALIGNED) {
         TrapCause::LoadMisaligned
-    } else if has(MSTKERR | STKERR | MLSPERR | LSPERR | IMPRECISERR)
-        || has(DACCVIOL | PRECISERR) && is_store
-    {
+    } else if has(MSTKERR | STKERR | MLSPERR | LSPERR | IMPRECISERR) || has(DACCVIOL | PRECISERR) && is_store {
         TrapCause::StoreAccess
     } else if has(DACCVIOL | PRECISERR | MUNSTKERR | UNSTKERR) {
         TrapCause::LoadAccess
@@ -90,8 +88,7 @@ pub fn is_store(first: u16, second: u16) -> bool {
         0b11101 | 0b11111 => {
             let _ = second;
             let group = (first >> 9) & 0b11;
-            (first >> 11 == 0b11111 && group == 0 || first >> 11 == 0b11101 && group != 0b01)
-                && first & 1 << 4 == 0
+            (first >> 11 == 0b11111 && group == 0 || first >> 11 == 0b11101 && group != 0b01) && first & 1 << 4 == 0
         }
         _ => false,
     }
@@ -110,43 +107,20 @@ mod tests {
             no_stack: false,
         };
         for (cfsr, store, what) in [
-            (
-                DACCVIOL | MMARVALID,
-                true,
-                plain(TrapCause::StoreAccess, Some(0x10)),
-            ),
-            (
-                DACCVIOL | MMARVALID,
-                false,
-                plain(TrapCause::LoadAccess, Some(0x10)),
-            ),
-            (
-                PRECISERR | BFARVALID,
-                false,
-                plain(TrapCause::LoadAccess, Some(0x20)),
-            ),
+            (DACCVIOL | MMARVALID, true, plain(TrapCause::StoreAccess, Some(0x10))),
+            (DACCVIOL | MMARVALID, false, plain(TrapCause::LoadAccess, Some(0x10))),
+            (PRECISERR | BFARVALID, false, plain(TrapCause::LoadAccess, Some(0x20))),
             (IMPRECISERR, false, plain(TrapCause::StoreAccess, None)),
             (IACCVIOL, false, plain(TrapCause::InstructionAccess, None)),
             (INVSTATE, false, plain(TrapCause::InstructionAccess, None)),
-            (
-                UNDEFINSTR,
-                false,
-                plain(TrapCause::IllegalInstruction, None),
-            ),
+            (UNDEFINSTR, false, plain(TrapCause::IllegalInstruction, None)),
             (UNALIGNED, true, plain(TrapCause::StoreMisaligned, None)),
-            (
-                DIVBYZERO,
-                false,
-                plain(TrapCause::Other(DIVBYZERO.into()), None),
-            ),
+            (DIVBYZERO, false, plain(TrapCause::Other(DIVBYZERO.into()), None)),
         ] {
             assert_eq!(decoded(cfsr, store), what, "{cfsr:#x}");
         }
         assert!(decoded(MSTKERR, false).no_stack);
-        assert_eq!(
-            decode(0, DEBUGEVT, 0, 0, false).cause,
-            TrapCause::Breakpoint
-        );
+        assert_eq!(decode(0, DEBUGEVT, 0, 0, false).cause, TrapCause::Breakpoint);
     }
 
     #[test]

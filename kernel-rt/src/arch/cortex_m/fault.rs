@@ -69,18 +69,13 @@ extern "C" fn hard_fault(frame: u32, exc_return: u32, kept: *const [u32; 8]) -> 
         && ram.contains(u64::from(frame) + u64::from(LONG_FRAME))
         && !super::layout::trap_guard().contains(frame.into())
         && !cause::decode(cfsr, hfsr, mmfar, bfar, false).no_stack;
-    let size = if exc_return & IS_SHORT != 0 {
-        FRAME
-    } else {
-        LONG_FRAME
-    };
+    let size = if exc_return & IS_SHORT != 0 { FRAME } else { LONG_FRAME };
     // The stack pointer moves even if the stacking fails (B1.5.6). The stacked values, including the program counter
     // and the return address, are then lost: the tool finds the function by its stack.
     let before = frame.wrapping_add(size);
     let (pc, lr, sp) = if is_there {
         // SAFETY: within RAM, aligned, and outside the guards.
-        let stacked =
-            unsafe { &*core::ptr::with_exposed_provenance::<ExceptionFrame>(frame as usize) };
+        let stacked = unsafe { &*core::ptr::with_exposed_provenance::<ExceptionFrame>(frame as usize) };
         let was_aligned = stacked.xpsr & WAS_ALIGNED != 0;
         (stacked.pc, stacked.lr, before + 4 * u32::from(was_aligned))
     } else {

@@ -47,11 +47,7 @@ pub fn protect(flash: AddressRange, ram: AddressRange) {
         (0, MIB, NO_ACCESS | NEVER_EXECUTE),
         (below.start as u32, size(below), NO_ACCESS | NEVER_EXECUTE),
         (flash.start as u32, size(flash), READ_ONLY | NORMAL),
-        (
-            ram.start as u32,
-            size(ram),
-            READ_WRITE | NEVER_EXECUTE | NORMAL,
-        ),
+        (ram.start as u32, size(ram), READ_WRITE | NEVER_EXECUTE | NORMAL),
     ];
     for (number, (start, bytes, rights)) in (0..).zip(regions) {
         set(number, start, bytes, rights);

@@ -74,13 +74,7 @@ impl<'a> PageTables<'a> {
     ///
     /// # Errors
     /// If the tables are used up, or a part of the range is mapped already.
-    pub fn map(
-        &mut self,
-        address: u64,
-        physical: u64,
-        bytes: u64,
-        access: PageAccess,
-    ) -> Result<(), MapError> {
+    pub fn map(&mut self, address: u64, physical: u64, bytes: u64, access: PageAccess) -> Result<(), MapError> {
         let mut done = 0;
         while done < bytes {
             let (from, to) = (address + done, physical + done);
@@ -163,12 +157,7 @@ mod tests {
             (0x1000_0000, 0x1000_0000, 0x1000, PageAccess::ReadWrite),
             (0x1_0000_0000, 0x8123_4000, 0x1_1000, PageAccess::Read),
             // A page of the third level.
-            (
-                0x40_0000_0000 - (1 << 30),
-                0x8000_0000,
-                1 << 30,
-                PageAccess::Read,
-            ),
+            (0x40_0000_0000 - (1 << 30), 0x8000_0000, 1 << 30, PageAccess::Read),
         ];
         for (address, physical, bytes, access) in parts {
             assert_eq!(tables.map(address, physical, bytes, access), Ok(()));
@@ -176,18 +165,11 @@ mod tests {
         for (address, physical, bytes, access) in parts {
             for at in [0, 8, 0xfff, bytes / 2, bytes - 1] {
                 let to = translate(&tables, address + at);
-                assert_eq!(
-                    to,
-                    Some((physical + at, access.bits())),
-                    "{address:#x} {at:#x}"
-                );
+                assert_eq!(to, Some((physical + at, access.bits())), "{address:#x} {at:#x}");
             }
             assert_eq!(translate(&tables, address - 1), None);
             let end = address + bytes;
-            assert!(
-                end == 1 << 38 || translate(&tables, end).is_none(),
-                "{end:#x}"
-            );
+            assert!(end == 1 << 38 || translate(&tables, end).is_none(), "{end:#x}");
         }
         assert_eq!(translate(&tables, 0), None);
     }
@@ -197,22 +179,12 @@ mod tests {
         assert!(PageTables::new(&mut [], AT).is_none());
         let mut memory = vec![[0; 512]; 3];
         let mut tables = PageTables::new(&mut memory, AT).expect("a root");
-        let map = |tables: &mut PageTables<'_>, address, bytes| {
-            tables.map(address, address, bytes, PageAccess::Read)
-        };
+        let map = |tables: &mut PageTables<'_>, address, bytes| tables.map(address, address, bytes, PageAccess::Read);
         assert_eq!(map(&mut tables, 0x1000, 0x3000), Ok(()));
         assert_eq!(map(&mut tables, 0x3000, 0x1000), Err(MapError), "twice");
-        assert_eq!(
-            map(&mut tables, 0x20_0000, 0x20_0000),
-            Ok(()),
-            "no new table"
-        );
+        assert_eq!(map(&mut tables, 0x20_0000, 0x20_0000), Ok(()), "no new table");
         assert_eq!(map(&mut tables, 0x20_1000, 0x1000), Err(MapError));
-        assert_eq!(
-            map(&mut tables, 0x40_0000, 0x1000),
-            Err(MapError),
-            "used up"
-        );
+        assert_eq!(map(&mut tables, 0x40_0000, 0x1000), Err(MapError), "used up");
         assert_eq!(map(&mut tables, 0x1800, 0x1000), Err(MapError), "no page");
     }
 }

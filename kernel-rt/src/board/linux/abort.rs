@@ -21,13 +21,7 @@ use super::process;
 use crate::mpi_failure::write_text;
 
 /// Signals that end a program because of its errors.
-const SIGNALS: [c_int; 5] = [
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGILL,
-    libc::SIGFPE,
-    libc::SIGABRT,
-];
+const SIGNALS: [c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
 /// Size of the signal handlers' stack: the program's own stack may be exhausted.
 const STACK_BYTES: usize = 64 << 10;
 /// Bytes below the stack in which a fault counts as a stack overflow.
@@ -66,10 +60,7 @@ pub fn end(why: FailureCode, status: i32, message: &str) -> ! {
     unsafe { libc::fflush(ptr::null_mut()) };
     if let Some(process) = process() {
         about_to_tell();
-        process
-            .account
-            .trace
-            .note(frames().map(in_file).into_iter());
+        process.account.trace.note(frames().map(in_file).into_iter());
         let message = FinalMessage::Text(message);
         process.account.blackboard.failed(why, status, message);
         if is_traced() {
@@ -312,10 +303,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
                 FailureCode::Fault
             }
             Some((words, Some(value))) => {
-                let _ = write!(
-                    message,
-                    "{name}: {words}: {value:#x}, at pc {pc:#x}, sp {sp:#x}"
-                );
+                let _ = write!(message, "{name}: {words}: {value:#x}, at pc {pc:#x}, sp {sp:#x}");
                 FailureCode::Fault
             }
             None => {
@@ -328,10 +316,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         };
         about_to_tell();
         blackboard.set_fault(signal as u64, in_file(at.pc), address);
-        process
-            .account
-            .trace
-            .note(frames_at(&at).map(in_file).into_iter());
+        process.account.trace.note(frames_at(&at).map(in_file).into_iter());
         blackboard.failed(why, 1, FinalMessage::Text(&message.0));
         if !process.is_tended {
             // SAFETY: writes the buffer's contents; a failure cannot be reported.
@@ -463,16 +448,8 @@ fn fault(code: c_int, address: u64, at: &SignalRegisters) -> (Fault, MemoryMap) 
         },
         stack,
         trap_guard: NOTHING,
-        constants: if code == SEGV_ACCERR {
-            EVERYTHING
-        } else {
-            NOTHING
-        },
-        ram: if code == SEGV_ACCERR {
-            EVERYTHING
-        } else {
-            NOTHING
-        },
+        constants: if code == SEGV_ACCERR { EVERYTHING } else { NOTHING },
+        ram: if code == SEGV_ACCERR { EVERYTHING } else { NOTHING },
     };
     (fault, map)
 }

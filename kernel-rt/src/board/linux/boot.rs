@@ -11,9 +11,7 @@ use midplane_abi::boot_parameters::{BootParameters, InstanceNodes};
 use midplane_abi::failure::{Failure, FailureReason};
 use midplane_abi::fault::NodeName;
 use midplane_abi::personality::{ExitAction, Personality};
-use midplane_device::interface::{
-    EnterDevice, FastRecv, FastSend, IncomingMessage, OutgoingMessage, Work,
-};
+use midplane_device::interface::{EnterDevice, FastRecv, FastSend, IncomingMessage, OutgoingMessage, Work};
 use midplane_device::request::{PlainCompletion, RequestId};
 use midplane_engines::EngineChoice;
 use midplane_objects::Env;
@@ -94,11 +92,7 @@ fn start_fast(node: &mut LinuxNode, incoming: &IncomingMessage) -> Option<Reques
 }
 
 #[inline(never)]
-fn wait_fast(
-    node: &mut LinuxNode,
-    function: &'static str,
-    id: RequestId,
-) -> Option<PlainCompletion> {
+fn wait_fast(node: &mut LinuxNode, function: &'static str, id: RequestId) -> Option<PlainCompletion> {
     within(node, |node| node.fast_wait(function, id))
 }
 
@@ -122,11 +116,7 @@ fn within<R>(node: &mut LinuxNode, work: impl FnOnce(&mut LinuxNode) -> R) -> R 
 /// Ends a process that cannot become a node.
 pub fn boot_failed(why: impl Display) -> ! {
     let name = NodeName(process().map(|p| (p.who.rank, p.who.coord)));
-    abort::end(
-        FailureCode::Boot,
-        1,
-        &format!("{name}: cannot start: {why}"),
-    )
+    abort::end(FailureCode::Boot, 1, &format!("{name}: cannot start: {why}"))
 }
 
 /// Ends a process whose shared library defines MPI functions, as preloaded tools do: the program would not call them.
@@ -136,8 +126,7 @@ pub fn boot_failed(why: impl Display) -> ! {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn midplane_wrapped(library: *const c_char, function: *const c_char) -> ! {
     // SAFETY: as the caller promises.
-    let [library, function] =
-        [library, function].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy());
+    let [library, function] = [library, function].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy());
     let name = NodeName(process().map(|p| (p.who.rank, p.who.coord)));
     let library = library.rsplit('/').next().unwrap_or_default();
     abort::end(
@@ -178,8 +167,7 @@ pub(super) fn boot(panics: PanicMeaning) {
     let who = identify(&boot, memory);
     let layout = ShareLayout::new(who.shape.nodes());
     let account: &NodeAccount = map(file, layout.account(who.rank), size_of::<NodeAccount>());
-    let word =
-        |rank| -> &'static SleepFlag { map(file, layout.word(rank), size_of::<SleepFlag>()) };
+    let word = |rank| -> &'static SleepFlag { map(file, layout.word(rank), size_of::<SleepFlag>()) };
     let own_word = word(who.rank);
     let was_there = account.blackboard.state() != Some(NodeState::Off);
     account.blackboard.begin();
@@ -214,8 +202,7 @@ pub(super) fn boot(panics: PanicMeaning) {
         let owner = if is_plus { who.rank } else { there };
         let pair: &RingPair = map(file, layout.pair(owner, axis), size_of::<RingPair>());
         let there = word(there);
-        let link: ProcessLink =
-            RingLink::new(pair, d, own_word, there, FutexDoorbell(there)).seal(boot.seal);
+        let link: ProcessLink = RingLink::new(pair, d, own_word, there, FutexDoorbell(there)).seal(boot.seal);
         Some(wire(link, d, &boot, &who))
     });
     let torus = or_fail(Torus::new(router, links));
@@ -233,9 +220,7 @@ pub(super) fn boot(panics: PanicMeaning) {
 #[cfg(not(feature = "faults"))]
 fn wire(link: ProcessLink, _: Direction, boot: &BootParameters<'_>, _: &Personality) -> WireLink {
     if boot.faults.is_some() {
-        boot_failed(
-            "this program's links know no faults; build it with the options that order them",
-        );
+        boot_failed("this program's links know no faults; build it with the options that order them");
     }
     link
 }
@@ -272,16 +257,10 @@ fn node(
 ) -> LinuxNode {
     let adi = or_fail(device(who, &matching.kind(), random()));
     // If the node cannot be locked between two calls, a progress thread is impossible.
-    let share = if node_lock::can_be_taken() {
-        who.interrupts
-    } else {
-        0
-    };
+    let share = if node_lock::can_be_taken() { who.interrupts } else { 0 };
     let processors = thread::available_parallelism().map_or(1, |n| n.get());
     let platform = LinuxPlatform {
-        memory: NodeMemory {
-            lends: who.mpi_borrow,
-        },
+        memory: NodeMemory { lends: who.mpi_borrow },
         word,
         account,
         watches: who.shape.nodes() as usize <= processors,
@@ -352,9 +331,7 @@ pub(super) fn map<T>(file: &File, offset: u64, bytes: usize) -> &'static T {
     };
     if start == libc::MAP_FAILED {
         let why = std::io::Error::last_os_error();
-        boot_failed(format_args!(
-            "cannot map {bytes} bytes of the job's memory: {why}"
-        ));
+        boot_failed(format_args!("cannot map {bytes} bytes of the job's memory: {why}"));
     }
     // SAFETY: page-aligned memory of at least this size, never unmapped. The types there consist of atomics and of
     // cells that accept any bytes.

@@ -88,8 +88,7 @@ pub fn try_node<R>(f: impl FnOnce(&mut LinuxNode) -> R) -> Option<R> {
     TAKEN
         .compare_exchange(FREE, IN_USE, Ordering::Acquire, Ordering::Relaxed)
         .ok()?;
-    let is_ours = membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
-        && CALLS.load(Ordering::Acquire).is_multiple_of(2);
+    let is_ours = membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) && CALLS.load(Ordering::Acquire).is_multiple_of(2);
     // SAFETY: it exists, since it was free, and no call holds it or can take it: see the module.
     let result = is_ours.then(|| f(unsafe { (*NODE.0.get()).assume_init_mut() }));
     if TAKEN.swap(FREE, Ordering::Release) == WAITED_FOR {
@@ -133,10 +132,7 @@ fn wait_for_node(before: u32) {
             FREE => {}
             seen => {
                 let order = Ordering::Relaxed;
-                let waits = seen == WAITED_FOR
-                    || TAKEN
-                        .compare_exchange(seen, WAITED_FOR, order, order)
-                        .is_ok();
+                let waits = seen == WAITED_FOR || TAKEN.compare_exchange(seen, WAITED_FOR, order, order).is_ok();
                 if waits {
                     futex_wait(&TAKEN, WAITED_FOR, None);
                 }

@@ -85,10 +85,7 @@ pub fn now_ns() -> u64 {
 
 /// Returns one of the standard clocks in nanoseconds.
 fn ns_of(clock: libc::clockid_t) -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes the time to `now`.
     unsafe { libc::clock_gettime(clock, &mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -233,42 +230,25 @@ impl Platform<WireLink> for LinuxPlatform {
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         match why {
-            AbortReason::MpiAbort => failed(
-                FailureCode::MpiAbort,
-                status,
-                FailureReason::MpiAbort(status),
-            ),
-            AbortReason::MpiError(error) => {
-                abort::end(FailureCode::MpiError, status, &ErrorText(error).to_string())
-            }
+            AbortReason::MpiAbort => failed(FailureCode::MpiAbort, status, FailureReason::MpiAbort(status)),
+            AbortReason::MpiError(error) => abort::end(FailureCode::MpiError, status, &ErrorText(error).to_string()),
             AbortReason::DeadLink => failed(FailureCode::LinkLost, status, FailureReason::DeadLink),
         }
     }
 
     fn link_overwritten(&mut self, direction: Direction, neighbour: (Rank, Coord)) -> ! {
-        let why = FailureReason::LinkOverwritten {
-            direction,
-            neighbour,
-        };
+        let why = FailureReason::LinkOverwritten { direction, neighbour };
         failed(FailureCode::LinkOverwritten, 1, why)
     }
 
     #[cfg(feature = "faults")]
     fn link_lost(&mut self, direction: Direction) -> ! {
         let any_way = true;
-        failed(
-            FailureCode::LinkLost,
-            1,
-            FailureReason::LinkLost { direction, any_way },
-        )
+        failed(FailureCode::LinkLost, 1, FailureReason::LinkLost { direction, any_way })
     }
 }
 
 fn failed(end: FailureCode, status: i32, why: FailureReason<'_>) -> ! {
     let place = super::process().map(|p| (p.who.rank, p.who.coord));
-    abort::end(
-        end,
-        status,
-        &Failure { place, why }.in_words(write_text).to_string(),
-    )
+    abort::end(end, status, &Failure { place, why }.in_words(write_text).to_string())
 }

@@ -107,9 +107,7 @@ pub struct ShareLayout {
 impl ShareLayout {
     /// Returns the layout for a job of this many nodes.
     pub fn new(nodes: u32) -> Self {
-        Self {
-            nodes: nodes.into(),
-        }
+        Self { nodes: nodes.into() }
     }
 
     /// Returns the offset of the node's account.

@@ -196,9 +196,7 @@ impl AccountTable {
     /// end the process.
     pub fn fail(&self, rank: Rank, why: FailureCode, status: i32, message: &str) -> ! {
         let message = FinalMessage::Text(message);
-        self.account_of_rank(rank)
-            .blackboard
-            .failed(why, status, message);
+        self.account_of_rank(rank).blackboard.failed(why, status, message);
         loop {
             std::thread::park();
         }

@@ -37,10 +37,7 @@ struct RelayState {
 
 /// An `Option` whose empty value is all zeros, so that it uses no space in the image's data.
 #[repr(u8)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one, and it is a static"
-)]
+#[expect(clippy::large_enum_variant, reason = "there is one, and it is a static")]
 enum RelaySlot {
     Empty = 0,
     Relay(RelayState) = 1,
@@ -77,8 +74,7 @@ impl RelayState {
         while let Some(size) = self.collector.next_frame(&mut line) {
             let frame = self.collector.frame(size);
             let now = clock::now_ns();
-            self.chain
-                .on_frame(self.chain.line_up(), frame, now, &mut LocalNode);
+            self.chain.on_frame(self.chain.line_up(), frame, now, &mut LocalNode);
         }
     }
 
@@ -172,8 +168,7 @@ fn on_frame(line: usize, frame: &[u8]) -> bool {
     let is_of_chain = console_relay::is_of_chain(frame);
     if is_of_chain {
         with(|held| {
-            held.chain
-                .on_frame(line, frame, clock::now_ns(), &mut LocalNode);
+            held.chain.on_frame(line, frame, clock::now_ns(), &mut LocalNode);
             held.advance();
         });
     }
@@ -258,8 +253,7 @@ extern "C" fn pass_on() -> ! {
                 let mut line = UsartLine::for_direction(at);
                 while let Some(size) = collectors[at].next_frame(&mut line) {
                     let frame = collectors[at].frame(size);
-                    held.chain
-                        .on_frame(at, frame, clock::now_ns(), &mut LocalNode);
+                    held.chain.on_frame(at, frame, clock::now_ns(), &mut LocalNode);
                 }
             }
             held.chain.advance(clock::now_ns(), &mut LocalNode);

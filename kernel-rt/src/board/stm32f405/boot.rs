@@ -75,12 +75,7 @@ extern "C" fn boot() -> ! {
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
     MIDPLANE_BLACKBOARD.set_matching(matching::kind().name);
     or_fail(boot.check_matching(matching::kind().name));
-    let needs = HeapNeeds::in_machine(
-        matching::kind(),
-        links_of(&who).count(),
-        who.mpi_memory,
-        &who.shape,
-    );
+    let needs = HeapNeeds::in_machine(matching::kind(), links_of(&who).count(), who.mpi_memory, &who.shape);
     match boot.auto {
         None => super::heap::start(needs),
         // The heap was already created.
@@ -199,10 +194,7 @@ fn torus(who: &Personality, boot: &BootParameters<'_>) -> Box<Torus<'static, Boa
 }
 
 #[inline(never)]
-fn build_torus(
-    router: Box<Router<'static>>,
-    links: Box<NodeLinks>,
-) -> Box<Torus<'static, BoardLink>> {
+fn build_torus(router: Box<Router<'static>>, links: Box<NodeLinks>) -> Box<Torus<'static, BoardLink>> {
     let place = Box::new_uninit();
     Box::write(place, or_fail(Torus::new(*router, *links)))
 }
@@ -211,20 +203,12 @@ fn build_torus(
 fn router(who: &Personality) -> Box<Router<'static>> {
     let chunks = leak(ROUTER.chunks());
     let place = Box::new_uninit();
-    Box::write(
-        place,
-        or_fail(Router::new(who.shape, who.coord, ROUTER, chunks)),
-    )
+    Box::write(place, or_fail(Router::new(who.shape, who.coord, ROUTER, chunks)))
 }
 
 #[cfg(not(feature = "faults"))]
 #[inline(never)]
-fn wires(
-    lines: SerialLinks,
-    retry: RetryConfig,
-    _: &Personality,
-    _: &BootParameters<'_>,
-) -> Box<NodeLinks> {
+fn wires(lines: SerialLinks, retry: RetryConfig, _: &Personality, _: &BootParameters<'_>) -> Box<NodeLinks> {
     let mut links: Box<NodeLinks> = Box::new([const { None }; 6]);
     for (link, line) in links.iter_mut().zip(lines) {
         if let Some(line) = line {
@@ -238,12 +222,7 @@ fn wires(
 /// Creates the links with the faults that the personality specifies.
 #[cfg(feature = "faults")]
 #[inline(never)]
-fn wires(
-    lines: SerialLinks,
-    retry: RetryConfig,
-    who: &Personality,
-    boot: &BootParameters<'_>,
-) -> Box<NodeLinks> {
+fn wires(lines: SerialLinks, retry: RetryConfig, who: &Personality, boot: &BootParameters<'_>) -> Box<NodeLinks> {
     use crate::dev::faults::{self, RETRIES};
     let faults = faults::requested_faults(boot);
     let retry = RetryConfig {
@@ -255,9 +234,7 @@ fn wires(
     for ((direction, line), link) in Direction::ALL.into_iter().zip(lines).zip(links.iter_mut()) {
         if let Some(line) = line {
             let memory = leak(faults::memory(serial::MTU, memory::WINDOW));
-            let repaired_link = faults::repaired_link(
-                line, &faults, retry, &who.shape, who.coord, direction, memory,
-            );
+            let repaired_link = faults::repaired_link(line, &faults, retry, &who.shape, who.coord, direction, memory);
             *link = Some(or_fail(repaired_link));
         }
     }
@@ -274,9 +251,7 @@ fn mpi_device(who: &Personality) -> Box<Adi> {
 
 #[inline(never)]
 fn install(adi: Box<Adi>, torus: Box<Torus<'static, BoardLink>>, who: &Personality) {
-    let memory = NodeMemory {
-        lends: who.mpi_borrow,
-    };
+    let memory = NodeMemory { lends: who.mpi_borrow };
     let mut node = Box::<BoardNode>::new_uninit();
     let place = node.as_mut_ptr();
     let adi = Box::into_raw(adi);

@@ -40,12 +40,9 @@ pub fn start() {
     unsafe {
         let (rcc, flash) = (&*pac::RCC::ptr(), &*pac::FLASH::ptr());
         // Ports A to D and both DMA controllers; TIM2; USART1 and USART6; USART2, USART3, UART4, UART5.
-        rcc.ahb1enr()
-            .modify(|r, w| w.bits(r.bits() | 0b11 << 21 | 0b1111));
-        rcc.apb2enr()
-            .modify(|r, w| w.bits(r.bits() | 1 << 4 | 1 << 5));
-        rcc.apb1enr()
-            .modify(|r, w| w.bits(r.bits() | 0b1111 << 17 | 1));
+        rcc.ahb1enr().modify(|r, w| w.bits(r.bits() | 0b11 << 21 | 0b1111));
+        rcc.apb2enr().modify(|r, w| w.bits(r.bits() | 1 << 4 | 1 << 5));
+        rcc.apb1enr().modify(|r, w| w.bits(r.bits() | 0b1111 << 17 | 1));
         if rcc.cr().read().bits() == 0 {
             return count_microseconds(EMULATED_TIMER_HZ);
         }
@@ -68,8 +65,7 @@ pub fn start() {
         // Five wait states at 168 MHz and 3.3 V, with prefetch and both caches.
         flash.acr().write(|w| w.bits(5 | 0b111 << 8));
         // APB1 a quarter, APB2 a half, and the PLL's output as the core's clock.
-        rcc.cfgr()
-            .write(|w| w.bits(0b101 << 10 | 0b100 << 13 | 0b10));
+        rcc.cfgr().write(|w| w.bits(0b101 << 10 | 0b100 << 13 | 0b10));
         while rcc.cfgr().read().bits() & 0b1100 != 0b1000 {}
     }
 }
@@ -81,9 +77,7 @@ fn count_microseconds(hz: u32) {
     // SAFETY: at boot nothing else uses these registers.
     unsafe {
         let timer = &*pac::TIM2::ptr();
-        timer
-            .psc()
-            .write(|w| w.bits(hz / arch::TICKS_PER_SECOND - 1));
+        timer.psc().write(|w| w.bits(hz / arch::TICKS_PER_SECOND - 1));
         timer.arr().write(|w| w.bits(u32::MAX));
         // The divisor is effective from the next update on.
         timer.egr().write(|w| w.bits(UPDATE));

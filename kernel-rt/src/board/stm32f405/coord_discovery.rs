@@ -103,17 +103,12 @@ fn discover(auto: AutoConfig) -> (Shape, Coord, Option<SerialConsole>) {
         Err(why) => boot_failed_in_words(format_args!("{why}")),
     };
     if count < expected {
-        boot_failed_in_words(format_args!(
-            "{count} of {expected} nodes are wired together"
-        ));
+        boot_failed_in_words(format_args!("{count} of {expected} nodes are wired together"));
     }
     let console = discovery.console().filter(|_| auto.has_console);
     let console = console.and_then(|WireEnd { node, link }| {
         let at = discovery.place(node)?;
-        Some(SerialConsole {
-            at,
-            direction: link,
-        })
+        Some(SerialConsole { at, direction: link })
     });
     (shape, coord, console)
 }

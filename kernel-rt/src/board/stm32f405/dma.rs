@@ -70,13 +70,9 @@ pub(super) unsafe fn start(at: usize, register: u32, ring: u32, count: u16) -> b
         }
         stream.par().write(|w| w.bits(register));
         stream.m0ar().write(|w| w.bits(ring));
-        stream
-            .cr()
-            .write(|w| w.bits(channel | FIRST | NEXT_PLACE | ROUND | ON));
+        stream.cr().write(|w| w.bits(channel | FIRST | NEXT_PLACE | ROUND | ON));
         sender.par().write(|w| w.bits(register));
-        sender
-            .cr()
-            .write(|w| w.bits(channel | NEXT_PLACE | FROM_MEMORY));
+        sender.cr().write(|w| w.bits(channel | NEXT_PLACE | FROM_MEMORY));
     }
     true
 }

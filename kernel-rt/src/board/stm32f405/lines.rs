@@ -174,9 +174,7 @@ fn serve_streams(at: usize) -> bool {
     if status & (IDLE | OVERRUN) != 0 {
         // Clears these flags. At any other time this read could steal a byte from the stream.
         usart.dr().read();
-        hears = rings
-            .received
-            .put_up_to(RECEIVE_RING - dma::remaining_bytes(at));
+        hears = rings.received.put_up_to(RECEIVE_RING - dma::remaining_bytes(at));
     }
     if status & HAS_SENT != 0 && !dma::is_sending(at) {
         let sent = rings.leaving.swap(0, Ordering::Relaxed);
@@ -302,9 +300,7 @@ pub fn start(direction: Direction) -> UsartLine {
         } else {
             usart.cr1().write(|w| w.bits(ON | RECEIVE_INTERRUPT));
         }
-        Peripherals::steal()
-            .NVIC
-            .set_priority(interrupt, arch::URGENT);
+        Peripherals::steal().NVIC.set_priority(interrupt, arch::URGENT);
         NVIC::unmask(interrupt);
     }
     UsartLine::for_direction(at)
@@ -336,19 +332,12 @@ fn pins(at: usize) {
         // SAFETY: registers of a port; the parts that this board uses are alike. Bits of one pin are changed.
         unsafe {
             let port = &*port;
-            port.moder()
-                .modify(|r, w| w.bits(set(r.bits(), ALTERNATE, 2, pin)));
-            port.ospeedr()
-                .modify(|r, w| w.bits(set(r.bits(), FAST, 2, pin)));
-            port.pupdr()
-                .modify(|r, w| w.bits(set(r.bits(), pull_up, 2, pin)));
+            port.moder().modify(|r, w| w.bits(set(r.bits(), ALTERNATE, 2, pin)));
+            port.ospeedr().modify(|r, w| w.bits(set(r.bits(), FAST, 2, pin)));
+            port.pupdr().modify(|r, w| w.bits(set(r.bits(), pull_up, 2, pin)));
             match pin {
-                0..8 => port
-                    .afrl()
-                    .modify(|r, w| w.bits(set(r.bits(), function, 4, pin))),
-                _ => port
-                    .afrh()
-                    .modify(|r, w| w.bits(set(r.bits(), function, 4, pin - 8))),
+                0..8 => port.afrl().modify(|r, w| w.bits(set(r.bits(), function, 4, pin))),
+                _ => port.afrh().modify(|r, w| w.bits(set(r.bits(), function, 4, pin - 8))),
             };
         }
     }

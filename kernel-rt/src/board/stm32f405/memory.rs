@@ -31,8 +31,7 @@ pub const BAUD: u32 = 1_000_000;
 pub const WINDOW: usize = serial::window(BAUD);
 /// Bytes of a line's receive ring. It holds all that the neighbour may send before this node polls: its window and its
 /// acknowledgements of this node's window and, in an image that supports a console, a record of the relay.
-pub const RECEIVE_RING: usize =
-    ((WINDOW + CHAINED) * LINE_BYTES + WINDOW * ACK_LINE_BYTES + 1).next_multiple_of(WORD);
+pub const RECEIVE_RING: usize = ((WINDOW + CHAINED) * LINE_BYTES + WINDOW * ACK_LINE_BYTES + 1).next_multiple_of(WORD);
 const CHAINED: usize = if cfg!(feature = "options") { 1 } else { 0 };
 /// Bytes of a line's transmit ring: a frame, and the end of the previous one, transmitted while the node responds.
 pub const SEND_RING: usize = (LINE_BYTES + serial::answer_bytes(BAUD)).next_multiple_of(WORD);
@@ -91,8 +90,7 @@ const _: () = assert!(
     "the router's packets"
 );
 const _: () = assert!(
-    LINES + LINKS + (ROUTER_BYTES + NODE_BYTES) as u64 + STACKS < RAM.len() / 2
-        || cfg!(feature = "faults"),
+    LINES + LINKS + (ROUTER_BYTES + NODE_BYTES) as u64 + STACKS < RAM.len() / 2 || cfg!(feature = "faults"),
     "half of the RAM is to be the program's and the MPI memory's"
 );
 // All frames that the neighbour may send before this node polls fit its ring.
@@ -159,10 +157,7 @@ pub fn heap(image_end: u64, needs: HeapNeeds) -> Result<AddressRange, Insufficie
         .saturating_add(needs.tables)
         .saturating_add(MIN_HEAP);
     match RAM.end.checked_sub(start) {
-        Some(room) if taken <= room => Ok(AddressRange {
-            start,
-            end: RAM.end,
-        }),
+        Some(room) if taken <= room => Ok(AddressRange { start, end: RAM.end }),
         _ => Err(InsufficientMemory {
             image: start.saturating_sub(RAM.start),
             kernel: needs.kernel(),
@@ -179,12 +174,7 @@ mod tests {
     #[test]
     fn jobs_that_fit_and_jobs_that_do_not() {
         let image_end = RAM.start + 48 * 1024;
-        let room = |nodes| {
-            heap(
-                image_end,
-                HeapNeeds::for_node(&EngineKind::STANDARD, 6, 8192, nodes),
-            )
-        };
+        let room = |nodes| heap(image_end, HeapNeeds::for_node(&EngineKind::STANDARD, 6, 8192, nodes));
         assert_eq!(room(512).map(|heap| heap.end), Ok(RAM.end));
         let error = room(65_536).unwrap_err();
         let text = error.to_string();
@@ -203,10 +193,7 @@ mod tests {
         let last = (RAM.end - taken) & !15;
         assert!(heap(last, needs).is_ok());
         assert!(heap(last + 1, needs).is_err());
-        let endless = HeapNeeds {
-            mpi: u64::MAX,
-            ..needs
-        };
+        let endless = HeapNeeds { mpi: u64::MAX, ..needs };
         assert!(heap(RAM.start, endless).is_err());
         assert!(heap(RAM.end + 1, needs).is_err());
     }

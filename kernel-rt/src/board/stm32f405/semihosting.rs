@@ -82,8 +82,7 @@ impl MemoryAccess for ToolFile {
         critical_section::with(|_| {
             let file = FILE.load(Ordering::Relaxed);
             // SAFETY: the arguments are `out` and its size.
-            let done =
-                seek(at) && unsafe { syscall!(READ, file, out.as_mut_ptr(), out.len()) } == 0;
+            let done = seek(at) && unsafe { syscall!(READ, file, out.as_mut_ptr(), out.len()) } == 0;
             done.then_some(())
         })
     }
@@ -110,9 +109,7 @@ pub fn show() {
     if let Some(AddressRange { start, end }) = memory {
         // The emulator reads with this processor's permissions, and nothing if the same KiB contains a guard.
         // SAFETY: RAM, all of which can be read without guards.
-        arch::with_guards_disabled(|| unsafe {
-            write(start - RAM.start, start as usize, (end - start) as usize)
-        });
+        arch::with_guards_disabled(|| unsafe { write(start - RAM.start, start as usize, (end - start) as usize) });
     }
     let at = (&raw const MIDPLANE_BLACKBOARD).addr();
     // SAFETY: the blackboard, whose words may change meanwhile, as for a tool that reads memory directly.

@@ -11,10 +11,7 @@ use crate::arch;
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 
 /// Range of null pointers and nearby addresses.
-const NULL: AddressRange = AddressRange {
-    start: 0,
-    end: 1 << 20,
-};
+const NULL: AddressRange = AddressRange { start: 0, end: 1 << 20 };
 
 /// Handles a trap that is not an interrupt.
 #[unsafe(no_mangle)]

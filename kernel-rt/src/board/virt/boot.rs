@@ -111,12 +111,8 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
 
 fn divide_memory(memory: AddressRange, who: &Personality, devices: &NetDevices) -> MemoryPlan {
     let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
-    let budget = midplane_device::MemoryBudget::with_engine(
-        matching::kind(),
-        mpi_bytes,
-        who.shape.nodes() as usize,
-    )
-    .with_values(&who.shape);
+    let budget = midplane_device::MemoryBudget::with_engine(matching::kind(), mpi_bytes, who.shape.nodes() as usize)
+        .with_values(&who.shape);
     let tables = ROUTER.bytes() + budget.total() - budget.region;
     let needs = MemoryNeeds {
         links: devices.count(),
@@ -132,16 +128,9 @@ fn divide_memory(memory: AddressRange, who: &Personality, devices: &NetDevices) 
 /// The stack has space for a copy of each part, but the image should not contain code that copies their fields one by
 /// one. Hence each part has a function that is not inlined. The router's function returns an unwrapped result for the
 /// same reason.
-fn node(
-    who: &Personality,
-    random: u64,
-    links: NodeLinks<WireLink>,
-    watched: Option<&'static SleepFlag>,
-) -> BoardNode {
+fn node(who: &Personality, random: u64, links: NodeLinks<WireLink>, watched: Option<&'static SleepFlag>) -> BoardNode {
     let torus = torus(or_fail(router(who)), links);
-    let memory = NodeMemory {
-        lends: who.mpi_borrow,
-    };
+    let memory = NodeMemory { lends: who.mpi_borrow };
     // If the machine has no random bits, the time of day is unknown to a program's author.
     let adi = adi(who, random ^ clock::wall_clock_ns());
     build_torus(

@@ -43,10 +43,7 @@ pub fn set_up(instance: u32, harts: u32, clock_hz: u64) -> bool {
     if read32(CONFIG) != ID {
         return false;
     }
-    for (bar, value) in [REGISTERS, VECTORS, SHARED as usize, 0]
-        .into_iter()
-        .enumerate()
-    {
+    for (bar, value) in [REGISTERS, VECTORS, SHARED as usize, 0].into_iter().enumerate() {
         write32(BAR_0 + 4 * bar, value as u32);
     }
     write32(COMMAND, ENABLE);
@@ -56,9 +53,7 @@ pub fn set_up(instance: u32, harts: u32, clock_hz: u64) -> bool {
     let Some(last) = enable_messages() else {
         return false;
     };
-    read32(REGISTERS + POSITION) == instance
-        && last + 1 >= harts
-        && is_heard(instance, last, harts, clock_hz)
+    read32(REGISTERS + POSITION) == instance && last + 1 >= harts && is_heard(instance, last, harts, clock_hz)
 }
 
 /// Routes vector `vector` to `hart`.

@@ -142,9 +142,7 @@ impl NodeLink for BoardLink {
     #[inline]
     fn prepare_all(links: &mut [Option<Self>]) -> bool {
         match links.iter().flatten().next() {
-            Some(BoardLink::Ring(_)) => {
-                ring::prepare_all(links.iter_mut().flatten().filter_map(Self::ring))
-            }
+            Some(BoardLink::Ring(_)) => ring::prepare_all(links.iter_mut().flatten().filter_map(Self::ring)),
             _ => {
                 let all = links.iter_mut().flatten();
                 all.fold(true, |quiet, link| quiet & link.prepare_sleep())

@@ -141,8 +141,7 @@ fn machine(hardware: &HardwareInfo, record: &[u8]) -> Option<BoxMachine> {
     fits.then(|| BoxMachine {
         layout,
         boxed,
-        doorbell: boxed.division.instances() > 1
-            && doorbell::set_up(boxed.instance, layout.nodes, hardware.clock_hz),
+        doorbell: boxed.division.instances() > 1 && doorbell::set_up(boxed.instance, layout.nodes, hardware.clock_hz),
     })
 }
 
@@ -192,11 +191,7 @@ extern "C" fn midplane_map(hart: u64, offset: u64) -> u64 {
     }
 }
 
-fn map_memory(
-    tables: &mut PageTables<'_>,
-    found: &MachineInfo,
-    offset: u64,
-) -> Result<(), MapError> {
+fn map_memory(tables: &mut PageTables<'_>, found: &MachineInfo, offset: u64) -> Result<(), MapError> {
     let rest = AddressRange {
         start: arch::trap_guard().end,
         ..found.node_memory()

@@ -12,8 +12,7 @@ use core::ptr;
 use midplane_abi::address::PAGE;
 use midplane_abi::boot_parameters::BoxParameters;
 use midplane_abi::layout::{
-    InstanceLayout, RING_BYTES, RING_WINDOW, RING_WINDOWS, SEVERAL, owner, shared_asleep,
-    shared_ring,
+    InstanceLayout, RING_BYTES, RING_WINDOW, RING_WINDOWS, SEVERAL, owner, shared_asleep, shared_ring,
 };
 use net_torus::coord::{Coord, Direction};
 
@@ -130,8 +129,7 @@ impl BoxMachine {
 
     /// Maps the memory that the node at `coord` shares with its neighbours.
     pub fn map(&self, tables: &mut PageTables<'_>, coord: Coord) -> Result<(), MapError> {
-        let mut share =
-            |address, physical, bytes| tables.map(address, physical, bytes, PageAccess::ReadWrite);
+        let mut share = |address, physical, bytes| tables.map(address, physical, bytes, PageAccess::ReadWrite);
         if self.is_cut_off(coord) {
             // The node will report it.
             return Ok(());
@@ -154,11 +152,7 @@ impl BoxMachine {
     ///
     /// # Safety
     /// Called once, on the node for which [`BoxMachine::map`] was called.
-    pub unsafe fn links(
-        &self,
-        coord: Coord,
-        seal: bool,
-    ) -> [Option<RingLink<'static, RegisterDoorbell>>; 6] {
+    pub unsafe fn links(&self, coord: Coord, seal: bool) -> [Option<RingLink<'static, RegisterDoorbell>>; 6] {
         // SAFETY: this function's own conditions.
         let own = unsafe { own_word() };
         Direction::ALL.map(|direction| {

@@ -71,19 +71,12 @@ fn device_failed(slot: usize, why: DeviceError) -> ! {
 }
 
 fn enable_interrupt(number: usize, slots: &[VirtioSlot]) {
-    if !slots
-        .get(number)
-        .is_some_and(|slot| plic::enable(slot.interrupt))
-    {
+    if !slots.get(number).is_some_and(|slot| plic::enable(slot.interrupt)) {
         device_failed(number, DeviceError::Interrupt);
     }
 }
 
-fn start_links(
-    transports: SlotTransports,
-    slots: &[VirtioSlot],
-    frames: AddressRange,
-) -> [Option<NetLink>; 6] {
+fn start_links(transports: SlotTransports, slots: &[VirtioSlot], frames: AddressRange) -> [Option<NetLink>; 6] {
     const PER_LINK: usize = RECEIVE_FRAMES + TRANSMIT_FRAMES;
     let count = frames.len() as usize / size_of::<[DeviceFrame; PER_LINK]>();
     let start = ptr::with_exposed_provenance_mut::<[DeviceFrame; PER_LINK]>(frames.start as usize);

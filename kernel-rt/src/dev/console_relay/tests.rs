@@ -8,10 +8,7 @@ use std::vec::Vec;
 const MS: u64 = 1_000_000;
 const BAUD: u32 = 1_000_000;
 /// Range of the nodes' account in their memory.
-const ACCOUNT: MemoryRange = MemoryRange {
-    start: 100,
-    end: 1000,
-};
+const ACCOUNT: MemoryRange = MemoryRange { start: 100, end: 1000 };
 
 #[derive(Default)]
 struct TestLines {
@@ -216,10 +213,7 @@ fn what_is_printed_comes_once_and_in_order() {
 fn what_explains_a_state_comes_before_it() {
     let mut machine = TestMachine::new([2, 1, 1], at(0, 0, 0), 1, 0);
     let failed = MemoryRange { start: 0, end: 60 };
-    assert_eq!(
-        machine.nodes[1].0.print(OutputStream::Out, b"last words"),
-        10
-    );
+    assert_eq!(machine.nodes[1].0.print(OutputStream::Out, b"last words"), 10);
     let now = machine.now;
     machine.nodes[1].0.show(&[failed], now);
     let start = ACCOUNT.start as usize;
@@ -284,20 +278,14 @@ fn neighbours_take_turns() {
     // Nor are their accounts.
     let account = ACCOUNT.start as usize..ACCOUNT.end as usize;
     for ((_, lines), told) in machine.nodes.iter().zip(&machine.told) {
-        assert_eq!(
-            told.memory.get(account.clone()),
-            lines.memory.get(account.clone())
-        );
+        assert_eq!(told.memory.get(account.clone()), lines.memory.get(account.clone()));
     }
 }
 
 /// A node's accounts use at most their share of the console's line, even if they change all the time.
 #[test]
 fn accounts_leave_room_for_what_is_printed() {
-    let part = MemoryRange {
-        start: 0,
-        end: 2000,
-    };
+    let part = MemoryRange { start: 0, end: 2000 };
     let mut lines = TestLines {
         memory: std::vec![1; 2000],
         ..TestLines::default()

@@ -275,10 +275,7 @@ enum DoorbellKind {
 impl DoorbellKind {
     /// Returns whether the node watches its word before it sleeps.
     fn is_spinning(self) -> bool {
-        matches!(
-            self,
-            DoorbellKind::Spinning | DoorbellKind::SpinningInterrupt
-        )
+        matches!(self, DoorbellKind::Spinning | DoorbellKind::SpinningInterrupt)
     }
 }
 
@@ -324,19 +321,10 @@ const TWO: &[ThreadRole] = &[ThreadRole::Main, ThreadRole::Spawned];
 const THREE: &[ThreadRole] = &[ThreadRole::Main, ThreadRole::Spawned, ThreadRole::Spawned];
 
 const fn wire(low: usize, high: usize, up: u8, down: u8) -> LinkTraffic {
-    LinkTraffic {
-        low,
-        high,
-        up,
-        down,
-    }
+    LinkTraffic { low, high, up, down }
 }
 
-const fn case(
-    doorbell: DoorbellKind,
-    nodes: &'static [ThreadRole],
-    wires: &'static [LinkTraffic],
-) -> ExploredCase {
+const fn case(doorbell: DoorbellKind, nodes: &'static [ThreadRole], wires: &'static [LinkTraffic]) -> ExploredCase {
     ExploredCase {
         doorbell,
         nodes,

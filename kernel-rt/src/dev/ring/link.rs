@@ -198,11 +198,7 @@ const TURN: u32 = 23;
 #[inline]
 fn seal(name: u32, bytes: usize, data: &[u8]) -> u64 {
     let seed = u64::from(name) << 32 | bytes as u64;
-    if data.is_empty() {
-        seed
-    } else {
-        seal_on(seed, data)
-    }
+    if data.is_empty() { seed } else { seal_on(seed, data) }
 }
 
 /// The seal with data, which most links do not use: a separate function, for its registers.
@@ -226,9 +222,8 @@ fn seal_on(seed: u64, data: &[u8]) -> u64 {
 #[cold]
 #[inline(never)]
 fn seal_by_bytes(seed: u64, data: &[u8]) -> u64 {
-    data.iter().fold(seed, |sum, byte| {
-        sum.rotate_left(TURN).wrapping_add(u64::from(*byte))
-    })
+    data.iter()
+        .fold(seed, |sum, byte| sum.rotate_left(TURN).wrapping_add(u64::from(*byte)))
 }
 
 #[inline]
@@ -468,9 +463,7 @@ impl<'m, B: Doorbell> RingLink<'m, B> {
 
 /// Implements [`NodeLink::prepare_sleep`] for all links of one node, which share its word.
 #[inline]
-pub fn prepare_all<'l, 'm: 'l, B: Doorbell + 'l>(
-    links: impl Iterator<Item = &'l mut RingLink<'m, B>>,
-) -> bool {
+pub fn prepare_all<'l, 'm: 'l, B: Doorbell + 'l>(links: impl Iterator<Item = &'l mut RingLink<'m, B>>) -> bool {
     let mut is_armed = false;
     for link in links {
         if !is_armed && !link.here.arm() {

@@ -101,11 +101,7 @@ fn indices_wrap() {
         }
         assert!(!send(&mut low, &[0xff]));
         for number in 0..SLOTS {
-            assert_eq!(
-                receive_frame(&mut high),
-                Some(vec![number as u8]),
-                "round {round}"
-            );
+            assert_eq!(receive_frame(&mut high), Some(vec![number as u8]), "round {round}");
         }
         assert_eq!(receive_frame(&mut high), None);
     }
@@ -128,10 +124,7 @@ fn what_is_unsent_stays_until_it_is_sent() {
     for number in 0..SLOTS as u8 {
         low.unsent().expect("a slot")[0] = number;
         low.unsent().expect("the same")[1] = 0xff - number;
-        assert!(
-            number > 0 || receive_frame(&mut high).is_none(),
-            "it is not sent"
-        );
+        assert!(number > 0 || receive_frame(&mut high).is_none(), "it is not sent");
         low.send_unsent(2);
     }
     assert!(low.unsent().is_none(), "the ring is full");
@@ -200,11 +193,7 @@ fn only_a_sleeper_is_rung_and_once() {
     while receive_frame(&mut high).is_some() {}
     assert!(high.prepare_sleep());
     high.poll(0);
-    assert_eq!(
-        wire.bells[0].rung(),
-        0,
-        "the producer is awake and waits for nothing"
-    );
+    assert_eq!(wire.bells[0].rung(), 0, "the producer is awake and waits for nothing");
 }
 
 #[test]
@@ -377,10 +366,7 @@ fn wild_stores(jobs: u64) -> [u32; 2] {
         }
         while !high.is_dead() && taken < sent.len() {
             let got = receive_frame(&mut high);
-            assert!(
-                high.is_dead() || got.as_ref() == sent.get(taken),
-                "seed {seed}"
-            );
+            assert!(high.is_dead() || got.as_ref() == sent.get(taken), "seed {seed}");
             taken += 1;
         }
         ended[usize::from(low.is_dead() || high.is_dead())] += 1;
@@ -446,11 +432,7 @@ fn zeros_are_the_empty_link() {
     let start = start.wrapping_byte_add(start.align_offset(4096) * 8);
     // SAFETY: aligned, within the memory, which lives longer than the links and is written through them only.
     let pair = unsafe { &*start.cast::<RingPair>() };
-    let (here, there, doorbell) = (
-        SleepFlag::default(),
-        SleepFlag::default(),
-        RingCounter::default(),
-    );
+    let (here, there, doorbell) = (SleepFlag::default(), SleepFlag::default(), RingCounter::default());
     let mut low = RingLink::new(pair, Direction::YPlus, &here, &there, &doorbell);
     let mut high = RingLink::new(pair, Direction::YMinus, &there, &here, &doorbell);
     assert!(high.prepare_sleep());

@@ -209,10 +209,7 @@ fn noise_is_no_frame() {
 const NOISES: [LineNoise; 4] = [
     CLEAN,
     LineNoise { lost: 2, ..CLEAN },
-    LineNoise {
-        changed: 2,
-        ..CLEAN
-    },
+    LineNoise { changed: 2, ..CLEAN },
     LineNoise {
         lost: 1,
         changed: 1,
@@ -324,12 +321,7 @@ fn nothing_is_lost_over_bad_lines() {
 
 #[test]
 fn the_window_covers_the_answer() {
-    for (baud, frames) in [
-        (115_200, 2),
-        (1_000_000, 2),
-        (2_625_000, 2),
-        (10_500_000, 2),
-    ] {
+    for (baud, frames) in [(115_200, 2), (1_000_000, 2), (2_625_000, 2), (10_500_000, 2)] {
         assert_eq!(window(baud), frames, "{baud}");
         let retry = retry(baud);
         assert!(retry.timeout_ns >= 2 * window(baud) as u64 * line_ns(LINE_BYTES, baud));
@@ -337,10 +329,7 @@ fn the_window_covers_the_answer() {
         let doubled: u64 = (0..=u64::from(retry.retries))
             .map(|n| retry.timeout_ns << n.min(4))
             .sum();
-        assert!(
-            (60_000_000_000..1_200_000_000_000).contains(&doubled),
-            "{doubled}"
-        );
+        assert!((60_000_000_000..1_200_000_000_000).contains(&doubled), "{doubled}");
     }
 }
 

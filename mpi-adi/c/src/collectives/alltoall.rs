@@ -40,26 +40,12 @@ pub unsafe fn MPI_Alltoall(
     }
     on_comm("MPI_Alltoall", comm, |comm| {
         // SAFETY: the standard's requirements on `recvbuf` (section 5.8).
-        let places = unsafe {
-            EqualBlocks::new(
-                &comm,
-                recvbuf,
-                recvcount,
-                &TypedElements::from_handle(recvtype)?,
-            )
-        }?;
+        let places = unsafe { EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?) }?;
         if args::is_in_place(sendbuf) {
             return coll::alltoall_in_place(comm, "MPI_Alltoall", &|rank| places.area_of(rank));
         }
         // SAFETY: the standard's requirements on `sendbuf` (section 5.8).
-        let parts = unsafe {
-            EqualBlocks::new(
-                &comm,
-                sendbuf,
-                sendcount,
-                &TypedElements::from_handle(sendtype)?,
-            )
-        }?;
+        let parts = unsafe { EqualBlocks::new(&comm, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?) }?;
         coll::alltoall(comm, "MPI_Alltoall", &|rank| parts.area_of(rank), &|rank| {
             places.area_of(rank)
         })
@@ -122,11 +108,8 @@ pub unsafe fn MPI_Alltoallv(
                 TypedElements::from_handle(sendtype)?,
             )
         }?;
-        coll::alltoall(
-            comm,
-            "MPI_Alltoallv",
-            &|rank| parts.area_of(rank),
-            &|rank| places.area_of(rank),
-        )
+        coll::alltoall(comm, "MPI_Alltoallv", &|rank| parts.area_of(rank), &|rank| {
+            places.area_of(rank)
+        })
     })
 }

@@ -37,11 +37,7 @@ impl OwnBlock {
             // SAFETY: guaranteed by the caller.
             unsafe { args::buffer(buffer, count, datatype) }?
         };
-        let area = if in_place {
-            place()
-        } else {
-            data.span().into()
-        };
+        let area = if in_place { place() } else { data.span().into() };
         Ok(OwnBlock { area, _data: data })
     }
 
@@ -81,9 +77,7 @@ impl EqualBlocks {
     ) -> Result<EqualBlocks, Error> {
         let count = args::count(count)?;
         let each = elements.length(count)?;
-        let total = count
-            .checked_mul(blocks)
-            .ok_or(Error::TooLong { bytes: usize::MAX })?;
+        let total = count.checked_mul(blocks).ok_or(Error::TooLong { bytes: usize::MAX })?;
         // SAFETY: guaranteed by the caller.
         let all = unsafe { elements.at(buffer, total) }?;
         Ok(EqualBlocks { all, each })

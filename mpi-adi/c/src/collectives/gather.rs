@@ -46,22 +46,11 @@ pub unsafe fn MPI_Gather(
         if comm.own_rank() != root {
             // SAFETY: the standard's requirements on `sendbuf` (section 5.5).
             let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
-            return coll::gather(
-                comm,
-                "MPI_Gather",
-                data.span().into(),
-                &|_| BufferSlice::EMPTY,
-                root,
-            );
+            return coll::gather(comm, "MPI_Gather", data.span().into(), &|_| BufferSlice::EMPTY, root);
         }
         // SAFETY: the standard's requirements on both buffers at the root (section 5.5).
         let (blocks, own) = unsafe {
-            let blocks = EqualBlocks::new(
-                &comm,
-                recvbuf,
-                recvcount,
-                &TypedElements::from_handle(recvtype)?,
-            )?;
+            let blocks = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
             let own = OwnBlock::new(
                 BufferArgs {
                     buffer: sendbuf,
@@ -72,13 +61,7 @@ pub unsafe fn MPI_Gather(
             )?;
             (blocks, own)
         };
-        coll::gather(
-            comm,
-            "MPI_Gather",
-            own.area(),
-            &|rank| blocks.area_of(rank),
-            root,
-        )
+        coll::gather(comm, "MPI_Gather", own.area(), &|rank| blocks.area_of(rank), root)
     })
 }
 
@@ -119,13 +102,7 @@ pub unsafe fn MPI_Gatherv(
         if comm.own_rank() != root {
             // SAFETY: the standard's requirements on `sendbuf` (section 5.5).
             let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
-            return coll::gather(
-                comm,
-                "MPI_Gatherv",
-                data.span().into(),
-                &|_| BufferSlice::EMPTY,
-                root,
-            );
+            return coll::gather(comm, "MPI_Gatherv", data.span().into(), &|_| BufferSlice::EMPTY, root);
         }
         // SAFETY: the standard's requirements on the buffers and arrays at the root (section 5.5).
         let (places, own) = unsafe {
@@ -146,13 +123,7 @@ pub unsafe fn MPI_Gatherv(
             )?;
             (places, own)
         };
-        coll::gather(
-            comm,
-            "MPI_Gatherv",
-            own.area(),
-            &|rank| places.area_of(rank),
-            root,
-        )
+        coll::gather(comm, "MPI_Gatherv", own.area(), &|rank| places.area_of(rank), root)
     })
 }
 
@@ -191,22 +162,11 @@ pub unsafe fn MPI_Scatter(
         if comm.own_rank() != root {
             // SAFETY: the standard's requirements on `recvbuf` (section 5.6).
             let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
-            return coll::scatter(
-                comm,
-                "MPI_Scatter",
-                &|_| BufferSlice::EMPTY,
-                result.span().into(),
-                root,
-            );
+            return coll::scatter(comm, "MPI_Scatter", &|_| BufferSlice::EMPTY, result.span().into(), root);
         }
         // SAFETY: the standard's requirements on both buffers at the root (section 5.6).
         let (blocks, own) = unsafe {
-            let blocks = EqualBlocks::new(
-                &comm,
-                sendbuf,
-                sendcount,
-                &TypedElements::from_handle(sendtype)?,
-            )?;
+            let blocks = EqualBlocks::new(&comm, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?)?;
             let own = OwnBlock::new(
                 BufferArgs {
                     buffer: recvbuf,
@@ -217,13 +177,7 @@ pub unsafe fn MPI_Scatter(
             )?;
             (blocks, own)
         };
-        coll::scatter(
-            comm,
-            "MPI_Scatter",
-            &|rank| blocks.area_of(rank),
-            own.area(),
-            root,
-        )
+        coll::scatter(comm, "MPI_Scatter", &|rank| blocks.area_of(rank), own.area(), root)
     })
 }
 
@@ -291,13 +245,7 @@ pub unsafe fn MPI_Scatterv(
             )?;
             (places, own)
         };
-        coll::scatter(
-            comm,
-            "MPI_Scatterv",
-            &|rank| places.area_of(rank),
-            own.area(),
-            root,
-        )
+        coll::scatter(comm, "MPI_Scatterv", &|rank| places.area_of(rank), own.area(), root)
     })
 }
 
@@ -332,12 +280,7 @@ pub unsafe fn MPI_Allgather(
     on_comm("MPI_Allgather", comm, |comm| {
         // SAFETY: the standard's requirements on both buffers (section 5.7).
         let (blocks, own) = unsafe {
-            let blocks = EqualBlocks::new(
-                &comm,
-                recvbuf,
-                recvcount,
-                &TypedElements::from_handle(recvtype)?,
-            )?;
+            let blocks = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
             let own = OwnBlock::new(
                 BufferArgs {
                     buffer: sendbuf,
@@ -348,9 +291,7 @@ pub unsafe fn MPI_Allgather(
             )?;
             (blocks, own)
         };
-        coll::allgather(comm, "MPI_Allgather", own.area(), &|rank| {
-            blocks.area_of(rank)
-        })
+        coll::allgather(comm, "MPI_Allgather", own.area(), &|rank| blocks.area_of(rank))
     })
 }
 
@@ -404,8 +345,6 @@ pub unsafe fn MPI_Allgatherv(
             )?;
             (places, own)
         };
-        coll::allgather(comm, "MPI_Allgatherv", own.area(), &|rank| {
-            places.area_of(rank)
-        })
+        coll::allgather(comm, "MPI_Allgatherv", own.area(), &|rank| places.area_of(rank))
     })
 }

@@ -13,8 +13,7 @@ use crate::completion::wait_one;
 use crate::error_dispatch::{on_comm, on_everyone, on_inter};
 use crate::handles::{HandleKind, HandleTable};
 use crate::requests::{
-    COLLECTIVES, CompletedRequest, CompletionData, FamilyEntry, RequestFamily, enter_family,
-    with_status,
+    COLLECTIVES, CompletedRequest, CompletionData, FamilyEntry, RequestFamily, enter_family, with_status,
 };
 use crate::types::MPI_Status;
 use midplane_device::Adi;
@@ -131,14 +130,7 @@ pub(super) unsafe fn start_across(
 ) -> c_int {
     on_inter(function, comm, |inter| {
         // SAFETY: guaranteed by the caller.
-        unsafe {
-            begin(
-                inter.everyone(),
-                function,
-                request,
-                plan(inter.sides.halves()),
-            )
-        }
+        unsafe { begin(inter.everyone(), function, request, plan(inter.sides.halves())) }
     })
 }
 
@@ -158,11 +150,7 @@ unsafe fn begin(
 
 /// Adds a collective and performs its first steps. Returns its handle. Fails with [`Error::Limit`] or, if it could not
 /// start any message, with [`Error::NoSpace`] or [`Error::NoMemory`]; it then has no effect, and can be retried.
-fn enter(
-    comm: Communicator<'static>,
-    function: &'static str,
-    plan: CollectiveSchedule,
-) -> Result<c_int, Error> {
+fn enter(comm: Communicator<'static>, function: &'static str, plan: CollectiveSchedule) -> Result<c_int, Error> {
     enter_family(&FAMILY);
     comm.env.set_hook(ProgressHook {
         is_ready,

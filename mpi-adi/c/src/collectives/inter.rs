@@ -123,14 +123,8 @@ pub(crate) unsafe fn gather(
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
     // SAFETY: guaranteed by the caller.
-    let places = |size| unsafe {
-        EqualBlocks::with_count(
-            size,
-            recvbuf,
-            recvcount,
-            &TypedElements::from_handle(recvtype)?,
-        )
-    };
+    let places =
+        |size| unsafe { EqualBlocks::with_count(size, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?) };
     // SAFETY: guaranteed by the caller.
     unsafe { gather_to(halves, given, places, EqualBlocks::area_of, root) }
 }
@@ -161,16 +155,7 @@ unsafe fn v_blocks(
     }: VectorArgs,
 ) -> Result<VectorBlocks<Vec<c_int>>, Error> {
     // SAFETY: guaranteed by the caller.
-    unsafe {
-        VectorBlocks::with_count(
-            size,
-            buffer,
-            counts,
-            displs,
-            TypedElements::from_handle(datatype)?,
-        )
-    }?
-    .kept()
+    unsafe { VectorBlocks::with_count(size, buffer, counts, displs, TypedElements::from_handle(datatype)?) }?.kept()
 }
 
 /// # Safety
@@ -234,14 +219,8 @@ pub(crate) unsafe fn scatter(
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
     // SAFETY: guaranteed by the caller.
-    let parts = |size| unsafe {
-        EqualBlocks::with_count(
-            size,
-            sendbuf,
-            sendcount,
-            &TypedElements::from_handle(sendtype)?,
-        )
-    };
+    let parts =
+        |size| unsafe { EqualBlocks::with_count(size, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?) };
     // SAFETY: guaranteed by the caller.
     unsafe { scatter_from(halves, parts, EqualBlocks::area_of, taken, root) }
 }
@@ -285,12 +264,7 @@ pub(crate) unsafe fn allgather(
         )
     };
     let area = BufferSlice::from(data.span());
-    coll::alltoall(
-        halves,
-        move |_| area,
-        move |rank| places.area_of(rank),
-        data,
-    )
+    coll::alltoall(halves, move |_| area, move |rank| places.area_of(rank), data)
 }
 
 /// # Safety
@@ -313,12 +287,7 @@ pub(crate) unsafe fn allgatherv(
         )
     };
     let area = BufferSlice::from(data.span());
-    coll::alltoall(
-        halves,
-        move |_| area,
-        move |rank| places.area_of(rank),
-        data,
-    )
+    coll::alltoall(halves, move |_| area, move |rank| places.area_of(rank), data)
 }
 
 /// # Safety
@@ -341,24 +310,11 @@ pub(crate) unsafe fn alltoall(
     // SAFETY: guaranteed by the caller.
     let (parts, places) = unsafe {
         (
-            EqualBlocks::with_count(
-                size,
-                sendbuf,
-                sendcount,
-                &TypedElements::from_handle(sendtype)?,
-            )?,
-            EqualBlocks::with_count(
-                size,
-                recvbuf,
-                recvcount,
-                &TypedElements::from_handle(recvtype)?,
-            )?,
+            EqualBlocks::with_count(size, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?)?,
+            EqualBlocks::with_count(size, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?,
         )
     };
-    let (part, place) = (
-        move |rank| parts.area_of(rank),
-        move |rank| places.area_of(rank),
-    );
+    let (part, place) = (move |rank| parts.area_of(rank), move |rank| places.area_of(rank));
     coll::alltoall(halves, part, place, ())
 }
 
@@ -373,10 +329,7 @@ pub(crate) unsafe fn alltoallv(
     let size = halves.remote_size();
     // SAFETY: guaranteed by the caller.
     let (parts, places) = unsafe { (v_blocks(size, given)?, v_blocks(size, taken)?) };
-    let (part, place) = (
-        move |rank| parts.area_of(rank),
-        move |rank| places.area_of(rank),
-    );
+    let (part, place) = (move |rank| parts.area_of(rank), move |rank| places.area_of(rank));
     coll::alltoall(halves, part, place, ())
 }
 
@@ -391,10 +344,7 @@ pub(crate) unsafe fn alltoallw(
     let size = halves.remote_size();
     // SAFETY: guaranteed by the caller.
     let (parts, places) = unsafe { (w_blocks(size, given)?, w_blocks(size, taken)?) };
-    let (part, place) = (
-        move |rank| parts.area_of(rank),
-        move |rank| places.area_of(rank),
-    );
+    let (part, place) = (move |rank| parts.area_of(rank), move |rank| places.area_of(rank));
     coll::alltoall(halves, part, place, ())
 }
 
@@ -498,10 +448,7 @@ pub(crate) unsafe fn reduce_scatter(
     let total = coll::added(counts);
     let (elements, mut combiner) = operation(op, datatype)?;
     let in_interrupts = combiner.is_predefined();
-    let (own, size) = (
-        counts[(halves.rank.0 - local.start) as usize] as usize,
-        elements.size(),
-    );
+    let (own, size) = (counts[(halves.rank.0 - local.start) as usize] as usize, elements.size());
     // SAFETY: guaranteed by the caller.
     let (data, result) = unsafe { (elements.at(sendbuf, total)?, elements.at(recvbuf, own)?) };
     let ours = exact(counts)?;

@@ -1,12 +1,7 @@
 //! Collectives and reduction operations (chapter 5), and neighbourhood collectives (chapter 7). One file per family as
 //! in [`midplane_objects::coll`]; `nonblocking` starts nonblocking ones, `in_flight` advances and completes them.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 mod alltoall;
 mod barrier;

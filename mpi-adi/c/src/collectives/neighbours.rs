@@ -60,16 +60,7 @@ unsafe fn v_blocks(
     many: usize,
 ) -> Result<VectorBlocks<Vec<c_int>>, Error> {
     // SAFETY: guaranteed by the caller.
-    unsafe {
-        VectorBlocks::with_count(
-            many,
-            buffer,
-            counts,
-            displs,
-            TypedElements::from_handle(datatype)?,
-        )
-    }?
-    .kept()
+    unsafe { VectorBlocks::with_count(many, buffer, counts, displs, TypedElements::from_handle(datatype)?) }?.kept()
 }
 
 /// # Safety

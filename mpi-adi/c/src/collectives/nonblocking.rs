@@ -131,14 +131,7 @@ pub unsafe fn MPI_Igather(
     // SAFETY: the standard's requirements on the buffers (section 5.12.3) and `request`.
     unsafe {
         start("MPI_Igather", comm, request, |comm| {
-            let places = || {
-                EqualBlocks::new(
-                    &comm,
-                    recvbuf,
-                    recvcount,
-                    &TypedElements::from_handle(recvtype)?,
-                )
-            };
+            let places = || EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?);
             gather(
                 comm,
                 BufferArgs {
@@ -192,8 +185,7 @@ pub unsafe fn MPI_Igatherv(
     unsafe {
         start("MPI_Igatherv", comm, request, |comm| {
             let elements = || TypedElements::from_handle(recvtype);
-            let places =
-                || VectorBlocks::new(&comm, recvbuf, recvcounts, displs, elements()?)?.kept();
+            let places = || VectorBlocks::new(&comm, recvbuf, recvcounts, displs, elements()?)?.kept();
             gather(
                 comm,
                 BufferArgs {
@@ -282,14 +274,7 @@ pub unsafe fn MPI_Iscatter(
     // SAFETY: the standard's requirements on the buffers (section 5.12.4) and `request`.
     unsafe {
         start("MPI_Iscatter", comm, request, |comm| {
-            let parts = || {
-                EqualBlocks::new(
-                    &comm,
-                    sendbuf,
-                    sendcount,
-                    &TypedElements::from_handle(sendtype)?,
-                )
-            };
+            let parts = || EqualBlocks::new(&comm, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?);
             scatter(
                 comm,
                 parts,
@@ -343,8 +328,7 @@ pub unsafe fn MPI_Iscatterv(
     unsafe {
         start("MPI_Iscatterv", comm, request, |comm| {
             let elements = || TypedElements::from_handle(sendtype);
-            let parts =
-                || VectorBlocks::new(&comm, sendbuf, sendcounts, displs, elements()?)?.kept();
+            let parts = || VectorBlocks::new(&comm, sendbuf, sendcounts, displs, elements()?)?.kept();
             scatter(
                 comm,
                 parts,
@@ -409,12 +393,7 @@ pub unsafe fn MPI_Iallgather(
     // SAFETY: the standard's requirements on the buffers (section 5.12.5) and `request`.
     unsafe {
         start("MPI_Iallgather", comm, request, |comm| {
-            let places = EqualBlocks::new(
-                &comm,
-                recvbuf,
-                recvcount,
-                &TypedElements::from_handle(recvtype)?,
-            )?;
+            let places = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
             allgather(
                 comm,
                 BufferArgs {
@@ -495,10 +474,7 @@ fn alltoall<P: Send + 'static>(
 }
 
 /// Calls `make`, unless the buffer is MPI_IN_PLACE.
-fn unless_in_place<P>(
-    buffer: *const c_void,
-    make: impl FnOnce() -> Result<P, Error>,
-) -> Result<Option<P>, Error> {
+fn unless_in_place<P>(buffer: *const c_void, make: impl FnOnce() -> Result<P, Error>) -> Result<Option<P>, Error> {
     if args::is_in_place(buffer) {
         Ok(None)
     } else {
@@ -539,19 +515,9 @@ pub unsafe fn MPI_Ialltoall(
     // SAFETY: the standard's requirements on the buffers (section 5.12.6) and `request`.
     unsafe {
         start("MPI_Ialltoall", comm, request, |comm| {
-            let places = EqualBlocks::new(
-                &comm,
-                recvbuf,
-                recvcount,
-                &TypedElements::from_handle(recvtype)?,
-            )?;
+            let places = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
             let parts = unless_in_place(sendbuf, || {
-                EqualBlocks::new(
-                    &comm,
-                    sendbuf,
-                    sendcount,
-                    &TypedElements::from_handle(sendtype)?,
-                )
+                EqualBlocks::new(&comm, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?)
             })?;
             alltoall(comm, parts, places, EqualBlocks::area_of)
         })
@@ -596,8 +562,7 @@ pub unsafe fn MPI_Ialltoallv(
     unsafe {
         start("MPI_Ialltoallv", comm, request, |comm| {
             let elements = TypedElements::from_handle(recvtype)?;
-            let places =
-                VectorBlocks::new(&comm, recvbuf, recvcounts, rdispls, elements)?.kept()?;
+            let places = VectorBlocks::new(&comm, recvbuf, recvcounts, rdispls, elements)?.kept()?;
             let parts = unless_in_place(sendbuf, || {
                 VectorBlocks::new(
                     &comm,
@@ -695,20 +660,15 @@ pub unsafe fn MPI_Alltoallw(
     on_comm("MPI_Alltoallw", comm, |comm| {
         let size = comm.size() as usize;
         // SAFETY: the standard's requirements on `recvbuf` and its arrays (section 5.8).
-        let places =
-            unsafe { MixedTypeBlocks::in_bytes(size, recvbuf, recvcounts, rdispls, recvtypes) }?;
+        let places = unsafe { MixedTypeBlocks::in_bytes(size, recvbuf, recvcounts, rdispls, recvtypes) }?;
         if args::is_in_place(sendbuf) {
             return coll::alltoall_in_place(comm, "MPI_Alltoallw", &|rank| places.area_of(rank));
         }
         // SAFETY: the standard's requirements on `sendbuf` and its arrays (section 5.8).
-        let parts =
-            unsafe { MixedTypeBlocks::in_bytes(size, sendbuf, sendcounts, sdispls, sendtypes) }?;
-        coll::alltoall(
-            comm,
-            "MPI_Alltoallw",
-            &|rank| parts.area_of(rank),
-            &|rank| places.area_of(rank),
-        )
+        let parts = unsafe { MixedTypeBlocks::in_bytes(size, sendbuf, sendcounts, sdispls, sendtypes) }?;
+        coll::alltoall(comm, "MPI_Alltoallw", &|rank| parts.area_of(rank), &|rank| {
+            places.area_of(rank)
+        })
     })
 }
 
@@ -724,15 +684,7 @@ pub unsafe fn MPI_Ireduce(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
-        let plan = |halves| unsafe {
-            (calls.reduce)(
-                halves,
-                [sendbuf, recvbuf],
-                count,
-                OpArgs { datatype, op },
-                root,
-            )
-        };
+        let plan = |halves| unsafe { (calls.reduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op }, root) };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ireduce", comm, request, plan) };
     }
@@ -775,9 +727,7 @@ pub unsafe fn MPI_Iallreduce(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
-        let plan = |halves| unsafe {
-            (calls.allreduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op })
-        };
+        let plan = |halves| unsafe { (calls.allreduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op }) };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Iallreduce", comm, request, plan) };
     }
@@ -833,14 +783,8 @@ pub unsafe fn MPI_Ireduce_scatter(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
-        let plan = |halves| unsafe {
-            (calls.reduce_scatter)(
-                halves,
-                [sendbuf, recvbuf],
-                recvcounts,
-                OpArgs { datatype, op },
-            )
-        };
+        let plan =
+            |halves| unsafe { (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, OpArgs { datatype, op }) };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ireduce_scatter", comm, request, plan) };
     }
@@ -869,12 +813,7 @@ pub unsafe fn MPI_Ireduce_scatter_block(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
-            (calls.reduce_scatter_block)(
-                halves,
-                [sendbuf, recvbuf],
-                recvcount,
-                OpArgs { datatype, op },
-            )
+            (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, OpArgs { datatype, op })
         };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ireduce_scatter_block", comm, request, plan) };
@@ -886,15 +825,7 @@ pub unsafe fn MPI_Ireduce_scatter_block(
                 let blocks = EqualBlocks::new(&comm, data, recvcount, elements)?;
                 Ok((blocks, args::count(recvcount)?))
             };
-            reduce_scatter(
-                comm,
-                sendbuf,
-                recvbuf,
-                datatype,
-                op,
-                blocks,
-                EqualBlocks::area_of,
-            )
+            reduce_scatter(comm, sendbuf, recvbuf, datatype, op, blocks, EqualBlocks::area_of)
         })
     }
 }
@@ -903,12 +834,7 @@ pub unsafe fn MPI_Ireduce_scatter_block(
 ///
 /// # Safety
 /// See [`DataAndResult::new`] and [`start`].
-unsafe fn scan(
-    function: &'static str,
-    inclusive: bool,
-    args: ReduceArgs,
-    request: *mut c_int,
-) -> c_int {
+unsafe fn scan(function: &'static str, inclusive: bool, args: ReduceArgs, request: *mut c_int) -> c_int {
     let ReduceArgs {
         sendbuf,
         recvbuf,

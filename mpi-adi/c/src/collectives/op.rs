@@ -25,9 +25,7 @@ pub(super) fn with_operation(
     body: impl FnOnce(&TypedElements, &mut CombineFn<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     match operation(op, datatype)? {
-        (elements, OpCombiner::Predefined(op, basic)) => {
-            body(&elements, &mut coll::predefined(op, basic)?)
-        }
+        (elements, OpCombiner::Predefined(op, basic)) => body(&elements, &mut coll::predefined(op, basic)?),
         (elements, OpCombiner::User(mut user)) => {
             let _stays = comm.map(|comm| KeptComm::new(comm.membership().context));
             body(&elements, &mut |left: &[u8], right: &mut [u8]| {
@@ -113,13 +111,7 @@ impl UserCombiner {
             let (left, right) = (left.as_ptr(), right.as_mut_ptr());
             // SAFETY: both contain `len` elements.
             datatype.with_handle(|datatype| unsafe {
-                call(
-                    *function,
-                    left.cast_mut().cast(),
-                    right.cast(),
-                    len,
-                    datatype,
-                )
+                call(*function, left.cast_mut().cast(), right.cast(), len, datatype)
             });
             return;
         };
@@ -138,13 +130,7 @@ impl UserCombiner {
 ///
 /// # Safety
 /// Both must contain `len` elements of `datatype`, which the function may read; it may write the second.
-unsafe fn call(
-    function: UserFunction,
-    left: *mut c_void,
-    right: *mut c_void,
-    len: usize,
-    datatype: c_int,
-) {
+unsafe fn call(function: UserFunction, left: *mut c_void, right: *mut c_void, len: usize, datatype: c_int) {
     let (mut len, mut datatype) = (len as c_int, datatype);
     // SAFETY: a function of the program, called with the arguments that the standard specifies (section 5.9.5), as
     // guaranteed by the caller.
@@ -180,11 +166,7 @@ pub unsafe fn MPI_Op_commutative(op: c_int, commute: *mut c_int) -> c_int {
     })
 }
 
-pub unsafe fn MPI_Op_create(
-    function: Option<UserFunction>,
-    commute: c_int,
-    op: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Op_create(function: Option<UserFunction>, commute: c_int, op: *mut c_int) -> c_int {
     on_process("MPI_Op_create", |_| {
         let function = function.ok_or(Error::NullArgument { name: "user_fn" })?;
         // SAFETY: the standard's requirements on `op`.

@@ -52,10 +52,7 @@ impl DataAndResult {
     pub(super) fn areas(&self) -> ReduceAreas {
         let result = BufferSlice::from(self.result.span());
         if self.is_in_place {
-            ReduceAreas {
-                data: result,
-                result,
-            }
+            ReduceAreas { data: result, result }
         } else {
             ReduceAreas {
                 data: self.data.span().into(),
@@ -87,15 +84,8 @@ pub unsafe fn MPI_Reduce(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
-        let mut plan = |halves| unsafe {
-            (calls.reduce)(
-                halves,
-                [sendbuf, recvbuf],
-                count,
-                OpArgs { datatype, op },
-                root,
-            )
-        };
+        let mut plan =
+            |halves| unsafe { (calls.reduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op }, root) };
         return (calls.block)("MPI_Reduce", comm, &mut plan);
     }
     on_comm("MPI_Reduce", comm, |comm| {
@@ -115,14 +105,7 @@ pub unsafe fn MPI_Reduce(
             }
             // SAFETY: as above.
             let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, elements) }?;
-            coll::reduce(
-                comm,
-                "MPI_Reduce",
-                both.areas(),
-                elements.size(),
-                combine,
-                root,
-            )
+            coll::reduce(comm, "MPI_Reduce", both.areas(), elements.size(), combine, root)
         })
     })
 }
@@ -137,9 +120,8 @@ pub unsafe fn MPI_Allreduce(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
-        let mut plan = |halves| unsafe {
-            (calls.allreduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op })
-        };
+        let mut plan =
+            |halves| unsafe { (calls.allreduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op }) };
         return (calls.block)("MPI_Allreduce", comm, &mut plan);
     }
     on_comm("MPI_Allreduce", comm, |comm| {
@@ -147,13 +129,7 @@ pub unsafe fn MPI_Allreduce(
         with_operation(Some(comm), op, datatype, |elements, combine| {
             // SAFETY: the standard's requirements on the buffers (section 5.9.6).
             let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, elements) }?;
-            coll::allreduce(
-                comm,
-                "MPI_Allreduce",
-                both.areas(),
-                combined(op, elements),
-                combine,
-            )
+            coll::allreduce(comm, "MPI_Allreduce", both.areas(), combined(op, elements), combine)
         })
     })
 }
@@ -184,11 +160,7 @@ pub unsafe fn MPI_Reduce_local(
 
 /// Returns the location of the data in a reduce-scatter: with MPI_IN_PLACE, the receive buffer.
 pub(super) fn data_of([sendbuf, recvbuf]: [*const c_void; 2]) -> *const c_void {
-    if args::is_in_place(sendbuf) {
-        recvbuf
-    } else {
-        sendbuf
-    }
+    if args::is_in_place(sendbuf) { recvbuf } else { sendbuf }
 }
 
 pub unsafe fn MPI_Reduce_scatter(
@@ -201,14 +173,8 @@ pub unsafe fn MPI_Reduce_scatter(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
-        let mut plan = |halves| unsafe {
-            (calls.reduce_scatter)(
-                halves,
-                [sendbuf, recvbuf],
-                recvcounts,
-                OpArgs { datatype, op },
-            )
-        };
+        let mut plan =
+            |halves| unsafe { (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, OpArgs { datatype, op }) };
         return (calls.block)("MPI_Reduce_scatter", comm, &mut plan);
     }
     on_comm("MPI_Reduce_scatter", comm, |comm| {
@@ -243,12 +209,7 @@ pub unsafe fn MPI_Reduce_scatter_block(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
-            (calls.reduce_scatter_block)(
-                halves,
-                [sendbuf, recvbuf],
-                recvcount,
-                OpArgs { datatype, op },
-            )
+            (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, OpArgs { datatype, op })
         };
         return (calls.block)("MPI_Reduce_scatter_block", comm, &mut plan);
     }

@@ -26,14 +26,7 @@ unsafe fn scan(function: &'static str, inclusive: bool, args: ReduceArgs) -> c_i
         with_operation(Some(comm), op, datatype, |elements, combine| {
             // SAFETY: guaranteed by the caller.
             let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, elements) }?;
-            coll::scan(
-                comm,
-                function,
-                both.areas(),
-                elements.size(),
-                combine,
-                inclusive,
-            )
+            coll::scan(comm, function, both.areas(), elements.size(), combine, inclusive)
         })
     })
 }

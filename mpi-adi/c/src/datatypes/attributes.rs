@@ -107,11 +107,7 @@ pub unsafe fn MPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
     })
 }
 
-pub unsafe fn MPI_Type_set_attr(
-    datatype: c_int,
-    type_keyval: c_int,
-    attribute_val: *mut c_void,
-) -> c_int {
+pub unsafe fn MPI_Type_set_attr(datatype: c_int, type_keyval: c_int, attribute_val: *mut c_void) -> c_int {
     on_process("MPI_Type_set_attr", |_| {
         known(datatype)?;
         prepare(datatype)?;

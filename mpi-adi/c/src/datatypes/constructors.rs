@@ -11,8 +11,7 @@ use crate::types::constants::*;
 use midplane_objects::coll::try_with_capacity;
 use midplane_objects::datatype::BasicType;
 use midplane_objects::datatype::derived::{
-    ArrayDistribution, ArrayOrder, DerivedType, GridDimension, NumberClass, TypeBlock, match_size,
-    part_of,
+    ArrayDistribution, ArrayOrder, DerivedType, GridDimension, NumberClass, TypeBlock, match_size, part_of,
 };
 use midplane_objects::error::Error;
 
@@ -81,9 +80,7 @@ unsafe fn construct_of_one(
 
 /// Checks that the counts are not negative.
 pub(super) fn counts(given: &[c_int]) -> Result<(), Error> {
-    given
-        .iter()
-        .try_for_each(|count| args::count(*count).map(|_| ()))
+    given.iter().try_for_each(|count| args::count(*count).map(|_| ()))
 }
 
 fn times_extent(displacement: c_int, datatype: &DerivedType) -> Result<isize, Error> {
@@ -180,10 +177,7 @@ fn blocks_of(
 }
 
 /// Converts displacements from elements to bytes, after a range check.
-fn in_bytes(
-    displacements: &[c_int],
-    datatype: &DerivedType,
-) -> Result<impl Iterator<Item = isize> + Clone, Error> {
+fn in_bytes(displacements: &[c_int], datatype: &DerivedType) -> Result<impl Iterator<Item = isize> + Clone, Error> {
     for displacement in displacements {
         times_extent(*displacement, datatype)?;
     }
@@ -223,8 +217,7 @@ pub unsafe fn MPI_Type_indexed(
 ) -> c_int {
     on_process("MPI_Type_indexed", |_| {
         // SAFETY: the standard's requirements on the arrays.
-        let (lengths, displacements) =
-            unsafe { blocks(count, array_of_blocklengths, array_of_displacements) }?;
+        let (lengths, displacements) = unsafe { blocks(count, array_of_blocklengths, array_of_displacements) }?;
         let given = ConstructorArgs {
             combiner: MPI_COMBINER_INDEXED,
             integers: &[&[count], lengths, displacements],
@@ -276,15 +269,7 @@ pub unsafe fn MPI_Type_create_hindexed(
 ) -> c_int {
     on_process("MPI_Type_create_hindexed", |_| {
         // SAFETY: the standard's requirements on the arrays and `newtype`.
-        unsafe {
-            hindexed(
-                count,
-                array_of_blocklengths,
-                array_of_displacements,
-                oldtype,
-                newtype,
-            )
-        }
+        unsafe { hindexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype) }
     })
 }
 
@@ -299,8 +284,7 @@ unsafe fn even_blocks<'a, T>(
 ) -> Result<(impl Iterator<Item = c_int> + Clone, &'a [T]), Error> {
     args::count(blocklength)?;
     // SAFETY: guaranteed by the caller.
-    let displacements =
-        unsafe { args::array(displacements, args::count(count)?, "array_of_displacements") }?;
+    let displacements = unsafe { args::array(displacements, args::count(count)?, "array_of_displacements") }?;
     Ok((core::iter::repeat(blocklength), displacements))
 }
 
@@ -313,8 +297,7 @@ pub unsafe fn MPI_Type_create_indexed_block(
 ) -> c_int {
     on_process("MPI_Type_create_indexed_block", |_| {
         // SAFETY: the standard's requirements on the array.
-        let (lengths, displacements) =
-            unsafe { even_blocks(count, blocklength, array_of_displacements) }?;
+        let (lengths, displacements) = unsafe { even_blocks(count, blocklength, array_of_displacements) }?;
         let given = ConstructorArgs {
             combiner: MPI_COMBINER_INDEXED_BLOCK,
             integers: &[&[count, blocklength], displacements],
@@ -339,8 +322,7 @@ pub unsafe fn MPI_Type_create_hindexed_block(
 ) -> c_int {
     on_process("MPI_Type_create_hindexed_block", |_| {
         // SAFETY: the standard's requirements on the array.
-        let (lengths, displacements) =
-            unsafe { even_blocks(count, blocklength, array_of_displacements) }?;
+        let (lengths, displacements) = unsafe { even_blocks(count, blocklength, array_of_displacements) }?;
         let given = ConstructorArgs {
             combiner: MPI_COMBINER_HINDEXED_BLOCK,
             integers: &[&[count, blocklength]],
@@ -378,10 +360,7 @@ impl<'a> TypeList<'a> {
                 predefined.push((handle, made));
             }
         }
-        Ok(TypeList {
-            predefined,
-            datatypes,
-        })
+        Ok(TypeList { predefined, datatypes })
     }
 
     fn iter(&self) -> impl Iterator<Item = &DerivedType> + Clone {
@@ -597,12 +576,7 @@ pub unsafe fn MPI_Type_create_darray(
     })
 }
 
-pub unsafe fn MPI_Type_create_resized(
-    oldtype: c_int,
-    lb: isize,
-    extent: isize,
-    newtype: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Type_create_resized(oldtype: c_int, lb: isize, extent: isize, newtype: *mut c_int) -> c_int {
     on_process("MPI_Type_create_resized", |_| {
         let given = ConstructorArgs {
             combiner: MPI_COMBINER_RESIZED,

@@ -18,11 +18,7 @@ unsafe fn bytes_of(status: *const MPI_Status) -> Result<usize, Error> {
     Ok(usize::try_from(status.midplane_bytes).unwrap_or(0))
 }
 
-pub unsafe fn MPI_Get_count(
-    status: *const MPI_Status,
-    datatype: c_int,
-    count: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Get_count(status: *const MPI_Status, datatype: c_int, count: *mut c_int) -> c_int {
     on_process("MPI_Get_count", |_| {
         // SAFETY: the standard's requirements on both.
         let (bytes, count) = unsafe { (bytes_of(status)?, args::out(count, "count")?) };
@@ -39,11 +35,7 @@ pub unsafe fn MPI_Get_count(
     })
 }
 
-pub unsafe fn MPI_Get_elements(
-    status: *const MPI_Status,
-    datatype: c_int,
-    count: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Get_elements(status: *const MPI_Status, datatype: c_int, count: *mut c_int) -> c_int {
     on_process("MPI_Get_elements", |_| {
         // SAFETY: the standard's requirements on both.
         let (bytes, count) = unsafe { (bytes_of(status)?, args::out(count, "count")?) };
@@ -55,11 +47,7 @@ pub unsafe fn MPI_Get_elements(
     })
 }
 
-pub unsafe fn MPI_Get_elements_x(
-    status: *const MPI_Status,
-    datatype: c_int,
-    count: *mut c_longlong,
-) -> c_int {
+pub unsafe fn MPI_Get_elements_x(status: *const MPI_Status, datatype: c_int, count: *mut c_longlong) -> c_int {
     on_process("MPI_Get_elements_x", |_| {
         // SAFETY: the standard's requirements on both.
         let (bytes, count) = unsafe { (bytes_of(status)?, args::out(count, "count")?) };
@@ -72,11 +60,7 @@ pub unsafe fn MPI_Get_elements_x(
 
 /// # Safety
 /// `status` must satisfy [`args::out`].
-unsafe fn set_elements(
-    status: *mut MPI_Status,
-    datatype: c_int,
-    count: c_longlong,
-) -> Result<(), Error> {
+unsafe fn set_elements(status: *mut MPI_Status, datatype: c_int, count: c_longlong) -> Result<(), Error> {
     // SAFETY: guaranteed by the caller.
     let status = unsafe { args::status(status) }?.ok_or(Error::NullArgument { name: "status" })?;
     let wrong = Error::Count { count };
@@ -87,22 +71,14 @@ unsafe fn set_elements(
     Ok(())
 }
 
-pub unsafe fn MPI_Status_set_elements(
-    status: *mut MPI_Status,
-    datatype: c_int,
-    count: c_int,
-) -> c_int {
+pub unsafe fn MPI_Status_set_elements(status: *mut MPI_Status, datatype: c_int, count: c_int) -> c_int {
     on_process("MPI_Status_set_elements", |_| {
         // SAFETY: the standard's requirements on `status`.
         unsafe { set_elements(status, datatype, count.into()) }
     })
 }
 
-pub unsafe fn MPI_Status_set_elements_x(
-    status: *mut MPI_Status,
-    datatype: c_int,
-    count: c_longlong,
-) -> c_int {
+pub unsafe fn MPI_Status_set_elements_x(status: *mut MPI_Status, datatype: c_int, count: c_longlong) -> c_int {
     on_process("MPI_Status_set_elements_x", |_| {
         // SAFETY: the standard's requirements on `status`.
         unsafe { set_elements(status, datatype, count) }

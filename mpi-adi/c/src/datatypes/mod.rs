@@ -23,12 +23,7 @@
 //!
 //! A datatype without holes adds no cost to a request: its elements are a plain buffer.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 mod attributes;
 mod constructors;
@@ -47,6 +42,4 @@ pub(super) use objects::{HeldHandle, KnownDatatype, known, plain_bytes};
 pub use pack::*;
 pub use query::*;
 pub use removed::*;
-pub(super) use typed_buffers::{
-    TypedBuffer, TypedElements, UnpackedElement, give_up, release, sweep,
-};
+pub(super) use typed_buffers::{TypedBuffer, TypedElements, UnpackedElement, give_up, release, sweep};

@@ -67,9 +67,7 @@ const KIND: HandleKind = HandleKind {
 
 /// Bytes of an object on a 64-bit machine, without the constructor arguments.
 pub const OBJECT_BYTES: usize = 280;
-const _: () = assert!(
-    usize::BITS != 64 || size_of::<DatatypeObject>() + 2 * size_of::<usize>() <= OBJECT_BYTES
-);
+const _: () = assert!(usize::BITS != 64 || size_of::<DatatypeObject>() + 2 * size_of::<usize>() <= OBJECT_BYTES);
 
 /// Constructor and arguments of a datatype (section 4.1.13).
 pub struct TypeConstructor {
@@ -198,9 +196,7 @@ pub fn pair(handle: c_int) -> Option<usize> {
 /// Returns the element size in bytes of a C datatype other than a pair (the common case).
 #[inline(always)]
 pub fn plain_bytes(handle: c_int) -> Option<usize> {
-    ROWS[..PLAIN]
-        .get(place(handle)?)
-        .map(|bytes| usize::from(*bytes))
+    ROWS[..PLAIN].get(place(handle)?).map(|bytes| usize::from(*bytes))
 }
 
 fn predefined(handle: c_int) -> Option<BasicType> {
@@ -225,9 +221,7 @@ pub fn known(handle: c_int) -> Result<KnownDatatype, Error> {
         return Ok(KnownDatatype::Basic(basic, handle));
     }
     match handle {
-        LB | UB => Ok(KnownDatatype::Marker {
-            is_upper: handle == UB,
-        }),
+        LB | UB => Ok(KnownDatatype::Marker { is_upper: handle == UB }),
         _ => made(handle).map(KnownDatatype::Made),
     }
 }
@@ -412,10 +406,7 @@ impl KnownDatatype {
     }
 
     /// Runs `f` with its type. Fails like `f`, and with [`Error::NoSpace`].
-    pub fn with_type<R>(
-        &self,
-        f: impl FnOnce(&DerivedType) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+    pub fn with_type<R>(&self, f: impl FnOnce(&DerivedType) -> Result<R, Error>) -> Result<R, Error> {
         match self {
             KnownDatatype::Basic(basic, _) => f(&DerivedType::basic(*basic)?),
             KnownDatatype::Marker { is_upper } => f(&DerivedType::marker(*is_upper)),

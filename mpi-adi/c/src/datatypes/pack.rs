@@ -66,12 +66,7 @@ pub unsafe fn MPI_Unpack(
     })
 }
 
-pub unsafe fn MPI_Pack_size(
-    incount: c_int,
-    datatype: c_int,
-    comm: c_int,
-    size: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Pack_size(incount: c_int, datatype: c_int, comm: c_int, size: *mut c_int) -> c_int {
     on_any("MPI_Pack_size", comm, |_, _| {
         // SAFETY: the standard's requirements on `size`.
         let size = unsafe { args::out(size, "size") }?;

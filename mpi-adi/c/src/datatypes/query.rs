@@ -44,11 +44,7 @@ pub unsafe fn MPI_Type_get_extent(datatype: c_int, lb: *mut isize, extent: *mut 
     })
 }
 
-pub unsafe fn MPI_Type_get_extent_x(
-    datatype: c_int,
-    lb: *mut c_longlong,
-    extent: *mut c_longlong,
-) -> c_int {
+pub unsafe fn MPI_Type_get_extent_x(datatype: c_int, lb: *mut c_longlong, extent: *mut c_longlong) -> c_int {
     on_process("MPI_Type_get_extent_x", |_| {
         // SAFETY: the standard's requirements on both.
         let (lb, extent) = unsafe { (args::out(lb, "lb")?, args::out(extent, "extent")?) };
@@ -58,19 +54,11 @@ pub unsafe fn MPI_Type_get_extent_x(
     })
 }
 
-pub unsafe fn MPI_Type_get_true_extent(
-    datatype: c_int,
-    true_lb: *mut isize,
-    true_extent: *mut isize,
-) -> c_int {
+pub unsafe fn MPI_Type_get_true_extent(datatype: c_int, true_lb: *mut isize, true_extent: *mut isize) -> c_int {
     on_process("MPI_Type_get_true_extent", |_| {
         // SAFETY: the standard's requirements on both.
-        let (true_lb, true_extent) = unsafe {
-            (
-                args::out(true_lb, "true_lb")?,
-                args::out(true_extent, "true_extent")?,
-            )
-        };
+        let (true_lb, true_extent) =
+            unsafe { (args::out(true_lb, "true_lb")?, args::out(true_extent, "true_extent")?) };
         let facts = known(datatype)?.facts();
         (*true_lb, *true_extent) = (facts.true_lb, facts.true_extent);
         Ok(())
@@ -84,12 +72,8 @@ pub unsafe fn MPI_Type_get_true_extent_x(
 ) -> c_int {
     on_process("MPI_Type_get_true_extent_x", |_| {
         // SAFETY: the standard's requirements on both.
-        let (true_lb, true_extent) = unsafe {
-            (
-                args::out(true_lb, "true_lb")?,
-                args::out(true_extent, "true_extent")?,
-            )
-        };
+        let (true_lb, true_extent) =
+            unsafe { (args::out(true_lb, "true_lb")?, args::out(true_extent, "true_extent")?) };
         let facts = known(datatype)?.facts();
         *true_lb = facts.true_lb as c_longlong;
         *true_extent = facts.true_extent as c_longlong;
@@ -109,9 +93,7 @@ pub(super) unsafe fn address(location: *const c_void, address: *mut isize) -> Re
 
 pub unsafe fn MPI_Get_address(location: *const c_void, address_of: *mut isize) -> c_int {
     // SAFETY: the standard's requirements on `address_of`.
-    on_process("MPI_Get_address", |_| unsafe {
-        address(location, address_of)
-    })
+    on_process("MPI_Get_address", |_| unsafe { address(location, address_of) })
 }
 
 pub fn MPI_Aint_add(base: isize, disp: isize) -> isize {
@@ -207,21 +189,9 @@ pub unsafe fn MPI_Type_get_contents(
         // SAFETY: the standard's requirements on the arrays.
         let (integers, addresses, datatypes) = unsafe {
             (
-                args::array_mut(
-                    array_of_integers,
-                    recipe.integers.len(),
-                    "array_of_integers",
-                )?,
-                args::array_mut(
-                    array_of_addresses,
-                    recipe.addresses.len(),
-                    "array_of_addresses",
-                )?,
-                args::array_mut(
-                    array_of_datatypes,
-                    recipe.datatypes.len(),
-                    "array_of_datatypes",
-                )?,
+                args::array_mut(array_of_integers, recipe.integers.len(), "array_of_integers")?,
+                args::array_mut(array_of_addresses, recipe.addresses.len(), "array_of_addresses")?,
+                args::array_mut(array_of_datatypes, recipe.datatypes.len(), "array_of_datatypes")?,
             )
         };
         datatypes.copy_from_slice(&handles(&recipe.datatypes)?);
@@ -310,11 +280,7 @@ pub unsafe fn MPI_Type_set_name(datatype: c_int, type_name: *const c_char) -> c_
     })
 }
 
-pub unsafe fn MPI_Type_get_name(
-    datatype: c_int,
-    type_name: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Type_get_name(datatype: c_int, type_name: *mut c_char, resultlen: *mut c_int) -> c_int {
     on_process("MPI_Type_get_name", |_| {
         let known = known(datatype)?;
         let own;
@@ -326,9 +292,7 @@ pub unsafe fn MPI_Type_get_name(
                 core::str::from_utf8(&own).unwrap_or_default()
             }
             (_, Some((_, name))) => name,
-            (KnownDatatype::Basic(basic, _), None) => {
-                other_name(datatype).unwrap_or(name_of(*basic))
-            }
+            (KnownDatatype::Basic(basic, _), None) => other_name(datatype).unwrap_or(name_of(*basic)),
             (KnownDatatype::Marker { is_upper: true }, None) => "MPI_UB",
             (KnownDatatype::Marker { is_upper: false }, None) => "MPI_LB",
         };

@@ -15,8 +15,7 @@ use midplane_objects::error::Error;
 pub(super) fn allocate<T>(value: impl FnOnce() -> T) -> Result<NonNull<T>, Error> {
     let mut room = Vec::new();
     let bytes = size_of::<T>();
-    room.try_reserve_exact(1)
-        .map_err(|_| Error::NoSpace { bytes })?;
+    room.try_reserve_exact(1).map_err(|_| Error::NoSpace { bytes })?;
     room.push(MaybeUninit::new(value()));
     Ok(NonNull::from(Box::leak(room.into_boxed_slice())).cast())
 }
@@ -121,9 +120,7 @@ impl<T> Drop for TryArc<T> {
 /// The holder must not be used afterwards, except to free the value.
 unsafe fn give_up<T>(held: NonNull<ArcInner<T>>) -> bool {
     // SAFETY: exists as long as it has a holder.
-    let holders = unsafe { held.as_ref() }
-        .holders
-        .fetch_sub(1, Ordering::Release);
+    let holders = unsafe { held.as_ref() }.holders.fetch_sub(1, Ordering::Release);
     if holders == 1 {
         fence(Ordering::Acquire);
     }

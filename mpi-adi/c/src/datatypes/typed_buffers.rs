@@ -77,9 +77,7 @@ impl Clone for TypedBuffer {
     fn clone(&self) -> TypedBuffer {
         if let Some(loan) = loan(self.0) {
             // SAFETY: exists as long as it has a holder, such as `self`.
-            unsafe { loan.as_ref() }
-                .holders
-                .fetch_add(1, Ordering::Relaxed);
+            unsafe { loan.as_ref() }.holders.fetch_add(1, Ordering::Relaxed);
         }
         TypedBuffer(self.0)
     }
@@ -108,9 +106,7 @@ pub fn release(span: Span) {
 #[cold]
 fn give_back(loan: NonNull<TypedLoan>) {
     // SAFETY: exists as long as it has a holder, and one is released here.
-    let holders = unsafe { loan.as_ref() }
-        .holders
-        .fetch_sub(1, Ordering::AcqRel);
+    let holders = unsafe { loan.as_ref() }.holders.fetch_sub(1, Ordering::AcqRel);
     if holders == 1 {
         // SAFETY: from `allocate`, and this was the last holder.
         drop(unsafe { deallocate(loan) });
@@ -142,9 +138,7 @@ impl UnpackedElement {
         let bytes = elements.reach.1 as usize + Self::before(&elements);
         let count = bytes.div_ceil(size_of::<u128>());
         let mut words = Vec::new();
-        words
-            .try_reserve_exact(count)
-            .map_err(|_| Error::NoSpace { bytes })?;
+        words.try_reserve_exact(count).map_err(|_| Error::NoSpace { bytes })?;
         words.resize(count, 0);
         Ok(UnpackedElement { elements, words })
     }
@@ -179,16 +173,12 @@ impl UnpackedElement {
 
     pub fn unpack(&mut self, packed: &[u8]) {
         let memory: &mut [u8] = bytemuck::cast_slice_mut(&mut self.words);
-        Self::runs(&self.elements, |at, from| {
-            memory[at].copy_from_slice(&packed[from])
-        });
+        Self::runs(&self.elements, |at, from| memory[at].copy_from_slice(&packed[from]));
     }
 
     pub fn pack(&self, packed: &mut [u8]) {
         let memory: &[u8] = bytemuck::cast_slice(&self.words);
-        Self::runs(&self.elements, |at, to| {
-            packed[to].copy_from_slice(&memory[at])
-        });
+        Self::runs(&self.elements, |at, to| packed[to].copy_from_slice(&memory[at]));
     }
 }
 
@@ -319,8 +309,7 @@ impl TypedElements {
     pub unsafe fn at(&self, buffer: *const c_void, count: usize) -> Result<TypedBuffer, Error> {
         let bytes = self.length(count)?;
         self.check(buffer, 0, count)?;
-        let is_one_row =
-            |object: &&TryArc<DatatypeObject>| count == 1 && object.datatype.layout().is_dense();
+        let is_one_row = |object: &&TryArc<DatatypeObject>| count == 1 && object.datatype.layout().is_dense();
         match self.walked.as_ref().filter(|object| !is_one_row(object)) {
             // SAFETY: guaranteed by the caller.
             Some(object) if bytes > 0 => unsafe { loan_buffer(object, buffer, bytes) },
@@ -334,12 +323,7 @@ impl TypedElements {
     ///
     /// # Safety
     /// Accessed elements must satisfy [`TypedElements::at`], and must have passed [`TypedElements::check`].
-    pub unsafe fn origin(
-        &self,
-        buffer: *const c_void,
-        first: isize,
-        bytes: usize,
-    ) -> Result<TypedBuffer, Error> {
+    pub unsafe fn origin(&self, buffer: *const c_void, first: isize, bytes: usize) -> Result<TypedBuffer, Error> {
         let buffer = buffer.wrapping_byte_offset(first.wrapping_mul(self.extent));
         match &self.walked {
             // SAFETY: guaranteed by the caller.
@@ -408,8 +392,7 @@ pub fn give_up(span: Span, request: RequestId) {
     // SAFETY: the active request holds it; this hold now belongs to the list.
     let loan = unsafe { given.as_ref() };
     loan.request.store(request.0, Ordering::Relaxed);
-    loan.next
-        .store(list.load(Ordering::Relaxed), Ordering::Relaxed);
+    loan.next.store(list.load(Ordering::Relaxed), Ordering::Relaxed);
     list.store(given.as_ptr(), Ordering::Relaxed);
     GIVEN_UP_COUNT.fetch_add(1, Ordering::Relaxed);
     SWEEP.set(|env| {

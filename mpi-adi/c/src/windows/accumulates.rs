@@ -34,10 +34,7 @@ fn operation_of(op: c_int, fetches: bool) -> Result<RmaOperation, Error> {
 
 /// Returns the elements of this datatype for the operation, and their predefined datatype; `None` if they have no
 /// bytes.
-fn elements_of(
-    operation: RmaOperation,
-    datatype: c_int,
-) -> Result<(TypedElements, Option<BasicType>), Error> {
+fn elements_of(operation: RmaOperation, datatype: c_int) -> Result<(TypedElements, Option<BasicType>), Error> {
     let (elements, basic) = match known(datatype)? {
         KnownDatatype::Basic(basic, _) => {
             let elements = if element_bytes(basic) == basic.extent() {

@@ -76,12 +76,7 @@ pub unsafe fn MPI_Win_set_attr(win: c_int, win_keyval: c_int, attribute_val: *mu
     })
 }
 
-pub unsafe fn MPI_Win_get_attr(
-    win: c_int,
-    win_keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Win_get_attr(win: c_int, win_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) -> c_int {
     on_win("MPI_Win_get_attr", win, |window| {
         // SAFETY: the standard's requirements on both pointers; the first points to a pointer.
         let (place, flag) = unsafe {
@@ -168,10 +163,7 @@ pub unsafe fn MPI_Win_get_info(win: c_int, info_used: *mut c_int) -> c_int {
     })
 }
 
-pub unsafe fn MPI_Win_create_errhandler(
-    function: Option<ErrorFunction>,
-    errhandler: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Win_create_errhandler(function: Option<ErrorFunction>, errhandler: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements on `errhandler`.
     unsafe { errors::create("MPI_Win_create_errhandler", function, errhandler) }
 }

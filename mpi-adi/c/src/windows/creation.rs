@@ -19,9 +19,7 @@ use midplane_objects::attributes::Attributes;
 use midplane_objects::comm::{Communicator, Membership};
 use midplane_objects::error::{Error, ErrorClass};
 use midplane_objects::process::Env;
-use midplane_objects::windows::{
-    self, WindowState, agree, enter_device, leave_device, make_room, wrong,
-};
+use midplane_objects::windows::{self, WindowState, agree, enter_device, leave_device, make_room, wrong};
 
 /// A process's part of a window.
 #[derive(Clone, Copy)]
@@ -34,12 +32,7 @@ struct LocalPart {
 
 impl LocalPart {
     /// Checks the arguments. Fails with classes Size, Disp, Base.
-    fn check(
-        base: usize,
-        size: isize,
-        disp_unit: c_int,
-        flavor: c_int,
-    ) -> Result<LocalPart, Error> {
+    fn check(base: usize, size: isize, disp_unit: c_int, flavor: c_int) -> Result<LocalPart, Error> {
         let none = wrong(ErrorClass::Size, "size is negative");
         let size = usize::try_from(size).map_err(|_| none)?;
         if disp_unit <= 0 {
@@ -122,11 +115,7 @@ fn remove_window(env: &dyn Env, handle: c_int) {
     };
     leave_device(env, object.membership);
     release_handler(object.handler);
-    if matches!(
-        object.facts.flavor,
-        MPI_WIN_FLAVOR_ALLOCATE | MPI_WIN_FLAVOR_SHARED
-    ) && object.base != 0
-    {
+    if matches!(object.facts.flavor, MPI_WIN_FLAVOR_ALLOCATE | MPI_WIN_FLAVOR_SHARED) && object.base != 0 {
         // SAFETY: from MPI_Alloc_mem, and the program releases it with the window.
         unsafe { MPI_Free_mem(core::ptr::with_exposed_provenance_mut(object.base)) };
     }
@@ -148,11 +137,7 @@ unsafe fn make(
     let own = enter(env, made, parent)?;
     let views = views(own).ok_or(Error::Communicator { handle: own })?;
     let allocates = part.flavor == MPI_WIN_FLAVOR_ALLOCATE || part.flavor == MPI_WIN_FLAVOR_SHARED;
-    let allocated = if allocates {
-        allocate(part.size)
-    } else {
-        Ok(part.base)
-    };
+    let allocated = if allocates { allocate(part.size) } else { Ok(part.base) };
     let entered = allocated.and_then(|base| {
         part.base = base;
         // SAFETY: guaranteed by the caller, or memory that has just been allocated.

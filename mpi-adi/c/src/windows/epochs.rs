@@ -25,12 +25,7 @@ fn check_assert(assert: c_int, allows: c_int) -> Result<(), Error> {
     }
 }
 
-fn fence(
-    window: &CallWindow,
-    assert: c_int,
-    told: TicketRef,
-    defers: bool,
-) -> Result<WindowSequence, Error> {
+fn fence(window: &CallWindow, assert: c_int, told: TicketRef, defers: bool) -> Result<WindowSequence, Error> {
     check_assert(
         assert,
         MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED,
@@ -50,23 +45,13 @@ fn start(
     window.start(&group, assert & MPI_MODE_NOCHECK == 0, told, defers)
 }
 
-fn post(
-    window: &CallWindow,
-    group: c_int,
-    assert: c_int,
-    told: TicketRef,
-) -> Result<WindowSequence, Error> {
+fn post(window: &CallWindow, group: c_int, assert: c_int, told: TicketRef) -> Result<WindowSequence, Error> {
     check_assert(assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT)?;
     let group = members_within(window.membership, group)?;
     window.post(&group, assert & MPI_MODE_NOCHECK == 0, told)
 }
 
-fn lock_all(
-    window: &CallWindow,
-    assert: c_int,
-    told: TicketRef,
-    defers: bool,
-) -> Result<WindowSequence, Error> {
+fn lock_all(window: &CallWindow, assert: c_int, told: TicketRef, defers: bool) -> Result<WindowSequence, Error> {
     check_assert(assert, MPI_MODE_NOCHECK)?;
     window.lock_all(assert & MPI_MODE_NOCHECK == 0, told, defers)
 }
@@ -105,9 +90,7 @@ unsafe fn begin_at(
         let request = unsafe { args::out(request, "request") }?;
         *request = match window.target(rank)? {
             PeerRank::ProcNull => SEND_COMPLETE,
-            PeerRank::Rank(target) => {
-                window.request(|told| start(&window, target, told).map(|_| ()))?
-            }
+            PeerRank::Rank(target) => window.request(|told| start(&window, target, told).map(|_| ()))?,
         };
         Ok(())
     })
@@ -136,12 +119,7 @@ pub unsafe fn MPI_Win_start(group: c_int, assert: c_int, win: c_int) -> c_int {
     })
 }
 
-pub unsafe fn MPI_Win_istart(
-    group: c_int,
-    assert: c_int,
-    win: c_int,
-    request: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Win_istart(group: c_int, assert: c_int, win: c_int, request: *mut c_int) -> c_int {
     let begin_access = |window: &CallWindow, told| start(window, group, assert, told, true);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_istart", win, request, begin_access) }
@@ -156,11 +134,7 @@ pub unsafe fn MPI_Win_complete(win: c_int) -> c_int {
 
 pub unsafe fn MPI_Win_icomplete(win: c_int, request: *mut c_int) -> c_int {
     // SAFETY: as above.
-    unsafe {
-        begin("MPI_Win_icomplete", win, request, |window, told| {
-            window.complete(told)
-        })
-    }
+    unsafe { begin("MPI_Win_icomplete", win, request, |window, told| window.complete(told)) }
 }
 
 pub unsafe fn MPI_Win_post(group: c_int, assert: c_int, win: c_int) -> c_int {
@@ -187,11 +161,7 @@ pub unsafe fn MPI_Win_wait(win: c_int) -> c_int {
 
 pub unsafe fn MPI_Win_iwait(win: c_int, request: *mut c_int) -> c_int {
     // SAFETY: as above.
-    unsafe {
-        begin("MPI_Win_iwait", win, request, |window, told| {
-            window.end_exposure(told)
-        })
-    }
+    unsafe { begin("MPI_Win_iwait", win, request, |window, told| window.end_exposure(told)) }
 }
 
 pub unsafe fn MPI_Win_test(win: c_int, flag: *mut c_int) -> c_int {
@@ -226,21 +196,12 @@ pub unsafe fn MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: c_
             return Ok(());
         };
         let epoch = window.lock(target, exclusive, checks, None, false)?;
-        window.wait(
-            Some(target),
-            WindowCondition::Occurred(WindowEvent::Opened(epoch)),
-        );
+        window.wait(Some(target), WindowCondition::Occurred(WindowEvent::Opened(epoch)));
         Ok(())
     })
 }
 
-pub unsafe fn MPI_Win_ilock(
-    lock_type: c_int,
-    rank: c_int,
-    assert: c_int,
-    win: c_int,
-    request: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Win_ilock(lock_type: c_int, rank: c_int, assert: c_int, win: c_int, request: *mut c_int) -> c_int {
     on_win("MPI_Win_ilock", win, |window| {
         let (exclusive, checks) = lock_of(lock_type, assert)?;
         // SAFETY: as above.
@@ -269,13 +230,9 @@ pub unsafe fn MPI_Win_unlock(rank: c_int, win: c_int) -> c_int {
 pub unsafe fn MPI_Win_iunlock(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
     // SAFETY: as above.
     unsafe {
-        begin_at(
-            "MPI_Win_iunlock",
-            win,
-            rank,
-            request,
-            |window, target, told| window.unlock(target, told),
-        )
+        begin_at("MPI_Win_iunlock", win, rank, request, |window, target, told| {
+            window.unlock(target, told)
+        })
     }
 }
 

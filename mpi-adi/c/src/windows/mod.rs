@@ -11,12 +11,7 @@
 //! The implementation shared by all bindings is in `mpi/windows`. [`midplane_device::rma`] describes the packets, and why
 //! no target needs memory for them; `docs/rma.md` describes the guarantees for programs.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
-#![allow(
-    missing_docs,
-    non_snake_case,
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments
-)]
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 mod accumulates;
 mod attributes;

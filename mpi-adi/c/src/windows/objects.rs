@@ -72,10 +72,7 @@ pub(super) struct WindowHandle(pub c_int);
 impl StateOwner for WindowHandle {
     type BufferHold = TypedBuffer;
 
-    fn with<R>(
-        &self,
-        f: impl FnOnce(&mut WindowState<TypedBuffer>) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+    fn with<R>(&self, f: impl FnOnce(&mut WindowState<TypedBuffer>) -> Result<R, Error>) -> Result<R, Error> {
         f(&mut TABLE.lock().get_mut(self.0).ok_or(no_window())?.state)
     }
 }
@@ -94,12 +91,7 @@ impl Deref for CallWindow {
 }
 
 impl CallWindow {
-    fn new(
-        env: &'static dyn Env,
-        function: &'static str,
-        handle: c_int,
-        object: &WindowObject,
-    ) -> CallWindow {
+    fn new(env: &'static dyn Env, function: &'static str, handle: c_int, object: &WindowObject) -> CallWindow {
         CallWindow(windows::Window {
             env,
             function,
@@ -109,20 +101,13 @@ impl CallWindow {
         })
     }
 
-    pub fn from_handle(
-        env: &'static dyn Env,
-        function: &'static str,
-        handle: c_int,
-    ) -> Result<CallWindow, Error> {
+    pub fn from_handle(env: &'static dyn Env, function: &'static str, handle: c_int) -> Result<CallWindow, Error> {
         let window = |object: &mut WindowObject| CallWindow::new(env, function, handle, object);
         with_object(handle, window).ok_or(no_window())
     }
 
     /// Runs `f` on the window's object, with exclusive access.
-    pub fn with_object<R>(
-        &self,
-        f: impl FnOnce(&mut WindowObject) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+    pub fn with_object<R>(&self, f: impl FnOnce(&mut WindowObject) -> Result<R, Error>) -> Result<R, Error> {
         f(TABLE.lock().get_mut(self.owner.0).ok_or(no_window())?)
     }
 
@@ -150,11 +135,7 @@ pub(super) fn error_target_of(win: c_int) -> ErrorTarget {
     }
 }
 
-pub(super) fn on_win(
-    function: &'static str,
-    win: c_int,
-    call: impl FnOnce(CallWindow) -> Result<(), Error>,
-) -> c_int {
+pub(super) fn on_win(function: &'static str, win: c_int, call: impl FnOnce(CallWindow) -> Result<(), Error>) -> c_int {
     // A single table look-up, because a call on a few bytes is short.
     let found = with_object(win, |object| {
         let window = env().map(|env| CallWindow::new(env, function, win, object));

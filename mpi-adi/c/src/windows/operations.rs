@@ -44,8 +44,7 @@ impl CallWindow {
         } else {
             AccessPath::AsOpened
         };
-        self.find(rank, target.disp, elements, count, entry)
-            .map(Some)
+        self.find(rank, target.disp, elements, count, entry).map(Some)
     }
 
     /// Records an operation, with a request if `is_request`. Returns the request's handle; for no bytes, that of a
@@ -61,21 +60,14 @@ impl CallWindow {
         if region.bytes == 0 {
             return Ok(SEND_COMPLETE);
         }
-        let OriginArgs {
-            from,
-            compare,
-            into,
-        } = origin;
+        let OriginArgs { from, compare, into } = origin;
         let operands = OriginSpans {
             from: from.span(),
             compare: compare.span(),
             into: into.span(),
         };
         let holds = [from, compare, into].map(Some);
-        let defer = |told| {
-            self.defer(place, head, operands, region, holds, told)
-                .map(|_| ())
-        };
+        let defer = |told| self.defer(place, head, operands, region, holds, told).map(|_| ());
         if is_request {
             self.request(defer)
         } else {
@@ -118,10 +110,7 @@ unsafe fn put(
 ) -> Result<c_int, Error> {
     // SAFETY: guaranteed by the caller.
     let from = unsafe { args::buffer(origin, origin_count, origin_datatype) }?;
-    let (elements, count) = (
-        TypedElements::from_handle(target.datatype)?,
-        args::count(target.count)?,
-    );
+    let (elements, count) = (TypedElements::from_handle(target.datatype)?, args::count(target.count)?);
     let bytes = from.span().len();
     fits(bytes, elements.length(count)?)?;
     let Some(place) = window.find_target(target, &elements, count, is_request)? else {
@@ -157,10 +146,7 @@ unsafe fn get(
 ) -> Result<c_int, Error> {
     // SAFETY: guaranteed by the caller.
     let into = unsafe { args::buffer(origin, origin_count, origin_datatype) }?;
-    let (elements, count) = (
-        TypedElements::from_handle(target.datatype)?,
-        args::count(target.count)?,
-    );
+    let (elements, count) = (TypedElements::from_handle(target.datatype)?, args::count(target.count)?);
     let bytes = elements.length(count)?;
     fits(bytes, into.span().len())?;
     let Some(place) = window.find_target(target, &elements, count, is_request)? else {
@@ -202,17 +188,7 @@ pub unsafe fn MPI_Put(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        unsafe {
-            put(
-                &window,
-                origin_addr,
-                origin_count,
-                origin_datatype,
-                target,
-                false,
-            )
-        }
-        .map(|_| ())
+        unsafe { put(&window, origin_addr, origin_count, origin_datatype, target, false) }.map(|_| ())
     })
 }
 
@@ -234,17 +210,7 @@ pub unsafe fn MPI_Get(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        unsafe {
-            get(
-                &window,
-                origin_addr,
-                origin_count,
-                origin_datatype,
-                target,
-                false,
-            )
-        }
-        .map(|_| ())
+        unsafe { get(&window, origin_addr, origin_count, origin_datatype, target, false) }.map(|_| ())
     })
 }
 
@@ -269,16 +235,7 @@ pub unsafe fn MPI_Rput(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        *request = unsafe {
-            put(
-                &window,
-                origin_addr,
-                origin_count,
-                origin_datatype,
-                target,
-                true,
-            )
-        }?;
+        *request = unsafe { put(&window, origin_addr, origin_count, origin_datatype, target, true) }?;
         Ok(())
     })
 }
@@ -304,16 +261,7 @@ pub unsafe fn MPI_Rget(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        *request = unsafe {
-            get(
-                &window,
-                origin_addr,
-                origin_count,
-                origin_datatype,
-                target,
-                true,
-            )
-        }?;
+        *request = unsafe { get(&window, origin_addr, origin_count, origin_datatype, target, true) }?;
         Ok(())
     })
 }

@@ -9,8 +9,7 @@ use spin::Mutex;
 use super::objects::{CallWindow, error_target_of};
 use crate::handles::{HandleKind, HandleTable};
 use crate::requests::{
-    CompletedRequest, CompletionData, FamilyEntry, ONE_SIDED, RequestFamily, enter_family,
-    with_status,
+    CompletedRequest, CompletionData, FamilyEntry, ONE_SIDED, RequestFamily, enter_family, with_status,
 };
 use crate::types::MPI_Status;
 use midplane_device::rma::epochs::{CompletionTicket, TicketRef};
@@ -44,10 +43,7 @@ static FAMILY: FamilyEntry = FamilyEntry::new(ONE_SIDED, &OfWindows);
 impl CallWindow {
     /// Starts the operation of a request with its ticket. Returns the request's handle. Fails with [`Error::NoSpace`],
     /// [`Error::Limit`], and like `start`.
-    pub fn request(
-        &self,
-        start: impl FnOnce(TicketRef) -> Result<(), Error>,
-    ) -> Result<c_int, Error> {
+    pub fn request(&self, start: impl FnOnce(TicketRef) -> Result<(), Error>) -> Result<c_int, Error> {
         enter_family(&FAMILY);
         let ticket: &'static CompletionTicket = Box::leak(make_room(CompletionTicket::default())?);
         let win = self.owner.0;

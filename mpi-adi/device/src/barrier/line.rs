@@ -164,8 +164,7 @@ mod tests {
                                 let there = LinePosition::new(&shape, at, 1);
                                 assert!(there.receives_from(circle, here.y));
                                 indices[rank].push(there.packet_index(circle, here.y));
-                                let is_lower = there.packet_index(circle, here.y)
-                                    < there.packets_below(circle);
+                                let is_lower = there.packet_index(circle, here.y) < there.packets_below(circle);
                                 assert_eq!(is_lower, here.y < at.y);
                             }
                         }

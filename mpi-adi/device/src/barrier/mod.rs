@@ -88,10 +88,7 @@ fn received_marks(argument: u16) -> u16 {
 const _: () = assert!(IS_NOT_LAST == IS_LAST << 1 && MARKS & IS_NOT_LAST == 0);
 
 /// Combines each value with the next one, which is replaced by the result.
-fn combine_in_order(
-    values: &mut [ReceivedValue],
-    combine: &mut impl FnMut(&ReceivedValue, &mut ReceivedValue),
-) {
+fn combine_in_order(values: &mut [ReceivedValue], combine: &mut impl FnMut(&ReceivedValue, &mut ReceivedValue)) {
     for at in 1..values.len() {
         let (left, right) = values.split_at_mut(at);
         combine(&left[at - 1], &mut right[0]);
@@ -230,9 +227,7 @@ impl<R: ProtocolRules> Adi<R> {
             .values
             .values_from_mut((self.barrier.state.is_odd, origin), count);
         let (below, above) = heard.split_at_mut(lower.min(heard.len()));
-        let mut combine = |left: &ReceivedValue, right: &mut ReceivedValue| {
-            combine(left.bytes(), right.bytes_mut())
-        };
+        let mut combine = |left: &ReceivedValue, right: &mut ReceivedValue| combine(left.bytes(), right.bytes_mut());
         combine_in_order(below, &mut combine);
         if let Some(last) = below.last() {
             combine(last, own);
@@ -290,9 +285,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Returns the next stage in this or a later dimension of two nodes.
     fn pair_stage_from(&self, dimension: u8) -> BarrierStage {
         match self.barrier.pairs.next(dimension) {
-            Some(dimension) if self.barrier.pairs.is_second(dimension) => {
-                BarrierStage::Arriving(dimension)
-            }
+            Some(dimension) if self.barrier.pairs.is_second(dimension) => BarrierStage::Arriving(dimension),
             Some(dimension) => BarrierStage::Gathering(dimension),
             None => self.line_stage_from(0),
         }
@@ -300,9 +293,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Returns the next stage in this or a later dimension of more than two nodes.
     fn line_stage_from(&self, dimension: u8) -> BarrierStage {
-        match (dimension..3)
-            .find(|&dimension| self.identity.shape.extents()[usize::from(dimension)] > 2)
-        {
+        match (dimension..3).find(|&dimension| self.identity.shape.extents()[usize::from(dimension)] > 2) {
             Some(dimension) => BarrierStage::Announcing(dimension, AnnounceScope::Group, 0),
             None => BarrierStage::Releasing(3),
         }
@@ -315,9 +306,7 @@ impl<R: ProtocolRules> Adi<R> {
             PacketOrigin::Line(dimension, AnnounceScope::Group) => {
                 BarrierStage::Announcing(dimension, AnnounceScope::Line, 0)
             }
-            PacketOrigin::Line(dimension, AnnounceScope::Line) => {
-                self.line_stage_from(dimension + 1)
-            }
+            PacketOrigin::Line(dimension, AnnounceScope::Line) => self.line_stage_from(dimension + 1),
         }
     }
 
@@ -325,9 +314,7 @@ impl<R: ProtocolRules> Adi<R> {
     fn expected_packets(&self, origin: PacketOrigin) -> usize {
         match origin {
             PacketOrigin::Pair(_) => 1,
-            PacketOrigin::Line(dimension, circle) => {
-                self.line_position(dimension).expected(circle).into()
-            }
+            PacketOrigin::Line(dimension, circle) => self.line_position(dimension).expected(circle).into(),
         }
     }
 
@@ -335,18 +322,14 @@ impl<R: ProtocolRules> Adi<R> {
     fn lower(&self, origin: PacketOrigin) -> usize {
         match origin {
             PacketOrigin::Pair(_) => 0,
-            PacketOrigin::Line(dimension, circle) => {
-                self.line_position(dimension).packets_below(circle)
-            }
+            PacketOrigin::Line(dimension, circle) => self.line_position(dimension).packets_below(circle),
         }
     }
 
     /// Returns this barrier's received values of this origin, once it is complete.
     fn received_values(&self, origin: PacketOrigin) -> &[ReceivedValue] {
         let of = (self.barrier.state.is_odd, origin);
-        self.barrier
-            .values
-            .values_from(of, self.expected_packets(origin))
+        self.barrier.values.values_from(of, self.expected_packets(origin))
     }
 
     /// Checks whether the barrier waits for packets.
@@ -361,27 +344,20 @@ impl<R: ProtocolRules> Adi<R> {
             }
             _ => return false,
         };
-        let heard = self
-            .barrier
-            .state
-            .received(self.barrier.state.is_odd, origin);
+        let heard = self.barrier.state.received(self.barrier.state.is_odd, origin);
         usize::from(heard.packets) < expected
     }
 
     /// Returns the next stage if `expected` packets of this origin have been received, otherwise `None`.
     #[inline]
     fn count_received(&mut self, origin: PacketOrigin, expected: usize) -> Option<BarrierStage> {
-        let heard = self
-            .barrier
-            .state
-            .received_mut(self.barrier.state.is_odd, origin);
+        let heard = self.barrier.state.received_mut(self.barrier.state.is_odd, origin);
         if usize::from(heard.packets) < expected {
             return None;
         }
         let heard = core::mem::take(heard);
         let bytes = self.barrier.state.value.bytes().len();
-        let is_told =
-            heard.values > 0 || bytes > 0 || heard.marks & self.barrier.state.unwanted != 0;
+        let is_told = heard.values > 0 || bytes > 0 || heard.marks & self.barrier.state.unwanted != 0;
         Some(if is_told {
             self.count_received_values(origin, heard)
         } else {
@@ -391,11 +367,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Implements [`Adi::count_received`] for a barrier with values or a mismatch.
     #[inline(never)]
-    fn count_received_values(
-        &mut self,
-        origin: PacketOrigin,
-        heard: OriginPackets,
-    ) -> BarrierStage {
+    fn count_received_values(&mut self, origin: PacketOrigin, heard: OriginPackets) -> BarrierStage {
         let bytes = self.barrier.state.value.bytes().len();
         let fits = |value: &ReceivedValue| value.bytes().len() == bytes;
         let all_fit = match bytes {
@@ -431,42 +403,20 @@ impl<R: ProtocolRules> Adi<R> {
     #[inline(always)]
     fn run_barrier_step<P: Port>(&mut self, port: &mut P) -> Option<BarrierStage> {
         Some(match self.barrier.state.stage {
-            BarrierStage::Outside
-            | BarrierStage::Waiting
-            | BarrierStage::Combining(_)
-            | BarrierStage::Done => return None,
+            BarrierStage::Outside | BarrierStage::Waiting | BarrierStage::Combining(_) | BarrierStage::Done => {
+                return None;
+            }
             BarrierStage::Arriving(dimension) => {
-                self.announce(
-                    port,
-                    pair_direction(dimension, true),
-                    1,
-                    ARRIVE,
-                    dimension.into(),
-                )?;
+                self.announce(port, pair_direction(dimension, true), 1, ARRIVE, dimension.into())?;
                 BarrierStage::Waiting
             }
-            BarrierStage::Gathering(dimension) => {
-                self.count_received(PacketOrigin::Pair(dimension), 1)?
-            }
-            BarrierStage::Announcing(dimension, circle, 2) => {
-                BarrierStage::Collecting(dimension, circle)
-            }
+            BarrierStage::Gathering(dimension) => self.count_received(PacketOrigin::Pair(dimension), 1)?,
+            BarrierStage::Announcing(dimension, circle, 2) => BarrierStage::Collecting(dimension, circle),
             BarrierStage::Announcing(dimension, circle, packet) => {
-                let (direction, hops) =
-                    self.line_position(dimension).hops(circle)[usize::from(packet)];
+                let (direction, hops) = self.line_position(dimension).hops(circle)[usize::from(packet)];
                 let is_odd = if self.barrier.state.is_odd { IS_ODD } else { 0 };
-                let is_line = if circle == AnnounceScope::Line {
-                    IS_LINE
-                } else {
-                    0
-                };
-                self.announce(
-                    port,
-                    direction,
-                    hops,
-                    TELL,
-                    u16::from(dimension) | is_odd | is_line,
-                )?;
+                let is_line = if circle == AnnounceScope::Line { IS_LINE } else { 0 };
+                self.announce(port, direction, hops, TELL, u16::from(dimension) | is_odd | is_line)?;
                 BarrierStage::Announcing(dimension, circle, packet + 1)
             }
             BarrierStage::Collecting(dimension, circle) => {
@@ -477,13 +427,7 @@ impl<R: ProtocolRules> Adi<R> {
             BarrierStage::Releasing(left) => {
                 let dimension = left - 1;
                 if self.barrier.pairs.contains(dimension) {
-                    self.announce(
-                        port,
-                        pair_direction(dimension, false),
-                        1,
-                        RELEASE,
-                        dimension.into(),
-                    )?;
+                    self.announce(port, pair_direction(dimension, false), 1, RELEASE, dimension.into())?;
                 }
                 BarrierStage::Releasing(dimension)
             }
@@ -520,10 +464,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Handles ARRIVE: the second node of a pair has arrived.
-    pub(crate) fn handle_arrive(
-        &mut self,
-        arrival: &ReceivedPacket<'_>,
-    ) -> Result<(), MalformedPacket> {
+    pub(crate) fn handle_arrive(&mut self, arrival: &ReceivedPacket<'_>) -> Result<(), MalformedPacket> {
         let dimension = u8::try_from(arrival.argument & !MARKS).unwrap_or(u8::MAX);
         let ours = dimension < self.barrier.pairs.leading_firsts()
             && self.barrier.pairs.contains(dimension)
@@ -535,10 +476,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Handles TELL: a node of a line has arrived, with all that it represents.
-    pub(crate) fn handle_tell(
-        &mut self,
-        arrival: &ReceivedPacket<'_>,
-    ) -> Result<(), MalformedPacket> {
+    pub(crate) fn handle_tell(&mut self, arrival: &ReceivedPacket<'_>) -> Result<(), MalformedPacket> {
         let dimension = (arrival.argument & DIMENSION_BITS) as u8;
         let along = usize::from(dimension);
         let is_odd = arrival.argument & IS_ODD != 0;
@@ -553,24 +491,15 @@ impl<R: ProtocolRules> Adi<R> {
             && is_on_line
             && self.barrier.pairs.leading_firsts() == 3
             && self.identity.shape.extents()[along] > 2
-            && self
-                .line_position(dimension)
-                .receives_from(circle, from[along]);
+            && self.line_position(dimension).receives_from(circle, from[along]);
         if !ours {
             return Err(MalformedPacket);
         }
         let index = match arrival.bytes {
             [] => 0,
-            _ => self
-                .line_position(dimension)
-                .packet_index(circle, from[along]),
+            _ => self.line_position(dimension).packet_index(circle, from[along]),
         };
-        self.handle_announcement(
-            is_odd,
-            PacketOrigin::Line(dimension, circle),
-            index,
-            arrival,
-        )
+        self.handle_announcement(is_odd, PacketOrigin::Line(dimension, circle), index, arrival)
     }
 
     /// Counts a packet of this origin, and stores its value, if any, at `index`.
@@ -582,8 +511,7 @@ impl<R: ProtocolRules> Adi<R> {
         arrival: &ReceivedPacket<'_>,
     ) -> Result<(), MalformedPacket> {
         let bytes = arrival.bytes;
-        let is_more = usize::from(self.barrier.state.received(is_odd, origin).packets)
-            >= self.expected_packets(origin);
+        let is_more = usize::from(self.barrier.state.received(is_odd, origin).packets) >= self.expected_packets(origin);
         if is_more || bytes.len() > VALUE_BYTES {
             return Err(MalformedPacket);
         }
@@ -600,10 +528,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Handles RELEASE: all processes have arrived.
-    pub(crate) fn handle_release(
-        &mut self,
-        arrival: &ReceivedPacket<'_>,
-    ) -> Result<(), MalformedPacket> {
+    pub(crate) fn handle_release(&mut self, arrival: &ReceivedPacket<'_>) -> Result<(), MalformedPacket> {
         let firsts = self.barrier.pairs.leading_firsts();
         let ours = arrival.argument & !MARKS == firsts.into()
             && matches!(self.barrier.state.stage, BarrierStage::Waiting)

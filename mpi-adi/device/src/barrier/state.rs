@@ -89,11 +89,7 @@ impl BarrierState {
     }
 
     /// Returns the packets of this origin in the barrier of this parity, for writing.
-    pub(super) fn received_mut(
-        &mut self,
-        is_odd: bool,
-        origin: PacketOrigin,
-    ) -> &mut OriginPackets {
+    pub(super) fn received_mut(&mut self, is_odd: bool, origin: PacketOrigin) -> &mut OriginPackets {
         &mut self.heard[origin_index(is_odd, origin)]
     }
 
@@ -102,10 +98,7 @@ impl BarrierState {
     pub(crate) fn has_steps(&self) -> bool {
         !matches!(
             self.stage,
-            BarrierStage::Outside
-                | BarrierStage::Waiting
-                | BarrierStage::Combining(_)
-                | BarrierStage::Done
+            BarrierStage::Outside | BarrierStage::Waiting | BarrierStage::Combining(_) | BarrierStage::Done
         )
     }
 }

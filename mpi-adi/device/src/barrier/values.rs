@@ -88,10 +88,8 @@ impl ValueStore {
 
     /// Returns the maximum heap bytes of the slots in any machine of `nodes` nodes.
     pub(crate) fn max_bytes(nodes: usize) -> usize {
-        let extents =
-            |nodes: usize| (1..=nodes.min(256)).filter(move |&extent| nodes.is_multiple_of(extent));
-        let shapes =
-            extents(nodes).flat_map(|x| extents(nodes / x).map(move |y| [x, y, nodes / x / y]));
+        let extents = |nodes: usize| (1..=nodes.min(256)).filter(move |&extent| nodes.is_multiple_of(extent));
+        let shapes = extents(nodes).flat_map(|x| extents(nodes / x).map(move |y| [x, y, nodes / x / y]));
         let shapes = shapes.filter_map(|extents| {
             let extents = extents.map(|extent| u16::try_from(extent).unwrap_or(u16::MAX));
             Shape::new(extents, [true; 3])
@@ -133,13 +131,7 @@ impl ValueStore {
     }
 
     /// Stores at most [`VALUE_BYTES`] bytes as the `index`th value of this origin. Returns false if there is no slot.
-    pub(super) fn store(
-        &mut self,
-        is_odd: bool,
-        origin: PacketOrigin,
-        index: usize,
-        bytes: &[u8],
-    ) -> bool {
+    pub(super) fn store(&mut self, is_odd: bool, origin: PacketOrigin, index: usize, bytes: &[u8]) -> bool {
         let at = self.first(is_odd, origin) + index;
         let place = self.places.as_mut().and_then(|places| places.get_mut(at));
         place.map(|place| place.set(bytes)).is_some()
@@ -153,11 +145,7 @@ impl ValueStore {
     }
 
     /// Returns the first `count` values of this origin, for writing.
-    pub(super) fn values_from_mut(
-        &mut self,
-        from: (bool, PacketOrigin),
-        count: usize,
-    ) -> &mut [ReceivedValue] {
+    pub(super) fn values_from_mut(&mut self, from: (bool, PacketOrigin), count: usize) -> &mut [ReceivedValue] {
         let range = self.range(from, count);
         let places = self.places.as_deref_mut().unwrap_or_default();
         places.get_mut(range).unwrap_or_default()
@@ -201,9 +189,7 @@ mod tests {
                         let most = LinePosition::max_expected(&shape, dimension.into());
                         let [group, line] = most.map(usize::from);
                         for is_odd in [false, true] {
-                            for (circle, most) in
-                                [(AnnounceScope::Group, group), (AnnounceScope::Line, line)]
-                            {
+                            for (circle, most) in [(AnnounceScope::Group, group), (AnnounceScope::Line, line)] {
                                 let origin = PacketOrigin::Line(dimension, circle);
                                 places.extend((0..most).map(|index| (is_odd, origin, index)));
                             }
@@ -211,10 +197,7 @@ mod tests {
                     }
                 }
             }
-            assert_eq!(
-                places.len() * size_of::<ReceivedValue>(),
-                ValueStore::bytes(&shape)
-            );
+            assert_eq!(places.len() * size_of::<ReceivedValue>(), ValueStore::bytes(&shape));
             for (number, &(is_odd, origin, index)) in places.iter().enumerate() {
                 assert!(values.store(is_odd, origin, index, &number.to_le_bytes()));
             }
@@ -231,11 +214,7 @@ mod tests {
         let mut values = ValueStore::default();
         assert!(!values.is_allocated() && values.fits(&shape));
         assert!(!values.store(false, PacketOrigin::Pair(0), 0, &[1]));
-        assert!(
-            values
-                .values_from((false, PacketOrigin::Pair(0)), 1)
-                .is_empty()
-        );
+        assert!(values.values_from((false, PacketOrigin::Pair(0)), 1).is_empty());
         let other = Shape::new([2, 2, 1], [true; 3]).expect("a machine");
         assert!(!ValueStore::allocate(&other).expect("room").fits(&shape));
     }

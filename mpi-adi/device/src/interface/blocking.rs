@@ -30,10 +30,7 @@ where
 
 /// Enters the device once, with work that consumes its captured values.
 #[inline]
-pub(crate) fn with_device_once<E, R>(
-    env: &E,
-    work: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R,
-) -> R
+pub(crate) fn with_device_once<E, R>(env: &E, work: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R) -> R
 where
     E: EnterDevice + ?Sized,
 {
@@ -77,11 +74,8 @@ type WaitCondition<'a> = dyn FnMut(&mut Adi, &mut dyn Kernel) -> bool + 'a;
 
 /// Blocks until the condition is true. One copy serves all operations that are rare or wait long.
 #[inline(never)]
-pub(super) fn block_until<E>(
-    env: &E,
-    note: &dyn Fn(&Adi) -> CallInfo,
-    is_true: &mut WaitCondition<'_>,
-) where
+pub(super) fn block_until<E>(env: &E, note: &dyn Fn(&Adi) -> CallInfo, is_true: &mut WaitCondition<'_>)
+where
     E: EnterDevice + ?Sized,
 {
     block_on(env, note, |adi, kernel| is_true(adi, kernel).then_some(()));
@@ -166,9 +160,7 @@ pub fn finish(
         return ended;
     }
     let note = info_of_request(adi, function, id);
-    drive_until_some(adi, kernel, note, |adi, _| conclude(adi))
-        .0
-        .flatten()
+    drive_until_some(adi, kernel, note, |adi, _| conclude(adi)).0.flatten()
 }
 
 /// Returns the call record of a `function` that waits for this request.

@@ -2,12 +2,11 @@
 #![forbid(unsafe_code)]
 
 use super::blocking::{
-    block_until, block_until_some, info_of_pattern, info_of_request, info_of_send, poll_and,
-    start_and_poll, test, with_device,
+    block_until, block_until_some, info_of_pattern, info_of_request, info_of_send, poll_and, start_and_poll, test,
+    with_device,
 };
 use super::data::{
-    FastRecv, FastSend, IncomingMessage, OutgoingMessage, ReceivedMessage, RequestCompletion,
-    RequestMemory, TestResult,
+    FastRecv, FastSend, IncomingMessage, OutgoingMessage, ReceivedMessage, RequestCompletion, RequestMemory, TestResult,
 };
 use super::enter::EnterDevice;
 use crate::adi::Adi;
@@ -70,37 +69,30 @@ where
     E: EnterDevice + ?Sized,
 {
     let IncomingMessage { pattern, span } = *incoming;
-    let of = |whole, is_truncated| ReceivedMessage {
-        whole,
-        is_truncated,
-    };
+    let of = |whole, is_truncated| ReceivedMessage { whole, is_truncated };
     let mut started = match received {
         FastRecv::Complete(whole) => return Ok(of(whole, false)),
         FastRecv::Truncated(whole) => return Ok(of(whole, true)),
         FastRecv::Started(id) => Some(id),
         FastRecv::Unavailable => None,
     };
-    block_until_some(
-        env,
-        &|_| info_of_pattern(function, &pattern),
-        |adi, kernel| {
-            let id = match started {
-                Some(id) => id,
-                None => match adi.recv_within_call(kernel.memory(), pattern, span) {
-                    Ok(id) => *started.insert(id),
-                    Err(error) => return Some(Err(error)),
-                },
-            };
-            let outcome = adi.test(id)?;
-            let whole = PlainCompletion {
-                peer: outcome.source,
-                tag: outcome.tag,
-                bytes: outcome.bytes as u32,
-                context: pattern.context(),
-            };
-            Some(Ok(of(whole, outcome.truncated)))
-        },
-    )
+    block_until_some(env, &|_| info_of_pattern(function, &pattern), |adi, kernel| {
+        let id = match started {
+            Some(id) => id,
+            None => match adi.recv_within_call(kernel.memory(), pattern, span) {
+                Ok(id) => *started.insert(id),
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        let outcome = adi.test(id)?;
+        let whole = PlainCompletion {
+            peer: outcome.source,
+            tag: outcome.tag,
+            bytes: outcome.bytes as u32,
+            context: pattern.context(),
+        };
+        Some(Ok(of(whole, outcome.truncated)))
+    })
 }
 
 // Slow paths of `Device::start_send` and `Device::start_receive`, separate for the usual request memory and for others:
@@ -189,44 +181,30 @@ where
 
 /// Slow path of [`Device::wait`](super::Device::wait).
 #[inline(never)]
-pub(super) fn wait_slow<E>(
-    env: &E,
-    function: &'static str,
-    id: RequestId,
-) -> Option<RequestCompletion>
+pub(super) fn wait_slow<E>(env: &E, function: &'static str, id: RequestId) -> Option<RequestCompletion>
 where
     E: EnterDevice + ?Sized,
 {
-    block_until_some(
-        env,
-        &|adi| info_of_request(adi, function, id),
-        |adi, _| match test(adi, id) {
+    block_until_some(env, &|adi| info_of_request(adi, function, id), |adi, _| {
+        match test(adi, id) {
             TestResult::Unknown => Some(None),
             TestResult::Pending => None,
             TestResult::Complete(ended) => Some(Some(ended)),
-        },
-    )
+        }
+    })
 }
 
 // One function for each way to cancel: an image whose program cancels nothing contains no code for cancelled sends.
 
 #[inline(never)]
-pub(super) fn start_cancel<E: EnterDevice + ?Sized>(
-    env: &E,
-    function: &'static str,
-    id: RequestId,
-) {
+pub(super) fn start_cancel<E: EnterDevice + ?Sized>(env: &E, function: &'static str, id: RequestId) {
     poll_and(env, Some(function), |adi, _| {
         adi.cancel(id);
     });
 }
 
 #[inline(never)]
-pub(super) fn finish_cancel<E: EnterDevice + ?Sized>(
-    env: &E,
-    function: &'static str,
-    id: RequestId,
-) {
+pub(super) fn finish_cancel<E: EnterDevice + ?Sized>(env: &E, function: &'static str, id: RequestId) {
     block_until(env, &|_| CallInfo::without_peer(function), &mut |adi, _| {
         adi.cancel(id);
         adi.test(id).is_some()
@@ -234,11 +212,7 @@ pub(super) fn finish_cancel<E: EnterDevice + ?Sized>(
 }
 
 #[inline(never)]
-pub(super) fn finish_cancel_of_receive<E: EnterDevice + ?Sized>(
-    env: &E,
-    function: &'static str,
-    id: RequestId,
-) {
+pub(super) fn finish_cancel_of_receive<E: EnterDevice + ?Sized>(env: &E, function: &'static str, id: RequestId) {
     block_until(env, &|_| CallInfo::without_peer(function), &mut |adi, _| {
         adi.cancel_receive(id);
         adi.test(id).is_some()

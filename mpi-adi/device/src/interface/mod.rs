@@ -40,8 +40,8 @@ pub use enter::{EnterDevice, HAS_FAST_PATH, Work};
 
 use blocking::{FAST_PATH, block_until, info_of_pattern, poll, poll_and, start_and_poll, test};
 use general_path::{
-    finish_cancel, finish_cancel_of_receive, receive_slow, send_slow, start_cancel,
-    start_receive_slow, start_receive_with, start_send_slow, start_send_with, wait_slow,
+    finish_cancel, finish_cancel_of_receive, receive_slow, send_slow, start_cancel, start_receive_slow,
+    start_receive_with, start_send_slow, start_send_with, wait_slow,
 };
 
 use crate::adi::{Adi, ProgressHook};
@@ -107,11 +107,7 @@ pub trait Device: EnterDevice {
 
     /// Receives a message, and blocks until it has arrived (section 3.2.4). Fails with [`OutOfMemory`].
     #[inline(always)]
-    fn receive(
-        &self,
-        function: &'static str,
-        incoming: &IncomingMessage,
-    ) -> Result<ReceivedMessage, OutOfMemory> {
+    fn receive(&self, function: &'static str, incoming: &IncomingMessage) -> Result<ReceivedMessage, OutOfMemory> {
         let received = if FAST_PATH {
             self.fast_receive(function, incoming)
         } else {
@@ -354,11 +350,7 @@ pub trait Device: EnterDevice {
                     true
                 }
             };
-            if is_there {
-                Ok(())
-            } else {
-                Err(adi.no_memory())
-            }
+            if is_there { Ok(()) } else { Err(adi.no_memory()) }
         })
     }
 
@@ -387,24 +379,18 @@ pub trait Device: EnterDevice {
             MeasuredQuantity::Heap => with_device(self, |_, kernel| heap(kernel).bytes as u64),
             MeasuredQuantity::HeapUsed => with_device(self, |_, kernel| heap(kernel).used as u64),
             MeasuredQuantity::MpiMemory => with_device(self, |adi, _| adi.region().bytes() as u64),
-            MeasuredQuantity::MpiMemoryUsed => {
-                with_device(self, |adi, _| adi.region().used_bytes() as u64)
-            }
+            MeasuredQuantity::MpiMemoryUsed => with_device(self, |adi, _| adi.region().used_bytes() as u64),
             MeasuredQuantity::EagerLimit => with_device(self, |adi, _| adi.eager_limit() as u64),
             MeasuredQuantity::Engine => with_device(self, |adi, _| {
                 let index = { ENGINE_NAMES.iter() }.position(|name| *name == adi.engine());
                 index.unwrap_or(0) as u64
             }),
-            MeasuredQuantity::PostedReceives => {
-                with_device(self, |adi, _| adi.matching().posted.into())
-            }
-            MeasuredQuantity::UnexpectedMessages => {
-                with_device(self, |adi, _| adi.matching().unexpected.into())
-            }
+            MeasuredQuantity::PostedReceives => with_device(self, |adi, _| adi.matching().posted.into()),
+            MeasuredQuantity::UnexpectedMessages => with_device(self, |adi, _| adi.matching().unexpected.into()),
             MeasuredQuantity::Requests => with_device(self, |adi, _| adi.requests().live().into()),
-            MeasuredQuantity::RequestsIn(context) => with_device(self, |adi, _| {
-                adi.requests().count_in_context(context).into()
-            }),
+            MeasuredQuantity::RequestsIn(context) => {
+                with_device(self, |adi, _| adi.requests().count_in_context(context).into())
+            }
             MeasuredQuantity::Counter(index) => with_device(self, |adi, kernel| {
                 kernel.count(adi);
                 kernel.counted(index)
@@ -450,28 +436,24 @@ pub trait NetworkCollectives: EnterDevice {
     fn barrier(&self, function: &'static str, is_last: bool) -> Result<bool, BarrierMismatch> {
         let mut has_entered = false;
         let mut differs = None;
-        block_until(
-            self,
-            &|_| CallInfo::without_peer(function),
-            &mut |adi, kernel| {
-                if !has_entered {
-                    if !supports_barrier(adi, kernel) {
-                        return true;
-                    }
-                    if is_last {
-                        adi.enter_last_barrier()
-                    } else {
-                        adi.enter_barrier()
-                    }
-                    has_entered = true;
+        block_until(self, &|_| CallInfo::without_peer(function), &mut |adi, kernel| {
+            if !has_entered {
+                if !supports_barrier(adi, kernel) {
+                    return true;
                 }
-                let is_over = adi.leave_barrier();
-                if is_over {
-                    differs = adi.barrier_mismatch();
+                if is_last {
+                    adi.enter_last_barrier()
+                } else {
+                    adi.enter_barrier()
                 }
-                is_over
-            },
-        );
+                has_entered = true;
+            }
+            let is_over = adi.leave_barrier();
+            if is_over {
+                differs = adi.barrier_mismatch();
+            }
+            is_over
+        });
         match differs {
             None => Ok(has_entered),
             Some(differ) => Err(differ),

@@ -189,21 +189,12 @@ pub trait Matching: BoxedCopy + fmt::Debug + Send {
 
     /// Returns the first recorded message that satisfies `is`. It remains recorded. For rare operations: an engine may
     /// check every record.
-    fn find_record(
-        &mut self,
-        region: &Region,
-        is: &dyn Fn(&UnexpectedRecord) -> bool,
-    ) -> Option<BlockIndex>;
+    fn find_record(&mut self, region: &Region, is: &dyn Fn(&UnexpectedRecord) -> bool) -> Option<BlockIndex>;
 
     /// Checks whether a context has neither posted receives nor recorded messages. Called before another communicator
     /// reuses the context: if idle, the engine may free its state for the context. May check every receive and every
     /// record.
-    fn context_is_idle(
-        &mut self,
-        requests: &mut RequestPool,
-        region: &mut Region,
-        context: Context,
-    ) -> bool;
+    fn context_is_idle(&mut self, requests: &mut RequestPool, region: &mut Region, context: Context) -> bool;
 
     /// Seeds the engine's random numbers. Both queues are empty, and the pool has been [seeded](RequestPool::seed),
     /// too.

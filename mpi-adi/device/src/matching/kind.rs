@@ -53,9 +53,7 @@ pub struct EngineKind {
 impl EngineKind {
     /// The standard engine, embedded in the device.
     pub const STANDARD: EngineKind = Self::with::<StandardEngine>(|blocks, peers| {
-        Some(SelectedEngine::Standard(StandardEngine::new(
-            blocks, peers,
-        )?))
+        Some(SelectedEngine::Standard(StandardEngine::new(blocks, peers)?))
     });
 
     /// Returns the kind of the heap-allocated engine `E`.
@@ -69,9 +67,7 @@ impl EngineKind {
         }
     }
 
-    const fn with<E: MatchingEngine>(
-        make: fn(usize, usize) -> Option<SelectedEngine>,
-    ) -> EngineKind {
+    const fn with<E: MatchingEngine>(make: fn(usize, usize) -> Option<SelectedEngine>) -> EngineKind {
         EngineKind {
             name: E::NAME,
             fixed_bytes: E::fixed_bytes,
@@ -106,9 +102,7 @@ impl Clone for SelectedEngine {
     fn clone(&self) -> Self {
         match self {
             SelectedEngine::Standard(engine) => SelectedEngine::Standard(engine.clone()),
-            SelectedEngine::Other(engine) => {
-                SelectedEngine::Other(engine.boxed_copy().expect("room on the heap"))
-            }
+            SelectedEngine::Other(engine) => SelectedEngine::Other(engine.boxed_copy().expect("room on the heap")),
         }
     }
 }
@@ -196,20 +190,11 @@ impl Matching for SelectedEngine {
         either!(self, unrecord(region, at))
     }
 
-    fn find_record(
-        &mut self,
-        region: &Region,
-        is: &dyn Fn(&UnexpectedRecord) -> bool,
-    ) -> Option<BlockIndex> {
+    fn find_record(&mut self, region: &Region, is: &dyn Fn(&UnexpectedRecord) -> bool) -> Option<BlockIndex> {
         either!(self, find_record(region, is))
     }
 
-    fn context_is_idle(
-        &mut self,
-        requests: &mut RequestPool,
-        region: &mut Region,
-        context: Context,
-    ) -> bool {
+    fn context_is_idle(&mut self, requests: &mut RequestPool, region: &mut Region, context: Context) -> bool {
         either!(self, context_is_idle(requests, region, context))
     }
 

@@ -28,9 +28,9 @@ impl Matching for ListEngine {
     #[inline]
     fn match_incoming(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
         let requests = &*requests;
-        let (found, hops) = self.posted.find(requests, |slot| {
-            requests.posted(slot).pattern.matches(envelope)
-        });
+        let (found, hops) = self
+            .posted
+            .find(requests, |slot| requests.posted(slot).pattern.matches(envelope));
         self.measures.searched(hops);
         found
     }
@@ -55,9 +55,7 @@ impl Matching for ListEngine {
     #[inline]
     fn probe(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
         let region = &*region;
-        let (found, hops) = self
-            .unexpected
-            .find(region, |at| region.matches(at, pattern));
+        let (found, hops) = self.unexpected.find(region, |at| region.matches(at, pattern));
         self.measures.searched(hops);
         found
     }
@@ -68,28 +66,19 @@ impl Matching for ListEngine {
         self.measures.unrecorded();
     }
 
-    fn find_record(
-        &mut self,
-        region: &Region,
-        is: &dyn Fn(&UnexpectedRecord) -> bool,
-    ) -> Option<BlockIndex> {
-        let (found, hops) = self.unexpected.find(region, |at| {
-            region.record(at).is_some_and(|record| is(&record))
-        });
+    fn find_record(&mut self, region: &Region, is: &dyn Fn(&UnexpectedRecord) -> bool) -> Option<BlockIndex> {
+        let (found, hops) = self
+            .unexpected
+            .find(region, |at| region.record(at).is_some_and(|record| is(&record)));
         self.measures.searched(hops);
         found
     }
 
-    fn context_is_idle(
-        &mut self,
-        requests: &mut RequestPool,
-        region: &mut Region,
-        context: Context,
-    ) -> bool {
+    fn context_is_idle(&mut self, requests: &mut RequestPool, region: &mut Region, context: Context) -> bool {
         let (requests, region) = (&*requests, &*region);
-        let (posted, hops) = self.posted.find(requests, |slot| {
-            requests.posted(slot).pattern.context() == context
-        });
+        let (posted, hops) = self
+            .posted
+            .find(requests, |slot| requests.posted(slot).pattern.context() == context);
         self.measures.traversals += hops as Count;
         if posted.is_some() {
             return false;

@@ -15,9 +15,7 @@ pub mod indexed;
 mod kind;
 mod lists;
 
-pub use engine::{
-    BoxedCopy, Matching, MatchingEngine, MatchingStats, MessageClass, OPERATIONS, OutOfSpace,
-};
+pub use engine::{BoxedCopy, Matching, MatchingEngine, MatchingStats, MessageClass, OPERATIONS, OutOfSpace};
 pub use indexed::IndexedEngine;
 pub use kind::{ENGINE_NAMES, EngineKind, SelectedEngine};
 pub use lists::ListEngine;

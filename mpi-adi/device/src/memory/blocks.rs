@@ -103,11 +103,7 @@ impl BlockArray {
     fn count_taken(&mut self, start: u32, count: u32) -> u32 {
         let end = start + count;
         self.free -= count;
-        self.hint = if end as usize == self.blocks.len() {
-            0
-        } else {
-            end
-        };
+        self.hint = if end as usize == self.blocks.len() { 0 } else { end };
         start
     }
 
@@ -153,8 +149,7 @@ mod tests {
             let mut hint = 0;
             for _ in 0..4000 {
                 if random.rand_range(0..5) < 2 && !runs.is_empty() {
-                    let (first, count) =
-                        runs.swap_remove(random.rand_range(0..runs.len() as u32) as usize);
+                    let (first, count) = runs.swap_remove(random.rand_range(0..runs.len() as u32) as usize);
                     blocks.free_run(first, count);
                     plain[first as usize..][..count as usize].fill(false);
                     continue;
@@ -165,9 +160,7 @@ mod tests {
                     let run = plain.get(*start..start + count as usize);
                     run.is_some_and(|run| !run.contains(&true))
                 };
-                let expected = (hint..len)
-                    .find(is_free)
-                    .or_else(|| (0..hint).find(is_free));
+                let expected = (hint..len).find(is_free).or_else(|| (0..hint).find(is_free));
                 let taken = blocks.allocate_run(count);
                 assert_eq!(taken, expected.map(|start| start as u32), "{len}");
                 if let Some(first) = taken {

@@ -64,11 +64,7 @@ impl BufferSlice {
         };
         BufferSlice {
             span: Span { address, len },
-            start: if self.span.is_typed() {
-                self.start + offset
-            } else {
-                0
-            },
+            start: if self.span.is_typed() { self.start + offset } else { 0 },
         }
     }
 

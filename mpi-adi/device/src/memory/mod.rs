@@ -287,12 +287,9 @@ fn walk(span: Span, offset: usize, len: usize, run: &mut dyn FnMut(usize, usize,
         let typed = *elements;
         (typed, &*typed.layout)
     };
-    layout.walk(
-        typed.extent,
-        typed.start + offset as isize,
-        len,
-        |at, done, bytes| run(typed.base.wrapping_add_signed(at), done, bytes),
-    );
+    layout.walk(typed.extent, typed.start + offset as isize, len, |at, done, bytes| {
+        run(typed.base.wrapping_add_signed(at), done, bytes)
+    });
 }
 
 /// Allocates a value in the program's heap. Returns `None` if the heap is full.
@@ -356,11 +353,7 @@ unsafe fn copy_run(from: *const u8, to: *mut u8, bytes: usize) {
     }
     for at in (0..bytes).step_by(WORD) {
         // SAFETY: the caller's promise; the length is a multiple of a word, and both are aligned.
-        unsafe {
-            to.add(at)
-                .cast::<u32>()
-                .write(from.add(at).cast::<u32>().read())
-        }
+        unsafe { to.add(at).cast::<u32>().write(from.add(at).cast::<u32>().read()) }
     }
 }
 
@@ -393,8 +386,7 @@ impl UserMemory for RawMemory {
                 unsafe { copy_run(bytes.as_ptr().add(done), to, len) }
             });
         }
-        let to =
-            core::ptr::with_exposed_provenance_mut::<u8>(Self::address(span, offset, bytes.len()));
+        let to = core::ptr::with_exposed_provenance_mut::<u8>(Self::address(span, offset, bytes.len()));
         // SAFETY: as in `read`; and a receive's bytes may be written.
         unsafe { copy_run(bytes.as_ptr(), to, bytes.len()) }
     }
@@ -442,9 +434,7 @@ mod tests {
             let block = Layout::leaf(size, 1).expect("room");
             let row = block.repeated(columns, size as isize).expect("room");
             let layout = row.repeated(5, 3 * (WIDTH * size) as isize).expect("room");
-            let mut matrix: Vec<u64> = (0..15 * WIDTH as u64)
-                .map(|i| (i << 32) | (i * 3))
-                .collect();
+            let mut matrix: Vec<u64> = (0..15 * WIDTH as u64).map(|i| (i << 32) | (i * 3)).collect();
             let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut matrix);
             let wanted: Vec<u8> = (0..5 * columns * size)
                 .map(|i| bytes[i / (columns * size) * 3 * WIDTH * size + i % (columns * size)])

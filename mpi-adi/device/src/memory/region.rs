@@ -28,11 +28,7 @@ pub const MAX_BLOCKS: usize = 1 << 23;
 /// Maximum simultaneous loans.
 pub const MAX_LOANS: usize = 16;
 /// Loan slots of the region: none in a build without borrowing.
-const PLACES: usize = if cfg!(feature = "borrow") {
-    MAX_LOANS
-} else {
-    0
-};
+const PLACES: usize = if cfg!(feature = "borrow") { MAX_LOANS } else { 0 };
 /// Maximum blocks of a loan (16 MiB).
 pub const MAX_LOAN_BLOCKS: u32 = (MAX_BLOCKS / MAX_LOANS) as u32;
 /// Minimum size of a further loan, as a divisor of the total borrowed. A smaller loan does not justify a slot.
@@ -102,9 +98,7 @@ impl UnexpectedRecord {
     #[inline]
     fn blocks(&self) -> u32 {
         1 + match self.holding {
-            RecordData::Buffer { .. } | RecordData::MatchedBuffer { .. } => {
-                buffer_blocks(self.length)
-            }
+            RecordData::Buffer { .. } | RecordData::MatchedBuffer { .. } => buffer_blocks(self.length),
             RecordData::None { .. } => 0,
         }
     }
@@ -258,10 +252,7 @@ impl Region {
     #[inline]
     pub fn index_in_loan(at: BlockIndex) -> Option<(usize, usize)> {
         let at = at.index().checked_sub(MAX_BLOCKS as u32)?;
-        Some((
-            (at / MAX_LOAN_BLOCKS) as usize,
-            (at % MAX_LOAN_BLOCKS) as usize,
-        ))
+        Some(((at / MAX_LOAN_BLOCKS) as usize, (at % MAX_LOAN_BLOCKS) as usize))
     }
 
     /// Returns the number of blocks of a loan; 0 if it does not exist.
@@ -322,11 +313,7 @@ impl Region {
     }
 
     /// Allocates a run of `count` blocks, at least 1, from the initial region or from a loan.
-    fn allocate_run<M: UserMemory + ?Sized>(
-        &mut self,
-        memory: &mut M,
-        count: u32,
-    ) -> Option<BlockIndex> {
+    fn allocate_run<M: UserMemory + ?Sized>(&mut self, memory: &mut M, count: u32) -> Option<BlockIndex> {
         let run = match self.initial_region.allocate_run(count) {
             Some(start) => BlockIndex::new(start),
             None => self.allocate_lent_run(memory, count)?,
@@ -343,11 +330,7 @@ impl Region {
     }
 
     #[cold]
-    fn allocate_lent_run<M: UserMemory + ?Sized>(
-        &mut self,
-        memory: &mut M,
-        count: u32,
-    ) -> Option<BlockIndex> {
+    fn allocate_lent_run<M: UserMemory + ?Sized>(&mut self, memory: &mut M, count: u32) -> Option<BlockIndex> {
         match self.allocate_run_in_loans(count) {
             None => {
                 let spare = self.borrowable(memory);
@@ -443,9 +426,7 @@ impl Region {
         let (blocks, at) = match index.checked_sub(MAX_BLOCKS as u32) {
             None => (&mut self.initial_region, index),
             Some(at) => (
-                self.loans
-                    .get_mut((at / MAX_LOAN_BLOCKS) as usize)?
-                    .as_mut()?,
+                self.loans.get_mut((at / MAX_LOAN_BLOCKS) as usize)?.as_mut()?,
                 at % MAX_LOAN_BLOCKS,
             ),
         };
@@ -708,11 +689,7 @@ impl Region {
 
     /// Checks whether the record at `at` matches `pattern`, and returns its successor in the list.
     #[inline]
-    pub(crate) fn check_match(
-        &self,
-        at: BlockIndex,
-        pattern: &MatchPattern,
-    ) -> (bool, Option<BlockIndex>) {
+    pub(crate) fn check_match(&self, at: BlockIndex, pattern: &MatchPattern) -> (bool, Option<BlockIndex>) {
         let block = self.block(at);
         let next = BlockIndex::from_word(get(block, field::NEXT));
         (pattern.matches(&envelope(block)), next)
@@ -769,8 +746,7 @@ impl Hash for Region {
                 let block = BlockIndex::new(base + index as u32);
                 let record = self.record(block).expect("a taken run's record");
                 at = index + 1;
-                if let RecordData::Buffer { .. } | RecordData::MatchedBuffer { .. } = record.holding
-                {
+                if let RecordData::Buffer { .. } | RecordData::MatchedBuffer { .. } = record.holding {
                     at += buffer_blocks(record.length) as usize;
                 }
                 if let RecordData::MatchedBuffer { .. } = record.holding {
@@ -822,12 +798,7 @@ impl LinkStorage<BlockIndex> for Region {
         let prev = BlockIndex::from_word(get(self.block(at), field::PREV_OR_RECEIVE));
         (prev, self.next(at))
     }
-    fn set_neighbours(
-        &mut self,
-        at: BlockIndex,
-        prev: Option<BlockIndex>,
-        next: Option<BlockIndex>,
-    ) {
+    fn set_neighbours(&mut self, at: BlockIndex, prev: Option<BlockIndex>, next: Option<BlockIndex>) {
         self.set_prev(at, prev);
         self.set_next(at, next);
     }
@@ -891,9 +862,7 @@ mod tests {
     #[test]
     fn a_record_reads_back_as_it_was_written_in_every_state() {
         let mut region = region(8);
-        let index = region
-            .record_with_buffer(&mut RawMemory, envelope(5), 40)
-            .unwrap();
+        let index = region.record_with_buffer(&mut RawMemory, envelope(5), 40).unwrap();
         let id = region.id(index);
         let record = region.record(index).unwrap();
         assert_eq!((record.envelope, record.length), (envelope(5), 40));
@@ -911,26 +880,15 @@ mod tests {
         }
         assert_eq!(region.find(id), Some(index));
         region.release(&mut RawMemory, index);
-        assert_eq!(
-            (region.find(id), region.used_bytes(), region.records()),
-            (None, 0, 0)
-        );
-        let again = region
-            .record_without_buffer(&mut RawMemory, envelope(6), 0, 1)
-            .unwrap();
-        assert_eq!(
-            region.find(id),
-            None,
-            "block {again:?} has a new generation"
-        );
+        assert_eq!((region.find(id), region.used_bytes(), region.records()), (None, 0, 0));
+        let again = region.record_without_buffer(&mut RawMemory, envelope(6), 0, 1).unwrap();
+        assert_eq!(region.find(id), None, "block {again:?} has a new generation");
     }
 
     #[test]
     fn names_that_name_nothing_find_nothing() {
         let mut region = region(2);
-        region
-            .record_without_buffer(&mut RawMemory, envelope(1), 0, 0)
-            .unwrap();
+        region.record_without_buffer(&mut RawMemory, envelope(1), 0, 0).unwrap();
         for target in 0..1 << 16 {
             let id = RecordId(RecordId::FLAG | target << 15 | target & 0xFF);
             if let Some(index) = region.find(id) {
@@ -967,9 +925,7 @@ mod tests {
                     }
                     None => {
                         failures += 1;
-                        let free = taken
-                            .windows(blocks as usize)
-                            .any(|run| run.iter().all(|taken| !taken));
+                        let free = taken.windows(blocks as usize).any(|run| run.iter().all(|taken| !taken));
                         assert!(!free, "a run of {blocks} blocks is free in {taken:?}");
                     }
                 }
@@ -1007,10 +963,7 @@ mod tests {
         for &at in &records {
             region.release(&mut lender, at);
         }
-        assert_eq!(
-            (lender.spare, region.lent_bytes(), region.used_bytes()),
-            (200, 0, 0)
-        );
+        assert_eq!((lender.spare, region.lent_bytes(), region.used_bytes()), (200, 0, 0));
         assert!(named.iter().all(|&id| region.find(id).is_none()));
     }
 
@@ -1019,11 +972,9 @@ mod tests {
     fn a_run_within_a_loan_is_freed_where_it_is() {
         let mut lender = LendingMemory { spare: 100 };
         let mut region = region(0);
-        let take = |region: &mut Region, lender: &mut LendingMemory| {
-            region.record_without_buffer(lender, envelope(1), 0, 0)
-        };
-        let records: Vec<BlockIndex> =
-            core::iter::from_fn(|| take(&mut region, &mut lender)).collect();
+        let take =
+            |region: &mut Region, lender: &mut LendingMemory| region.record_without_buffer(lender, envelope(1), 0, 0);
+        let records: Vec<BlockIndex> = core::iter::from_fn(|| take(&mut region, &mut lender)).collect();
         assert_eq!(records.len(), 100);
         for at in [70, 3] {
             region.release(&mut lender, records[at]);
@@ -1045,19 +996,10 @@ mod tests {
         let mut region = region(1);
         let mut liar = LyingMemory(9);
         assert_eq!(region.free_blocks(&liar), 10);
-        region
-            .record_without_buffer(&mut liar, envelope(0), 0, 0)
-            .unwrap();
-        assert_eq!(
-            region.record_without_buffer(&mut liar, envelope(0), 0, 0),
-            None
-        );
+        region.record_without_buffer(&mut liar, envelope(0), 0, 0).unwrap();
+        assert_eq!(region.record_without_buffer(&mut liar, envelope(0), 0, 0), None);
         assert_eq!(region.free_blocks(&liar), 0);
-        assert_eq!(
-            region.free_blocks(&LyingMemory(8)),
-            8,
-            "it has said something else"
-        );
+        assert_eq!(region.free_blocks(&LyingMemory(8)), 8, "it has said something else");
     }
 
     /// Below a quarter of the initial region, not at it.
@@ -1068,9 +1010,7 @@ mod tests {
             let mut region = region(blocks);
             assert_eq!(region.bytes(), blocks * BLOCK_BYTES);
             for free in (0..blocks).rev() {
-                region
-                    .record_without_buffer(&mut RawMemory, envelope(0), 0, 0)
-                    .unwrap();
+                region.record_without_buffer(&mut RawMemory, envelope(0), 0, 0).unwrap();
                 assert_eq!(region.is_low(&RawMemory), free < blocks / 4, "{free}");
                 assert!(!region.is_low(&LendingMemory { spare: 1 }));
             }
@@ -1144,9 +1084,7 @@ mod tests {
         let mut memory = LendingMemory { spare: 128 };
         let mut region = region(0);
         let take = |region: &mut Region, memory: &mut LendingMemory| {
-            region
-                .record_without_buffer(memory, envelope(0), 0, 0)
-                .is_some()
+            region.record_without_buffer(memory, envelope(0), 0, 0).is_some()
         };
         for _ in 0..128 {
             assert!(take(&mut region, &mut memory));
@@ -1175,10 +1113,7 @@ mod tests {
             assert!(record.is_some());
         }
         assert_eq!(region.free_blocks(&memory), 0);
-        assert_eq!(
-            region.record_without_buffer(&mut memory, envelope(0), 0, 0),
-            None
-        );
+        assert_eq!(region.record_without_buffer(&mut memory, envelope(0), 0, 0), None);
         assert!(region.is_low(&memory) || region.bytes() == 0);
     }
 
@@ -1192,13 +1127,9 @@ mod tests {
         };
         let mut region = region(1);
         let bytes = MAX_LOAN_BLOCKS * BLOCK_BYTES as u32;
-        assert_eq!(
-            region.record_with_buffer(&mut memory, envelope(0), bytes),
-            None
-        );
+        assert_eq!(region.record_with_buffer(&mut memory, envelope(0), bytes), None);
         assert_eq!(memory.asked, []);
-        let record =
-            region.record_with_buffer(&mut memory, envelope(0), bytes - BLOCK_BYTES as u32);
+        let record = region.record_with_buffer(&mut memory, envelope(0), bytes - BLOCK_BYTES as u32);
         assert!(record.is_some());
         assert_eq!(memory.asked, [MAX_LOAN_BLOCKS]);
     }
@@ -1211,9 +1142,7 @@ mod tests {
             tag: 0x0506_0708,
             context: 0x090A,
         };
-        let at = region
-            .record_without_buffer(&mut RawMemory, envelope, 0, 0)
-            .unwrap();
+        let at = region.record_without_buffer(&mut RawMemory, envelope, 0, 0).unwrap();
         assert_eq!(region.record(at).unwrap().envelope, envelope);
     }
 
@@ -1221,11 +1150,7 @@ mod tests {
     fn a_name_behind_the_last_block_names_nothing() {
         let region = region(2);
         let last = RecordId(u32::MAX).block();
-        for block in [2, 3, MAX_BLOCKS as u32]
-            .map(BlockIndex::new)
-            .into_iter()
-            .chain([last])
-        {
+        for block in [2, 3, MAX_BLOCKS as u32].map(BlockIndex::new).into_iter().chain([last]) {
             assert_eq!(region.find(RecordId::new(block, Generation::FIRST)), None);
         }
     }

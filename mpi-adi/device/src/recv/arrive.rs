@@ -30,8 +30,7 @@ impl<R: ProtocolRules> Adi<R> {
         rts: &Rts,
         data: &[u8],
     ) -> Option<Option<ReplyPacket>> {
-        let plain =
-            self.peers.has_no_rejected() && rts.has_flag(Rts::INLINE) && !rts.has_flag(Rts::MORE);
+        let plain = self.peers.has_no_rejected() && rts.has_flag(Rts::INLINE) && !rts.has_flag(Rts::MORE);
         if !plain || self.peers.ages(source).from != rts.age {
             return None;
         }
@@ -111,15 +110,9 @@ impl<R: ProtocolRules> Adi<R> {
         // that the restart requested may match a receive older than the restart.
         let rules = self.rules();
         let posted_since = standing.is_posted_since();
-        let early = rules.guards_posts()
-            && posted_since
-            && posted.is_some_and(|slot| !self.is_older(slot, rts.asked));
-        let refused_before = matches!(
-            standing,
-            SourceState::Rejected | SourceState::WildcardQueued
-        );
-        let recordable =
-            rts.has_flag(Rts::IN_ORDER) && !refused_before || !rules.records_in_order();
+        let early = rules.guards_posts() && posted_since && posted.is_some_and(|slot| !self.is_older(slot, rts.asked));
+        let refused_before = matches!(standing, SourceState::Rejected | SourceState::WildcardQueued);
+        let recordable = rts.has_flag(Rts::IN_ORDER) && !refused_before || !rules.records_in_order();
         let verdict = decide(ages_equal && !early, posted, || {
             if recordable {
                 self.create_record(
@@ -144,9 +137,7 @@ impl<R: ProtocolRules> Adi<R> {
         {
             // After a receive was posted in the meantime, an earlier message may be requested first.
             let length = rts.length;
-            self.receiver
-                .probes
-                .note_rejected(ProbedMessage { envelope, length });
+            self.receiver.probes.note_rejected(ProbedMessage { envelope, length });
         }
         if ages_equal {
             self.update_source_state(source, &verdict, rts);
@@ -203,23 +194,13 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Updates the flow-control state of `source` after this decision on an RTS under the current age.
-    pub(crate) fn update_source_state(
-        &mut self,
-        source: Rank,
-        verdict: &RtsDecision<Slot, BlockIndex>,
-        rts: &Rts,
-    ) {
+    pub(crate) fn update_source_state(&mut self, source: Rank, verdict: &RtsDecision<Slot, BlockIndex>, rts: &Rts) {
         match verdict {
             RtsDecision::Reject { failed: true } => self.peers.note_rejected(source),
-            RtsDecision::Reject { failed: false } => {
-                self.peers
-                    .note_accepted(source, true, rts.has_flag(Rts::FOLLOWS))
-            }
-            _ => self.peers.note_accepted(
-                source,
-                rts.has_flag(Rts::MORE),
-                rts.has_flag(Rts::FOLLOWS),
-            ),
+            RtsDecision::Reject { failed: false } => self.peers.note_accepted(source, true, rts.has_flag(Rts::FOLLOWS)),
+            _ => self
+                .peers
+                .note_accepted(source, rts.has_flag(Rts::MORE), rts.has_flag(Rts::FOLLOWS)),
         }
     }
 
@@ -254,32 +235,19 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Completes the CTS `fields` for a long message: receives its eager data if it is in flight and a list entry is
     /// free.
-    pub(crate) fn accept_stream(
-        &mut self,
-        source: Rank,
-        rts: &Rts,
-        fields: ReplyFields,
-    ) -> ReplyFields {
+    pub(crate) fn accept_stream(&mut self, source: Rank, rts: &Rts, fields: ReplyFields) -> ReplyFields {
         let eager = EagerReceive {
             source,
             request: rts.request,
             target: fields.target,
         };
-        let streams = rts.has_flag(Rts::EAGER)
-            && fields.wanted > 0
-            && self.receiver.eager.push(eager).is_ok();
+        let streams = rts.has_flag(Rts::EAGER) && fields.wanted > 0 && self.receiver.eager.push(eager).is_ok();
         let flags = fields.flags | flag_if(streams, ReplyFields::STREAM);
         ReplyFields { flags, ..fields }
     }
 
     /// Completes the record with a buffer at `at` for an RTS.
-    pub(crate) fn accept_into_buffer(
-        &mut self,
-        source: Rank,
-        at: BlockIndex,
-        rts: &Rts,
-        data: &[u8],
-    ) -> ReplyFields {
+    pub(crate) fn accept_into_buffer(&mut self, source: Rank, at: BlockIndex, rts: &Rts, data: &[u8]) -> ReplyFields {
         self.matching.record(&mut self.region, at);
         if rts.has_flag(Rts::INLINE) {
             self.region.write_buffer(at, 0, data);
@@ -356,8 +324,7 @@ impl<R: ProtocolRules> Adi<R> {
             && fields.is(ReplyFields::COMPLETE)
             && !scarce
             && deferred.count < MAX_SHARED_ACKS
-            && (self.peers.has_no_rejected()
-                || self.peers.source_state(source) == SourceState::Clear);
+            && (self.peers.has_no_rejected() || self.peers.source_state(source) == SourceState::Clear);
         match earlier {
             Some(at) if may_wait => {
                 // The most recently updated one is the last.
@@ -395,8 +362,7 @@ impl<R: ProtocolRules> Adi<R> {
             self.end_fetching(source);
         } else {
             let at = self.matching.find_record(&self.region, &|record| {
-                record.envelope.source == source
-                    && record.holding == RecordData::None { sender: request }
+                record.envelope.source == source && record.holding == RecordData::None { sender: request }
             })?;
             self.matching.unrecord(&mut self.region, at);
             self.release(memory, at);

@@ -49,9 +49,7 @@ impl<R: ProtocolRules> Adi<R> {
         }
         self.receiver.cancelled.waiting.push(id);
         self.requests.mark_cancelled(id.slot());
-        self.extensions
-            .active
-            .set_end_cancelled(Some(Self::on_cancel_event));
+        self.extensions.active.set_end_cancelled(Some(Self::on_cancel_event));
         true
     }
 
@@ -59,10 +57,7 @@ impl<R: ProtocolRules> Adi<R> {
     fn await_all(&mut self) -> bool {
         let awaited = &mut self.receiver.cancelled.awaited;
         awaited.clear();
-        if awaited
-            .try_reserve(self.peers.in_flight_count() as usize)
-            .is_err()
-        {
+        if awaited.try_reserve(self.peers.in_flight_count() as usize).is_err() {
             return false;
         }
         let mut next = self.peers.next_in_flight(0);
@@ -116,9 +111,7 @@ impl<R: ProtocolRules> Adi<R> {
             (CancelEvent::Answered(_), None) => all_answered,
             // The answered restart listed this receive, unless another restart is in flight.
             (CancelEvent::Answered(source), Some(of)) => {
-                source == of
-                    && !(posted.needs_listing
-                        && self.peers.source_state(source).has_restart_in_flight())
+                source == of && !(posted.needs_listing && self.peers.source_state(source).has_restart_in_flight())
             }
         };
         Some(!is_over)

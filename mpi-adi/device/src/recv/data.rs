@@ -82,9 +82,7 @@ impl<R: ProtocolRules> Adi<R> {
             received,
             total: record.length,
         };
-        let whole = landing
-            .accept(place.offset, bytes.len())
-            .map_err(|_| MalformedPacket)?;
+        let whole = landing.accept(place.offset, bytes.len()).map_err(|_| MalformedPacket)?;
         self.region.write_buffer(at, place.offset, bytes);
         let received = landing.received;
         match bound {

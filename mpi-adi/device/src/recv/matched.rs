@@ -34,9 +34,7 @@ use crate::memory::region::RecordData;
 use crate::memory::{Span, UserMemory};
 use crate::protocol::ProtocolRules;
 use crate::recv::ProbedMessage;
-use crate::request::{
-    MatchedMessage, PostedReceive, RESERVED_SLOTS, ReceiveRequest, ReceiveState, RecvData, Request,
-};
+use crate::request::{MatchedMessage, PostedReceive, RESERVED_SLOTS, ReceiveRequest, ReceiveState, RecvData, Request};
 
 impl<R: ProtocolRules> Adi<R> {
     /// Performs a matched probe: returns the message handle, which is required to receive it ([`Adi::mrecv`]), and its
@@ -63,14 +61,9 @@ impl<R: ProtocolRules> Adi<R> {
             live: self.requests.handle_count(),
         };
         self.requests.grow(1 + RESERVED_SLOTS).map_err(|_| none)?;
-        self.matching
-            .reserve(self.requests.slots())
-            .map_err(|_| none)?;
+        self.matching.reserve(self.requests.slots()).map_err(|_| none)?;
         if let Some(at) = self.matching.probe(&mut self.region, &pattern) {
-            let record = self
-                .region
-                .record(at)
-                .expect("the unexpected queue holds records");
+            let record = self.region.record(at).expect("the unexpected queue holds records");
             let matched = MatchedMessage {
                 envelope: record.envelope,
                 length: record.length,
@@ -129,9 +122,7 @@ impl<R: ProtocolRules> Adi<R> {
         match coming {
             RecvData::MprobeBuffered { at } => self.match_record(memory, id, at),
             RecvData::MprobeHeld { sender } => {
-                if let Some((send, data)) =
-                    self.find_held_self_send(matched.envelope.source, sender)
-                {
+                if let Some((send, data)) = self.find_held_self_send(matched.envelope.source, sender) {
                     return self.receive_held(memory, send, data, slot, matched);
                 }
                 let due = RecvData::CtsPending { sender };
@@ -146,9 +137,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Inserts a receive that holds the message it matches.
     fn insert_held(&mut self, state: ReceiveState) -> Result<RequestId, crate::request::PoolFull> {
         let span = Span::EMPTY;
-        let id = self
-            .requests
-            .insert(Request::Receive(ReceiveRequest { span, state }))?;
+        let id = self.requests.insert(Request::Receive(ReceiveRequest { span, state }))?;
         self.requests.mark_mprobe(id.slot());
         Ok(id)
     }

@@ -12,8 +12,7 @@ use crate::protocol::ProtocolRules;
 use crate::recv::ProbedMessage;
 use crate::recv::probe::ArmResult;
 use crate::request::{
-    MatchedMessage, NEEDS_LISTING, PostedReceive, RESERVED_SLOTS, ReceiveRequest, ReceiveState,
-    RecvData, Request,
+    MatchedMessage, NEEDS_LISTING, PostedReceive, RESERVED_SLOTS, ReceiveRequest, ReceiveState, RecvData, Request,
 };
 use crate::wire::ReplyFields;
 use msg_layer::Reassembly;
@@ -63,11 +62,7 @@ impl<R: ProtocolRules> Adi<R> {
     pub(crate) fn reserve_for_recv(&mut self, keep: u32) -> Result<(), OutOfMemory> {
         let grown = self.requests.grow(1 + keep);
         let is_there = grown.is_ok() && self.matching.reserve(self.requests.slots()).is_ok();
-        if is_there {
-            Ok(())
-        } else {
-            Err(self.no_memory())
-        }
+        if is_there { Ok(()) } else { Err(self.no_memory()) }
     }
 
     /// Starts a receive that has reserved memory and a search result.
@@ -103,12 +98,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Completes the match of a receive with the unexpected message recorded at `at`.
     #[inline(never)]
-    fn take_record<M: UserMemory + ?Sized>(
-        &mut self,
-        memory: &mut M,
-        id: RequestId,
-        at: BlockIndex,
-    ) {
+    fn take_record<M: UserMemory + ?Sized>(&mut self, memory: &mut M, id: RequestId, at: BlockIndex) {
         self.matching.unrecord(&mut self.region, at);
         self.match_record(memory, id, at);
     }
@@ -136,8 +126,7 @@ impl<R: ProtocolRules> Adi<R> {
     #[inline]
     pub(crate) fn unpost(&mut self, slot: Slot) {
         self.matching.unpost(&mut self.requests, slot);
-        let all_are_named =
-            self.receiver.exact_to_list.is_empty() && self.receiver.wildcards.is_empty();
+        let all_are_named = self.receiver.exact_to_list.is_empty() && self.receiver.wildcards.is_empty();
         if !all_are_named && self.requests.set_needs_listing(slot, false) {
             let list = if self.requests.posted(slot).pattern.source().is_some() {
                 &mut self.receiver.exact_to_list
@@ -149,16 +138,8 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Matches a receive with the unexpected message recorded at `at`.
-    pub(crate) fn match_record<M: UserMemory + ?Sized>(
-        &mut self,
-        memory: &mut M,
-        id: RequestId,
-        at: BlockIndex,
-    ) {
-        let record = self
-            .region
-            .record(at)
-            .expect("the unexpected queue holds records");
+    pub(crate) fn match_record<M: UserMemory + ?Sized>(&mut self, memory: &mut M, id: RequestId, at: BlockIndex) {
+        let record = self.region.record(at).expect("the unexpected queue holds records");
         let slot = id.slot();
         let matched = MatchedMessage {
             envelope: record.envelope,
@@ -166,9 +147,7 @@ impl<R: ProtocolRules> Adi<R> {
         };
         match record.holding {
             RecordData::None { sender } => {
-                if let Some((send, data)) =
-                    self.find_held_self_send(matched.envelope.source, sender)
-                {
+                if let Some((send, data)) = self.find_held_self_send(matched.envelope.source, sender) {
                     self.release(memory, at);
                     return self.receive_held(memory, send, data, slot, matched);
                 }
@@ -184,10 +163,7 @@ impl<R: ProtocolRules> Adi<R> {
             RecordData::Buffer { received } => {
                 self.requests
                     .set_receive_state(slot, ReceiveState::Matched(matched, RecvData::Buffering));
-                let bound = RecordData::MatchedBuffer {
-                    received,
-                    receive: id,
-                };
+                let bound = RecordData::MatchedBuffer { received, receive: id };
                 self.region.set_holding(at, bound);
             }
             RecordData::MatchedBuffer { .. } => unreachable!("a bound record is in no queue"),
@@ -266,10 +242,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Fails only when the program's heap has no space for a single armed probe.
     pub fn iprobe(&mut self, pattern: MatchPattern) -> Result<Option<ProbedMessage>, OutOfMemory> {
         if let Some(index) = self.matching.probe(&mut self.region, &pattern) {
-            let record = self
-                .region
-                .record(index)
-                .expect("the unexpected queue holds records");
+            let record = self.region.record(index).expect("the unexpected queue holds records");
             return Ok(Some(ProbedMessage {
                 envelope: record.envelope,
                 length: record.length,
@@ -308,19 +281,11 @@ impl<R: ProtocolRules> Adi<R> {
         let Some((matched, sender)) = self.requests.listed(slot).pending_cts() else {
             unreachable!("the list of CTSs that are due names a receive that owes none")
         };
-        Some((
-            matched.envelope.source,
-            self.clear_to_send(slot, matched, sender),
-        ))
+        Some((matched.envelope.source, self.clear_to_send(slot, matched, sender)))
     }
 
     /// Returns the fields of the CTS for the matched receive in `slot`, whose data is still with the sender.
-    pub(crate) fn clear_to_send(
-        &mut self,
-        slot: Slot,
-        matched: MatchedMessage,
-        sender: u32,
-    ) -> ReplyFields {
+    pub(crate) fn clear_to_send(&mut self, slot: Slot, matched: MatchedMessage, sender: u32) -> ReplyFields {
         let target = self.requests.id(slot).0;
         let wanted = matched.wanted(self.requests.span(slot));
         if wanted == 0 {

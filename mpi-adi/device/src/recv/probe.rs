@@ -100,10 +100,7 @@ impl ArmedProbes {
         let turned_away = self.turned_away;
         let armed = self.armed.iter_mut().find(|armed| {
             let answers = armed.pattern.covers(pattern);
-            answers
-                && armed
-                    .noted
-                    .is_some_and(|noted| pattern.matches(&noted.envelope))
+            answers && armed.noted.is_some_and(|noted| pattern.matches(&noted.envelope))
         })?;
         armed.until = armed.until.max(turned_away + armed.hold);
         self.hold = MIN_HOLD;
@@ -120,8 +117,7 @@ impl ArmedProbes {
 
     /// Returns whether a probe for messages from any source has no note.
     pub fn has_open_wildcard(&self) -> bool {
-        self.patterns_without_note()
-            .any(|pattern| pattern.source().is_none())
+        self.patterns_without_note().any(|pattern| pattern.source().is_none())
     }
 
     /// Allocates memory for one more armed probe.
@@ -244,11 +240,7 @@ mod tests {
         probes.note_rejected(message(4, 1));
         assert_eq!(probes.noted_message(&TAG_1), Some(message(3, 1)));
         probes.disarm_matching(&message(4, 2).envelope);
-        assert_eq!(
-            probes.noted_message(&TAG_1),
-            Some(message(3, 1)),
-            "another tag"
-        );
+        assert_eq!(probes.noted_message(&TAG_1), Some(message(3, 1)), "another tag");
         probes.disarm_matching(&message(3, 1).envelope);
         assert_eq!(probes.noted_message(&TAG_1), None);
         assert_eq!(probes.arm(TAG_1), Ok(ArmResult::New), "to be armed anew");
@@ -269,11 +261,7 @@ mod tests {
             (narrow(Some(3), Some(2)), false),
             (narrow(Some(4), Some(1)), false),
         ] {
-            assert_eq!(
-                probes.noted_message(&pattern).is_some(),
-                answered,
-                "{pattern:?}"
-            );
+            assert_eq!(probes.noted_message(&pattern).is_some(), answered, "{pattern:?}");
         }
         let mut probes = ArmedProbes::default();
         assert_eq!(probes.arm(TAG_1), Ok(ArmResult::New));
@@ -334,13 +322,9 @@ mod tests {
         for tag in 0..ARMED_PROBES as i32 {
             assert_eq!(probes.arm(pattern(tag)), Ok(ArmResult::New));
         }
-        let turned_away =
-            (0..).take_while(|_| probes.arm(pattern(1 << 16)) == Ok(ArmResult::Rejected));
+        let turned_away = (0..).take_while(|_| probes.arm(pattern(1 << 16)) == Ok(ArmResult::Rejected));
         let turned_away = turned_away.count() as u64;
-        assert!(
-            (MIN_HOLD..2 * MIN_HOLD).contains(&turned_away),
-            "{turned_away}"
-        );
+        assert!((MIN_HOLD..2 * MIN_HOLD).contains(&turned_away), "{turned_away}");
     }
 
     /// A periodic program cannot starve a pattern.
@@ -352,20 +336,12 @@ mod tests {
             assert_eq!(probes.arm(pattern(tag)), Ok(ArmResult::New));
             holds.push(probes.armed.last().expect("just armed").until);
         }
-        assert!(
-            holds
-                .iter()
-                .all(|until| (MIN_HOLD..2 * MIN_HOLD).contains(until))
-        );
+        assert!(holds.iter().all(|until| (MIN_HOLD..2 * MIN_HOLD).contains(until)));
         // Every hold time occurs, about as often as chance predicts.
         for half in holds.chunks(ARMED_PROBES / 2) {
             for hold in MIN_HOLD..2 * MIN_HOLD {
                 let times = half.iter().filter(|&&until| until == hold).count();
-                assert!(
-                    (8..80).contains(&times),
-                    "{hold}: {times} of {}",
-                    half.len()
-                );
+                assert!((8..80).contains(&times), "{hold}: {times} of {}", half.len());
             }
         }
     }

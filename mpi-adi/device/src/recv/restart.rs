@@ -102,8 +102,7 @@ impl<R: ProtocolRules> Adi<R> {
     pub fn heap_freed<M: UserMemory + ?Sized>(&mut self, memory: &M) {
         let rules = self.rules();
         if self.peers.in_flight_count() == 0 {
-            self.peers
-                .restart_next(self.region.free_blocks(memory), rules);
+            self.peers.restart_next(self.region.free_blocks(memory), rules);
         }
     }
 
@@ -115,12 +114,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Handles an event of `source`, previously in state `before`, under the current age: it closes a restart in
     /// flight. Queues restarts to sources that wait for memory or for a posted receive.
-    pub(crate) fn advance_restarts<M: UserMemory + ?Sized>(
-        &mut self,
-        memory: &M,
-        source: Rank,
-        before: SourceState,
-    ) {
+    pub(crate) fn advance_restarts<M: UserMemory + ?Sized>(&mut self, memory: &M, source: Rank, before: SourceState) {
         if self.peers.has_no_rejected() {
             if before != SourceState::Clear {
                 self.end_cancelled(source);
@@ -133,9 +127,7 @@ impl<R: ProtocolRules> Adi<R> {
         }
         // A source that was asked for a receive from any source has replied. The next source is asked if the receive is
         // still posted, or a probe still has no note.
-        if self.peers.queued_wildcards() > 0
-            && (self.has_open_wildcard() || self.receiver.probes.has_open_wildcard())
-        {
+        if self.peers.queued_wildcards() > 0 && (self.has_open_wildcard() || self.receiver.probes.has_open_wildcard()) {
             self.peers.restart_wildcards(rules);
         }
         if self.peers.waiting_count() > 0 && self.region.free_blocks(memory) > 0 {
@@ -153,10 +145,7 @@ impl<R: ProtocolRules> Adi<R> {
         done: DoneMessage,
     ) -> Result<(), MalformedPacket> {
         let standing = self.peers.source_state(source);
-        let open = matches!(
-            standing,
-            SourceState::RestartSent | SourceState::RestartSentStale
-        );
+        let open = matches!(standing, SourceState::RestartSent | SourceState::RestartSentStale);
         if !open || self.peers.ages(source).from != done.age {
             return Err(MalformedPacket);
         }

@@ -100,34 +100,21 @@ impl RequestPool {
     /// Inserts the posted receive in `slot`. Returns its kind and its serial.
     #[inline]
     pub(crate) fn insert_posted(&mut self, slot: Slot) -> (usize, SequenceNumber) {
-        let PostedReceive {
-            pattern, serial, ..
-        } = self.posted(slot);
+        let PostedReceive { pattern, serial, .. } = self.posted(slot);
         self.insert_entry(slot, self.table.hashes.hash_pattern(&pattern));
         (kind(&pattern), serial)
     }
 
     /// Returns the oldest posted receive in the table with this pattern. Each group checked is a hop.
     #[inline]
-    pub(crate) fn find_posted(
-        &self,
-        pattern: &MatchPattern,
-        hops: &mut u32,
-    ) -> Option<FoundReceive> {
-        let bucket = self
-            .table
-            .buckets
-            .bucket_index(self.table.hashes.hash_pattern(pattern));
+    pub(crate) fn find_posted(&self, pattern: &MatchPattern, hops: &mut u32) -> Option<FoundReceive> {
+        let bucket = self.table.buckets.bucket_index(self.table.hashes.hash_pattern(pattern));
         let mut next = self.bucket(bucket);
         while let Some(slot) = next {
             *hops += 1;
             let entry = self.listed(slot);
             if let Some(serial) = entry.serial_if_posted(pattern) {
-                return Some(FoundReceive {
-                    slot,
-                    serial,
-                    bucket,
-                });
+                return Some(FoundReceive { slot, serial, bucket });
             }
             next = self.listed(self.last_of(slot)).next[KEYED];
         }
@@ -251,9 +238,7 @@ impl RequestPool {
     /// Returns the key hash of the send in `slot`.
     #[inline]
     pub(crate) fn send_hash(&self, slot: Slot) -> u32 {
-        let SendRequest {
-            dest, context, tag, ..
-        } = self.send(slot);
+        let SendRequest { dest, context, tag, .. } = self.send(slot);
         self.table.hashes.hash_send(dest, context, tag)
     }
 }
@@ -269,8 +254,8 @@ mod tests {
     use crate::memory::Span;
     use crate::protocol::RtsState;
     use crate::request::{
-        NEIGHBOURS, PendingSend, PostedReceive, ReceiveRequest, ReceiveState, Request, SendData,
-        SendMode, SendState, pattern_of,
+        NEIGHBOURS, PendingSend, PostedReceive, ReceiveRequest, ReceiveState, Request, SendData, SendMode, SendState,
+        pattern_of,
     };
 
     /// Key of a receive from, or a send to, a process, with this tag and context.
@@ -289,9 +274,7 @@ mod tests {
 
         fn hash(self, requests: &RequestPool) -> u32 {
             if self.sends {
-                requests
-                    .hashes()
-                    .hash_send(self.rank, self.context, self.tag)
+                requests.hashes().hash_send(self.rank, self.context, self.tag)
             } else {
                 requests.hash_of(&self.pattern())
             }
@@ -342,11 +325,7 @@ mod tests {
     #[test]
     fn each_kind_has_the_pattern_of_it_that_matches() {
         let (source, tag, context) = (Rank::new(5), 6, 7);
-        let envelope = Envelope {
-            source,
-            tag,
-            context,
-        };
+        let envelope = Envelope { source, tag, context };
         let sources = [Some(source), None, Some(source), None];
         let tags = [Some(tag), Some(tag), None, None];
         for (at, (source, tag)) in sources.into_iter().zip(tags).enumerate() {
@@ -363,10 +342,7 @@ mod tests {
             let sources = first..first + NEIGHBOURS;
             let of = sources.map(|source| hashes.hash_send(Rank::new(source), 1, 2));
             let of: Vec<u32> = of.collect();
-            assert!(
-                of.iter()
-                    .all(|hash| hash / NEIGHBOURS == of[0] / NEIGHBOURS)
-            );
+            assert!(of.iter().all(|hash| hash / NEIGHBOURS == of[0] / NEIGHBOURS));
             let mut places: Vec<u32> = of.iter().map(|hash| hash % NEIGHBOURS).collect();
             places.sort();
             assert!(places.into_iter().eq(0..NEIGHBOURS));
@@ -391,11 +367,7 @@ mod tests {
         let mut all = 0;
         for tag in 0..2000 {
             let mut hops = 0;
-            assert!(
-                requests
-                    .find_posted(&key(tag).pattern(), &mut hops)
-                    .is_some()
-            );
+            assert!(requests.find_posted(&key(tag).pattern(), &mut hops).is_some());
             assert!(hops > 0);
             all += hops;
         }

@@ -25,8 +25,6 @@ pub use pool::{CHUNK_SLOTS, RESERVED_SLOTS, RequestPool};
 pub use receive::{MatchedMessage, PostedReceive, ReceiveRequest, ReceiveState, RecvData};
 pub(crate) use send::BcopyBytes;
 pub(crate) use send::{ACK_DEFERRABLE, CANCELLED, EAGER, IN_ORDER};
-pub use send::{
-    CancelState, PendingSend, RequestedFlags, SendData, SendMode, SendRequest, SendState,
-};
+pub use send::{CancelState, PendingSend, RequestedFlags, SendData, SendMode, SendRequest, SendState};
 pub(crate) use slot::SlotEntry;
 pub(crate) use table::{BucketRange, KINDS, KeyHash, NEIGHBOURS, kind, pattern_of};

@@ -38,8 +38,7 @@ struct PoolChunk {
 /// Maximum bytes of the chunk list per chunk: it is at least half full once it has grown.
 const LISTED: usize = 2 * size_of::<usize>();
 
-const _: () =
-    assert!(size_of::<PoolChunk>() + LISTED <= CHUNK_SLOTS * 64 || cfg!(feature = "micro"));
+const _: () = assert!(size_of::<PoolChunk>() + LISTED <= CHUNK_SLOTS * 64 || cfg!(feature = "micro"));
 
 /// Pool of request slots.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -385,10 +384,7 @@ impl RequestPool {
     /// Frees the request if it has finished, and returns its outcome, context and buffer for the language binding.
     /// Returns `Some(None)` if it has not finished, and `None` if the ID is stale.
     #[inline]
-    pub(crate) fn take_completed_by_id(
-        &mut self,
-        id: RequestId,
-    ) -> Option<Option<CompletedRequest>> {
+    pub(crate) fn take_completed_by_id(&mut self, id: RequestId) -> Option<Option<CompletedRequest>> {
         let (slot, next, bits) = (id.slot(), self.free, self.id_bits);
         let entry = self.entry_by_id_mut(id)?;
         let Some(outcome) = entry.outcome() else {
@@ -497,11 +493,7 @@ impl RequestPool {
     /// receive is neither a [matched probe's](RequestPool::is_mprobe), nor awaited by a restart, nor cancelled or detached.
     /// Returns its buffer and its successor in the queue. Otherwise returns `None` and changes nothing.
     #[inline]
-    pub(crate) fn finish_posted(
-        &mut self,
-        slot: Slot,
-        matched: &MatchedMessage,
-    ) -> Option<(Span, Option<Slot>)> {
+    pub(crate) fn finish_posted(&mut self, slot: Slot, matched: &MatchedMessage) -> Option<(Span, Option<Slot>)> {
         let entry = self.listed_mut(slot);
         let span = entry.finish_posted(matched)?;
         Some((span, entry.next[QUEUE]))
@@ -584,11 +576,7 @@ impl RequestPool {
     #[inline]
     pub(crate) fn open_span(&self, slot: Slot) -> Option<Span> {
         let entry = self.listed(slot);
-        if entry.is_mprobe() {
-            None
-        } else {
-            entry.span()
-        }
+        if entry.is_mprobe() { None } else { entry.span() }
     }
 
     #[inline]
@@ -666,9 +654,7 @@ impl RequestPool {
         let mut sends: Vec<SendRequest> = Vec::new();
         for (entry, index) in self.entries().zip(0u32..) {
             if let Some(send) = entry.send() {
-                if let SendState::Held(_) | SendState::Sending(_) | SendState::Streaming =
-                    send.state
-                {
+                if let SendState::Held(_) | SendState::Sending(_) | SendState::Streaming = send.state {
                     sends.push(send);
                 }
                 continue;
@@ -709,12 +695,7 @@ impl RequestPool {
     }
 
     /// Hashes the sends of a queue from `first` on.
-    pub(crate) fn hash_queue<'a, H: Hasher>(
-        &self,
-        first: Option<Slot>,
-        copy: impl BcopyBytes<'a>,
-        state: &mut H,
-    ) {
+    pub(crate) fn hash_queue<'a, H: Hasher>(&self, first: Option<Slot>, copy: impl BcopyBytes<'a>, state: &mut H) {
         let mut next = first;
         while let Some(slot) = next {
             self.send(slot).hash(copy, state);

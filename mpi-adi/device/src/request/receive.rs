@@ -52,8 +52,7 @@ pub struct MatchedMessage {
 impl MatchedMessage {
     /// Returns the bytes of the message that fit in the program's buffer.
     pub fn wanted(&self, span: Span) -> u32 {
-        self.length
-            .min(u32::try_from(span.len()).unwrap_or(u32::MAX))
+        self.length.min(u32::try_from(span.len()).unwrap_or(u32::MAX))
     }
 }
 
@@ -87,10 +86,9 @@ impl ReceiveRequest {
     /// Returns the message held for a matched probe, if any.
     pub fn held(&self) -> Option<MatchedMessage> {
         match self.state {
-            ReceiveState::Matched(
-                matched,
-                RecvData::MprobeHeld { .. } | RecvData::MprobeBuffered { .. },
-            ) => Some(matched),
+            ReceiveState::Matched(matched, RecvData::MprobeHeld { .. } | RecvData::MprobeBuffered { .. }) => {
+                Some(matched)
+            }
             _ => None,
         }
     }
@@ -98,8 +96,7 @@ impl ReceiveRequest {
     /// Returns the matching criteria, or the envelope of the matched message.
     pub(super) fn pattern(&self) -> MatchPattern {
         match &self.state {
-            ReceiveState::Posted(PostedReceive { pattern, .. })
-            | ReceiveState::Cancelled(pattern) => *pattern,
+            ReceiveState::Posted(PostedReceive { pattern, .. }) | ReceiveState::Cancelled(pattern) => *pattern,
             ReceiveState::Matched(MatchedMessage { envelope, .. }, _)
             | ReceiveState::Done(MatchedMessage { envelope, .. }) => envelope.pattern(),
         }

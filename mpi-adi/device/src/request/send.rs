@@ -165,11 +165,7 @@ impl PendingSend {
     /// Sets or clears a mark.
     #[inline]
     pub(crate) fn set_mark(&mut self, mark: u8, to: bool) {
-        if to {
-            self.marks |= mark
-        } else {
-            self.marks &= !mark
-        }
+        if to { self.marks |= mark } else { self.marks &= !mark }
     }
 
     /// Returns the sequence number among the sends to the destination.

@@ -24,8 +24,7 @@ use super::receive::{MatchedMessage, PostedReceive, ReceiveRequest, ReceiveState
 use super::send::{CancelState, PendingSend, SendData, SendMode, SendRequest, SendState};
 use crate::envelope::{Context, Envelope, MatchPattern, Rank, Tag};
 use crate::ids::{
-    BcopyId, BlockIndex, Generation, GenerationBits, PackedId, REQUEST_GENERATION_BITS, RequestId,
-    SequenceNumber, Slot,
+    BcopyId, BlockIndex, Generation, GenerationBits, PackedId, REQUEST_GENERATION_BITS, RequestId, SequenceNumber, Slot,
 };
 use crate::memory::{PackedSpan, Span};
 use crate::protocol::RtsState;
@@ -165,9 +164,7 @@ impl SlotState {
             ReceiveState::Matched(MatchedMessage { length, .. }, coming) => match coming {
                 RecvData::CtsPending { sender } => SlotState::CtsPending { length, sender },
                 // Its total is the part of the message that fits in the buffer.
-                RecvData::Receiving(Reassembly { received, total: _ }) => {
-                    SlotState::Receiving { length, received }
-                }
+                RecvData::Receiving(Reassembly { received, total: _ }) => SlotState::Receiving { length, received },
                 RecvData::Buffering => SlotState::Buffering { length },
                 RecvData::MprobeHeld { sender } => SlotState::MprobeHeld { length, sender },
                 RecvData::MprobeBuffered { at } => SlotState::MprobeBuffered { length, at },
@@ -227,10 +224,7 @@ impl SlotEntry {
     fn put_send(&mut self, send: SendRequest) {
         let (span, is_bcopy) = match send.data {
             SendData::User(span) => (span, 0),
-            SendData::Bcopy(BcopyId(place)) => (
-                Span::model(place.into(), send.length as usize),
-                SlotFlags::BCOPY,
-            ),
+            SendData::Bcopy(BcopyId(place)) => (Span::model(place.into(), send.length as usize), SlotFlags::BCOPY),
         };
         debug_assert_eq!(span.len(), send.length as usize);
         self.data = PackedSpan::new(span);
@@ -263,8 +257,7 @@ impl SlotEntry {
 
     /// Checks for a request of which the program has a handle.
     pub(super) fn is_owned(&self) -> bool {
-        !matches!(self.state, SlotState::Free { .. })
-            && !self.marks.has(SlotFlags::FORGOTTEN | SlotFlags::DISOWNED)
+        !matches!(self.state, SlotState::Free { .. }) && !self.marks.has(SlotFlags::FORGOTTEN | SlotFlags::DISOWNED)
     }
 
     /// Marks the request as one without a program's handle.
@@ -418,8 +411,7 @@ impl SlotEntry {
     /// Checks for a pending send to `dest` with this context and tag.
     #[inline]
     pub(super) fn is_pending_to(&self, dest: Rank, context: Context, tag: Tag) -> bool {
-        matches!(self.state, SlotState::Pending(_))
-            && (self.peer, self.context, self.tag) == (Some(dest), context, tag)
+        matches!(self.state, SlotState::Pending(_)) && (self.peer, self.context, self.tag) == (Some(dest), context, tag)
     }
 
     /// Checks for a send to `dest` whose RTS has no reply yet.
@@ -455,10 +447,7 @@ impl SlotEntry {
     #[inline]
     pub(crate) fn posted(&self) -> Option<PostedReceive> {
         match self.state {
-            SlotState::Posted {
-                needs_listing,
-                serial,
-            } => Some(PostedReceive {
+            SlotState::Posted { needs_listing, serial } => Some(PostedReceive {
                 pattern: self.pattern(),
                 serial: serial.get(),
                 needs_listing,
@@ -529,9 +518,7 @@ impl SlotEntry {
                 let total = matched.wanted(span);
                 ReceiveState::Matched(matched, RecvData::Receiving(Reassembly { received, total }))
             }
-            SlotState::Buffering { length } => {
-                ReceiveState::Matched(self.matched(length)?, RecvData::Buffering)
-            }
+            SlotState::Buffering { length } => ReceiveState::Matched(self.matched(length)?, RecvData::Buffering),
             SlotState::MprobeHeld { length, sender } => {
                 ReceiveState::Matched(self.matched(length)?, RecvData::MprobeHeld { sender })
             }
@@ -623,8 +610,7 @@ impl SlotEntry {
     #[inline(always)]
     pub(super) fn set_receive_state(&mut self, state: ReceiveState) {
         (self.peer, self.tag, self.context) = match state {
-            ReceiveState::Posted(PostedReceive { pattern, .. })
-            | ReceiveState::Cancelled(pattern) => pattern.parts(),
+            ReceiveState::Posted(PostedReceive { pattern, .. }) | ReceiveState::Cancelled(pattern) => pattern.parts(),
             ReceiveState::Matched(MatchedMessage { envelope, .. }, _)
             | ReceiveState::Done(MatchedMessage { envelope, .. }) => {
                 (Some(envelope.source), envelope.tag, envelope.context)
@@ -656,11 +642,7 @@ impl SlotEntry {
     /// Counts `len` bytes at `offset` of the message being received into the program's buffer. Returns that buffer, and
     /// the message once it is complete. Returns `None` if no such bytes are expected.
     #[inline]
-    pub(super) fn begin_receive(
-        &mut self,
-        offset: u32,
-        len: usize,
-    ) -> Option<(Span, Option<MatchedMessage>)> {
+    pub(super) fn begin_receive(&mut self, offset: u32, len: usize) -> Option<(Span, Option<MatchedMessage>)> {
         let SlotState::Receiving { length, received } = self.state else {
             return None;
         };

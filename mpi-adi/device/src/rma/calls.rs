@@ -151,10 +151,7 @@ fn reset_fault(all: &mut OneSided, context: Context) -> bool {
 }
 
 /// Runs `work`, and transmits the resulting packets while injection slots are free. Does not block.
-fn enter<E, R>(
-    env: &E,
-    work: impl FnOnce(&mut OneSided) -> Result<R, WindowError>,
-) -> Result<R, WindowError>
+fn enter<E, R>(env: &E, work: impl FnOnce(&mut OneSided) -> Result<R, WindowError>) -> Result<R, WindowError>
 where
     E: EnterDevice + ?Sized,
 {
@@ -174,11 +171,7 @@ where
 }
 
 /// Repeats `attempt`, with progress steps between, until it returns a value; transmits resulting packets. Blocks.
-fn wait<E, R>(
-    env: &E,
-    note: CallInfo,
-    mut attempt: impl FnMut(&mut OneSided, &mut dyn Kernel) -> Option<R>,
-) -> R
+fn wait<E, R>(env: &E, note: CallInfo, mut attempt: impl FnMut(&mut OneSided, &mut dyn Kernel) -> Option<R>) -> R
 where
     E: EnterDevice + ?Sized,
 {
@@ -199,13 +192,7 @@ where
 pub trait OneSidedCalls: EnterDevice {
     /// Blocks until the condition is true. Returns whether targets have reported faulty operations of this process
     /// since the last call with `takes_fault`.
-    fn wait_for_window(
-        &self,
-        note: CallInfo,
-        context: Context,
-        until: WindowCondition,
-        takes_fault: bool,
-    ) -> bool {
+    fn wait_for_window(&self, note: CallInfo, context: Context, until: WindowCondition, takes_fault: bool) -> bool {
         wait(self, note, |all, _| {
             let is_true = until.is_true(all, context);
             is_true.then(|| takes_fault && reset_fault(all, context))
@@ -232,19 +219,10 @@ pub trait OneSidedCalls: EnterDevice {
     /// Performs a call on an epoch. Returns its sequence number, or that of the flush or operation. Transmits the
     /// packets that it prepares if the network has free injection slots. Does not block. Fails with
     /// [`WindowError::NoWindow`] and [`WindowError::OutOfMemory`].
-    fn call_epoch(
-        &self,
-        context: Context,
-        call: EpochCall<'_>,
-    ) -> Result<WindowSequence, WindowError> {
+    fn call_epoch(&self, context: Context, call: EpochCall<'_>) -> Result<WindowSequence, WindowError> {
         enter(self, |all| match call {
-            EpochCall::Prepare => all
-                .prepare_epoch(context)
-                .then_some(0)
-                .ok_or(WindowError::OutOfMemory),
-            EpochCall::Open(opening, told) => all
-                .open(context, opening, told)
-                .ok_or(WindowError::OutOfMemory),
+            EpochCall::Prepare => all.prepare_epoch(context).then_some(0).ok_or(WindowError::OutOfMemory),
+            EpochCall::Open(opening, told) => all.open(context, opening, told).ok_or(WindowError::OutOfMemory),
             EpochCall::Close(epoch, told) => {
                 all.close(context, epoch, told);
                 Ok(epoch)
@@ -272,12 +250,7 @@ pub trait OneSidedCalls: EnterDevice {
 
     /// Requests the epoch's access to the target, and the lock if it requires one. Returns whether operations may be
     /// sent to the target now. Does not block. Fails with [`WindowError::NoWindow`] and [`WindowError::NotIncluded`].
-    fn access_target(
-        &self,
-        context: Context,
-        epoch: WindowSequence,
-        target: Rank,
-    ) -> Result<bool, WindowError> {
+    fn access_target(&self, context: Context, epoch: WindowSequence, target: Rank) -> Result<bool, WindowError> {
         enter(self, |all| {
             if all.includes(context, epoch, target) {
                 Ok(all.can_access(context, epoch, target))
@@ -316,13 +289,9 @@ pub trait OneSidedCalls: EnterDevice {
             let until = match until {
                 Some(until) => until,
                 // Nothing to send, and only replies to wait for.
-                None if all.is_answered(context, target, is_local) => {
-                    *until.insert(WindowCondition::Answered(target))
-                }
+                None if all.is_answered(context, target, is_local) => *until.insert(WindowCondition::Answered(target)),
                 None => match all.flush((context, epoch, target), is_local, None) {
-                    Some(flush) => {
-                        *until.insert(WindowCondition::Occurred(WindowEvent::Done(flush)))
-                    }
+                    Some(flush) => *until.insert(WindowCondition::Occurred(WindowEvent::Done(flush))),
                     None => return Some(Err(WindowError::OutOfMemory)),
                 },
             };
@@ -338,11 +307,7 @@ pub trait OneSidedCalls: EnterDevice {
 
     /// Changes a window. Does not block. Fails with [`WindowError::NoWindow`], [`WindowError::OutOfMemory`],
     /// [`WindowError::Overlaps`] and [`WindowError::NotAttached`].
-    fn change_window(
-        &self,
-        context: Context,
-        call: WindowCall,
-    ) -> Result<WindowChange, WindowError> {
+    fn change_window(&self, context: Context, call: WindowCall) -> Result<WindowChange, WindowError> {
         with_device_once(self, |adi, _| change(adi, context, call))
     }
 }

@@ -79,9 +79,7 @@ impl Hash for DeferredEntry {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.serial, self.epoch, self.target).hash(state);
         match self.what {
-            DeferredAction::Operation {
-                done, is_asking, ..
-            } => (done, is_asking).hash(state),
+            DeferredAction::Operation { done, is_asking, .. } => (done, is_asking).hash(state),
             DeferredAction::Flush { from, number, .. } => (from, number.is_some()).hash(state),
             DeferredAction::Done => {}
         }
@@ -112,10 +110,7 @@ impl DeferredEntry {
 
     /// Records that `bytes` more bytes have been sent, and whether a reply is outstanding for the rest.
     fn count_sent(&mut self, bytes: usize, asks: bool) {
-        if let DeferredAction::Operation {
-            done, is_asking, ..
-        } = &mut self.what
-        {
+        if let DeferredAction::Operation { done, is_asking, .. } = &mut self.what {
             (*done, *is_asking) = (*done + bytes, asks);
         }
     }
@@ -135,9 +130,8 @@ impl DeferredEntry {
 impl Window {
     /// Returns whether operations of this epoch, for `target` if specified, are still to be sent.
     pub(super) fn has_deferred(&self, epoch: WindowSequence, target: Option<Rank>) -> bool {
-        let is_so = |deferred: &DeferredEntry| {
-            deferred.epoch == epoch && deferred.is_for(target) && deferred.has_pending_tx()
-        };
+        let is_so =
+            |deferred: &DeferredEntry| deferred.epoch == epoch && deferred.is_for(target) && deferred.has_pending_tx();
         self.deferred.iter().any(is_so)
     }
 
@@ -145,21 +139,13 @@ impl Window {
     pub(super) fn has_deferred_but(&self, last: usize, target: Rank) -> bool {
         let epoch = self.deferred[last].epoch;
         self.deferred.iter().enumerate().any(|(at, deferred)| {
-            at != last
-                && deferred.epoch == epoch
-                && deferred.is_for(Some(target))
-                && deferred.has_pending_tx()
+            at != last && deferred.epoch == epoch && deferred.is_for(Some(target)) && deferred.has_pending_tx()
         })
     }
 }
 
 /// Returns the displacement and length of the first contiguous run of up to `most` bytes.
-fn first_run<R: EpochRules>(
-    all: &OneSided<R>,
-    span: Span,
-    done: usize,
-    most: usize,
-) -> (u64, usize) {
+fn first_run<R: EpochRules>(all: &OneSided<R>, span: Span, done: usize, most: usize) -> (u64, usize) {
     let mut first = None;
     (all.walk)(span, done, most, &mut |place, _, bytes| {
         first.get_or_insert((place as u64, bytes));
@@ -246,20 +232,13 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Handles the result of a deferred operation, `len` bytes; 0: rejected, to be requested again.
-    pub(super) fn handle_deferred_reply(
-        &mut self,
-        context: Context,
-        serial: WindowSequence,
-        len: usize,
-    ) {
+    pub(super) fn handle_deferred_reply(&mut self, context: Context, serial: WindowSequence, len: usize) {
         let Some(window) = self.window(context) else {
             return;
         };
         let is_it = |deferred: &&mut DeferredEntry| deferred.serial == serial;
         if let Some(deferred) = window.deferred.iter_mut().find(is_it)
-            && let DeferredAction::Operation {
-                done, is_asking, ..
-            } = &mut deferred.what
+            && let DeferredAction::Operation { done, is_asking, .. } = &mut deferred.what
         {
             (*done, *is_asking) = (*done + len, false);
         }
@@ -278,12 +257,8 @@ impl<R: EpochRules> OneSided<R> {
         for place in 0..self.windows[at].deferred.len() {
             let sent = match self.windows[at].deferred[place].what {
                 DeferredAction::Done => continue,
-                DeferredAction::Operation { .. } => {
-                    self.advance_operation(at, place, memory, out, only_here)
-                }
-                DeferredAction::Flush { .. } => {
-                    self.advance_flush(at, place, memory, out, only_here)
-                }
+                DeferredAction::Operation { .. } => self.advance_operation(at, place, memory, out, only_here),
+                DeferredAction::Flush { .. } => self.advance_flush(at, place, memory, out, only_here),
             };
             match sent {
                 RmaTxResult::Packet(leaving) => {
@@ -328,9 +303,7 @@ impl<R: EpochRules> OneSided<R> {
         let is_blocked = window.has(target, PeerFlags::BLOCKED) || only_here && target != self.here;
         let has_access = |epoch| window.has_access(self.rules, epoch, target);
         let sent = match epoch {
-            Some(epoch) if !is_blocked && has_access(epoch) => {
-                self.issue(at, place, (context, target), memory, out)
-            }
+            Some(epoch) if !is_blocked && has_access(epoch) => self.issue(at, place, (context, target), memory, out),
             Some(epoch) if !is_blocked && self.want(context, epoch, target) => {
                 self.is_due = true;
                 RmaTxResult::NoSpace
@@ -389,9 +362,7 @@ impl<R: EpochRules> OneSided<R> {
             _ => {
                 let (len, bytes) = self.emit_request_of(operation, done, memory, out);
                 let awaited = ReplyPurpose::Result(bytes as u32);
-                let Some(name) =
-                    self.await_reply_for(serial, of.0, of.1, awaited, operation.into, done)
-                else {
+                let Some(name) = self.await_reply_for(serial, of.0, of.1, awaited, operation.into, done) else {
                     return RmaTxResult::NoSpace;
                 };
                 (name, len, 0, true)
@@ -484,10 +455,7 @@ impl<R: EpochRules> OneSided<R> {
         out: &mut [u8; SHORT_BYTES],
     ) -> RmaTxResult {
         let serial = self.windows[at].deferred[place].serial;
-        let DeferredAction::Operation {
-            operation, done, ..
-        } = self.windows[at].deferred[place].what
-        else {
+        let DeferredAction::Operation { operation, done, .. } = self.windows[at].deferred[place].what else {
             return RmaTxResult::NoSpace;
         };
         let most = (operation.len - done).min(GET_BYTES);
@@ -496,8 +464,7 @@ impl<R: EpochRules> OneSided<R> {
             place: from,
             len: bytes as u32,
         };
-        let Some(name) = self.await_reply_for(serial, of.0, of.1, awaited, operation.into, done)
-        else {
+        let Some(name) = self.await_reply_for(serial, of.0, of.1, awaited, operation.into, done) else {
             return RmaTxResult::NoSpace;
         };
         if let DeferredAction::Operation { done, .. } = &mut self.windows[at].deferred[place].what {
@@ -527,12 +494,7 @@ impl<R: EpochRules> OneSided<R> {
         let window = &self.windows[at];
         let (context, flush) = (window.context, &window.deferred[place]);
         let target = flush.target;
-        let DeferredAction::Flush {
-            is_local,
-            from,
-            number,
-        } = flush.what
-        else {
+        let DeferredAction::Flush { is_local, from, number } = flush.what else {
             return RmaTxResult::NoSpace;
         };
         let waits_for = |before: &DeferredEntry| {
@@ -566,8 +528,7 @@ impl<R: EpochRules> OneSided<R> {
         };
         let asked = self.origin_requests.asked;
         if !matches!(sent, RmaTxResult::NoSpace)
-            && let DeferredAction::Flush { from, number, .. } =
-                &mut self.windows[at].deferred[place].what
+            && let DeferredAction::Flush { from, number, .. } = &mut self.windows[at].deferred[place].what
         {
             match next {
                 None => *number = Some(asked),

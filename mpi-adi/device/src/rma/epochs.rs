@@ -172,22 +172,17 @@ impl ReorderFlags {
     /// Adds the keys that a broken rule ignores.
     fn broken_by<R: EpochRules>(self, rules: R) -> ReorderFlags {
         ReorderFlags {
-            access_after_access: self.access_after_access
-                || rules.is_broken(BrokenRule::PassesAccess),
-            access_after_exposure: self.access_after_exposure
-                || rules.is_broken(BrokenRule::AccessPassesExposure),
-            exposure_after_exposure: self.exposure_after_exposure
-                || rules.is_broken(BrokenRule::PassesExposure),
-            exposure_after_access: self.exposure_after_access
-                || rules.is_broken(BrokenRule::ExposurePassesAccess),
+            access_after_access: self.access_after_access || rules.is_broken(BrokenRule::PassesAccess),
+            access_after_exposure: self.access_after_exposure || rules.is_broken(BrokenRule::AccessPassesExposure),
+            exposure_after_exposure: self.exposure_after_exposure || rules.is_broken(BrokenRule::PassesExposure),
+            exposure_after_access: self.exposure_after_access || rules.is_broken(BrokenRule::ExposurePassesAccess),
         }
     }
 
     /// Returns whether an epoch of kind `next` may begin concurrently with an earlier closed one of kind `before`.
     fn allows<R: EpochRules>(self, rules: R, before: EpochKind, next: EpochKind) -> bool {
         match (before, next) {
-            (EpochKind::Fence | EpochKind::LockAll, _)
-            | (_, EpochKind::Fence | EpochKind::LockAll) => {
+            (EpochKind::Fence | EpochKind::LockAll, _) | (_, EpochKind::Fence | EpochKind::LockAll) => {
                 rules.is_broken(BrokenRule::PassesFences)
             }
             (EpochKind::Post, EpochKind::Post) => self.exposure_after_exposure,
@@ -343,9 +338,7 @@ impl FenceTree {
     pub(super) fn new(peers: &[WindowPeer], here: Rank) -> Option<FenceTree> {
         let is_member = |(_, peer): &(usize, &WindowPeer)| peer.flags.has(PeerFlags::MEMBER);
         let members = || peers.iter().enumerate().filter(is_member);
-        let own = members()
-            .take_while(|(at, _)| *at < here.index() as usize)
-            .count();
+        let own = members().take_while(|(at, _)| *at < here.index() as usize).count();
         let size = members().count();
         let find = |place: usize| members().nth(place).map(|(at, _)| Rank::new(at as u32));
         let below = match own {
@@ -357,11 +350,7 @@ impl FenceTree {
         children.try_reserve_exact(places().count()).ok()?;
         children.extend(places().filter_map(find));
         Some(FenceTree {
-            parent: if own == 0 {
-                None
-            } else {
-                find(own & (own - 1))
-            },
+            parent: if own == 0 { None } else { find(own & (own - 1)) },
             children: children.into_boxed_slice(),
             arrived: 0,
             to_release: 0,
@@ -462,9 +451,7 @@ impl Window {
                     !self.epochs.iter().any(|one| is_target(one, target))
                         || rules.is_broken(BrokenRule::LocksWhatIsAccessed)
                 }
-                EpochKind::Post => {
-                    !self.lock.is_held() || rules.is_broken(BrokenRule::ExposesWhatIsLocked)
-                }
+                EpochKind::Post => !self.lock.is_held() || rules.is_broken(BrokenRule::ExposesWhatIsLocked),
                 _ => true,
             }
     }
@@ -486,9 +473,7 @@ impl Window {
         let (before, rest) = self.epochs.split_at(place);
         let next = &rest[0];
         let is_exposure = |epoch: &&Epoch| epoch.is_active() && epoch.sort == EpochKind::Post;
-        if next.sort == EpochKind::Post
-            && before.iter().filter(is_exposure).count() >= MAX_EXPOSURES
-        {
+        if next.sort == EpochKind::Post && before.iter().filter(is_exposure).count() >= MAX_EXPOSURES {
             return false;
         }
         if rules.is_broken(BrokenRule::AsksNone) {
@@ -535,23 +520,12 @@ impl Window {
                     (peer.dones, member.has_done) = (peer.dones - 1, true);
                 }
             }
-            epoch.reach(
-                if opens {
-                    EpochState::Open
-                } else {
-                    EpochState::Begun
-                },
-                false,
-            );
+            epoch.reach(if opens { EpochState::Open } else { EpochState::Begun }, false);
         }
     }
 
     /// Handles a done: a process has completed its access.
-    pub(super) fn handle_done<R: EpochRules>(
-        &mut self,
-        source: Rank,
-        rules: R,
-    ) -> Result<(), MalformedPacket> {
+    pub(super) fn handle_done<R: EpochRules>(&mut self, source: Rank, rules: R) -> Result<(), MalformedPacket> {
         let mut exposures = self
             .epochs
             .iter_mut()
@@ -583,14 +557,8 @@ impl Window {
     }
 
     pub(super) fn handle_released(&mut self, source: Rank) -> Result<(), MalformedPacket> {
-        let is_asked = |epoch: &&mut Epoch| {
-            epoch.sort == EpochKind::Fence && epoch.step == EpochState::Requested
-        };
-        let epoch = self
-            .epochs
-            .iter_mut()
-            .find(is_asked)
-            .ok_or(MalformedPacket)?;
+        let is_asked = |epoch: &&mut Epoch| epoch.sort == EpochKind::Fence && epoch.step == EpochState::Requested;
+        let epoch = self.epochs.iter_mut().find(is_asked).ok_or(MalformedPacket)?;
         if self.tree.parent != Some(source) {
             return Err(MalformedPacket);
         }
@@ -640,30 +608,22 @@ impl Window {
     }
 
     /// Returns the next action of a closed start epoch: the dones to its targets.
-    fn done_of<R: EpochRules>(
-        &self,
-        rules: R,
-        place: usize,
-        is_free: impl Fn(Rank) -> bool,
-    ) -> EpochAction {
+    fn done_of<R: EpochRules>(&self, rules: R, place: usize, is_free: impl Fn(Rank) -> bool) -> EpochAction {
         let epoch = &self.epochs[place];
         for member in epoch.members.iter().filter(|member| !member.is_told) {
             let rank = member.rank;
             let peer = self.peers.get(rank.index() as usize);
             let granted = !epoch.checks || peer.is_some_and(|peer| peer.grants > 0);
-            let is_first =
-                self.is_done_next(place, rank) || rules.is_broken(BrokenRule::DonesInAnyOrder);
+            let is_first = self.is_done_next(place, rank) || rules.is_broken(BrokenRule::DonesInAnyOrder);
             if !is_first || !granted || !is_free(rank) {
                 continue;
             }
             // Operations and the end of the epoch keep their order; only errors require a reply.
-            return EpochAction::Send(
-                if self.exposure.is_dynamic && self.has(rank, PeerFlags::TOUCHED) {
-                    PendingHead::with_reply(rank, PacketKind::Flush, ReplyPurpose::Done)
-                } else {
-                    PendingHead::one_way(rank, PacketKind::Complete)
-                },
-            );
+            return EpochAction::Send(if self.exposure.is_dynamic && self.has(rank, PeerFlags::TOUCHED) {
+                PendingHead::with_reply(rank, PacketKind::Flush, ReplyPurpose::Done)
+            } else {
+                PendingHead::one_way(rank, PacketKind::Complete)
+            });
         }
         if epoch.members.iter().all(|member| member.is_told) {
             EpochAction::End
@@ -685,16 +645,13 @@ impl<R: EpochRules> OneSided<R> {
             EpochKind::Post => Self::next_of_post(epoch),
             EpochKind::Start if epoch.closed.is_none() => EpochAction::Wait,
             EpochKind::Start => window.done_of(self.rules, place, |rank| {
-                let has_left = !window.has_deferred(epoch.serial, Some(rank))
-                    || self.is_broken(BrokenRule::DoneBeforeOperations);
-                let has_come = !self.awaits(window.context, Some(rank))
-                    || self.is_broken(BrokenRule::DoneBeforeResults);
+                let has_left =
+                    !window.has_deferred(epoch.serial, Some(rank)) || self.is_broken(BrokenRule::DoneBeforeOperations);
+                let has_come =
+                    !self.awaits(window.context, Some(rank)) || self.is_broken(BrokenRule::DoneBeforeResults);
                 has_left && has_come
             }),
-            EpochKind::Lock {
-                target,
-                is_exclusive,
-            } => self.next_of_lock(window, epoch, target, is_exclusive),
+            EpochKind::Lock { target, is_exclusive } => self.next_of_lock(window, epoch, target, is_exclusive),
             EpochKind::LockAll => self.next_of_lock_all(window, epoch),
             EpochKind::Fence => self.next_of_fence(window, epoch),
         }
@@ -705,49 +662,28 @@ impl<R: EpochRules> OneSided<R> {
         match untold {
             Some(member) => EpochAction::Send(PendingHead::one_way(member.rank, PacketKind::Post)),
             None if epoch.step < EpochState::Open => EpochAction::Open,
-            None if epoch.closed.is_some() && epoch.members.iter().all(|one| one.has_done) => {
-                EpochAction::End
-            }
+            None if epoch.closed.is_some() && epoch.members.iter().all(|one| one.has_done) => EpochAction::End,
             None => EpochAction::Wait,
         }
     }
 
-    fn next_of_lock(
-        &self,
-        window: &Window,
-        epoch: &Epoch,
-        target: Rank,
-        is_exclusive: bool,
-    ) -> EpochAction {
+    fn next_of_lock(&self, window: &Window, epoch: &Epoch, target: Rank, is_exclusive: bool) -> EpochAction {
         let awaits = || self.awaits(window.context, Some(target));
-        let flush = EpochAction::Send(PendingHead::with_reply(
-            target,
-            PacketKind::Flush,
-            ReplyPurpose::Done,
-        ));
+        let flush = EpochAction::Send(PendingHead::with_reply(target, PacketKind::Flush, ReplyPurpose::Done));
         let is_left = || {
             let waits = window.has_deferred(epoch.serial, None) || awaits();
             epoch.closed.is_some() && (!waits || self.is_broken(BrokenRule::UnlocksEarly))
         };
         match epoch.step {
-            EpochState::Begun => EpochAction::Send(PendingHead::lock(
-                target,
-                self.wanted_lock(epoch, is_exclusive),
-            )),
-            EpochState::Requested | EpochState::Urged if window.has(target, PeerFlags::HELD) => {
-                EpochAction::Open
-            }
-            EpochState::Requested
-                if self.has_others(epoch) && !self.is_broken(BrokenRule::NeverUrges) =>
-            {
+            EpochState::Begun => EpochAction::Send(PendingHead::lock(target, self.wanted_lock(epoch, is_exclusive))),
+            EpochState::Requested | EpochState::Urged if window.has(target, PeerFlags::HELD) => EpochAction::Open,
+            EpochState::Requested if self.has_others(epoch) && !self.is_broken(BrokenRule::NeverUrges) => {
                 EpochAction::Send(PendingHead::lock(target, wire::URGENT))
             }
             EpochState::Open if !is_left() => EpochAction::Wait,
-            EpochState::Open if epoch.checks => EpochAction::Send(PendingHead::with_reply(
-                target,
-                PacketKind::Unlock,
-                ReplyPurpose::Done,
-            )),
+            EpochState::Open if epoch.checks => {
+                EpochAction::Send(PendingHead::with_reply(target, PacketKind::Unlock, ReplyPurpose::Done))
+            }
             EpochState::Open if window.has(target, PeerFlags::TOUCHED) => flush,
             EpochState::Open => EpochAction::End,
             EpochState::Ending if !awaits() => EpochAction::End,
@@ -785,15 +721,12 @@ impl<R: EpochRules> OneSided<R> {
             };
             return EpochAction::Send(PendingHead::lock(target, wish));
         }
-        let is_left = epoch.closed.is_some()
-            && !window.has_deferred(epoch.serial, None)
-            && !self.awaits(window.context, None);
+        let is_left =
+            epoch.closed.is_some() && !window.has_deferred(epoch.serial, None) && !self.awaits(window.context, None);
         if !is_left {
             return EpochAction::Wait;
         }
-        let ask = |target, kind| {
-            EpochAction::Send(PendingHead::with_reply(target, kind, ReplyPurpose::Done))
-        };
+        let ask = |target, kind| EpochAction::Send(PendingHead::with_reply(target, kind, ReplyPurpose::Done));
         if let Some(target) = window.next_with(PeerFlags::HELD, 0) {
             return ask(target, PacketKind::Unlock);
         }
@@ -807,16 +740,11 @@ impl<R: EpochRules> OneSided<R> {
     fn next_of_fence(&self, window: &Window, epoch: &Epoch) -> EpochAction {
         let tree = &window.tree;
         match epoch.step {
-            EpochState::Begun
-                if tree.arrived < tree.children.len()
-                    && !self.is_broken(BrokenRule::ArrivesAlone) =>
-            {
+            EpochState::Begun if tree.arrived < tree.children.len() && !self.is_broken(BrokenRule::ArrivesAlone) => {
                 EpochAction::Wait
             }
             EpochState::Begun => match tree.parent {
-                Some(parent) => {
-                    EpochAction::Send(PendingHead::one_way(parent, PacketKind::Arrived))
-                }
+                Some(parent) => EpochAction::Send(PendingHead::one_way(parent, PacketKind::Arrived)),
                 None => EpochAction::Open,
             },
             EpochState::Open if epoch.closed.is_some() => {
@@ -827,11 +755,9 @@ impl<R: EpochRules> OneSided<R> {
                     return EpochAction::End;
                 }
                 match window.next_with(PeerFlags::TOUCHED, 0) {
-                    Some(target) => EpochAction::Send(PendingHead::with_reply(
-                        target,
-                        PacketKind::Flush,
-                        ReplyPurpose::Done,
-                    )),
+                    Some(target) => {
+                        EpochAction::Send(PendingHead::with_reply(target, PacketKind::Flush, ReplyPurpose::Done))
+                    }
                     None if self.awaits(window.context, None) => EpochAction::Wait,
                     None => EpochAction::End,
                 }
@@ -882,18 +808,12 @@ impl<R: EpochRules> OneSided<R> {
 
     /// Returns the end of an epoch that can be piggybacked on the operation at `last`, which is to be sent to `target`
     /// now: no other operation is pending there, and no reply is outstanding from there.
-    pub(super) fn ends_with(
-        &self,
-        at: usize,
-        last: usize,
-        target: Rank,
-    ) -> Option<(usize, PendingHead)> {
+    pub(super) fn ends_with(&self, at: usize, last: usize, target: Rank) -> Option<(usize, PendingHead)> {
         let window = &self.windows[at];
         let place = window.epoch_at(window.deferred[last].epoch)?;
         let epoch = &window.epochs[place];
         let is_closed = epoch.closed.is_some() && epoch.checks && epoch.step == EpochState::Open;
-        let is_last =
-            || !window.has_deferred_but(last, target) && !self.awaits(window.context, Some(target));
+        let is_last = || !window.has_deferred_but(last, target) && !self.awaits(window.context, Some(target));
         if !is_closed || !is_last() && !self.is_broken(BrokenRule::EndsWithAny) {
             return None;
         }
@@ -902,9 +822,7 @@ impl<R: EpochRules> OneSided<R> {
             peer.is_some_and(|peer| peer.grants > 0) && window.is_done_next(place, target)
         };
         let due = match epoch.sort {
-            EpochKind::Lock { .. } => {
-                PendingHead::with_reply(target, PacketKind::Unlock, ReplyPurpose::Done)
-            }
+            EpochKind::Lock { .. } => PendingHead::with_reply(target, PacketKind::Unlock, ReplyPurpose::Done),
             // Only a flush reports displacements outside of attached memory.
             EpochKind::Start if !window.exposure.is_dynamic && granted() => {
                 PendingHead::one_way(target, PacketKind::Complete)
@@ -920,8 +838,7 @@ impl<R: EpochRules> OneSided<R> {
         let epoch = &mut window.epochs[place];
         match due.kind {
             PacketKind::Post | PacketKind::Complete => {
-                let is_it =
-                    |member: &&mut EpochMember| member.rank == due.target && !member.is_told;
+                let is_it = |member: &&mut EpochMember| member.rank == due.target && !member.is_told;
                 if let Some(member) = epoch.members.iter_mut().find(is_it) {
                     member.is_told = true;
                 }
@@ -1090,12 +1007,7 @@ impl<R: EpochRules> OneSided<R> {
     ///
     /// # Panics
     /// When the window does not exist.
-    pub fn open(
-        &mut self,
-        context: Context,
-        opening: EpochArgs<'_>,
-        told: TicketRef,
-    ) -> Option<WindowSequence> {
+    pub fn open(&mut self, context: Context, opening: EpochArgs<'_>, told: TicketRef) -> Option<WindowSequence> {
         let at = self.place(context).expect("a window");
         self.outgoing.is_held = false;
         let window = &mut self.windows[at];
@@ -1149,13 +1061,8 @@ impl<R: EpochRules> OneSided<R> {
         let step = |serial| window.epoch_at(serial).map(|at| window.epochs[at].step);
         match watch {
             WindowEvent::Opened(serial) => step(serial).is_none_or(|step| step >= EpochState::Open),
-            WindowEvent::Closed(serial) => {
-                step(serial).is_none_or(|step| step == EpochState::Complete)
-            }
-            WindowEvent::Done(serial) => !window
-                .deferred
-                .iter()
-                .any(|deferred| deferred.waits(serial)),
+            WindowEvent::Closed(serial) => step(serial).is_none_or(|step| step == EpochState::Complete),
+            WindowEvent::Done(serial) => !window.deferred.iter().any(|deferred| deferred.waits(serial)),
         }
     }
 

@@ -72,7 +72,5 @@ fn write_packet<R: ProtocolRules>(
             None => all.reset_moved().then_some(TransmitStep::Moved),
         }
     };
-    adi.with_one_sided(step)
-        .flatten()
-        .unwrap_or(TransmitStep::Idle)
+    adi.with_one_sided(step).flatten().unwrap_or(TransmitStep::Idle)
 }

@@ -59,9 +59,7 @@ use crate::extensions::OutgoingPacket;
 use crate::memory::{Span, UserMemory};
 
 use deferred_ops::DeferredEntry;
-use epochs::{
-    AllEpochRules, BrokenRule, Epoch, EpochRules, FenceTree, ReorderFlags, WindowSequence,
-};
+use epochs::{AllEpochRules, BrokenRule, Epoch, EpochRules, FenceTree, ReorderFlags, WindowSequence};
 pub use origin::{ReplyPurpose, TargetRequest, get_request};
 use origin::{ReplySlot, RmaPacket};
 pub use pieces::DataPieces;
@@ -148,11 +146,7 @@ impl PeerFlags {
     }
 
     fn set(&mut self, flag: PeerFlags, to: bool) {
-        if to {
-            self.0 |= flag.0
-        } else {
-            self.0 &= !flag.0
-        }
+        if to { self.0 |= flag.0 } else { self.0 &= !flag.0 }
     }
 }
 
@@ -385,33 +379,14 @@ pub struct OneSided<R: 'static = AllEpochRules> {
 impl<R: 'static> Hash for OneSided<R> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.windows.hash(state);
-        self.target_replies
-            .cursors
-            .iter()
-            .for_each(|cursor| cursor.hash(state));
-        self.target_replies
-            .results
-            .iter()
-            .for_each(|one| one.hash(state));
-        self.outgoing
-            .ring
-            .iter()
-            .for_each(|packet| packet.hash(state));
+        self.target_replies.cursors.iter().for_each(|cursor| cursor.hash(state));
+        self.target_replies.results.iter().for_each(|one| one.hash(state));
+        self.outgoing.ring.iter().for_each(|packet| packet.hash(state));
         self.outgoing.is_held.hash(state);
-        for slot in self
-            .origin_requests
-            .slots
-            .iter()
-            .filter(|slot| slot.is_in_use())
-        {
+        for slot in self.origin_requests.slots.iter().filter(|slot| slot.is_in_use()) {
             slot.hash(state);
         }
-        (
-            self.grants_due,
-            self.is_due,
-            self.origin_requests.is_refused,
-        )
-            .hash(state);
+        (self.grants_due, self.is_due, self.origin_requests.is_refused).hash(state);
     }
 }
 
@@ -424,12 +399,7 @@ impl OneSided {
 
 impl<R: EpochRules> OneSided<R> {
     /// Creates the state with the given rules enforced, for a model checker.
-    pub fn with_rules(
-        here: Rank,
-        combine: CombineElements,
-        walk: WalkSpan,
-        rules: R,
-    ) -> OneSided<R> {
+    pub fn with_rules(here: Rank, combine: CombineElements, walk: WalkSpan, rules: R) -> OneSided<R> {
         OneSided {
             here,
             windows: Vec::new(),
@@ -473,17 +443,12 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     fn place(&self, context: Context) -> Option<usize> {
-        self.windows
-            .iter()
-            .position(|window| window.context == context)
+        self.windows.iter().position(|window| window.context == context)
     }
 
     /// Returns whether a get in progress reads from this memory.
     pub fn reads(&self, memory: Span) -> bool {
-        self.target_replies
-            .cursors
-            .iter()
-            .any(|cursor| cursor.is_in(memory))
+        self.target_replies.cursors.iter().any(|cursor| cursor.is_in(memory))
     }
 
     /// Returns the window with this context.
@@ -527,11 +492,7 @@ impl<R: EpochRules> OneSided<R> {
     /// Emits the next packet: first the program's packets, then its requests, then replies to other processes. Work
     /// that epochs and deferred operations prepare for earlier stages is sent in the same step, so a step without a
     /// packet means that nothing remains.
-    fn next_packet(
-        &mut self,
-        memory: &mut dyn UserMemory,
-        out: &mut [u8; SHORT_BYTES],
-    ) -> Option<OutgoingPacket> {
+    fn next_packet(&mut self, memory: &mut dyn UserMemory, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
         let mut leaving = None;
         while leaving.is_none() && self.has_pending_tx() {
             leaving = self

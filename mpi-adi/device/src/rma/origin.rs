@@ -134,12 +134,7 @@ impl<R: EpochRules> OneSided<R> {
     ///
     /// # Panics
     /// When the window does not exist.
-    pub fn await_reply(
-        &mut self,
-        of: (Context, Rank),
-        awaited: ReplyPurpose,
-        into: (Span, usize),
-    ) -> Option<u16> {
+    pub fn await_reply(&mut self, of: (Context, Rank), awaited: ReplyPurpose, into: (Span, usize)) -> Option<u16> {
         let ((window, target), (span, offset)) = (of, into);
         self.await_reply_for(0, window, target, awaited, span, offset)
     }
@@ -201,9 +196,7 @@ impl<R: EpochRules> OneSided<R> {
         let index = Self::index_of(name);
         let slot = &self.origin_requests.slots[index];
         match slot.awaited {
-            Some(awaited) if self.name(index) == name && slot.target == target => {
-                Ok((index, awaited))
-            }
+            Some(awaited) if self.name(index) == name && slot.target == target => Ok((index, awaited)),
             _ => Err(MalformedPacket),
         }
     }
@@ -211,9 +204,7 @@ impl<R: EpochRules> OneSided<R> {
     /// Returns whether replies of this window, from `target` if specified, are outstanding.
     pub fn awaits(&self, window: Context, target: Option<Rank>) -> bool {
         self.origin_requests.slots.iter().any(|slot| {
-            slot.awaited.is_some()
-                && slot.window == window
-                && target.is_none_or(|target| slot.target == target)
+            slot.awaited.is_some() && slot.window == window && target.is_none_or(|target| slot.target == target)
         })
     }
 
@@ -229,9 +220,7 @@ impl<R: EpochRules> OneSided<R> {
 
     /// Returns whether replies for this deferred operation are outstanding.
     pub(super) fn awaits_for(&self, window: Context, operation: WindowSequence) -> bool {
-        let is_for = |slot: &ReplySlot| {
-            slot.awaited.is_some() && slot.window == window && slot.operation == operation
-        };
+        let is_for = |slot: &ReplySlot| slot.awaited.is_some() && slot.window == window && slot.operation == operation;
         self.origin_requests.slots.iter().any(is_for)
     }
 
@@ -244,9 +233,7 @@ impl<R: EpochRules> OneSided<R> {
             ..
         } = self.origin_requests.slots[index];
         self.origin_requests.slots[index].awaited = None;
-        self.is_due |= self
-            .window(window)
-            .is_some_and(|window| !window.epochs.is_empty());
+        self.is_due |= self.window(window).is_some_and(|window| !window.epochs.is_empty());
         if operation == 0 {
             self.origin_requests.is_refused |= is_refused;
         } else if let Some(ReplyPurpose::Result(len)) = awaited {
@@ -259,12 +246,7 @@ impl<R: EpochRules> OneSided<R> {
     ///
     /// # Panics
     /// When the window does not exist, or packet and operands exceed a packet.
-    pub fn emit_request(
-        &mut self,
-        memory: &mut dyn UserMemory,
-        window: Context,
-        question: &TargetRequest<'_>,
-    ) -> bool {
+    pub fn emit_request(&mut self, memory: &mut dyn UserMemory, window: Context, question: &TargetRequest<'_>) -> bool {
         let target = question.target;
         // The slot emits the request packet itself.
         let is_data = matches!(question.awaited, ReplyPurpose::Data { .. });
@@ -323,12 +305,7 @@ impl<R: EpochRules> OneSided<R> {
     ///
     /// # Errors
     /// [`MalformedPacket`]: like a request from another process.
-    pub fn act_on_self(
-        &mut self,
-        memory: &mut dyn UserMemory,
-        name: u16,
-        bytes: &[u8],
-    ) -> Result<(), MalformedPacket> {
+    pub fn act_on_self(&mut self, memory: &mut dyn UserMemory, name: u16, bytes: &[u8]) -> Result<(), MalformedPacket> {
         let request = |argument, bytes| RmaRequest {
             source: self.here,
             argument,
@@ -382,20 +359,12 @@ impl<R: EpochRules> OneSided<R> {
         if self.origin_requests.to_ask == 0 {
             return None;
         }
-        let index = self
-            .origin_requests
-            .slots
-            .iter()
-            .position(|slot| slot.is_to_ask)?;
+        let index = self.origin_requests.slots.iter().position(|slot| slot.is_to_ask)?;
         self.request(index, out)
     }
 
     /// Emits the request of the get with this ID, which has not been sent.
-    pub(super) fn request_now(
-        &mut self,
-        name: u16,
-        out: &mut [u8; SHORT_BYTES],
-    ) -> Option<OutgoingPacket> {
+    pub(super) fn request_now(&mut self, name: u16, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
         self.request(Self::index_of(name), out)
     }
 
@@ -430,22 +399,13 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Handles a reply of another process or of this one.
-    fn match_reply(
-        &mut self,
-        memory: &mut dyn UserMemory,
-        answer: RmaRequest<'_>,
-    ) -> Result<(), MalformedPacket> {
+    fn match_reply(&mut self, memory: &mut dyn UserMemory, answer: RmaRequest<'_>) -> Result<(), MalformedPacket> {
         let (said, name) = ReplyKind::from_argument(answer.argument);
         let (index, awaited) = self.slot(name, answer.source)?;
-        let bytes = answer
-            .bytes
-            .first_chunk::<REPLY_BYTES>()
-            .ok_or(MalformedPacket)?;
+        let bytes = answer.bytes.first_chunk::<REPLY_BYTES>().ok_or(MalformedPacket)?;
         let slot = &mut self.origin_requests.slots[index];
         match (said, awaited) {
-            (ReplyKind::Rejected, ReplyPurpose::Data { .. })
-                if slot.come == 0 && !slot.is_to_ask =>
-            {
+            (ReplyKind::Rejected, ReplyPurpose::Data { .. }) if slot.come == 0 && !slot.is_to_ask => {
                 slot.is_to_ask = true;
                 self.origin_requests.to_ask += 1;
                 return Ok(());

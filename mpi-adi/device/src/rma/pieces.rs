@@ -86,8 +86,7 @@ impl<R: EpochRules> OneSided<R> {
         {
             let added = pieces.add_to(last, memory);
             // Held only if it has space for a piece of the same size.
-            self.outgoing.is_held =
-                added > 0 && usize::from(last.len) + PIECE_BYTES + added <= SHORT_BYTES;
+            self.outgoing.is_held = added > 0 && usize::from(last.len) + PIECE_BYTES + added <= SHORT_BYTES;
         } else {
             self.outgoing.is_held = false;
         }
@@ -108,12 +107,7 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Applies pieces for this process itself.
-    fn act_on_pieces(
-        &mut self,
-        memory: &mut dyn UserMemory,
-        pieces: &mut DataPieces,
-        head: &[u8; HEAD_BYTES],
-    ) {
+    fn act_on_pieces(&mut self, memory: &mut dyn UserMemory, pieces: &mut DataPieces, head: &[u8; HEAD_BYTES]) {
         while pieces.len > 0 {
             let mut packet = RmaPacket::new(pieces.target, 0, head);
             pieces.add_to(&mut packet, memory);
@@ -127,10 +121,7 @@ impl<R: EpochRules> OneSided<R> {
     pub(crate) fn pending_packets(&self) -> PendingPackets {
         if !self.has_pending_tx() {
             PendingPackets::None
-        } else if self.outgoing.is_held
-            && self.outgoing.ring.len() == 1
-            && !self.has_more_than_packets()
-        {
+        } else if self.outgoing.is_held && self.outgoing.ring.len() == 1 && !self.has_more_than_packets() {
             PendingPackets::Coalescing
         } else {
             PendingPackets::Now

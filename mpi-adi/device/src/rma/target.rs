@@ -104,12 +104,7 @@ impl Window {
     }
 
     /// Handles a LOCK of `origin`; returns whether it now holds the lock. A packet notifies it, unless it `is_here`.
-    fn request_lock(
-        &mut self,
-        origin: Rank,
-        operation: u8,
-        is_here: bool,
-    ) -> Result<bool, MalformedPacket> {
+    fn request_lock(&mut self, origin: Rank, operation: u8, is_here: bool) -> Result<bool, MalformedPacket> {
         let wish = match operation {
             wire::SHARED => PeerFlags::WAITS_SHARED,
             wire::EXCLUSIVE => PeerFlags::WAITS_EXCLUSIVE,
@@ -131,11 +126,7 @@ impl Window {
             return Err(MalformedPacket);
         }
         if is_free {
-            let told = if is_here {
-                PeerFlags::HELD
-            } else {
-                PeerFlags::UNTOLD
-            };
+            let told = if is_here { PeerFlags::HELD } else { PeerFlags::UNTOLD };
             flags.set(PeerFlags::HOLDS, true);
             flags.set(told, true);
             self.lock.acquire(exclusive);
@@ -289,8 +280,7 @@ impl<R: EpochRules> OneSided<R> {
             }
             PacketKind::Lock => {
                 let is_here = source == self.here;
-                self.grants_due |=
-                    window.request_lock(source, head.operation, is_here)? && !is_here;
+                self.grants_due |= window.request_lock(source, head.operation, is_here)? && !is_here;
             }
             PacketKind::Flush | PacketKind::Unlock => {
                 if head.kind == PacketKind::Unlock {
@@ -302,10 +292,7 @@ impl<R: EpochRules> OneSided<R> {
                 flags.set(PeerFlags::FAULT, false);
                 return Ok(Some(reply(ReplyKind::Result, name, bytes)));
             }
-            PacketKind::Grant => window
-                .flags(source)
-                .ok_or(MalformedPacket)?
-                .set(PeerFlags::HELD, true),
+            PacketKind::Grant => window.flags(source).ok_or(MalformedPacket)?.set(PeerFlags::HELD, true),
             PacketKind::Post => {
                 let peer = window.peer(source).ok_or(MalformedPacket)?;
                 peer.grants = peer.grants.checked_add(1).ok_or(MalformedPacket)?;
@@ -399,10 +386,7 @@ impl<R: EpochRules> OneSided<R> {
             len: len as u8,
             bytes,
         };
-        self.target_replies
-            .results
-            .push(fetched)
-            .map_err(|_| MalformedPacket)?;
+        self.target_replies.results.push(fetched).map_err(|_| MalformedPacket)?;
         Ok(None)
     }
 
@@ -471,12 +455,7 @@ impl<R: EpochRules> OneSided<R> {
     }
 
     /// Performs a get of this process from itself.
-    fn get_from_self(
-        &mut self,
-        memory: &mut dyn UserMemory,
-        name: u16,
-        span: Span,
-    ) -> Result<(), MalformedPacket> {
+    fn get_from_self(&mut self, memory: &mut dyn UserMemory, name: u16, span: Span) -> Result<(), MalformedPacket> {
         let mut chunk = [0; DATA_BYTES];
         for offset in (0..span.len()).step_by(DATA_BYTES) {
             let bytes = &mut chunk[..(span.len() - offset).min(DATA_BYTES)];

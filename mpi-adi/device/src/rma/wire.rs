@@ -39,8 +39,7 @@ pub const URGENT: u8 = 3;
 /// Bytes of a piece's header.
 pub const PIECE_BYTES: usize = 9;
 /// Maximum bytes of one piece: whole elements of any size that fit a packet.
-pub const MAX_BYTES: usize =
-    (SHORT_BYTES - HEAD_BYTES - PIECE_BYTES) / ELEMENT_BYTES * ELEMENT_BYTES;
+pub const MAX_BYTES: usize = (SHORT_BYTES - HEAD_BYTES - PIECE_BYTES) / ELEMENT_BYTES * ELEMENT_BYTES;
 /// Maximum element size: two long doubles, or one and its index.
 const ELEMENT_BYTES: usize = 32;
 const _: () = assert!(MAX_BYTES > 0);
@@ -83,8 +82,7 @@ impl PacketKind {
     const ALL: [PacketKind; 14] = {
         use PacketKind::*;
         [
-            Put, Accumulate, Fetch, Compare, Get, Flush, Lock, Unlock, Grant, Post, Complete, Size,
-            Arrived, Released,
+            Put, Accumulate, Fetch, Compare, Get, Flush, Lock, Unlock, Grant, Post, Complete, Size, Arrived, Released,
         ]
     };
 }
@@ -141,11 +139,7 @@ impl RequestHead {
             (_, 0) => None,
             (PacketKind::Put | PacketKind::Accumulate, ends) => {
                 let is_it = |kind: &PacketKind| *kind as u8 == ends;
-                Some(
-                    [PacketKind::Complete, PacketKind::Unlock]
-                        .into_iter()
-                        .find(is_it)?,
-                )
+                Some([PacketKind::Complete, PacketKind::Unlock].into_iter().find(is_it)?)
             }
             _ => return None,
         };
@@ -258,10 +252,7 @@ mod tests {
     fn an_answer_says_what_it_is_and_about_what() {
         for said in [ReplyKind::Result, ReplyKind::Rejected] {
             for name in [0, 5, (1 << NAME_BITS) - 1] {
-                assert_eq!(
-                    ReplyKind::from_argument(said.to_argument(name)),
-                    (said, name)
-                );
+                assert_eq!(ReplyKind::from_argument(said.to_argument(name)), (said, name));
             }
         }
     }

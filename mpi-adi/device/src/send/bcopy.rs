@@ -28,9 +28,7 @@
 use core::hash::{Hash, Hasher};
 
 use crate::envelope::{Context, Rank, Tag};
-use crate::ids::{
-    BcopyId, Generation, GenerationBits, REQUEST_GENERATION_BITS, RequestId, SequenceNumber, Slot,
-};
+use crate::ids::{BcopyId, Generation, GenerationBits, REQUEST_GENERATION_BITS, RequestId, SequenceNumber, Slot};
 use crate::insertion_sort::insertion_sort;
 use crate::memory::Span;
 
@@ -188,27 +186,14 @@ impl BcopyPool {
     /// # Panics
     /// When [`BcopyPool::is_full`].
     #[inline]
-    pub fn start_copied(
-        &mut self,
-        dest: Rank,
-        tag: Tag,
-        context: Context,
-        length: usize,
-    ) -> &mut [u8] {
+    pub fn start_copied(&mut self, dest: Rank, tag: Tag, context: Context, length: usize) -> &mut [u8] {
         let at = self.add(dest, tag, context, length, BcopyState::Copied);
         &mut self.bytes[at][..length]
     }
 
     /// Allocates a bcopy and appends it to those still to be transmitted; returns its index.
     #[inline]
-    fn add(
-        &mut self,
-        dest: Rank,
-        tag: Tag,
-        context: Context,
-        length: usize,
-        state: BcopyState,
-    ) -> usize {
+    fn add(&mut self, dest: Rank, tag: Tag, context: Context, length: usize, state: BcopyState) -> usize {
         let free = (!self.used).rotate_right(self.turn.into());
         let at = (self.turn + free.trailing_zeros() as u8) % BCOPIES as u8;
         assert!(!self.is_full());
@@ -250,14 +235,12 @@ impl BcopyPool {
             return self.last;
         }
         let to = self.in_use().filter(|id| self.is_to(id.0, dest));
-        to.max_by_key(|id| self.at(*id).order)
-            .map_or(NO_BCOPY, |id| id.0)
+        to.max_by_key(|id| self.at(*id).order).map_or(NO_BCOPY, |id| id.0)
     }
 
     /// Returns the bcopies to `dest` that are not in the queue, in order.
     pub fn to(&self, dest: Rank) -> heapless::Vec<BcopyId, BCOPIES> {
-        let mut all: heapless::Vec<BcopyId, BCOPIES> =
-            self.in_use().filter(|id| self.is_to(id.0, dest)).collect();
+        let mut all: heapless::Vec<BcopyId, BCOPIES> = self.in_use().filter(|id| self.is_to(id.0, dest)).collect();
         insertion_sort(&mut all, |id| self.at(*id).order);
         all
     }
@@ -298,10 +281,7 @@ impl BcopyPool {
     pub fn find(&self, name: RequestId, dest: Rank) -> Option<BcopyId> {
         let at = u8::try_from(name.bcopy_index()?).ok()?;
         let id = BcopyId(at);
-        let is_it = usize::from(at) < BCOPIES
-            && self.is_used(at)
-            && self.name(id) == name
-            && self.at(id).dest == dest;
+        let is_it = usize::from(at) < BCOPIES && self.is_used(at) && self.name(id) == name && self.at(id).dest == dest;
         is_it.then_some(id)
     }
 
@@ -314,10 +294,7 @@ impl BcopyPool {
     /// destination. Valid only if called after each start, and if all are transmitted on `None`.
     #[inline]
     pub fn coalescing_dest(&self) -> Option<Rank> {
-        let (first, last) = (
-            self.at(self.next_unsent()?),
-            self.at(BcopyId(self.last_unsent)),
-        );
+        let (first, last) = (self.at(self.next_unsent()?), self.at(BcopyId(self.last_unsent)));
         let is_one_more = matches!(last.state, BcopyState::Copied) && last.dest == first.dest;
         (is_one_more && self.unsent < GATHERED).then_some(first.dest)
     }
@@ -356,10 +333,7 @@ impl BcopyPool {
                 return false;
             }
             let bcopy = &self.bcopies[usize::from(at)];
-            if bcopy.dest != dest
-                || !matches!(bcopy.state, BcopyState::RtsSent)
-                || bcopy.order >= order
-            {
+            if bcopy.dest != dest || !matches!(bcopy.state, BcopyState::RtsSent) || bcopy.order >= order {
                 return false;
             }
             taken |= 1 << at;
@@ -444,13 +418,7 @@ mod tests {
 
     fn start(bcopies: &mut BcopyPool, dest: u32, tag: Tag) -> BcopyId {
         let dest = Rank::new(dest);
-        bcopies.start(
-            dest,
-            tag,
-            0,
-            Slot::new(tag as u32),
-            Span::model(tag as usize, 1),
-        );
+        bcopies.start(dest, tag, 0, Slot::new(tag as u32), Span::model(tag as usize, 1));
         *bcopies.to(dest).last().expect("just started")
     }
 
@@ -486,11 +454,7 @@ mod tests {
         let mut bcopies = BcopyPool::new();
         copy(&mut bcopies, 3);
         start(&mut bcopies, 3, 1);
-        assert_eq!(
-            bcopies.coalescing_dest(),
-            None,
-            "one of them is not copied yet"
-        );
+        assert_eq!(bcopies.coalescing_dest(), None, "one of them is not copied yet");
     }
 
     #[test]
@@ -518,17 +482,10 @@ mod tests {
         assert_eq!(bcopies.find(name, Rank::new(1)), Some(ids[2]));
         assert_eq!(bcopies.find(name, Rank::new(2)), None);
         assert!(bcopies.accept_earlier(ids[2], 1));
-        assert_eq!(
-            bcopies.find(name, Rank::new(1)),
-            None,
-            "its name is not used any more"
-        );
+        assert_eq!(bcopies.find(name, Rank::new(1)), None, "its name is not used any more");
         assert_eq!(
             (bcopies.to(Rank::new(1)), bcopies.to(Rank::new(2))),
-            (
-                [ids[3]][..].try_into().unwrap(),
-                [ids[1]][..].try_into().unwrap()
-            )
+            ([ids[3]][..].try_into().unwrap(), [ids[1]][..].try_into().unwrap())
         );
     }
 
@@ -586,9 +543,9 @@ mod tests {
             let dest = seed >> 30;
             if bcopies.is_full() || seed >> 20 & 3 == 0 && !there.is_empty() {
                 let (id, dest): (BcopyId, u32) = there.remove(seed as usize % there.len());
-                let before = there.iter().filter(|&&(other, to)| {
-                    to == dest && bcopies.at(other).order < bcopies.at(id).order
-                });
+                let before = there
+                    .iter()
+                    .filter(|&&(other, to)| to == dest && bcopies.at(other).order < bcopies.at(id).order);
                 let before: Vec<BcopyId> = before.map(|&(other, _)| other).collect();
                 let named = before.iter().chain([&id]);
                 let named: Vec<_> = named.map(|&id| (id, bcopies.name(id))).collect();
@@ -601,11 +558,7 @@ mod tests {
                 there.push((transmit(&mut bcopies), dest));
             }
             for dest in 0..4 {
-                let of: Vec<BcopyId> = there
-                    .iter()
-                    .filter(|&&(_, to)| to == dest)
-                    .map(|&(id, _)| id)
-                    .collect();
+                let of: Vec<BcopyId> = there.iter().filter(|&&(_, to)| to == dest).map(|&(id, _)| id).collect();
                 assert_eq!(bcopies.to(Rank::new(dest)), of[..]);
             }
         }

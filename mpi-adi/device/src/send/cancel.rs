@@ -2,9 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
-use crate::extensions::{
-    ActiveExtension, ExtensionId, OutgoingPacket, PendingPackets, TransmitStep,
-};
+use crate::extensions::{ActiveExtension, ExtensionId, OutgoingPacket, PendingPackets, TransmitStep};
 use crate::ids::Slot;
 use crate::memory::UserMemory;
 use crate::protocol::{ProtocolRules, RtsState};
@@ -27,8 +25,7 @@ impl<R: ProtocolRules> Adi<R> {
             }
             SendState::Pending(pending) => {
                 // A restart requests rejected messages.
-                let is_known =
-                    pending.rts_state == RtsState::Rejected || pending.requested().is_some();
+                let is_known = pending.rts_state == RtsState::Rejected || pending.requested().is_some();
                 let rules = self.rules();
                 self.sender
                     .pending
@@ -70,17 +67,11 @@ impl<R: ProtocolRules> Adi<R> {
         } else {
             PendingPackets::Now
         };
-        self.extensions
-            .active
-            .set_pending(ExtensionId::Cancels, due);
+        self.extensions.active.set_pending(ExtensionId::Cancels, due);
     }
 
     /// Writes the next CANCEL, to the receiver of a cancelled message that it knows.
-    fn next_cancel(
-        &mut self,
-        _: Option<&mut dyn UserMemory>,
-        out: &mut [u8; SHORT_BYTES],
-    ) -> TransmitStep {
+    fn next_cancel(&mut self, _: Option<&mut dyn UserMemory>, out: &mut [u8; SHORT_BYTES]) -> TransmitStep {
         let Some(slot) = self.sender.cancels.head() else {
             return TransmitStep::Idle;
         };

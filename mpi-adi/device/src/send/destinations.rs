@@ -294,9 +294,7 @@ impl DestinationTable {
     }
 
     fn insert_slot(&mut self, hashes: &KeyHash, at: DestinationId) {
-        let bucket = self
-            .buckets
-            .bucket_index(hashes.hash_destination(self[at].rank));
+        let bucket = self.buckets.bucket_index(hashes.hash_destination(self[at].rank));
         self[at].chain = self.bucket(bucket).replace(at);
     }
 
@@ -384,12 +382,7 @@ impl LinkStorage<DestinationId> for DestinationTable {
     fn neighbours(&self, at: DestinationId) -> (Option<DestinationId>, Option<DestinationId>) {
         self[at].neighbours
     }
-    fn set_neighbours(
-        &mut self,
-        at: DestinationId,
-        prev: Option<DestinationId>,
-        next: Option<DestinationId>,
-    ) {
+    fn set_neighbours(&mut self, at: DestinationId, prev: Option<DestinationId>, next: Option<DestinationId>) {
         self[at].neighbours = (prev, next);
     }
 }
@@ -452,11 +445,7 @@ mod tests {
             }
         }
         destinations.reserve(2 * CHUNK_DESTINATIONS).expect("room");
-        assert_eq!(
-            destinations.slot_count(),
-            2 * CHUNK_DESTINATIONS,
-            "none more"
-        );
+        assert_eq!(destinations.slot_count(), 2 * CHUNK_DESTINATIONS, "none more");
     }
 
     /// A search passes few other destinations, for any choice of ranks.
@@ -474,10 +463,7 @@ mod tests {
                 assert!(destinations.find(&hashes, rank(i)).is_some());
             }
             let steps = destinations.steps();
-            assert!(
-                (1..3 * u64::from(RANKS)).contains(&steps),
-                "{steps} by {shift} bits"
-            );
+            assert!((1..3 * u64::from(RANKS)).contains(&steps), "{steps} by {shift} bits");
         }
     }
 

@@ -26,8 +26,8 @@ use crate::ids::{DestinationId, Horizon, RequestId, Slot};
 use crate::list::{LinkStorage, List};
 use crate::protocol::{ProtocolRules, RtsState, may_send_rts};
 use crate::request::{
-    ACK_DEFERRABLE, BcopyBytes, IN_ORDER, KEYED, PendingSend, PoolFull, QUEUE, RTS_QUEUED, Request,
-    RequestPool, RequestedFlags, SendMode, SendRequest, SendState,
+    ACK_DEFERRABLE, BcopyBytes, IN_ORDER, KEYED, PendingSend, PoolFull, QUEUE, RTS_QUEUED, Request, RequestPool,
+    RequestedFlags, SendMode, SendRequest, SendState,
 };
 use crate::stats::Count;
 use crate::wire::{RestartEntry, RestartRequest, Rts, flag_if};
@@ -91,12 +91,7 @@ pub struct PendingQueues {
 impl PendingQueues {
     /// Hashes the destinations, independently of their entries, and the round robin. Omits chains, which follow from
     /// those and the requests, and the last search, which affects only the run time.
-    pub(crate) fn hash<'a, H: Hasher>(
-        &self,
-        requests: &RequestPool,
-        copy: impl BcopyBytes<'a>,
-        state: &mut H,
-    ) {
+    pub(crate) fn hash<'a, H: Hasher>(&self, requests: &RequestPool, copy: impl BcopyBytes<'a>, state: &mut H) {
         let mut busy: Vec<&Destination> = self.destinations.iter().collect();
         busy.retain(|destination| !destination.is_idle());
         busy.sort_by_key(|destination| destination.rank);
@@ -184,8 +179,7 @@ impl PendingQueues {
     // Separate from the common check whether any queue exists.
     #[inline(never)]
     fn has_queue(&mut self, requests: &RequestPool, dest: Rank) -> bool {
-        self.find(requests, dest)
-            .is_some_and(|at| Some(at) != self.idle)
+        self.find(requests, dest).is_some_and(|at| Some(at) != self.idle)
     }
 
     /// Returns the number of destinations with pending messages or an unexecuted restart.
@@ -257,9 +251,7 @@ impl PendingQueues {
         pending.set_serial(self.destinations[at].serial());
         pending.set_mark(ACK_DEFERRABLE, send.mode == SendMode::StandardDelayedAck);
         send.state = SendState::Pending(pending);
-        let id = requests
-            .insert(Request::Send(send))
-            .expect("there is a free slot");
+        let id = requests.insert(Request::Send(send)).expect("there is a free slot");
         self.append(requests, at, id.slot());
         self.list_if_ready(at, rules);
         Ok(id)
@@ -267,13 +259,7 @@ impl PendingQueues {
 
     /// Appends a bcopy, whose request is in `slot`, to the queue of its destination `dest`: unanswered or unsent. It
     /// has a reserved entry.
-    pub fn enter_bcopy(
-        &mut self,
-        requests: &mut RequestPool,
-        dest: Rank,
-        slot: Slot,
-        rules: impl ProtocolRules,
-    ) {
+    pub fn enter_bcopy(&mut self, requests: &mut RequestPool, dest: Rank, slot: Slot, rules: impl ProtocolRules) {
         let at = self.queue_of(requests, dest);
         let destination = &mut self.destinations[at];
         let fresh = destination.fresh;
@@ -374,9 +360,7 @@ impl PendingQueues {
         };
         let (mut first, mut before) = (last, Some(last));
         for _ in 0..total {
-            let Some(slot) =
-                before.filter(|&slot| requests.pending(slot).rts_state == RtsState::Unanswered)
-            else {
+            let Some(slot) = before.filter(|&slot| requests.pending(slot).rts_state == RtsState::Unanswered) else {
                 return false;
             };
             (first, before) = (slot, requests.prev_in::<QUEUE>(slot));
@@ -396,20 +380,11 @@ impl PendingQueues {
     }
 
     /// Removes the message in `slot` to `dest`, whose RTS is not in flight, because its sender cancels it.
-    pub fn remove_cancelled(
-        &mut self,
-        requests: &mut RequestPool,
-        dest: Rank,
-        slot: Slot,
-        rules: impl ProtocolRules,
-    ) {
+    pub fn remove_cancelled(&mut self, requests: &mut RequestPool, dest: Rank, slot: Slot, rules: impl ProtocolRules) {
         let Some(at) = self.find(requests, dest) else {
             return;
         };
-        let (offer, serial) = (
-            requests.pending(slot).rts_state,
-            requests.pending(slot).serial(),
-        );
+        let (offer, serial) = (requests.pending(slot).rts_state, requests.pending(slot).serial());
         let destination = &mut self.destinations[at];
         let is_fresh = |fresh| serial >= requests.pending(fresh).serial();
         if offer == RtsState::Rejected {
@@ -469,12 +444,7 @@ impl PendingQueues {
     }
 
     /// Returns the first message from `next` on in its queue that is of this context and not requested yet.
-    fn first_unrequested(
-        &mut self,
-        requests: &RequestPool,
-        mut next: Option<Slot>,
-        context: Context,
-    ) -> Option<Slot> {
+    fn first_unrequested(&mut self, requests: &RequestPool, mut next: Option<Slot>, context: Context) -> Option<Slot> {
         while let Some(slot) = next.filter(|&slot| !is_unrequested(requests, slot, context)) {
             self.steps += 1;
             next = requests.next_in::<QUEUE>(slot);
@@ -492,8 +462,7 @@ impl PendingQueues {
         tag: Tag,
     ) -> Option<Slot> {
         let fits = |&slot: &Slot| {
-            requests.is_pending_to(slot, dest, context, tag)
-                && requests.pending(slot).requested().is_none()
+            requests.is_pending_to(slot, dest, context, tag) && requests.pending(slot).requested().is_none()
         };
         while let Some(slot) = next.filter(|slot| !fits(slot)) {
             self.steps += 1;
@@ -509,11 +478,8 @@ impl PendingQueues {
         send.set_transmitted(false);
         let serial = send.serial();
         let destination = &mut self.destinations[at];
-        let is_before =
-            |requests: &RequestPool, other: Slot| requests.pending(other).serial() < serial;
-        let mut after = destination
-            .finger
-            .filter(|&finger| is_before(requests, finger));
+        let is_before = |requests: &RequestPool, other: Slot| requests.pending(other).serial() < serial;
+        let mut after = destination.finger.filter(|&finger| is_before(requests, finger));
         let mut next = match after {
             Some(after) => requests.next_in::<RTS_QUEUED>(after),
             None => destination.offers.head(),
@@ -538,10 +504,7 @@ impl PendingQueues {
         restart: &RestartRequest,
         rules: impl ProtocolRules,
     ) -> bool {
-        let Some(at) = self
-            .find(requests, dest)
-            .filter(|&at| Some(at) != self.idle)
-        else {
+        let Some(at) = self.find(requests, dest).filter(|&at| Some(at) != self.idle) else {
             return false;
         };
         let destination = &mut self.destinations[at];
@@ -559,12 +522,7 @@ impl PendingQueues {
     }
 
     /// Returns the first message that matches a receive listed in a restart and is not requested yet.
-    fn first_for(
-        &mut self,
-        requests: &mut RequestPool,
-        at: DestinationId,
-        entry: &RestartEntry,
-    ) -> Option<Slot> {
+    fn first_for(&mut self, requests: &mut RequestPool, at: DestinationId, entry: &RestartEntry) -> Option<Slot> {
         let Some(tag) = entry.tag() else {
             let head = self.destinations[at].queue.head();
             return self.first_unrequested(requests, head, entry.context());
@@ -578,13 +536,7 @@ impl PendingQueues {
     }
 
     /// Marks the message in `slot` as requested by a restart, and schedules its RTS.
-    fn mark_requested(
-        &mut self,
-        requests: &mut RequestPool,
-        at: DestinationId,
-        slot: Slot,
-        asked: RequestedFlags,
-    ) {
+    fn mark_requested(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot, asked: RequestedFlags) {
         let send = requests.pending_mut(slot);
         send.set_requested(Some(asked));
         if send.rts_state == RtsState::Rejected {
@@ -629,11 +581,7 @@ impl PendingQueues {
 
     /// Returns the next packet and its destination, in round robin over the destinations; `None` when nothing may be
     /// sent. The caller sends it immediately.
-    pub fn next(
-        &mut self,
-        requests: &mut RequestPool,
-        rules: impl ProtocolRules,
-    ) -> Option<(Rank, NextPacket)> {
+    pub fn next(&mut self, requests: &mut RequestPool, rules: impl ProtocolRules) -> Option<(Rank, NextPacket)> {
         loop {
             let at = self.ready.head()?;
             let destination = &mut self.destinations[at];
@@ -685,9 +633,7 @@ impl PendingQueues {
         send.set_transmitted(true);
         let asked = send.requested();
         let flags = RtsFlags {
-            flags: flag_if(in_order, Rts::IN_ORDER)
-                | flag_if(more, Rts::MORE)
-                | flag_if(follows, Rts::FOLLOWS),
+            flags: flag_if(in_order, Rts::IN_ORDER) | flag_if(more, Rts::MORE) | flag_if(follows, Rts::FOLLOWS),
             may_be_eager: in_order && !more && !throttled,
             unanswered,
             asked: asked.map(|_| destination.horizon()),

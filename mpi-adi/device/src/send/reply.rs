@@ -21,9 +21,7 @@ impl<R: ProtocolRules> Adi<R> {
     ) -> Result<(Rank, Slot, ReplyFields), MalformedPacket> {
         let fields = ReplyFields::parse(arrival.bytes).ok_or(MalformedPacket)?;
         let source = Rank::new(arrival.rank);
-        let slot = self
-            .send_by_id(source, fields.request)
-            .ok_or(MalformedPacket)?;
+        let slot = self.send_by_id(source, fields.request).ok_or(MalformedPacket)?;
         Ok((source, slot, fields))
     }
 
@@ -89,18 +87,11 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Handles a reply to a bcopy; returns true when that completes it. Otherwise the bcopies to its destination have
     /// entered the pending send queue, where the reply is handled.
-    pub(crate) fn handle_bcopy_reply(
-        &mut self,
-        arrival: &ReceivedPacket<'_>,
-        reply: RtsReply,
-    ) -> bool {
+    pub(crate) fn handle_bcopy_reply(&mut self, arrival: &ReceivedPacket<'_>, reply: RtsReply) -> bool {
         let dest = Rank::new(arrival.rank);
         if let Some(fields) = ReplyFields::parse(arrival.bytes)
             && let Some(bcopy) = self.sender.bcopies.find(RequestId(fields.request), dest)
-            && !matches!(
-                self.sender.bcopies.at(bcopy).state,
-                BcopyState::Queued { .. }
-            )
+            && !matches!(self.sender.bcopies.at(bcopy).state, BcopyState::Queued { .. })
         {
             let taken = reply == RtsReply::Cts && fields.is(ReplyFields::COMPLETE);
             if taken && self.accept_bcopy(dest, fields.request, fields.before) {
@@ -112,12 +103,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Handles a reply to the send in `slot` which states that `count` RTSs directly before it were accepted.
-    pub(crate) fn accept_earlier(
-        &mut self,
-        dest: Rank,
-        slot: Slot,
-        count: u8,
-    ) -> Result<(), MalformedPacket> {
+    pub(crate) fn accept_earlier(&mut self, dest: Rank, slot: Slot, count: u8) -> Result<(), MalformedPacket> {
         if count == 0 {
             return Ok(());
         }
@@ -132,13 +118,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Updates the queue with the reply to the pending send in `slot`: dequeues it, or reinserts it.
-    pub(crate) fn update_queue(
-        &mut self,
-        dest: Rank,
-        slot: Slot,
-        step: ReplyAction,
-        fields: &ReplyFields,
-    ) {
+    pub(crate) fn update_queue(&mut self, dest: Rank, slot: Slot, step: ReplyAction, fields: &ReplyFields) {
         let answered = match step {
             ReplyAction::Send | ReplyAction::AwaitCts => RtsOutcome::Accepted,
             ReplyAction::RemainQueued if fields.is(ReplyFields::STALE) => RtsOutcome::Stale,
@@ -156,13 +136,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Performs the protocol's action for a formerly pending send, whose data may be in transmission already.
-    pub(crate) fn apply_action(
-        &mut self,
-        slot: Slot,
-        pending: PendingSend,
-        step: ReplyAction,
-        fields: &ReplyFields,
-    ) {
+    pub(crate) fn apply_action(&mut self, slot: Slot, pending: PendingSend, step: ReplyAction, fields: &ReplyFields) {
         let streams = self.sender.stream.is_some_and(|stream| stream.slot == slot);
         if step == ReplyAction::Send && fields.is(ReplyFields::STREAM) && pending.has_mark(EAGER) {
             if streams {
@@ -179,9 +153,7 @@ impl<R: ProtocolRules> Adi<R> {
         match step {
             // It cannot be cancelled any more.
             ReplyAction::Send => return self.begin_transfer(slot, fields),
-            ReplyAction::AwaitCts => self
-                .requests
-                .set_send_state(slot, SendState::Held(CancelState::None)),
+            ReplyAction::AwaitCts => self.requests.set_send_state(slot, SendState::Held(CancelState::None)),
             ReplyAction::RemainQueued => {}
         }
         if pending.has_mark(CANCELLED)
@@ -195,12 +167,8 @@ impl<R: ProtocolRules> Adi<R> {
     /// false without such RTSs.
     pub(crate) fn accept_all(&mut self, dest: Rank, last: Slot, total: u32) -> bool {
         let rules = self.rules();
-        let Adi {
-            sender, requests, ..
-        } = self;
-        let Sender {
-            pending, bcopies, ..
-        } = sender;
+        let Adi { sender, requests, .. } = self;
+        let Sender { pending, bcopies, .. } = sender;
         let finish = |requests: &mut RequestPool, slot| {
             if let Some(bcopy) = requests.finish_send(slot, false) {
                 bcopies.free(bcopy);
@@ -215,12 +183,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Handles a piggybacked acknowledgement in an RTS of `dest`: it covers our message `request` and the RTSs directly
     /// before it, `count` in all. Malformed when no such messages exist.
-    pub(crate) fn handle_merged_cts(
-        &mut self,
-        dest: Rank,
-        request: u32,
-        count: u16,
-    ) -> Result<(), MalformedPacket> {
+    pub(crate) fn handle_merged_cts(&mut self, dest: Rank, request: u32, count: u16) -> Result<(), MalformedPacket> {
         let before = u8::try_from(count.saturating_sub(1)).map_err(|_| MalformedPacket)?;
         if self.accept_bcopy(dest, request, before) {
             return Ok(());

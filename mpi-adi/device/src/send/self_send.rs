@@ -35,9 +35,7 @@ use crate::matching::Matching;
 use crate::memory::region::RecordData;
 use crate::memory::{COPY_CHUNK, Span, UserMemory};
 use crate::protocol::{ProtocolRules, RecordedMessage};
-use crate::request::{
-    CancelState, MatchedMessage, PoolFull, Request, SendData, SendMode, SendState,
-};
+use crate::request::{CancelState, MatchedMessage, PoolFull, Request, SendData, SendMode, SendState};
 use crate::send::SendTo;
 use crate::wire::ReplyFields;
 
@@ -56,18 +54,12 @@ impl<R: ProtocolRules> Adi<R> {
     /// receiver.
     #[inline]
     pub(crate) fn may_send_to_self(&mut self, dest: Rank) -> bool {
-        dest == self.identity.rank
-            && (!self.rules.guards_own_queue() || !self.sender.pending.has(&self.requests, dest))
+        dest == self.identity.rank && (!self.rules.guards_own_queue() || !self.sender.pending.has(&self.requests, dest))
     }
 
     /// Sends to this process for a blocking call, if the first posted receive completes. On false, nothing has changed.
     #[inline]
-    pub fn send_to_first<M: UserMemory + ?Sized>(
-        &mut self,
-        memory: &mut M,
-        to: &SendTo,
-        span: Span,
-    ) -> bool {
+    pub fn send_to_first<M: UserMemory + ?Sized>(&mut self, memory: &mut M, to: &SendTo, span: Span) -> bool {
         if span.len() > COPY_BYTES || !self.may_send_to_self(to.dest) {
             return false;
         }
@@ -162,8 +154,7 @@ impl<R: ProtocolRules> Adi<R> {
                     }
                     RecordedMessage::WithoutBuffer(at) => {
                         self.record_self_send(&envelope, at);
-                        self.requests
-                            .insert(send(SendState::Held(CancelState::None)))?
+                        self.requests.insert(send(SendState::Held(CancelState::None)))?
                     }
                     RecordedMessage::None => return Ok(SelfSend::NoRecord),
                 }

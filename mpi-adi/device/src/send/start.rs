@@ -7,9 +7,7 @@ use crate::envelope::{MatchPattern, Rank};
 use crate::ids::{BcopyId, RequestId, Slot};
 use crate::memory::{Span, UserMemory};
 use crate::protocol::{ProtocolRules, RtsState};
-use crate::request::{
-    PendingSend, PoolFull, RESERVED_SLOTS, Request, SendData, SendMode, SendRequest, SendState,
-};
+use crate::request::{PendingSend, PoolFull, RESERVED_SLOTS, Request, SendData, SendMode, SendRequest, SendState};
 use crate::send::SendTo;
 use crate::send::bcopy::{BCOPY_BYTES, BcopyState};
 use crate::send::self_send::SelfSend;
@@ -43,8 +41,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// flight to this destination that it acknowledges some without further messages.
     #[inline]
     pub fn awaits_copies(&self, to: &SendTo) -> bool {
-        self.sender.bcopies.is_full()
-            && self.sender.bcopies.unanswered_to(to.dest) >= MAX_SHARED_ACKS.into()
+        self.sender.bcopies.is_full() && self.sender.bcopies.unanswered_to(to.dest) >= MAX_SHARED_ACKS.into()
     }
 
     /// Returns whether all messages copied for blocking calls have been transmitted.
@@ -97,23 +94,13 @@ impl<R: ProtocolRules> Adi<R> {
     /// completion of a short message would depend on the arrival of the previous reply. Two processes that send each
     /// other a message before they receive would then occasionally deadlock.
     #[inline]
-    pub(crate) fn copy_for_call<M: UserMemory + ?Sized>(
-        &mut self,
-        memory: &mut M,
-        to: &SendTo,
-        span: Span,
-    ) -> bool {
+    pub(crate) fn copy_for_call<M: UserMemory + ?Sized>(&mut self, memory: &mut M, to: &SendTo, span: Span) -> bool {
         // A copy outlives the call: it uses none of the slots reserved for blocking calls.
         if !self.can_be_copied(to, span) || self.reserve_for_bcopy(RESERVED_SLOTS).is_err() {
             return false;
         }
-        let SendTo {
-            dest, tag, context, ..
-        } = *to;
-        let copy = self
-            .sender
-            .bcopies
-            .start_copied(dest, tag, context, span.len());
+        let SendTo { dest, tag, context, .. } = *to;
+        let copy = self.sender.bcopies.start_copied(dest, tag, context, span.len());
         memory.read(span, 0, copy);
         self.stats.messages_sent += 1;
         if self.sender.pending.has(&self.requests, dest) {
@@ -134,10 +121,7 @@ impl<R: ProtocolRules> Adi<R> {
     pub fn reserve_message(&mut self, keep: u32) -> Result<(), OutOfMemory> {
         let none = self.no_memory();
         self.reserve_for_recv(keep)?;
-        self.sender
-            .pending
-            .reserve(1 + keep as usize)
-            .map_err(|_| none)?;
+        self.sender.pending.reserve(1 + keep as usize).map_err(|_| none)?;
         self.requests.reserve_slots(1);
         self.sender.pending.reserve_entry(1);
         Ok(())
@@ -223,24 +207,15 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Starts a send through the network.
     #[inline]
-    fn start_send(
-        &mut self,
-        to: SendTo,
-        span: Span,
-        length: u32,
-        keep: u32,
-    ) -> Result<RequestId, OutOfMemory> {
+    fn start_send(&mut self, to: SendTo, span: Span, length: u32, keep: u32) -> Result<RequestId, OutOfMemory> {
         let send = to.send(span, length, SendState::Bcopy);
         // Like a copy, it uses its slot after transmission, when a waiting call has returned.
-        let can_be_bcopy =
-            self.can_be_copied(&to, span) && !self.sender.pending.has(&self.requests, to.dest);
+        let can_be_bcopy = self.can_be_copied(&to, span) && !self.sender.pending.has(&self.requests, to.dest);
         if can_be_bcopy && self.reserve_for_bcopy(1 + RESERVED_SLOTS).is_ok() {
             let Ok(id) = self.requests.insert(Request::Send(send)) else {
                 return Err(self.no_memory());
             };
-            self.sender
-                .bcopies
-                .start(to.dest, to.tag, to.context, id.slot(), span);
+            self.sender.bcopies.start(to.dest, to.tag, to.context, id.slot(), span);
             self.stats.messages_sent += 1;
             return Ok(id);
         }
@@ -249,18 +224,10 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Enqueues a send in the pending send queue of its destination.
     #[inline]
-    fn enqueue(
-        &mut self,
-        dest: Rank,
-        send: SendRequest,
-        keep: u32,
-    ) -> Result<RequestId, OutOfMemory> {
+    fn enqueue(&mut self, dest: Rank, send: SendRequest, keep: u32) -> Result<RequestId, OutOfMemory> {
         self.enter_bcopies(dest);
         let rules = self.rules();
-        let pushed = self
-            .sender
-            .pending
-            .push(&mut self.requests, dest, send, keep, rules);
+        let pushed = self.sender.pending.push(&mut self.requests, dest, send, keep, rules);
         let Ok(id) = pushed else {
             return Err(self.no_memory());
         };
@@ -301,8 +268,7 @@ impl<R: ProtocolRules> Adi<R> {
             let slot = match self.sender.bcopies.at(bcopy).state {
                 BcopyState::Unsent { slot, .. } => {
                     let unsent = PendingSend::new(RtsState::Unsent);
-                    self.requests
-                        .set_send_state(slot, SendState::Pending(unsent));
+                    self.requests.set_send_state(slot, SendState::Pending(unsent));
                     self.sender.bcopies.free(bcopy);
                     slot
                 }
@@ -317,9 +283,7 @@ impl<R: ProtocolRules> Adi<R> {
                 }
             };
             self.release_reserved(1);
-            self.sender
-                .pending
-                .enter_bcopy(&mut self.requests, dest, slot, rules);
+            self.sender.pending.enter_bcopy(&mut self.requests, dest, slot, rules);
         }
     }
 

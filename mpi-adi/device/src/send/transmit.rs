@@ -24,11 +24,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Transmits pending priority packets: restarts, and CTSs for receives that matched a record without a buffer.
     /// Returns the number of packets sent.
     #[inline]
-    pub(crate) fn send_priority<P: Port, M: UserMemory + ?Sized>(
-        &mut self,
-        port: &mut P,
-        memory: &M,
-    ) -> usize {
+    pub(crate) fn send_priority<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
         if self.peers.has_pending_restarts() || !self.receiver.pending_cts.is_empty() {
             self.send_priority_now(port, memory)
         } else {
@@ -37,11 +33,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     #[inline(never)]
-    pub(crate) fn send_priority_now<P: Port, M: UserMemory + ?Sized>(
-        &mut self,
-        port: &mut P,
-        memory: &M,
-    ) -> usize {
+    pub(crate) fn send_priority_now<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
         let mut sent = 0;
         while sent < STEP_PACKETS && port.can_inject(TrafficClass::Priority) {
             if let Some((source, age)) = self.peers.next_pending_restart() {
@@ -132,10 +124,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     pub(crate) fn coord(&self, rank: Rank) -> Coord {
-        self.identity
-            .shape
-            .coord(rank.index())
-            .expect("a rank of this job")
+        self.identity.shape.coord(rank.index()).expect("a rank of this job")
     }
 
     /// Returns whether packets are pending that should not wait: the next progress step sends even without arrivals.
@@ -161,11 +150,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Transmits the packets of extensions while the injection FIFO has space. Returns the number sent, counting other
     /// work.
     #[inline]
-    pub(crate) fn send_extensions<P: Port, M: UserMemory + ?Sized>(
-        &mut self,
-        port: &mut P,
-        memory: &mut M,
-    ) -> usize {
+    pub(crate) fn send_extensions<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) -> usize {
         if self.extensions.active.is_idle() {
             0
         } else {
@@ -174,11 +159,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     #[inline(never)]
-    fn send_extensions_now<P: Port, M: UserMemory + ?Sized>(
-        &mut self,
-        port: &mut P,
-        memory: &mut M,
-    ) -> usize {
+    fn send_extensions_now<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) -> usize {
         let mut out = [0; SHORT_BYTES];
         let mut sent = 0;
         while sent < STEP_PACKETS
@@ -229,11 +210,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Transmits RTSs and data while the network has free injection slots: the part of a [progress step](Adi::progress)
     /// that requires no arrival. Does not block and does not allocate.
-    pub fn transmit_pending<P: Port, M: UserMemory + ?Sized>(
-        &mut self,
-        port: &mut P,
-        memory: &mut M,
-    ) {
+    pub fn transmit_pending<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) {
         self.send_pending(port, memory);
     }
 
@@ -273,11 +250,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Transmits RTSs and data in round robin while the injection FIFO has space. Returns the number of packets sent.
     #[inline]
-    pub(crate) fn send_pending<P: Port, M: UserMemory + ?Sized>(
-        &mut self,
-        port: &mut P,
-        memory: &mut M,
-    ) -> usize {
+    pub(crate) fn send_pending<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) -> usize {
         if self.has_pending_requests() {
             self.send_pending_now(port, memory)
         } else {
@@ -286,11 +259,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     #[inline(never)]
-    fn send_pending_now<P: Port, M: UserMemory + ?Sized>(
-        &mut self,
-        port: &mut P,
-        memory: &mut M,
-    ) -> usize {
+    fn send_pending_now<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) -> usize {
         let mut sent = 0;
         while sent < STEP_PACKETS && self.has_pending_requests() {
             let before = sent;
@@ -310,11 +279,7 @@ impl<R: ProtocolRules> Adi<R> {
         sent
     }
 
-    pub(crate) fn send_next<P: Port, M: UserMemory + ?Sized>(
-        &mut self,
-        port: &mut P,
-        memory: &M,
-    ) -> bool {
+    pub(crate) fn send_next<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> bool {
         if !port.can_inject(TrafficClass::Normal) {
             return false;
         }
@@ -360,12 +325,7 @@ impl<R: ProtocolRules> Adi<R> {
         // round trips have been spent already.
         let limit = match pending.requested() {
             Some(asked) if asked.is_exact() => 2 * eager_limit,
-            _ if flags.may_be_eager
-                && is_standard
-                && self.may_fit(memory, flags.unanswered, length) =>
-            {
-                eager_limit
-            }
+            _ if flags.may_be_eager && is_standard && self.may_fit(memory, flags.unanswered, length) => eager_limit,
             _ => 0,
         };
         let eager = length > INLINE_BYTES && length <= limit;
@@ -412,9 +372,7 @@ impl<R: ProtocolRules> Adi<R> {
             return;
         };
         let bcopy = *self.sender.bcopies.at(id);
-        self.sender
-            .bcopies
-            .transmit_next(|span, out| memory.read(span, 0, out));
+        self.sender.bcopies.transmit_next(|span, out| memory.read(span, 0, out));
         let rts = Rts {
             context: bcopy.context,
             tag: bcopy.tag,
@@ -467,13 +425,7 @@ impl<R: ProtocolRules> Adi<R> {
     }
 
     /// Reads a message's data.
-    pub(crate) fn read_data<M: UserMemory + ?Sized>(
-        &self,
-        memory: &M,
-        data: SendData,
-        offset: usize,
-        out: &mut [u8],
-    ) {
+    pub(crate) fn read_data<M: UserMemory + ?Sized>(&self, memory: &M, data: SendData, offset: usize, out: &mut [u8]) {
         match data {
             SendData::Bcopy(bcopy) => {
                 out.copy_from_slice(&self.sender.bcopies.bytes(bcopy)[offset..][..out.len()]);
@@ -486,11 +438,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// target for more than one such message of a source.
     // A call, as most steps transmit no long message.
     #[inline(never)]
-    pub(crate) fn push_stream<P: Port, M: UserMemory + ?Sized>(
-        &mut self,
-        port: &mut P,
-        memory: &M,
-    ) -> usize {
+    pub(crate) fn push_stream<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
         let Some(EagerStream { slot, mut transfer }) = self.sender.stream else {
             return 0;
         };
@@ -513,11 +461,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Transmits packets of a requested long message: the first of [`WAYS`] whose packets the network accepts.
     // A call, as most steps transmit no long message.
     #[inline(never)]
-    fn push_transfers<P: Port, M: UserMemory + ?Sized>(
-        &mut self,
-        port: &mut P,
-        memory: &mut M,
-    ) -> usize {
+    fn push_transfers<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) -> usize {
         // At most one cycle: if none can advance, their order is unchanged.
         for _ in 0..self.sender.transfers.len().min(WAYS) {
             let sent = self.push_next_transfer(port, memory);
@@ -530,11 +474,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Transmits packets of the next long message, and rotates the round robin.
     #[inline]
-    fn push_next_transfer<P: Port, M: UserMemory + ?Sized>(
-        &mut self,
-        port: &mut P,
-        memory: &mut M,
-    ) -> usize {
+    fn push_next_transfer<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) -> usize {
         let Some(slot) = self.sender.transfers.head() else {
             return 0;
         };
@@ -553,8 +493,7 @@ impl<R: ProtocolRules> Adi<R> {
             self.sender.transfers.remove(&mut self.requests, slot);
             self.finish_send(slot, false);
         } else {
-            self.requests
-                .set_send_state(slot, SendState::Sending(transfer));
+            self.requests.set_send_state(slot, SendState::Sending(transfer));
             self.sender.transfers.rotate(&mut self.requests);
         }
         sent
@@ -572,11 +511,7 @@ impl<R: ProtocolRules> Adi<R> {
         data: SendData,
         transfer: &mut MessageTransfer,
     ) -> usize {
-        let handler = if transfer.in_order {
-            wire::EAGER
-        } else {
-            wire::DATA
-        };
+        let handler = if transfer.in_order { wire::EAGER } else { wire::DATA };
         let (here, dest) = (self.identity.here, self.coord(dest));
         transfer.push(port, here, dest, handler, QUANTUM_PACKETS, |offset, out| {
             self.read_data(memory, data, offset as usize, out)

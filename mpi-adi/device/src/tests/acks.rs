@@ -28,15 +28,9 @@ fn bcopy_sends_that_come_together_share_an_answer() {
     let answers = rig.replies(1, wire::CTS);
     let before: Vec<_> = answers.iter().map(|answer| answer.before).collect();
     assert_eq!(before, [crate::MAX_SHARED_ACKS - 1, 2]);
-    assert_eq!(
-        rig.moved(1),
-        [Cts { complete: true }, Cts { complete: true }]
-    );
+    assert_eq!(rig.moved(1), [Cts { complete: true }, Cts { complete: true }]);
     let stats = &rig.adis[1].stats;
-    assert_eq!(
-        (stats.cts_sent, stats.cts_merged),
-        (count as u64, count as u64 - 2)
-    );
+    assert_eq!((stats.cts_sent, stats.cts_merged), (count as u64, count as u64 - 2));
     assert_eq!(rig.adis[0].stats.cts_received, count as u64);
     rig.assert_clean();
 }
@@ -68,9 +62,7 @@ fn an_answer_goes_with_a_message_the_other_way() {
     assert!(rig.adis[0].sender.bcopies.is_empty());
     let landing = rig.span(vec![0; 40]);
     let pattern = MatchPattern::new(Some(Rank::new(1)), Some(2), 0);
-    let last = rig.adis[0]
-        .irecv(&mut rig.buffers, pattern, landing)
-        .unwrap();
+    let last = rig.adis[0].irecv(&mut rig.buffers, pattern, landing).unwrap();
     rig.settle();
     assert!(rig.outcome(0, last).is_some() && rig.outcome(1, back).is_some());
     assert_eq!(rig.buffers.0[landing.address()], [9; 40]);
@@ -102,11 +94,7 @@ fn wrong_answers_to_bcopy_sends_move_nothing_or_end_them() {
             rig.step(0);
             rig.wires[0].sent_mut().clear();
             let fields = ReplyFields {
-                request: RequestId::bcopy(
-                    random(BCOPIES as u32 + 2),
-                    Generation::from_byte(random(3) as u8),
-                )
-                .0,
+                request: RequestId::bcopy(random(BCOPIES as u32 + 2), Generation::from_byte(random(3) as u8)).0,
                 flags: wire::flag_if(random(2) == 0, ReplyFields::COMPLETE)
                     | wire::flag_if(random(8) == 0, ReplyFields::STALE),
                 before: [0, 1, 2, 40][random(4) as usize],

@@ -17,8 +17,7 @@ fn machine(extents: [u16; 3], wraps: [bool; 3]) -> DeviceFixture {
 /// Moves a random packet in flight; returns its handler ID.
 fn move_one(rig: &mut DeviceFixture, random: &mut Rand32) -> Option<u8> {
     let nodes = rig.adis.len();
-    let under_way =
-        (0..nodes).flat_map(|node| (0..rig.wires[node].sent().len()).map(move |at| (node, at)));
+    let under_way = (0..nodes).flat_map(|node| (0..rig.wires[node].sent().len()).map(move |at| (node, at)));
     let under_way: Vec<_> = under_way.collect();
     if under_way.is_empty() {
         return None;
@@ -34,11 +33,7 @@ fn move_this(rig: &mut DeviceFixture, (from, at): (usize, usize)) -> u8 {
     let packet = rig.wires[from].sent_mut().remove(at);
     assert_eq!(packet.class, TrafficClass::Priority);
     let (header, _) = Header::parse(&packet.body).expect("a packet");
-    let dest = rig.adis[0]
-        .identity
-        .shape
-        .rank(packet.dest)
-        .expect("a node") as usize;
+    let dest = rig.adis[0].identity.shape.rank(packet.dest).expect("a node") as usize;
     rig.wires[dest].deliver(packet.class, &packet.body);
     rig.step(dest);
     header.handler
@@ -99,15 +94,8 @@ fn nobody_leaves_before_the_last_one_has_come_and_then_everybody_does() {
                     }
                 }
             }
-            assert_eq!(
-                move_one(&mut rig, &mut random),
-                None,
-                "nothing is left over"
-            );
-            assert_eq!(
-                packets,
-                [ROUNDS as usize * pairs(rig.adis[0].identity.shape); 2]
-            );
+            assert_eq!(move_one(&mut rig, &mut random), None, "nothing is left over");
+            assert_eq!(packets, [ROUNDS as usize * pairs(rig.adis[0].identity.shape); 2]);
             assert!(
                 rig.adis
                     .iter()
@@ -254,10 +242,7 @@ fn all_end(rig: &mut DeviceFixture, random: &mut Rand32) -> Vec<Result<Vec<u8>, 
 fn a_value_of_each_process_reaches_all_of_them_once() {
     let mut random = Rand32::new(11);
     const LENGTHS: [usize; 5] = [8, 0, 16, 32, 8];
-    for (extents, wraps) in MACHINES
-        .into_iter()
-        .zip([[true; 3], [false; 3]].into_iter().cycle())
-    {
+    for (extents, wraps) in MACHINES.into_iter().zip([[true; 3], [false; 3]].into_iter().cycle()) {
         let mut rig = machine(extents, wraps);
         let nodes = rig.adis.len();
         let mut entered = vec![0_usize; nodes];
@@ -287,11 +272,7 @@ fn a_value_of_each_process_reaches_all_of_them_once() {
                 }
             }
         }
-        assert_eq!(
-            move_one(&mut rig, &mut random),
-            None,
-            "nothing is left over"
-        );
+        assert_eq!(move_one(&mut rig, &mut random), None, "nothing is left over");
         assert!(rig.adis.iter().all(|adi| adi.stats.layer.malformed == 0));
         for (round, bytes) in LENGTHS.into_iter().enumerate() {
             for node in 0..nodes {
@@ -326,10 +307,7 @@ fn values_that_differ_in_length_are_told_to_all_who_gave_one() {
             let ended = all_end(&mut rig, &mut random);
             for (node, ended) in ended.into_iter().enumerate() {
                 let told = Err(());
-                assert_eq!(
-                    ended, told,
-                    "{extents:?}: {node}, and {other} with {bytes} bytes"
-                );
+                assert_eq!(ended, told, "{extents:?}: {node}, and {other} with {bytes} bytes");
                 assert!(rig.adis[node].has_barrier());
             }
             // The next one is unaffected.
@@ -364,8 +342,7 @@ fn a_last_barrier_and_another_one_do_not_stand_for_each_other() {
     let mut random = Rand32::new(6);
     for extents in [[2, 1, 1], [2, 2, 1], [3, 1, 1], [4, 2, 1], [2, 3, 4]] {
         let nodes = usize::from(extents.iter().product::<u16>());
-        let cases =
-            (0..nodes).flat_map(|node| [(node, true, 0), (node, false, 0), (node, true, 8)]);
+        let cases = (0..nodes).flat_map(|node| [(node, true, 0), (node, false, 0), (node, true, 8)]);
         for (other, is_last, bytes) in cases {
             let mut rig = machine(extents, [true; 3]);
             for node in 0..nodes {

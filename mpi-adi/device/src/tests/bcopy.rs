@@ -21,10 +21,7 @@ fn a_short_message_to_a_posted_receive_takes_one_trip() {
         cancelled: false,
     };
     assert_eq!(rig.outcome(1, receive), Some(done));
-    assert!(
-        rig.outcome(0, send).is_some(),
-        "its answer is still on the way"
-    );
+    assert!(rig.outcome(0, send).is_some(), "its answer is still on the way");
     assert!(!rig.adis[0].is_quiet());
     assert_eq!(rig.moved(1), [Cts { complete: true }]);
     assert_eq!(rig.adis[1].region.peak_bytes(), 0);
@@ -64,10 +61,7 @@ fn bcopy_sends_that_are_refused_or_recorded_without_data_are_kept() {
         for (tag, len) in [(4, 4), (3, 4), (1, 4), (3, 100), (2, 4)] {
             let (receive, key) = rig.post(pattern(tag), len);
             rig.settle();
-            assert!(
-                rig.outcome(1, receive).is_some(),
-                "{blocks} blocks, tag {tag}"
-            );
+            assert!(rig.outcome(1, receive).is_some(), "{blocks} blocks, tag {tag}");
             assert_eq!(rig.buffers.0[key], vec![tag as u8; len], "{blocks} blocks");
         }
         assert!(rig.outcome(0, long).is_some());

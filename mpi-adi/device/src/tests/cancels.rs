@@ -27,10 +27,7 @@ fn a_bcopy_send_that_has_not_left_can_be_cancelled() {
     rig.limit(0, TrafficClass::Normal, 0);
     let sends = [1, 2, 3].map(|tag| rig.send(0, tag, 4, SendMode::Standard));
     assert!(rig.adis[0].cancel(sends[1]));
-    assert!(
-        rig.outcome(0, sends[1])
-            .is_some_and(|outcome| outcome.cancelled)
-    );
+    assert!(rig.outcome(0, sends[1]).is_some_and(|outcome| outcome.cancelled));
     rig.unlimit(0, TrafficClass::Normal);
     rig.step(0);
     assert_eq!(rig.moved(0), [1, 3].map(|tag| Rts { tag, age: 0 }));
@@ -39,10 +36,7 @@ fn a_bcopy_send_that_has_not_left_can_be_cancelled() {
     }
     rig.settle();
     for send in [sends[0], sends[2]] {
-        assert!(
-            rig.outcome(0, send)
-                .is_some_and(|outcome| !outcome.cancelled)
-        );
+        assert!(rig.outcome(0, send).is_some_and(|outcome| !outcome.cancelled));
     }
     assert!(rig.adis[0].is_quiet());
 }
@@ -83,10 +77,7 @@ fn a_cancelled_send_ends_without_the_receivers_help_and_is_received_or_not() {
             assert_eq!(bytes, Some(length), "{case:?}");
             assert_eq!(rig.buffers.0[key], vec![7; length]);
         }
-        assert!(
-            rig.outcome(0, second).is_some_and(|o| !o.cancelled),
-            "{case:?}"
-        );
+        assert!(rig.outcome(0, second).is_some_and(|o| !o.cancelled), "{case:?}");
         rig.assert_clean();
     }
 }
@@ -101,10 +92,7 @@ fn a_send_that_a_receive_has_matched_is_not_cancelled() {
     rig.adis[0].cancel(send);
     rig.step(0);
     rig.settle();
-    assert!(
-        rig.outcome(0, send)
-            .is_some_and(|outcome| !outcome.cancelled)
-    );
+    assert!(rig.outcome(0, send).is_some_and(|outcome| !outcome.cancelled));
     assert!(rig.outcome(1, receive).is_some());
     assert_eq!(rig.buffers.0[key], [7; 300]);
     rig.assert_clean();

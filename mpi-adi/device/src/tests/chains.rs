@@ -4,9 +4,7 @@ use crate::envelope::{Context, MatchPattern, Rank, Tag};
 use crate::ids::{RequestId, Slot};
 use crate::memory::Span;
 use crate::protocol::AllRules;
-use crate::request::{
-    KEYED, PostedReceive, ReceiveRequest, ReceiveState, Request, RequestPool, SendMode, SendState,
-};
+use crate::request::{KEYED, PostedReceive, ReceiveRequest, ReceiveState, Request, RequestPool, SendMode, SendState};
 use crate::send::SendTo;
 use crate::send::pending::{NextPacket, PendingQueues, RtsOutcome};
 use crate::wire::{RESTART_ENTRIES, RestartEntry, RestartRequest};
@@ -36,9 +34,7 @@ impl QueueFixture {
         };
         let send = to.send(Span::EMPTY, 0, SendState::Bcopy);
         let QueueFixture { requests, pending } = self;
-        pending
-            .push(requests, dest, send, 0, AllRules)
-            .expect("there is room")
+        pending.push(requests, dest, send, 0, AllRules).expect("there is room")
     }
 
     /// Inserts a receive as the matching engine would in the same table.
@@ -179,9 +175,7 @@ fn what_was_asked_for_passes_to_the_next_of_the_same_key() {
 fn the_table_forgets_what_has_been_taken() {
     let (mut queues, slots) = mixed();
     for dest in 1..=3 {
-        let all: Vec<_> = (0..40)
-            .map(|at| (at % 4, (at / 4 % 2) as Context))
-            .collect();
+        let all: Vec<_> = (0..40).map(|at| (at % 4, (at / 4 % 2) as Context)).collect();
         for part in all.chunks(RESTART_ENTRIES) {
             queues.restart(dest, part);
             queues.answer_all(RtsOutcome::Accepted);
@@ -192,10 +186,7 @@ fn the_table_forgets_what_has_been_taken() {
     for (dest, _) in (0..).zip(&slots).skip(1) {
         for tag in 0..4 {
             for context in 0..2 {
-                let hash = queues
-                    .requests
-                    .hashes()
-                    .hash_send(Rank::new(dest), context, tag);
+                let hash = queues.requests.hashes().hash_send(Rank::new(dest), context, tag);
                 let mut next = queues.requests.first_of(hash);
                 while let Some(slot) = next {
                     assert!(queues.requests.as_posted(slot).is_some());

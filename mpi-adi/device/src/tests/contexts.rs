@@ -37,10 +37,7 @@ fn a_context_of_a_refused_message_is_not_idle() {
     rig.send(0, 7, 500, SendMode::Standard);
     rig.settle();
     assert!(!rig.adis[0].context_is_idle(0));
-    assert!(
-        rig.adis[1].context_is_idle(0),
-        "the receiver knows nothing of it"
-    );
+    assert!(rig.adis[1].context_is_idle(0), "the receiver knows nothing of it");
     rig.post(pattern(7), 500);
     rig.settle();
     assert!(rig.adis[0].context_is_idle(0) && rig.adis[1].context_is_idle(0));
@@ -54,11 +51,7 @@ fn requests_of_a_context_are_counted() {
     let count = |rig: &DeviceFixture| rig.adis[1].requests().count_in_context(0);
     let posted: [RequestId; 3] = core::array::from_fn(|_| rig.post(pattern(1), 8).0);
     assert_eq!(count(&rig), 3);
-    assert_eq!(
-        rig.adis[1].requests().count_in_context(2),
-        0,
-        "another context"
-    );
+    assert_eq!(rig.adis[1].requests().count_in_context(2), 0, "another context");
     rig.adis[1].forget(posted[2]);
     assert_eq!(count(&rig), 2);
     rig.send(0, 1, 8, SendMode::Standard);

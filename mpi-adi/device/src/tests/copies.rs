@@ -96,10 +96,7 @@ fn a_call_waits_for_a_copy_only_where_an_answer_is_sure() {
         rig.step(0);
     }
     assert!(rig.adis[0].awaits_copies(&to(2, 0)));
-    assert!(
-        !rig.adis[0].awaits_copies(&to(1, 0)),
-        "none of them goes there"
-    );
+    assert!(!rig.adis[0].awaits_copies(&to(1, 0)), "none of them goes there");
     rig.settle();
     assert!(!rig.adis[0].awaits_copies(&to(2, 0)));
     // A rejected message is accepted when memory is free, at an arbitrary time.

@@ -109,17 +109,11 @@ fn what_is_searched_is_counted() {
     rig.settle();
     // The first and the last one: their tags rise.
     assert_eq!(rig.adis[1].matching().traversals, 4 + 5 * 3 + 2, "receives");
-    let (posted, peak) = (
-        rig.adis[1].matching().posted,
-        rig.adis[1].matching().peak_posted,
-    );
+    let (posted, peak) = (rig.adis[1].matching().posted, rig.adis[1].matching().peak_posted);
     assert_eq!((posted, peak), (4, 5));
     // Requests: two completed ones that are still to be tested, and the posted ones.
     let requests = rig.adis[1].requests();
-    assert_eq!(
-        (requests.live(), requests.handle_count(), requests.peak()),
-        (6, 6, 6)
-    );
+    assert_eq!((requests.live(), requests.handle_count(), requests.peak()), (6, 6, 6));
     let adi = &rig.adis[1];
     let parts = adi.matching().traversals + adi.sender.pending.steps() + adi.peers.search_steps();
     assert_eq!(adi.search_steps(), parts + adi.stats().named);
@@ -139,11 +133,7 @@ fn what_the_queue_and_the_peers_search_is_counted() {
     let mut rig = DeviceFixture::new(40, 0);
     let steps = |rig: &DeviceFixture, node: usize| {
         let adi = &rig.adis[node];
-        (
-            adi.sender.pending.steps(),
-            adi.peers.search_steps(),
-            adi.stats.named,
-        )
+        (adi.sender.pending.steps(), adi.peers.search_steps(), adi.stats.named)
     };
     for tag in [1, 1, 1, 2, 3] {
         rig.send(0, tag, 50, SendMode::Standard);
@@ -285,14 +275,7 @@ fn long_messages_take_turns() {
     };
     assert_eq!(starts, [0, 8]);
     rig.settle();
-    assert!(
-        rig.buffers
-            .0
-            .iter()
-            .filter(|b| b.iter().all(|&b| b == 1))
-            .count()
-            == 2
-    );
+    assert!(rig.buffers.0.iter().filter(|b| b.iter().all(|&b| b == 1)).count() == 2);
     // Eagerly: the first one is complete before the second RTS.
     let mut rig = DeviceFixture::eager(2, 0, 20_000);
     for tag in [1, 2] {
@@ -325,10 +308,7 @@ fn what_was_asked_for_in_the_name_of_one_source_goes_eagerly_up_to_twice_the_lim
         rig.send(0, 1, len, SendMode::Standard);
         let offer = rig.offers(0)[0];
         assert_eq!(
-            (
-                offer.has_flag(wire::Rts::INLINE),
-                offer.has_flag(wire::Rts::EAGER)
-            ),
+            (offer.has_flag(wire::Rts::INLINE), offer.has_flag(wire::Rts::EAGER)),
             (inline, !inline)
         );
     }
@@ -338,11 +318,7 @@ fn what_was_asked_for_in_the_name_of_one_source_goes_eagerly_up_to_twice_the_lim
 #[test]
 fn an_answer_goes_with_what_it_fits() {
     // The horizon of a requested message uses 8 bytes.
-    for (asked, len) in [
-        (false, INLINE_BYTES),
-        (true, INLINE_BYTES - 4),
-        (true, INLINE_BYTES),
-    ] {
+    for (asked, len) in [(false, INLINE_BYTES), (true, INLINE_BYTES - 4), (true, INLINE_BYTES)] {
         let mut rig = DeviceFixture::new(2, 8);
         let back = |tag| SendTo {
             dest: Rank::new(0),
@@ -384,11 +360,7 @@ fn an_answer_goes_with_what_it_fits() {
         rig.unlimit(1, TrafficClass::Normal);
         rig.step(1);
         let fits = !asked || len < INLINE_BYTES;
-        assert_eq!(
-            rig.replies(1, wire::CTS).len(),
-            usize::from(!fits),
-            "{asked} {len}"
-        );
+        assert_eq!(rig.replies(1, wire::CTS).len(), usize::from(!fits), "{asked} {len}");
         assert_eq!(rig.offers(1).len(), 1);
         rig.settle();
         assert!(rig.adis[0].is_quiet());

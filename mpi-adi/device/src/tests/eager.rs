@@ -22,14 +22,9 @@ fn an_eager_message_takes_one_trip_to_a_posted_receive_and_into_a_buffer() {
             let mut receive = posted.then(|| rig.post(pattern(7), capacity));
             let send = rig.send(0, 7, 500, SendMode::Standard);
             assert_eq!(rig.moved(0), eager_500(7));
-            let (receive, key) = receive
-                .take()
-                .unwrap_or_else(|| rig.post(pattern(7), capacity));
+            let (receive, key) = receive.take().unwrap_or_else(|| rig.post(pattern(7), capacity));
             let outcome = rig.outcome(1, receive).expect("one trip");
-            assert_eq!(
-                (outcome.bytes, outcome.truncated),
-                (capacity, capacity < 500)
-            );
+            assert_eq!((outcome.bytes, outcome.truncated), (capacity, capacity < 500));
             assert_eq!(rig.buffers.0[key], vec![7; capacity]);
             assert_eq!(rig.outcome(0, send), None, "its answer is on the way");
             assert_eq!(rig.moved(1).len(), 1);

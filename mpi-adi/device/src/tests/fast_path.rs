@@ -50,10 +50,7 @@ fn a_short_message_is_copied_and_leaves_later() {
         assert_eq!(send(&mut rig, to(1, TAG), len), FastSend::Complete);
         assert_eq!(rig.adis[0].requests.live(), 0);
         assert!(rig.adis[0].has_pending_tx() && !rig.adis[0].are_copies_sent());
-        assert!(
-            rig.adis[0].is_coalescing_dest(Rank::new(1))
-                && !rig.adis[0].is_coalescing_dest(Rank::new(0))
-        );
+        assert!(rig.adis[0].is_coalescing_dest(Rank::new(1)) && !rig.adis[0].is_coalescing_dest(Rank::new(0)));
         assert_eq!(rig.adis[0].coalescing_dest(), Some(Rank::new(1)));
         let last = rig.buffers.0.len() - 1;
         rig.buffers.0[last].fill(99);
@@ -77,20 +74,13 @@ fn what_is_no_copy_is_left_to_the_whole_way() {
         mode: SendMode::Synchronous,
         ..to(1, TAG)
     };
-    assert_eq!(
-        send(&mut rig, to(1, TAG), BCOPY_BYTES + 1),
-        FastSend::Unavailable
-    );
+    assert_eq!(send(&mut rig, to(1, TAG), BCOPY_BYTES + 1), FastSend::Unavailable);
     assert_eq!(send(&mut rig, synchronous, 8), FastSend::Unavailable);
     assert!(!rig.adis[0].has_pending_tx() && rig.adis[0].is_quiet());
     for _ in 0..BCOPIES {
         assert_eq!(send(&mut rig, to(1, TAG), 8), FastSend::Complete);
     }
-    assert_eq!(
-        send(&mut rig, to(1, TAG), 8),
-        FastSend::Unavailable,
-        "no copy is free"
-    );
+    assert_eq!(send(&mut rig, to(1, TAG), 8), FastSend::Unavailable, "no copy is free");
     assert_eq!(rig.adis[0].stats.messages_sent, BCOPIES as u64);
     // Behind a rejected message it is complete.
     let mut rig = DeviceFixture::new(2, 0);
@@ -190,10 +180,7 @@ fn what_is_not_here_is_received_as_ever() {
     };
     rig.step(1);
     rig.settle();
-    assert_eq!(
-        rig.adis[1].take_plain_completed(id),
-        Some(whole(0, TAG, 100))
-    );
+    assert_eq!(rig.adis[1].take_plain_completed(id), Some(whole(0, TAG, 100)));
     assert_eq!(rig.buffers.0[key], vec![TAG as u8; 100]);
 }
 

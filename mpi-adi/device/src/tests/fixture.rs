@@ -156,10 +156,7 @@ impl DeviceFixture {
 
     pub(super) fn span(&mut self, bytes: Vec<u8>) -> Span {
         self.buffers.0.push(bytes);
-        Span::model(
-            self.buffers.0.len() - 1,
-            self.buffers.0.last().unwrap().len(),
-        )
+        Span::model(self.buffers.0.len() - 1, self.buffers.0.last().unwrap().len())
     }
 
     /// Sends `len` bytes, each the tag, from node `from` to the last node, and steps.
@@ -188,12 +185,7 @@ impl DeviceFixture {
     }
 
     /// Posts a receive at any node, and steps.
-    pub(super) fn post_at(
-        &mut self,
-        node: usize,
-        pattern: MatchPattern,
-        len: usize,
-    ) -> (RequestId, usize) {
+    pub(super) fn post_at(&mut self, node: usize, pattern: MatchPattern, len: usize) -> (RequestId, usize) {
         let span = self.span(vec![0; len]);
         let id = self.adis[node].irecv(&mut self.buffers, pattern, span);
         self.step(node);
@@ -317,11 +309,7 @@ impl DeviceFixture {
         for adi in &self.adis {
             assert!(adi.is_quiet());
             assert_eq!(
-                (
-                    adi.region.used_bytes(),
-                    adi.requests.live(),
-                    adi.region.records()
-                ),
+                (adi.region.used_bytes(), adi.requests.live(), adi.region.records()),
                 (0, 0, 0)
             );
             assert_eq!(adi.stats.layer.malformed, 0);
@@ -339,11 +327,7 @@ fn offer(packet: &FakeSent) -> Option<Rts> {
         _ => wire::MERGED_BYTES,
     };
     let is_offer = (packet.class, header.handler) == (TrafficClass::Normal, wire::RTS);
-    is_offer.then(|| {
-        Rts::parse(&bytes[..bytes.len() - merged])
-            .expect("an RTS")
-            .0
-    })
+    is_offer.then(|| Rts::parse(&bytes[..bytes.len() - merged]).expect("an RTS").0)
 }
 
 fn look(packet: &FakeSent) -> SeenPacket {

@@ -37,15 +37,11 @@ fn when_the_heap_is_used_up_a_send_says_so_and_loses_nothing() {
     assert_eq!(started, 64 - RESERVED_SLOTS);
     for _ in 0..RESERVED_SLOTS {
         assert!(
-            adi.send_within_call(&mut Buffers::default(), to, Span::EMPTY)
-                .is_ok(),
+            adi.send_within_call(&mut Buffers::default(), to, Span::EMPTY).is_ok(),
             "kept for it"
         );
     }
-    assert!(
-        adi.send_within_call(&mut Buffers::default(), to, Span::EMPTY)
-            .is_err()
-    );
+    assert!(adi.send_within_call(&mut Buffers::default(), to, Span::EMPTY).is_err());
 }
 
 #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
@@ -62,10 +58,7 @@ fn what_the_programs_heap_can_spare_is_borrowed_and_a_free_restarts_who_was_refu
     rig.step(1);
     rig.settle();
     assert_eq!(rig.adis[1].region.records(), 2);
-    assert_eq!(
-        (rig.adis[1].region.peak_lent_bytes(), rig.buffers.1),
-        (5 * 32, 0)
-    );
+    assert_eq!((rig.adis[1].region.peak_lent_bytes(), rig.buffers.1), (5 * 32, 0));
     assert!(!rig.adis[1].starves_others());
     for tag in [2, 1] {
         let (receive, key) = rig.post(pattern(tag), 10);
@@ -89,8 +82,7 @@ fn what_is_kept_for_blocking_calls_is_left_by_all_others() {
     let mut rig = DeviceFixture::new(2, 64);
     rig.limit_slots(SLOTS);
     let mut posted = 0;
-    let recv =
-        |rig: &mut DeviceFixture| rig.adis[0].irecv(&mut rig.buffers, pattern(1), Span::EMPTY);
+    let recv = |rig: &mut DeviceFixture| rig.adis[0].irecv(&mut rig.buffers, pattern(1), Span::EMPTY);
     while recv(&mut rig).is_ok() {
         posted += 1;
     }
@@ -127,17 +119,12 @@ fn no_copy_is_made_in_what_is_kept_for_calls_that_block() {
     let span = rig.span(vec![1; 4]);
     let send = |rig: &mut DeviceFixture| rig.adis[0].send_within_call(&mut rig.buffers, to, span);
     assert_eq!(send(&mut rig), Ok(None), "a copy");
-    let recv =
-        |rig: &mut DeviceFixture| rig.adis[0].irecv(&mut rig.buffers, pattern(1), Span::EMPTY);
+    let recv = |rig: &mut DeviceFixture| rig.adis[0].irecv(&mut rig.buffers, pattern(1), Span::EMPTY);
     for _ in 0..3 {
         while recv(&mut rig).is_ok() {}
         let sent = send(&mut rig).expect("kept for it").expect("a request");
         rig.step(0);
-        assert_eq!(
-            rig.outcome(0, sent),
-            None,
-            "it has left, and its slot is in use"
-        );
+        assert_eq!(rig.outcome(0, sent), None, "it has left, and its slot is in use");
         rig.settle();
         assert!(rig.outcome(0, sent).is_some());
         assert!(rig.adis[0].requests.has_free(RESERVED_SLOTS));
@@ -170,17 +157,10 @@ fn a_bcopy_send_has_a_slot_in_the_queue_whatever_is_used_up() {
         };
         assert!(free > RESERVED_SLOTS, "{free}");
         rig.step(0);
-        assert_eq!(
-            rig.outcome(0, send).is_some(),
-            free >= 2 + RESERVED_SLOTS,
-            "{free}"
-        );
+        assert_eq!(rig.outcome(0, send).is_some(), free >= 2 + RESERVED_SLOTS, "{free}");
         // The rest is used up before the rejection arrives.
         let buffers = &mut rig.buffers;
-        while rig.adis[0]
-            .recv_within_call(buffers, pattern(1), Span::EMPTY)
-            .is_ok()
-        {}
+        while rig.adis[0].recv_within_call(buffers, pattern(1), Span::EMPTY).is_ok() {}
         rig.settle();
         let (receive, key) = rig.post(pattern(1), 4);
         rig.settle();
@@ -205,8 +185,7 @@ fn a_send_that_fails_leaves_the_queues_as_they_are() {
     rig.post_at(1, pattern(1), 300);
     rig.settle();
     assert!(rig.outcome(0, send).is_some());
-    let post =
-        |rig: &mut DeviceFixture| rig.adis[0].irecv(&mut rig.buffers, pattern(9), Span::EMPTY);
+    let post = |rig: &mut DeviceFixture| rig.adis[0].irecv(&mut rig.buffers, pattern(9), Span::EMPTY);
     let mut posted = Vec::new();
     while let Ok(id) = post(&mut rig) {
         posted.push(id);

@@ -50,14 +50,7 @@ fn any_bytes_from_the_network_are_counted_and_move_nothing() {
 }
 
 /// Passes a packet to node `to` in the name of node `from`; returns whether it is malformed.
-fn forge(
-    rig: &mut DeviceFixture,
-    to: usize,
-    from: u32,
-    class: TrafficClass,
-    handler: u8,
-    bytes: &[u8],
-) -> bool {
+fn forge(rig: &mut DeviceFixture, to: usize, from: u32, class: TrafficClass, handler: u8, bytes: &[u8]) -> bool {
     forge_at(rig, to, from, class, handler, None, bytes)
 }
 
@@ -95,10 +88,7 @@ fn a_done_that_is_not_due_is_malformed() {
     assert!(done(&mut rig, 0), "there is no restart");
     rig.send(0, 1, 50, SendMode::Standard);
     rig.settle();
-    assert!(
-        done(&mut rig, 0) && done(&mut rig, 1),
-        "its message stands refused"
-    );
+    assert!(done(&mut rig, 0) && done(&mut rig, 1), "its message stands refused");
     rig.post(pattern(1), 50);
     assert_eq!(rig.moved(1), [Restart { age: 1 }]);
     assert!(done(&mut rig, 0) && done(&mut rig, 2), "of another age");
@@ -117,10 +107,7 @@ fn begin_cancels(rig: &mut DeviceFixture, to: SendTo) {
     assert!(!rig.adis[0].cancel(held), "it is known there");
     rig.step(0);
     rig.settle();
-    assert!(
-        rig.outcome(0, held)
-            .is_some_and(|outcome| outcome.cancelled)
-    );
+    assert!(rig.outcome(0, held).is_some_and(|outcome| outcome.cancelled));
 }
 
 #[test]
@@ -149,10 +136,7 @@ fn an_answer_to_what_was_not_offered_to_its_source_is_malformed() {
         for handler in [wire::CTS, wire::NCTS, wire::NCTSD, wire::CANCELLED] {
             assert!(answer(&mut rig, 2, handler, 0), "it does not go there");
         }
-        assert!(
-            answer(&mut rig, 1, wire::CANCELLED, 0),
-            "it was not taken back"
-        );
+        assert!(answer(&mut rig, 1, wire::CANCELLED, 0), "it was not taken back");
         assert!(answer(&mut rig, 1, wire::CTS, 1), "there is none before it");
         assert!(!answer(&mut rig, 1, wire::CTS, 0));
         assert!(answer(&mut rig, 1, wire::CTS, 0), "it has been answered");
@@ -174,14 +158,7 @@ fn a_bcopy_send_that_is_not_taken_with_its_data_is_kept() {
             ..ReplyFields::default()
         };
         let bytes = fields.emit(handler).bytes;
-        assert!(!forge(
-            &mut rig,
-            0,
-            1,
-            TrafficClass::Priority,
-            handler,
-            &bytes
-        ));
+        assert!(!forge(&mut rig, 0, 1, TrafficClass::Priority, handler, &bytes));
         match handler {
             wire::CTS => {
                 let out = rig.wires[0].sent();
@@ -199,14 +176,7 @@ fn a_bcopy_send_that_is_not_taken_with_its_data_is_kept() {
             };
             let mut bytes = vec![0; restart.bytes()];
             restart.emit(&mut bytes);
-            assert!(!forge(
-                &mut rig,
-                0,
-                1,
-                TrafficClass::Priority,
-                wire::RESTART,
-                &bytes
-            ));
+            assert!(!forge(&mut rig, 0, 1, TrafficClass::Priority, wire::RESTART, &bytes));
             assert_eq!(rig.injected(0).1, [Rts { tag: 1, age: 1 }]);
         }
     }
@@ -223,14 +193,7 @@ fn an_answer_to_a_copy_that_there_is_no_place_for_is_malformed() {
             ..ReplyFields::default()
         };
         let bytes = fields.emit(wire::CTS).bytes;
-        assert!(forge(
-            &mut rig,
-            0,
-            1,
-            TrafficClass::Priority,
-            wire::CTS,
-            &bytes
-        ));
+        assert!(forge(&mut rig, 0, 1, TrafficClass::Priority, wire::CTS, &bytes));
     }
 }
 
@@ -247,14 +210,7 @@ fn a_message_that_is_held_is_neither_held_nor_refused_again() {
             ..ReplyFields::default()
         };
         let bytes = fields.emit(handler).bytes;
-        assert!(forge(
-            &mut rig,
-            0,
-            1,
-            TrafficClass::Priority,
-            handler,
-            &bytes
-        ));
+        assert!(forge(&mut rig, 0, 1, TrafficClass::Priority, handler, &bytes));
         assert!(!rig.adis[0].is_done(send));
     }
     rig.post(pattern(1), 300);
@@ -335,14 +291,7 @@ fn an_answer_that_covers_more_than_was_offered_changes_nothing() {
         ..ReplyFields::default()
     };
     let bytes = fields.emit(wire::CTS).bytes;
-    assert!(forge(
-        &mut rig,
-        0,
-        1,
-        TrafficClass::Priority,
-        wire::CTS,
-        &bytes
-    ));
+    assert!(forge(&mut rig, 0, 1, TrafficClass::Priority, wire::CTS, &bytes));
     assert_eq!(sends.map(|send| rig.adis[0].is_done(send)), [false; 2]);
     rig.post(pattern(2), 50);
     rig.settle();

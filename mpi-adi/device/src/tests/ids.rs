@@ -43,11 +43,7 @@ fn a_message_asked_for_by_a_receive_that_is_gone_overtakes_nothing() {
         let (rest, _) = rig.post(ANY, 50);
         rig.settle();
         assert_eq!(rig.outcome(1, rest).map(|outcome| outcome.tag), Some(2));
-        assert!(
-            [one, two]
-                .into_iter()
-                .all(|id| rig.outcome(0, id).is_some())
-        );
+        assert!([one, two].into_iter().all(|id| rig.outcome(0, id).is_some()));
         rig.assert_clean();
     }
 }
@@ -57,9 +53,7 @@ fn a_message_asked_for_by_a_receive_that_is_gone_overtakes_nothing() {
 fn a_message_asked_for_by_a_receive_that_another_source_has_taken_overtakes_nothing() {
     for uses in [0, 511, 1023] {
         let mut rig = DeviceFixture::new(3, 0);
-        let sends: Vec<RequestId> = [1, 2]
-            .map(|tag| rig.send(0, tag, 50, SendMode::Standard))
-            .into();
+        let sends: Vec<RequestId> = [1, 2].map(|tag| rig.send(0, tag, 50, SendMode::Standard)).into();
         rig.settle();
         let second = MatchPattern::new(None, Some(2), 0);
         let (taken, _) = rig.post(second, 50);
@@ -124,9 +118,7 @@ fn names_of_256_uses(rules: impl ProtocolRules) -> [usize; 3] {
         let copy = adi.sender.bcopies.next_unsent().expect("just started");
         names[1].insert(adi.sender.bcopies.name(copy).0);
         adi.sender.bcopies.free(copy);
-        let record = adi
-            .region
-            .record_without_buffer(&mut RawMemory, envelope, 0, 0);
+        let record = adi.region.record_without_buffer(&mut RawMemory, envelope, 0, 0);
         let record = record.expect("room");
         names[2].insert(adi.region.id(record).0);
         adi.region.release(&mut RawMemory, record);

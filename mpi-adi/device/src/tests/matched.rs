@@ -135,11 +135,7 @@ fn a_fetched_message_is_answered_as_one_that_is_recorded() {
     assert_eq!(rig.adis[1].stats().nctsd_sent, 1);
     let key = rig.mrecv(id, 20);
     rig.step(1);
-    assert!(
-        rig.moved(0)
-            .iter()
-            .all(|seen| !matches!(seen, SeenPacket::Ncts))
-    );
+    assert!(rig.moved(0).iter().all(|seen| !matches!(seen, SeenPacket::Ncts)));
     rig.settle();
     assert!(rig.outcome(1, id).is_some() && rig.outcome(0, send).is_some());
     assert_eq!(rig.buffers.0[key], [1; 20]);
@@ -188,8 +184,5 @@ fn what_a_matched_probe_fetches_is_taken_when_it_comes() {
     assert_eq!(rig.moved(1).len(), 1);
     let refused = rig.adis[1].stats.ncts_sent;
     rig.moved(0);
-    assert_eq!(
-        rig.adis[1].stats.ncts_sent, refused,
-        "it is not refused again"
-    );
+    assert_eq!(rig.adis[1].stats.ncts_sent, refused, "it is not refused again");
 }

@@ -36,10 +36,7 @@ fn all_who_wait_are_asked_in_turn() {
                 rig.step(SOURCES);
                 rig.settle();
                 let found = rig.adis[SOURCES].iprobe(ANYBODY).unwrap();
-                assert_eq!(
-                    found.map(|found| found.envelope.source),
-                    Some(Rank::new(has_it as u32))
-                );
+                assert_eq!(found.map(|found| found.envelope.source), Some(Rank::new(has_it as u32)));
             } else {
                 let (receive, _) = rig.post(ANYBODY, 50);
                 rig.settle();
@@ -102,13 +99,7 @@ fn what_is_asked_for_is_of_the_receives_context() {
     rig.settle();
     rig.silence();
     let of = |tag, context| MatchPattern::new(Some(Rank::new(0)), tag, context);
-    let patterns = [
-        of(None, 6),
-        of(None, 6),
-        of(Some(1), 6),
-        of(None, 5),
-        of(None, 6),
-    ];
+    let patterns = [of(None, 6), of(None, 6), of(Some(1), 6), of(None, 5), of(None, 6)];
     let receives: Vec<RequestId> = patterns.map(|pattern| rig.post(pattern, 50).0).into();
     rig.speak();
     assert_eq!(rig.moved(1), [Restart { age: 1 }]);
@@ -160,9 +151,7 @@ fn a_context_is_idle_when_nothing_of_it_is_left() {
         // A bcopy, and a message that is too long.
         for len in [4, 300] {
             let mut rig = DeviceFixture::new(2, 64);
-            let idle = |rig: &mut DeviceFixture, node: usize| {
-                [2, 4, 6].map(|c| rig.adis[node].context_is_idle(c))
-            };
+            let idle = |rig: &mut DeviceFixture, node: usize| [2, 4, 6].map(|c| rig.adis[node].context_is_idle(c));
             assert_eq!(idle(&mut rig, 0), [true; 3]);
             let send = rig.send_to(0, to(1, 1, context), len);
             assert_eq!(idle(&mut rig, 0), [true, false, true]);
@@ -190,9 +179,7 @@ fn a_device_knows_who_it_is_and_which_requests_there_are() {
     let send = rig.send(0, 1, 4, SendMode::Standard);
     assert!(rig.adis[0].is_done(send) && rig.adis[0].has_request(send));
     assert!(
-        rig.adis[0]
-            .completed_outcome(send)
-            .is_some_and(|o| o.tag == 1),
+        rig.adis[0].completed_outcome(send).is_some_and(|o| o.tag == 1),
         "and is left there"
     );
     assert!(rig.outcome(0, send).is_some());

@@ -78,21 +78,14 @@ fn what_is_offered_out_of_order_is_not_recorded() {
     rig.post(second, 300);
     assert_eq!(rig.moved(2), [Restart { age: 1 }]);
     let offers = rig.offers(0);
-    assert_eq!(
-        (offers[0].tag, offers[0].has_flag(wire::Rts::IN_ORDER)),
-        (2, false)
-    );
+    assert_eq!((offers[0].tag, offers[0].has_flag(wire::Rts::IN_ORDER)), (2, false));
     rig.send(1, 2, 300, SendMode::Standard);
     assert_eq!(rig.moved(1), [Rts { tag: 2, age: 0 }]);
     let nine = MatchPattern::new(Some(Rank::new(1)), Some(9), 0);
     rig.post(nine, 300);
     assert_eq!(rig.adis[2].region.used_bytes(), 0);
     rig.moved(0);
-    assert_eq!(
-        rig.replies(2, wire::NCTS).len(),
-        1,
-        "there is room, but not for it"
-    );
+    assert_eq!(rig.replies(2, wire::NCTS).len(), 1, "there is room, but not for it");
     rig.settle();
     let (first, _) = rig.post(ANY, 300);
     rig.settle();
@@ -136,21 +129,13 @@ fn an_offer_says_whether_all_before_it_was_offered_or_accepted() {
     rig.send(0, 1, 4, SendMode::Standard);
     rig.send(0, 2, 400, SendMode::Synchronous);
     rig.send(0, 3, 400, SendMode::Synchronous);
-    let in_order = |rig: &DeviceFixture| -> Vec<_> {
-        rig.offers(0)
-            .iter()
-            .map(|o| o.has_flag(wire::Rts::IN_ORDER))
-            .collect()
-    };
+    let in_order =
+        |rig: &DeviceFixture| -> Vec<_> { rig.offers(0).iter().map(|o| o.has_flag(wire::Rts::IN_ORDER)).collect() };
     assert_eq!(in_order(&rig), [true; 3]);
     rig.settle();
     rig.send(0, 4, 400, SendMode::Standard);
     rig.send(0, 5, 400, SendMode::Standard);
-    assert_eq!(
-        in_order(&rig),
-        [false; 2],
-        "what is before them stands refused"
-    );
+    assert_eq!(in_order(&rig), [false; 2], "what is before them stands refused");
     let eager: Vec<_> = rig
         .offers(0)
         .iter()
@@ -198,10 +183,7 @@ fn an_answer_covers_messages_that_have_entered_the_queue() {
     assert_eq!(rig.moved_together(0).len(), 5);
     let answers = rig.replies(1, wire::CTS);
     assert_eq!(answers.iter().map(|a| a.before).collect::<Vec<_>>(), [3]);
-    assert!(
-        !answers[0].is(ReplyFields::STREAM),
-        "its data is not coming yet"
-    );
+    assert!(!answers[0].is(ReplyFields::STREAM), "its data is not coming yet");
     rig.settle();
     assert_eq!(rig.adis[0].stats.cts_received, 4);
     let (last, _) = rig.post(pattern(5), 300);
@@ -296,13 +278,7 @@ fn a_message_taken_back_before_it_is_offered_again_is_not_offered() {
     let offers: Vec<_> = rig
         .offers(0)
         .iter()
-        .map(|o| {
-            (
-                o.tag,
-                o.has_flag(wire::Rts::FOLLOWS),
-                o.has_flag(wire::Rts::MORE),
-            )
-        })
+        .map(|o| (o.tag, o.has_flag(wire::Rts::FOLLOWS), o.has_flag(wire::Rts::MORE)))
         .collect();
     assert_eq!(offers, [(3, true, true), (4, false, true)]);
     rig.settle();

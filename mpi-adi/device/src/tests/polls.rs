@@ -19,17 +19,13 @@ fn a_cancelled_receive_takes_the_message_that_was_asked_for_in_its_name() {
     assert!(!rig.adis[2].cancel(first), "nor when it is cancelled again");
     assert_eq!(rig.outcome(2, first), None);
     rig.moved(1);
-    let outcome = rig
-        .outcome(2, first)
-        .expect("the message of the second one");
+    let outcome = rig.outcome(2, first).expect("the message of the second one");
     assert_eq!((outcome.bytes, outcome.cancelled), (51, false));
     rig.settle();
     let (second, _) = rig.post(ANY, 100);
     rig.adis[2].cancel(second);
     rig.settle();
-    let outcome = rig
-        .outcome(2, second)
-        .expect("the message of the first one");
+    let outcome = rig.outcome(2, second).expect("the message of the first one");
     assert_eq!((outcome.bytes, outcome.cancelled), (50, false));
     rig.settle();
     for (from, send) in sends.into_iter().enumerate() {
@@ -51,11 +47,7 @@ fn a_cancelled_receive_ends_with_the_last_answer() {
         rig.moved(2);
         assert_eq!(rig.moved(0), [SeenPacket::Done]);
         let outcome = rig.outcome(2, nothing);
-        assert_eq!(
-            outcome.is_some(),
-            exact,
-            "the other one has been asked, too"
-        );
+        assert_eq!(outcome.is_some(), exact, "the other one has been asked, too");
         if !exact {
             assert_eq!(rig.moved(1), [SeenPacket::Done]);
             let outcome = rig.outcome(2, nothing);
@@ -86,10 +78,7 @@ fn a_receive_that_waits_for_nobody_is_cancelled_at_once() {
     rig.adis[1].forget(given_up);
     assert!(!rig.adis[1].has_request(given_up));
     rig.settle();
-    assert_ne!(
-        rig.buffers.0[key], [1; 50],
-        "the buffer is the program's again"
-    );
+    assert_ne!(rig.buffers.0[key], [1; 50], "the buffer is the program's again");
     assert_eq!(rig.outcome(0, send), None, "and no message is lost");
     let (receive, _) = rig.post(pattern(1), 50);
     rig.settle();

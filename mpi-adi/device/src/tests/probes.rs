@@ -27,25 +27,15 @@ fn a_probe_sees_a_message_that_the_memory_has_no_room_for() {
     let (second, _) = rig.post(pattern(2), 60);
     let (first, _) = rig.post(pattern(1), 60);
     rig.settle();
-    assert!(
-        [first, second]
-            .into_iter()
-            .all(|id| rig.outcome(1, id).is_some())
-    );
-    assert!(
-        [one, two]
-            .into_iter()
-            .all(|id| rig.outcome(0, id).is_some())
-    );
+    assert!([first, second].into_iter().all(|id| rig.outcome(1, id).is_some()));
+    assert!([one, two].into_iter().all(|id| rig.outcome(0, id).is_some()));
     rig.assert_clean();
 }
 
 #[test]
 fn a_probe_does_not_see_a_refused_message_that_was_taken_back() {
     let mut rig = DeviceFixture::new(2, 0);
-    let sends: Vec<RequestId> = (0..3)
-        .map(|tag| rig.send(0, tag, 300, SendMode::Standard))
-        .collect();
+    let sends: Vec<RequestId> = (0..3).map(|tag| rig.send(0, tag, 300, SendMode::Standard)).collect();
     assert_eq!(rig.adis[1].iprobe(pattern(0)), Ok(None));
     rig.step(1);
     rig.settle();

@@ -29,23 +29,12 @@ fn a_record_that_a_receive_has_matched_restarts_refused_sources() {
     assert_eq!(rig.moved(1), [Nctsd, Ncts]);
     let (one, _) = rig.post(pattern(1), 50);
     assert_eq!(rig.moved(1), [Restart { age: 1 }, Cts { complete: false }]);
-    assert_eq!(
-        rig.moved(0),
-        [Rts { tag: 2, age: 1 }, Data { offset: 0, len: 50 }]
-    );
+    assert_eq!(rig.moved(0), [Rts { tag: 2, age: 1 }, Data { offset: 0, len: 50 }]);
     assert_eq!(rig.moved(1), [Nctsd]);
     let (two, _) = rig.post(pattern(2), 50);
     rig.settle();
-    assert!(
-        [one, two]
-            .into_iter()
-            .all(|id| rig.outcome(1, id).is_some())
-    );
-    assert!(
-        [first, second]
-            .into_iter()
-            .all(|id| rig.outcome(0, id).is_some())
-    );
+    assert!([one, two].into_iter().all(|id| rig.outcome(1, id).is_some()));
+    assert!([first, second].into_iter().all(|id| rig.outcome(0, id).is_some()));
     rig.assert_clean();
 }
 
@@ -66,10 +55,7 @@ fn receiving_in_reverse_order_takes_a_bounded_number_of_offers_for_each_message(
         assert!(sends.into_iter().all(|id| rig.outcome(0, id).is_some()));
         let stats = rig.adis[0].stats;
         let offers = stats.rts_sent + stats.restarts_received + stats.done_sent;
-        assert!(
-            offers <= 4 * messages as u64,
-            "{offers} for {messages} messages"
-        );
+        assert!(offers <= 4 * messages as u64, "{offers} for {messages} messages");
         assert!(rig.adis[0].sender.pending.steps() <= 4 * messages as u64);
         rig.assert_clean();
     }

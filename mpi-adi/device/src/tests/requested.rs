@@ -33,10 +33,7 @@ fn a_restart_names_receives_in_the_order_of_posting() {
     let [restart] = &rig.restarts(1)[..] else {
         panic!("one restart")
     };
-    assert_eq!(
-        restart.entries[..],
-        [entry(None, false), entry(Some(1), true)]
-    );
+    assert_eq!(restart.entries[..], [entry(None, false), entry(Some(1), true)]);
     assert_eq!((restart.horizon, restart.room), (2, 0));
     rig.moved(1);
     let offers = rig.offers(0);
@@ -55,19 +52,11 @@ fn a_restart_names_receives_in_the_order_of_posting() {
 fn receives_that_one_restart_cannot_all_name_are_asked_for_with_everything() {
     let most = RESTART_ENTRIES as i32;
     // Exact receives only; and with one wildcard receive among them.
-    for (posted, wildcards) in [
-        (most, 0),
-        (most + 1, 0),
-        (most, 1),
-        (most + 1, 1),
-        (0, most + 1),
-    ] {
+    for (posted, wildcards) in [(most, 0), (most + 1, 0), (most, 1), (most + 1, 1), (0, most + 1)] {
         let mut rig = DeviceFixture::new(2, 0);
         let sends = refused(&mut rig, 0..3 * most);
         rig.silence();
-        let mut receives: Vec<_> = (0..posted)
-            .map(|tag| rig.post(pattern(2 * tag), 50).0)
-            .collect();
+        let mut receives: Vec<_> = (0..posted).map(|tag| rig.post(pattern(2 * tag), 50).0).collect();
         for tag in 0..wildcards {
             let wildcards = MatchPattern::new(None, Some(2 * tag + 1), 0);
             receives.push(rig.post(wildcards, 50).0);
@@ -77,11 +66,7 @@ fn receives_that_one_restart_cannot_all_name_are_asked_for_with_everything() {
         let restarts = rig.restarts(1);
         assert_eq!(restarts.len(), 1);
         let (entries, room) = (restarts[0].entries.len(), restarts[0].room);
-        let expected = if fits {
-            (posted as usize, 0)
-        } else {
-            (0, ROOM_FOR_ALL)
-        };
+        let expected = if fits { (posted as usize, 0) } else { (0, ROOM_FOR_ALL) };
         assert_eq!((entries, room), expected, "{posted} and {wildcards}");
         rig.settle();
         for id in receives {
@@ -122,11 +107,7 @@ fn a_restart_names_probes_for_its_source() {
         assert_eq!(restarts.len(), 1);
         let fits = probes <= RESTART_ENTRIES as i32;
         assert_eq!(restarts[0].room, if fits { 0 } else { ROOM_FOR_ALL });
-        let tags: Vec<_> = restarts[0]
-            .entries
-            .iter()
-            .map(|e| (e.tag(), e.is_exact()))
-            .collect();
+        let tags: Vec<_> = restarts[0].entries.iter().map(|e| (e.tag(), e.is_exact())).collect();
         let all = (0..probes).map(|tag| (Some(tag), false));
         assert_eq!(tags, if fits { all.collect() } else { vec![] });
     }
@@ -143,10 +124,7 @@ fn what_a_restart_has_room_for_is_counted_off_what_stands_refused() {
     rig.settle();
     for (tag, more) in [(1, true), (2, false)] {
         rig.post(pattern(tag), 300);
-        assert_eq!(
-            rig.moved(1),
-            [Restart { age: tag as u8 }, Cts { complete: false }]
-        );
+        assert_eq!(rig.moved(1), [Restart { age: tag as u8 }, Cts { complete: false }]);
         let offers = rig.offers(0);
         assert_eq!(offers.len(), 1);
         let offer = (
@@ -201,13 +179,7 @@ fn an_offer_says_whether_another_follows() {
     let said: Vec<_> = rig
         .offers(0)
         .iter()
-        .map(|o| {
-            (
-                o.tag,
-                o.has_flag(wire::Rts::FOLLOWS),
-                o.has_flag(wire::Rts::MORE),
-            )
-        })
+        .map(|o| (o.tag, o.has_flag(wire::Rts::FOLLOWS), o.has_flag(wire::Rts::MORE)))
         .collect();
     assert_eq!(said, [(1, true, true), (3, false, true)]);
 }

@@ -14,9 +14,7 @@ fn a_request_is_known_until_its_end_has_been_told() {
     assert_eq!(rig.adis[1].take_completed(receive), Some(None), "not yet");
     assert_eq!(rig.adis[1].outcome_in_context(receive), None, "not yet");
     assert!(rig.adis[1].cancel(receive));
-    let (context, outcome) = rig.adis[1]
-        .outcome_in_context(receive)
-        .expect("it has ended");
+    let (context, outcome) = rig.adis[1].outcome_in_context(receive).expect("it has ended");
     assert!(context == 6 && outcome.cancelled);
     let concluded = rig.adis[1].take_completed(receive).expect("known");
     let concluded = concluded.expect("it has ended");
@@ -36,12 +34,7 @@ fn requests_that_are_given_up_are_not_counted_as_the_programs() {
     let mut rig = DeviceFixture::new(2, 8);
     let (kept, _) = rig.post(pattern(1), 4);
     let (given_up, _) = rig.post(pattern(2), 4);
-    let counts = |rig: &DeviceFixture| {
-        (
-            rig.adis[1].requests.live(),
-            rig.adis[1].requests.handle_count(),
-        )
-    };
+    let counts = |rig: &DeviceFixture| (rig.adis[1].requests.live(), rig.adis[1].requests.handle_count());
     assert_eq!(counts(&rig), (2, 2));
     rig.adis[1].forget(given_up);
     assert_eq!(counts(&rig), (2, 1));

@@ -19,11 +19,7 @@ fn an_offer_that_a_restart_has_crossed_is_made_again() {
     assert_eq!(rig.moved(1), [Restart { age: 1 }]);
     assert_eq!(rig.moved(0), [Rts { tag: 2, age: 0 }]);
     assert_eq!(rig.moved(1), [Ncts]);
-    assert_eq!(
-        rig.moved(0),
-        [Rts { tag: 2, age: 1 }],
-        "asked for; tag 1 is not"
-    );
+    assert_eq!(rig.moved(0), [Rts { tag: 2, age: 1 }], "asked for; tag 1 is not");
     rig.settle();
     assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, two).is_some());
     let (receive, _) = rig.post(pattern(1), 5);
@@ -56,11 +52,7 @@ fn a_new_message_does_not_pass_a_restart() {
     for (receive, bytes) in [(first, 1), (second, 2), (third, 3)] {
         assert_eq!(rig.outcome(1, receive).map(|o| o.bytes), Some(bytes));
     }
-    assert!(
-        [one, two, three]
-            .into_iter()
-            .all(|id| rig.outcome(0, id).is_some())
-    );
+    assert!([one, two, three].into_iter().all(|id| rig.outcome(0, id).is_some()));
     rig.assert_clean();
 }
 
@@ -83,10 +75,7 @@ fn what_a_restart_brings_does_not_take_a_receive_posted_since() {
     assert!(!rig.adis[1].has_request(second));
     let rest = [rig.post(any_tag, 8).0, rig.post(any_tag, 8).0];
     rig.settle();
-    assert_eq!(
-        rest.map(|id| rig.outcome(1, id).map(|o| o.tag)),
-        [Some(2), Some(3)]
-    );
+    assert_eq!(rest.map(|id| rig.outcome(1, id).map(|o| o.tag)), [Some(2), Some(3)]);
     assert!(sends.into_iter().all(|id| rig.outcome(0, id).is_some()));
     rig.assert_clean();
 }
@@ -103,16 +92,8 @@ fn a_restart_that_asks_for_nothing_that_is_there_is_closed_by_done() {
     rig.settle();
     let later = rig.send(0, 2, 5, SendMode::Standard);
     rig.settle();
-    assert!(
-        [first, two]
-            .into_iter()
-            .all(|id| rig.outcome(1, id).is_some())
-    );
-    assert!(
-        [one, later]
-            .into_iter()
-            .all(|id| rig.outcome(0, id).is_some())
-    );
+    assert!([first, two].into_iter().all(|id| rig.outcome(1, id).is_some()));
+    assert!([one, later].into_iter().all(|id| rig.outcome(0, id).is_some()));
     rig.assert_clean();
 }
 
@@ -123,12 +104,7 @@ fn a_receive_from_any_source_asks_a_few_of_those_who_wait_at_a_time() {
     let mut rig = DeviceFixture::new(SOURCES as u16 + 1, 0);
     for source in 0..SOURCES {
         // Only every fourth has a message for the request.
-        rig.send(
-            source,
-            if source % 4 == 3 { 7 } else { 8 },
-            10,
-            SendMode::Standard,
-        );
+        rig.send(source, if source % 4 == 3 { 7 } else { 8 }, 10, SendMode::Standard);
     }
     rig.settle();
     let from_any = |tag| MatchPattern::new(None, Some(tag), 0);
@@ -140,10 +116,7 @@ fn a_receive_from_any_source_asks_a_few_of_those_who_wait_at_a_time() {
         rig.settle();
         assert!(rig.outcome(SOURCES, receive).is_some());
         assert_eq!(rig.buffers.0[key], [7; 10]);
-        assert!(
-            sent(&rig) - before <= 2 * few,
-            "no more than were under way"
-        );
+        assert!(sent(&rig) - before <= 2 * few, "no more than were under way");
     }
     for _ in 0..SOURCES - SOURCES / 4 {
         let (receive, key) = rig.post(from_any(8), 10);

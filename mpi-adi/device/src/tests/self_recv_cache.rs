@@ -120,10 +120,7 @@ fn a_message_to_a_receive_at_hand_takes_no_request() {
         assert_eq!(process.send(&to(TAG, 0), 5, len), FastSend::Complete);
         assert_eq!(process.rig.adis[0].requests.live(), 0);
         let whole = process.conclude_only(id);
-        assert_eq!(
-            whole.map(|whole| (whole.peer, whole.tag)),
-            Some((HERE, TAG))
-        );
+        assert_eq!(whole.map(|whole| (whole.peer, whole.tag)), Some((HERE, TAG)));
         assert_eq!(process.rig.buffers.0[key], vec![5; len]);
         assert_eq!(process.conclude(id), None, "the name is no more");
         names.push(id);
@@ -141,11 +138,7 @@ impl LoneProcess {
 
 #[test]
 fn what_the_receive_at_hand_is_not_for_goes_the_whole_way() {
-    for (to, len) in [
-        (to(TAG + 1, 0), 8),
-        (to(TAG, 2), 8),
-        (to(TAG, 0), COPY_BYTES + 1),
-    ] {
+    for (to, len) in [(to(TAG + 1, 0), 8), (to(TAG, 2), 8), (to(TAG, 0), COPY_BYTES + 1)] {
         let mut process = LoneProcess::new(true);
         let (_, key) = process.receive(own(TAG), len);
         let sent = process.send(&to, 5, len);

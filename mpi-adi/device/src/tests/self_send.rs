@@ -173,8 +173,7 @@ fn a_long_message_goes_in_turns_and_without_packets() {
     for room in [len, len + 1, len - 1, COPY_BYTES + 1, COPY_BYTES - 1] {
         for (blocks, send_first) in [(0, false), (1, true), (1 << 12, true)] {
             let mut alone = LoneDevice::new(blocks, AllRules);
-            let send_now =
-                |alone: &mut LoneDevice<AllRules>| alone.send(3, 7, len, SendMode::Standard);
+            let send_now = |alone: &mut LoneDevice<AllRules>| alone.send(3, 7, len, SendMode::Standard);
             let early = send_first.then(|| send_now(&mut alone));
             let (receive, key) = alone.receive(Some(3), room);
             let send = early.unwrap_or_else(|| send_now(&mut alone));

@@ -116,10 +116,7 @@ fn an_answer_serves_for_a_message_that_was_followed() {
         rig.post(pattern(1), len);
         let send = rig.send(0, 1, len, mode);
         rig.moved(0);
-        assert_eq!(
-            rig.adis[1].has_delayed_acks(),
-            mode == SendMode::StandardDelayedAck
-        );
+        assert_eq!(rig.adis[1].has_delayed_acks(), mode == SendMode::StandardDelayedAck);
         send
     });
     assert_eq!(rig.replies(1, wire::CTS).len(), 1);

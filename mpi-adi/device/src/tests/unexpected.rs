@@ -68,13 +68,7 @@ fn with_room_for_a_record_only_the_sender_keeps_the_data() {
     assert_eq!(rig.outcome(0, send), None);
     let (receive, key) = rig.post(pattern(7), 100);
     assert_eq!(rig.moved(1), [Cts { complete: false }]);
-    assert_eq!(
-        rig.moved(0),
-        [Data {
-            offset: 0,
-            len: 100
-        }]
-    );
+    assert_eq!(rig.moved(0), [Data { offset: 0, len: 100 }]);
     assert_eq!(rig.buffers.0[key], [7; 100]);
     assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, send).is_some());
     rig.assert_clean();

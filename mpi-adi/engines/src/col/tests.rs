@@ -14,20 +14,12 @@ fn made<I>(queues: &CollectiveQueues<I>) -> (usize, u16) {
 }
 
 /// Records messages of all `sources`, and receives them in reverse order.
-fn gather(
-    rig: &mut MatchingFixture<ColEngine>,
-    sources: core::ops::Range<u32>,
-    tag: Tag,
-    context: Context,
-) {
+fn gather(rig: &mut MatchingFixture<ColEngine>, sources: core::ops::Range<u32>, tag: Tag, context: Context) {
     for source in sources.clone() {
         rig.record(envelope(source, tag, context)).unwrap();
     }
     for source in sources.rev() {
-        assert!(
-            rig.receive(envelope(source, tag, context).pattern())
-                .is_ok()
-        );
+        assert!(rig.receive(envelope(source, tag, context).pattern()).is_ok());
     }
     rig.check();
 }
@@ -44,21 +36,13 @@ fn the_second_call_has_as_many_queues_as_the_first_one_looked_at() {
     gather(&mut rig, 1..20, GATHER, 1);
     // The mean of 19, 18, .. 1.
     assert_eq!(made(&rig.engine.unexpected.collective), (10, 1));
-    assert_eq!(
-        made(&rig.engine.posted.collective),
-        (0, 0),
-        "its own measures"
-    );
+    assert_eq!(made(&rig.engine.posted.collective), (0, 0), "its own measures");
     let hops = rig.hops(|rig| gather(rig, 1..20, GATHER, 1));
     // Nineteen elements in ten queues: two in all but one queue, and the second is requested first. Each search also
     // checks its queue.
     assert_eq!(hops, 19 + 9 * 3 + 1);
     gather(&mut rig, 1..20, GATHER, 1);
-    assert_eq!(
-        made(&rig.engine.unexpected.collective),
-        (10, 1),
-        "no call makes more"
-    );
+    assert_eq!(made(&rig.engine.unexpected.collective), (10, 1), "no call makes more");
 }
 
 /// Each collective of [`COMMUNICATORS`] communicators has a separate set, which remains when another communicator is
@@ -69,10 +53,7 @@ fn sets_are_of_a_collective_in_a_communicator() {
     let sets = contexts.flat_map(|context| (0..OPERATIONS).map(move |of| place(of, context)));
     let mut sets: Vec<usize> = sets.collect();
     sets.sort_unstable();
-    assert!(
-        sets.into_iter()
-            .eq(0..COMMUNICATORS * usize::from(OPERATIONS))
-    );
+    assert!(sets.into_iter().eq(0..COMMUNICATORS * usize::from(OPERATIONS)));
 
     let mut rig = MatchingFixture::<ColEngine>::new(100, 1000);
     for _ in 0..2 {
@@ -97,11 +78,7 @@ fn posted_receives_are_profiled_by_the_arrivals_that_find_one() {
         }
         let expected = if call == 0 { (0, 0) } else { (4, 1) };
         assert_eq!(made(&rig.engine.posted.collective), expected);
-        assert_eq!(
-            rig.arrive(envelope(8, GATHER, 3)),
-            None,
-            "no part of the mean"
-        );
+        assert_eq!(rig.arrive(envelope(8, GATHER, 3)), None, "no part of the mean");
         for source in (1..8).rev() {
             assert!(rig.arrive(envelope(source, GATHER, 3)).is_some());
         }
@@ -167,14 +144,9 @@ fn new_parameters_make_a_level_if_they_need_more_queues() {
     let queues = &rig.engine.unexpected.collective;
     let levels = |tag: Tag| {
         let levels = queues.levels(tag as u8 - 1);
-        levels
-            .map(|level| (level.first, level.queues))
-            .collect::<Vec<_>>()
+        levels.map(|level| (level.first, level.queues)).collect::<Vec<_>>()
     };
-    assert_eq!(
-        (levels(GATHER), levels(SCAN)),
-        (vec![(0, 10), (10, 20)], vec![(30, 2)])
-    );
+    assert_eq!((levels(GATHER), levels(SCAN)), (vec![(0, 10), (10, 20)], vec![(30, 2)]));
 }
 
 /// Checks the search order of algorithm 2 by the hops.
@@ -217,15 +189,9 @@ fn there_are_no_more_queues_than_the_cap() {
     }
     let queues = &rig.engine.unexpected.collective;
     let bytes = size_of_val(&*queues.dedicated) + size_of_val(&*queues.levels);
+    assert_eq!(ColEngine::fixed_bytes(1, 9), 2 * (bytes + size_of_val(&*queues.sets)));
     assert_eq!(
-        ColEngine::fixed_bytes(1, 9),
-        2 * (bytes + size_of_val(&*queues.sets))
-    );
-    assert_eq!(
-        (
-            ColEngine::fixed_bytes(1, 1024),
-            size_of::<ParameterSetState>()
-        ),
+        (ColEngine::fixed_bytes(1, 1024), size_of::<ParameterSetState>()),
         (2 * 6560, 24)
     );
     assert_eq!([256, 8192].map(max_levels), [60, 358]);
@@ -321,8 +287,7 @@ fn records_keep_their_order_and_queues_when_they_are_numbered_anew() {
         for _ in 0..2 {
             gather(&mut rig, 1..8 * u32::from(context), GATHER, context);
         }
-        rig.record(envelope(context.into(), GATHER, context))
-            .unwrap();
+        rig.record(envelope(context.into(), GATHER, context)).unwrap();
     }
     rig.record(envelope(1, GATHER, 1)).unwrap();
     assert_eq!(rig.engine.unexpected.collective.made, 2);
@@ -331,20 +296,10 @@ fn records_keep_their_order_and_queues_when_they_are_numbered_anew() {
     rig.record(envelope(9, GATHER, 1)).unwrap();
     rig.engine.numbers.set_limit(u32::MAX);
     let after = order(&rig);
-    assert_eq!(
-        (&after[..before.len()], after.len()),
-        (&before[..], before.len() + 1)
-    );
-    let marks: Vec<SequenceNumber> = rig
-        .engine
-        .unexpected
-        .marks_mut()
-        .map(|mark| *mark)
-        .collect();
+    assert_eq!((&after[..before.len()], after.len()), (&before[..], before.len() + 1));
+    let marks: Vec<SequenceNumber> = rig.engine.unexpected.marks_mut().map(|mark| *mark).collect();
     assert!(
-        marks
-            .iter()
-            .all(|&mark| mark <= after.len() as SequenceNumber),
+        marks.iter().all(|&mark| mark <= after.len() as SequenceNumber),
         "{marks:?}"
     );
     rig.check();
@@ -374,10 +329,7 @@ fn whatever_happens_the_results_are_those_of_a_list() {
         };
         for mix in [mix, few] {
             let rig = compare::<ColDesign>(seed, &mix);
-            let queues = [
-                rig.engine.posted.collective.made,
-                rig.engine.unexpected.collective.made,
-            ];
+            let queues = [rig.engine.posted.collective.made, rig.engine.unexpected.collective.made];
 
             made += queues.into_iter().sum::<u16>();
         }

@@ -152,8 +152,7 @@ impl Cubes {
     }
 
     fn bytes(&self, cubes: usize, jumps: usize) -> usize {
-        cubes * (size_of::<Cube>() + self.span() * size_of::<Option<JumpAt>>())
-            + jumps * size_of::<JumpPoint>()
+        cubes * (size_of::<Cube>() + self.span() * size_of::<Option<JumpAt>>()) + jumps * size_of::<JumpPoint>()
     }
 
     pub(super) fn bytes_in_use(&self) -> usize {
@@ -266,12 +265,7 @@ impl Cubes {
 
     /// Returns the cursor of the last search if it was for the same jump point, otherwise searches for it.
     #[inline]
-    fn locate_again(
-        &self,
-        context: Context,
-        root: &CubeRoot,
-        way: RankPath,
-    ) -> (SearchCursor, u32) {
+    fn locate_again(&self, context: Context, root: &CubeRoot, way: RankPath) -> (SearchCursor, u32) {
         match self.cursor {
             Some(cursor) if cursor.context == context && cursor.way == way => (cursor, 0),
             _ => self.locate(context, root, way),
@@ -415,24 +409,14 @@ impl ByRank for Cubes {
     }
 
     #[inline]
-    fn find<'a>(
-        &'a mut self,
-        context: Context,
-        root: &'a CubeRoot,
-        rank: Rank,
-    ) -> (Option<&'a QueueHeads>, u32) {
+    fn find<'a>(&'a mut self, context: Context, root: &'a CubeRoot, rank: Rank) -> (Option<&'a QueueHeads>, u32) {
         let (cursor, hops) = self.locate(context, root, self.way(rank));
         self.cursor = Some(cursor);
         (cursor.jump.map(|at| &self.jump(at).heads), hops)
     }
 
     #[inline]
-    fn heads<'a>(
-        &'a mut self,
-        context: Context,
-        root: &'a mut CubeRoot,
-        rank: Rank,
-    ) -> (&'a mut QueueHeads, u32) {
+    fn heads<'a>(&'a mut self, context: Context, root: &'a mut CubeRoot, rank: Rank) -> (&'a mut QueueHeads, u32) {
         let (mut cursor, hops) = self.locate_again(context, root, self.way(rank));
         let cube = match cursor.cube {
             Some(cube) => cube,
@@ -459,12 +443,7 @@ impl ByRank for Cubes {
         }
     }
 
-    fn each(
-        &self,
-        context: Context,
-        root: &CubeRoot,
-        mut f: impl FnMut(&QueueHeads, SearchCursor),
-    ) -> u32 {
+    fn each(&self, context: Context, root: &CubeRoot, mut f: impl FnMut(&QueueHeads, SearchCursor)) -> u32 {
         let mut hops = 0;
         let (mut cube_before, mut next_cube) = (None, root.cubes);
         while let Some(cube_at) = next_cube {

@@ -33,9 +33,7 @@ fn hops_to<E: MatchingEngine>(desk: &mut EngineFixture<E>, rank: u32, as_records
     if as_records {
         assert!(desk.probe(&exact(0, rank, 0)).is_some());
     } else {
-        let found = desk
-            .engine
-            .match_incoming(&mut desk.requests, &envelope(0, rank, 0));
+        let found = desk.engine.match_incoming(&mut desk.requests, &envelope(0, rank, 0));
         assert!(found.is_some());
     }
     desk.engine.measures().traversals - before
@@ -55,24 +53,9 @@ fn in_words(bytes: usize) -> String {
 #[test]
 fn what_is_kept_and_looked_at_is_what_the_thesis_says() {
     let rows = [
-        (
-            4096,
-            ["184 B", "760 B", "6.07 KB", "24.68 KB"],
-            "128.05 KB",
-            26,
-        ),
-        (
-            65_536,
-            ["248 B", "536 B", "3.15 KB", "194.30 KB"],
-            "2.00 MB",
-            50,
-        ),
-        (
-            1_048_576,
-            ["376 B", "520 B", "1.82 KB", "1.51 MB"],
-            "32.00 MB",
-            98,
-        ),
+        (4096, ["184 B", "760 B", "6.07 KB", "24.68 KB"], "128.05 KB", 26),
+        (65_536, ["248 B", "536 B", "3.15 KB", "194.30 KB"], "2.00 MB", 50),
+        (1_048_576, ["376 B", "520 B", "1.82 KB", "1.51 MB"], "32.00 MB", 98),
     ];
     for (peers, sizes, array_size, longest) in rows {
         for (entries, size) in [1, 100, 1000, peers].into_iter().zip(sizes) {
@@ -156,11 +139,7 @@ fn the_span_is_the_fourth_root() {
         (1 << 28, 128),
         (u32::MAX as usize, 256),
     ] {
-        assert_eq!(
-            FourD::new(0, peers).unwrap().structures().span,
-            span,
-            "{peers}"
-        );
+        assert_eq!(FourD::new(0, peers).unwrap().structures().span, span, "{peers}");
     }
 }
 
@@ -213,10 +192,7 @@ fn a_search_stops_as_soon_as_it_has_passed_the_place() {
     let slot = desk.receive(exact(0, 80_000, 0)).unwrap_err();
     let search = desk.engine.measures().traversals - before;
     assert_eq!(search, 1 + 2 + 1 + 2, "and none for the insertion");
-    assert_eq!(
-        desk.arrive(envelope(0, 80_000, 0), 0),
-        ArrivalResult::Received(slot)
-    );
+    assert_eq!(desk.arrive(envelope(0, 80_000, 0), 0), ArrivalResult::Received(slot));
     let deleted = desk.engine.measures().traversals - before - search;
     assert_eq!(deleted, 1 + 2 + 1 + 2 + 1, "and none for the deletion");
 
@@ -251,10 +227,7 @@ fn a_cursor_is_good_only_as_long_as_what_it_has_found_is_there() {
     desk.engine.unpost(&mut desk.requests, behind);
     post(&mut desk, behind);
     for (rank, slot) in [(16, behind), (0, before)] {
-        assert_eq!(
-            desk.arrive(envelope(0, rank, 0), 0),
-            ArrivalResult::Received(slot)
-        );
+        assert_eq!(desk.arrive(envelope(0, rank, 0), 0), ArrivalResult::Received(slot));
     }
     assert_eq!(desk.engine.structures().cubes, 0);
 }
@@ -326,15 +299,8 @@ fn the_pools_are_as_large_as_can_be_needed() {
         };
         for n in 0..8 {
             let pattern = far(n);
-            let message = envelope(
-                pattern.context(),
-                pattern.source().map_or(0, Rank::index),
-                1,
-            );
-            assert!(matches!(
-                desk.arrive(message, n),
-                ArrivalResult::Recorded(_)
-            ));
+            let message = envelope(pattern.context(), pattern.source().map_or(0, Rank::index), 1);
+            assert!(matches!(desk.arrive(message, n), ArrivalResult::Recorded(_)));
         }
         let slots: Vec<_> = (8..40).map(|n| desk.receive(far(n)).unwrap_err()).collect();
         let got = desk.engine.structures();
@@ -351,11 +317,10 @@ fn the_pools_are_as_large_as_can_be_needed() {
 fn records_beyond_the_blocks_are_matched_in_order_too() {
     let mut desk = EngineFixture::new(FourD::new(2, 4096).unwrap(), 8);
     desk.open(0);
-    let record =
-        |desk: &mut EngineFixture<FourD>, rank| match desk.arrive(envelope(0, rank, 0), rank) {
-            ArrivalResult::Recorded(at) => at,
-            end => panic!("{end:?}"),
-        };
+    let record = |desk: &mut EngineFixture<FourD>, rank| match desk.arrive(envelope(0, rank, 0), rank) {
+        ArrivalResult::Recorded(at) => at,
+        end => panic!("{end:?}"),
+    };
     let ats = [0, 512, 1024, 0, 1536].map(|rank| record(&mut desk, rank));
     assert_eq!(desk.engine.structures().jump_points, 2);
     assert_eq!(desk.receive(exact(0, 0, 0)), Ok(ats[0]));
@@ -380,19 +345,13 @@ fn a_pool_that_cannot_grow_says_so() {
     assert_eq!(desk.engine.structures(), before);
     desk.open(1);
     assert_eq!(desk.engine.structures().leads, 2);
-    assert_eq!(
-        desk.arrive(envelope(0, 1, 0), 0),
-        ArrivalResult::Received(slot)
-    );
+    assert_eq!(desk.arrive(envelope(0, 1, 0), 0), ArrivalResult::Received(slot));
 
     // No memory for the table or the cubes: the context stays closed, and works.
     let mut array = EngineFixture::new(PerRank::new(8, usize::MAX / 32).unwrap(), 8);
     array.open(0);
     assert_eq!(array.engine.structures().leads, 0);
     let slot = array.receive(exact(0, 1, 0)).unwrap_err();
-    assert_eq!(
-        array.arrive(envelope(0, 1, 0), 0),
-        ArrivalResult::Received(slot)
-    );
+    assert_eq!(array.arrive(envelope(0, 1, 0), 0), ArrivalResult::Received(slot));
     assert!(Cubes::new(usize::MAX / 64, 4096).is_none());
 }

@@ -15,10 +15,7 @@ fn source(n: usize) -> u32 {
 }
 
 /// Posts the specified number of receives from each source.
-fn post(
-    rig: &mut MatchingFixture<PnpEngine>,
-    sources: impl IntoIterator<Item = (u32, usize)>,
-) -> Vec<Slot> {
+fn post(rig: &mut MatchingFixture<PnpEngine>, sources: impl IntoIterator<Item = (u32, usize)>) -> Vec<Slot> {
     let sources = sources.into_iter();
     let all = sources.flat_map(|(source, count)| core::iter::repeat_n(source, count));
     all.map(|source| rig.post(from(source))).collect()
@@ -137,16 +134,10 @@ fn a_search_goes_from_the_base_queue_to_the_partners_own() {
     );
     post(&mut rig, [(4, 1), (3, 1), (1, 1)]);
     // The base queue, level 0 and its hundred elements, level 1 and the partner's queue.
-    let seek = |source| {
-        move |rig: &mut MatchingFixture<PnpEngine>| {
-            assert!(rig.arrive(envelope(source, 0, 0)).is_some())
-        }
-    };
-    let nothing = |source| {
-        move |rig: &mut MatchingFixture<PnpEngine>| {
-            assert!(rig.arrive(envelope(source, 1, 0)).is_none())
-        }
-    };
+    let seek =
+        |source| move |rig: &mut MatchingFixture<PnpEngine>| assert!(rig.arrive(envelope(source, 0, 0)).is_some());
+    let nothing =
+        |source| move |rig: &mut MatchingFixture<PnpEngine>| assert!(rig.arrive(envelope(source, 1, 0)).is_none());
     let places = |rig: &MatchingFixture<PnpEngine>, source| {
         let mut places = 0;
         rig.engine.posted.partner(Rank::new(source), || places += 1);
@@ -156,26 +147,14 @@ fn a_search_goes_from_the_base_queue_to_the_partners_own() {
     assert_eq!(rig.hops(seek(4)), other + 100 + 101 + 2);
     post(&mut rig, [(4, 1)]);
     let [one, three] = [1, 3].map(|source| places(&rig, source));
-    assert_eq!(
-        rig.hops(nothing(1)),
-        one + 100 + 101 + 2,
-        "level 0 only, then its own"
-    );
+    assert_eq!(rig.hops(nothing(1)), one + 100 + 101 + 2, "level 0 only, then its own");
     assert_eq!(rig.hops(nothing(3)), three + 100 + 101 + 2 + 2);
-    assert_eq!(
-        rig.hops(seek(1)),
-        one + 1,
-        "the oldest is in the base queue"
-    );
+    assert_eq!(rig.hops(seek(1)), one + 1, "the oldest is in the base queue");
     assert_eq!(rig.hops(seek(3)), three + 99 + 101);
     for &slot in base[1..].iter().chain(&shared[..99]) {
         rig.cancel(slot);
     }
-    assert_eq!(
-        rig.hops(seek(3)),
-        three + 1 + 2 + 2,
-        "what is left is in its own queue"
-    );
+    assert_eq!(rig.hops(seek(3)), three + 1 + 2 + 2, "what is left is in its own queue");
     rig.check();
 }
 
@@ -186,21 +165,14 @@ fn wildcards_take_part_in_the_order_of_all_queues() {
     let any_tag = MatchPattern::new(Some(Rank::new(1)), None, 0);
     let mut slots = vec![rig.post(any)];
     slots.extend(post(&mut rig, [(1, 100)]));
-    slots.extend([
-        rig.post(any),
-        rig.post(any_tag),
-        rig.post(any),
-        rig.post(from(1)),
-    ]);
+    slots.extend([rig.post(any), rig.post(any_tag), rig.post(any), rig.post(from(1))]);
     assert_eq!(level(&rig, 1), Some(0));
     for slot in slots {
         assert_eq!(rig.arrive(envelope(1, 0, 0)), Some(slot));
     }
     assert_eq!(rig.arrive(envelope(1, 0, 0)), None);
 
-    let records: Vec<_> = (0..300)
-        .map(|n| rig.record(envelope(source(n), 0, 0)))
-        .collect();
+    let records: Vec<_> = (0..300).map(|n| rig.record(envelope(source(n), 0, 0))).collect();
     assert!(rig.engine.unexpected.made > 1);
     for record in records {
         assert_eq!(rig.receive(any).ok(), record);
@@ -247,10 +219,7 @@ fn records_keep_their_order_and_queues_when_they_are_numbered_anew() {
     rig.check();
     rig.record(envelope(4, 0, 0)).unwrap();
     let after = order(&rig);
-    assert_eq!(
-        (&after[..before.len()], after.len()),
-        (&before[..], before.len() + 1)
-    );
+    assert_eq!((&after[..before.len()], after.len()), (&before[..], before.len() + 1));
     assert_ne!(rig.engine.unexpected.levels(), marks);
     assert_eq!(rig.region.word(old), 0, "the oldest is the first");
     rig.check();
@@ -298,10 +267,8 @@ fn equal_queues_have_equal_hashes() {
             let records = order.map(|source| rig.record(envelope(source, 0, 0)).unwrap());
             // Sender IDs are consecutive.
             for (at, sender) in records.into_iter().zip(0..) {
-                rig.region.set_holding(
-                    at,
-                    midplane_device::memory::region::RecordData::None { sender },
-                );
+                rig.region
+                    .set_holding(at, midplane_device::memory::region::RecordData::None { sender });
             }
             hashes.push(rig.hash());
             for at in records {

@@ -93,29 +93,14 @@ pub trait ByRank: Clone + fmt::Debug + Send + 'static {
     fn is_empty(&self, root: &Self::Root) -> bool;
 
     /// Returns the queues of a rank, if they exist, and the hops.
-    fn find<'a>(
-        &'a mut self,
-        context: Context,
-        root: &'a Self::Root,
-        rank: Rank,
-    ) -> (Option<&'a QueueHeads>, u32);
+    fn find<'a>(&'a mut self, context: Context, root: &'a Self::Root, rank: Rank) -> (Option<&'a QueueHeads>, u32);
     /// Returns the queues of a rank for an insertion or removal, and the hops. Creates them if they do not exist. There
     /// are no hops after a search for the same rank.
-    fn heads<'a>(
-        &'a mut self,
-        context: Context,
-        root: &'a mut Self::Root,
-        rank: Rank,
-    ) -> (&'a mut QueueHeads, u32);
+    fn heads<'a>(&'a mut self, context: Context, root: &'a mut Self::Root, rank: Rank) -> (&'a mut QueueHeads, u32);
     /// Frees the queues that [`ByRank::heads`] has just returned, if the update has emptied them.
     fn tidy(&mut self, root: &mut Self::Root);
     /// Calls `f` for all queues of a context, except for some empty ones. Returns the hops.
-    fn each(
-        &self,
-        context: Context,
-        root: &Self::Root,
-        f: impl FnMut(&QueueHeads, Self::Place),
-    ) -> u32;
+    fn each(&self, context: Context, root: &Self::Root, f: impl FnMut(&QueueHeads, Self::Place)) -> u32;
     /// Notifies that the search among [all](ByRank::each) queues ended at `place`.
     fn found_at(&mut self, place: Self::Place);
 }
@@ -187,20 +172,12 @@ impl<Q: ByRank> RankedEngine<Q> {
             });
             hops += way;
         }
-        FirstRecord {
-            record,
-            place,
-            hops,
-        }
+        FirstRecord { record, place, hops }
     }
 
     /// Returns the lead's root and the rank, if elements of `source` are queued by rank there.
     #[inline]
-    fn by_rank(
-        lead: &mut ContextRoot<Q::Root>,
-        source: Option<Rank>,
-        peers: u32,
-    ) -> Option<(&mut Q::Root, Rank)> {
+    fn by_rank(lead: &mut ContextRoot<Q::Root>, source: Option<Rank>, peers: u32) -> Option<(&mut Q::Root, Rank)> {
         let rank = source.filter(|&rank| rank.index() < peers)?;
         Some((lead.root.as_mut()?, rank))
     }
@@ -246,9 +223,7 @@ impl<Q: ByRank> RankedEngine<Q> {
     #[inline]
     fn enqueue_record(&mut self, region: &mut Region, at: BlockIndex, number: u32) {
         let has_room = self.ranked < self.queues.max_records();
-        let Envelope {
-            source, context, ..
-        } = region.envelope(at);
+        let Envelope { source, context, .. } = region.envelope(at);
         let lead_at = self.lead_again(context);
         let lead = self.leads.at_mut(lead_at);
         let by_rank = Self::by_rank(lead, Some(source), self.peers).filter(|_| has_room);
@@ -277,13 +252,9 @@ impl<Q: ByRank> RankedEngine<Q> {
                 }
             }
         };
-        renumber(
-            region,
-            &mut self.numbers,
-            &mut self.queues,
-            each,
-            |_, old, number| ArrivalTicket::with_number(old, number),
-        );
+        renumber(region, &mut self.numbers, &mut self.queues, each, |_, old, number| {
+            ArrivalTicket::with_number(old, number)
+        });
     }
 
     /// Moves the elements queued for `context` before it was opened.
@@ -355,19 +326,14 @@ impl<Q: ByRank> Matching for RankedEngine<Q> {
         let mut exact = None;
         if let Some((root, rank)) = Self::by_rank(lead, Some(envelope.source), self.peers) {
             let (heads, way) = self.queues.find(envelope.context, root, rank);
-            let (found, looked) =
-                heads.map_or((None, 0), |heads| heads.posted.find(requests, matches));
+            let (found, looked) = heads.map_or((None, 0), |heads| heads.posted.find(requests, matches));
             exact = found;
             hops += way + looked;
         }
         let (other, looked) = lead.posted.find(requests, matches);
         self.measures.searched(hops + looked);
         match (exact, other) {
-            (Some(exact), Some(other))
-                if requests.posted(other).serial < requests.posted(exact).serial =>
-            {
-                Some(other)
-            }
+            (Some(exact), Some(other)) if requests.posted(other).serial < requests.posted(exact).serial => Some(other),
             (None, other) => other,
             (exact, _) => exact,
         }
@@ -400,8 +366,7 @@ impl<Q: ByRank> Matching for RankedEngine<Q> {
         let mut exact = None;
         if let Some((root, rank)) = Self::by_rank(lead, Some(source), self.peers) {
             let (heads, way) = self.queues.find(pattern.context(), root, rank);
-            let (found, looked) =
-                heads.map_or((None, 0), |heads| heads.unexpected.find(region, matches));
+            let (found, looked) = heads.map_or((None, 0), |heads| heads.unexpected.find(region, matches));
             exact = found;
             hops += way + looked;
         }
@@ -412,9 +377,7 @@ impl<Q: ByRank> Matching for RankedEngine<Q> {
 
     #[inline]
     fn unrecord(&mut self, region: &mut Region, at: BlockIndex) {
-        let Envelope {
-            source, context, ..
-        } = region.envelope(at);
+        let Envelope { source, context, .. } = region.envelope(at);
         let is_linear = ArrivalTicket::from_record(region, at).is_linear;
         let lead_at = self.lead_again(context);
         let lead = self.leads.at_mut(lead_at);
@@ -431,16 +394,10 @@ impl<Q: ByRank> Matching for RankedEngine<Q> {
         self.measures.unrecorded();
     }
 
-    fn find_record(
-        &mut self,
-        region: &Region,
-        is: &dyn Fn(&UnexpectedRecord) -> bool,
-    ) -> Option<BlockIndex> {
+    fn find_record(&mut self, region: &Region, is: &dyn Fn(&UnexpectedRecord) -> bool) -> Option<BlockIndex> {
         let (mut found, mut hops) = (None, 0);
         for lead in self.leads.all() {
-            let first = self.first_of_all(region, lead, |at| {
-                region.record(at).is_some_and(|record| is(&record))
-            });
+            let first = self.first_of_all(region, lead, |at| region.record(at).is_some_and(|record| is(&record)));
             found = earlier(region, found, first.record);
             hops += first.hops;
         }
@@ -448,30 +405,22 @@ impl<Q: ByRank> Matching for RankedEngine<Q> {
         found
     }
 
-    fn context_is_idle(
-        &mut self,
-        requests: &mut RequestPool,
-        region: &mut Region,
-        context: Context,
-    ) -> bool {
+    fn context_is_idle(&mut self, requests: &mut RequestPool, region: &mut Region, context: Context) -> bool {
         let (requests, region) = (&*requests, &*region);
         let (at, mut hops) = self.leads.find(context);
         let lead = self.leads.at(at);
         let is_idle = if let Some(at) = at {
             let is_idle = lead.posted.is_empty()
                 && lead.unexpected.is_empty()
-                && lead
-                    .root
-                    .as_ref()
-                    .is_none_or(|root| self.queues.is_empty(root));
+                && lead.root.as_ref().is_none_or(|root| self.queues.is_empty(root));
             if is_idle && let Some(root) = self.leads.remove(at).root {
                 self.queues.close(root);
             }
             is_idle
         } else {
-            let (posted, looked) = lead.posted.find(requests, |slot| {
-                requests.posted(slot).pattern.context() == context
-            });
+            let (posted, looked) = lead
+                .posted
+                .find(requests, |slot| requests.posted(slot).pattern.context() == context);
             let (recorded, also_looked) = lead
                 .unexpected
                 .find(region, |at| region.envelope(at).context == context);
@@ -496,9 +445,7 @@ impl<Q: ByRank> Matching for RankedEngine<Q> {
         for lead in self.leads.all() {
             add(lead.unexpected);
             if let Some(root) = &lead.root {
-                let _ = self
-                    .queues
-                    .each(lead.context, root, |heads, _| add(heads.unexpected));
+                let _ = self.queues.each(lead.context, root, |heads, _| add(heads.unexpected));
             }
         }
         records.sort_unstable_by_key(|&at| region.word(at));

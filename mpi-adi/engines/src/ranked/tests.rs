@@ -14,9 +14,7 @@ use midplane_device::matching::{ListEngine, Matching, MatchingEngine};
 use midplane_device::memory::blocks::{BLOCK_BYTES, BlockArray};
 use midplane_device::memory::region::{RecordData, Region};
 use midplane_device::memory::{RawMemory, Span};
-use midplane_device::request::{
-    MatchedMessage, PostedReceive, ReceiveRequest, ReceiveState, Request, RequestPool,
-};
+use midplane_device::request::{MatchedMessage, PostedReceive, ReceiveRequest, ReceiveState, Request, RequestPool};
 
 /// An engine with its pool and region.
 pub(crate) struct EngineFixture<E> {
@@ -49,8 +47,7 @@ impl<E: MatchingEngine> EngineFixture<E> {
     }
 
     pub fn open(&mut self, context: Context) {
-        self.engine
-            .open(&mut self.requests, &mut self.region, context);
+        self.engine.open(&mut self.requests, &mut self.region, context);
     }
 
     /// Starts a receive. Returns the matching record, or the receive's slot in the queue.
@@ -64,9 +61,7 @@ impl<E: MatchingEngine> EngineFixture<E> {
         });
         self.posts += 1;
         let span = Span::EMPTY;
-        let id = self
-            .requests
-            .insert(Request::Receive(ReceiveRequest { span, state }));
+        let id = self.requests.insert(Request::Receive(ReceiveRequest { span, state }));
         let id = id.unwrap();
         match self.engine.take_match(&mut self.region, &pattern) {
             None => {
@@ -91,18 +86,12 @@ impl<E: MatchingEngine> EngineFixture<E> {
         if let Some(slot) = self.engine.match_incoming(&mut self.requests, &envelope) {
             self.engine.unpost(&mut self.requests, slot);
             let id = self.requests.id(slot);
-            let matched = MatchedMessage {
-                envelope,
-                length: 0,
-            };
+            let matched = MatchedMessage { envelope, length: 0 };
             self.requests.finish_receive(slot, matched);
             self.requests.take_completed(id).unwrap();
             return ArrivalResult::Received(slot);
         }
-        match self
-            .region
-            .record_without_buffer(&mut RawMemory, envelope, 0, sender)
-        {
+        match self.region.record_without_buffer(&mut RawMemory, envelope, 0, sender) {
             Some(at) => {
                 self.engine.record(&mut self.region, at);
                 ArrivalResult::Recorded(at)
@@ -213,18 +202,10 @@ fn the_order_is_that_of_posting<E: MatchingEngine>(new: impl Fn() -> E) {
             if is_open {
                 desk.open(4);
             }
-            let posts = [
-                exact(4, 0, 7),
-                exact(4, 0, 7),
-                any_source(4, None),
-                exact(4, 0, 7),
-            ];
+            let posts = [exact(4, 0, 7), exact(4, 0, 7), any_source(4, None), exact(4, 0, 7)];
             let slots = posts.map(|pattern| desk.receive(pattern).unwrap_err());
             let got = sources.map(|source| desk.arrive(envelope(4, source, 7), 0));
-            assert_eq!(
-                got,
-                ends.map(|end: usize| ArrivalResult::Received(slots[end]))
-            );
+            assert_eq!(got, ends.map(|end: usize| ArrivalResult::Received(slots[end])));
         }
     }
 }
@@ -263,25 +244,13 @@ fn what_came_before_a_context_was_open_moves_over<E: MatchingEngine>(new: impl F
     // A later receive for a rank that already has one.
     let last = desk.receive(exact(4, 1, 0)).unwrap_err();
     for slot in [slots[0], slots[2], last] {
-        assert_eq!(
-            desk.arrive(envelope(4, 1, 0), 0),
-            ArrivalResult::Received(slot)
-        );
+        assert_eq!(desk.arrive(envelope(4, 1, 0), 0), ArrivalResult::Received(slot));
     }
-    assert_eq!(
-        desk.arrive(envelope(5, 1, 0), 0),
-        ArrivalResult::Received(other)
-    );
-    assert_eq!(
-        desk.arrive(envelope(4, 7, 9), 0),
-        ArrivalResult::Received(any)
-    );
+    assert_eq!(desk.arrive(envelope(5, 1, 0), 0), ArrivalResult::Received(other));
+    assert_eq!(desk.arrive(envelope(4, 7, 9), 0), ArrivalResult::Received(any));
     assert_eq!(desk.withdraw(2).map(ArrivalResult::Recorded), Some(ats[1]));
     for end in [ats[0], ats[2]] {
-        assert_eq!(
-            desk.receive(exact(4, 3, 1)).map(ArrivalResult::Recorded),
-            Ok(end)
-        );
+        assert_eq!(desk.receive(exact(4, 3, 1)).map(ArrivalResult::Recorded), Ok(end));
     }
     assert!(!desk.is_idle(4));
     desk.cancel(slots[1]);
@@ -369,9 +338,8 @@ impl<E: MatchingEngine> EnginePair<E> {
         let first = |lists: &mut EngineFixture<_>| lists.engine_first();
         assert_eq!(first(lists), engine.engine_first());
         let (expected, got) = (lists.engine.measures(), engine.engine.measures());
-        let lengths = |m: midplane_device::matching::MatchingStats| {
-            (m.posted, m.peak_posted, m.unexpected, m.peak_unexpected)
-        };
+        let lengths =
+            |m: midplane_device::matching::MatchingStats| (m.posted, m.peak_posted, m.unexpected, m.peak_unexpected);
         assert_eq!(lengths(expected), lengths(got));
         assert_eq!(expected.searches, got.searches);
     }
@@ -436,10 +404,7 @@ fn numbers_are_as_few_as_a_test_says() {
         let ArrivalResult::Recorded(at) = desk.arrive(envelope(0, 1, 1), sender) else {
             panic!("there is room");
         };
-        assert_eq!(
-            ArrivalTicket::from_record(&desk.region, at).number,
-            sender % 5
-        );
+        assert_eq!(ArrivalTicket::from_record(&desk.region, at).number, sender % 5);
         assert_eq!(desk.withdraw(sender), Some(at));
     }
 }
@@ -447,8 +412,7 @@ fn numbers_are_as_few_as_a_test_says() {
 /// Hops of an update after an unrelated search.
 #[test]
 fn the_way_to_a_queue_counts_when_it_changes() {
-    let hops = |desk: &mut EngineFixture<FourD>,
-                change: &mut dyn FnMut(&mut EngineFixture<FourD>)| {
+    let hops = |desk: &mut EngineFixture<FourD>, change: &mut dyn FnMut(&mut EngineFixture<FourD>)| {
         let before = desk.engine.measures().traversals;
         change(desk);
         desk.engine.measures().traversals - before
@@ -460,10 +424,7 @@ fn the_way_to_a_queue_counts_when_it_changes() {
         panic!("there is room");
     };
     assert_ne!(desk.arrive(other, 1), ArrivalResult::Rejected);
-    let again = desk
-        .region
-        .record_without_buffer(&mut RawMemory, one, 0, 2)
-        .unwrap();
+    let again = desk.region.record_without_buffer(&mut RawMemory, one, 0, 2).unwrap();
     desk.probe(&other.pattern());
     // The context's lead, the path to the queue, and the record.
     let way = hops(&mut desk, &mut |desk| _ = desk.probe(&one.pattern())) - 2;

@@ -76,9 +76,7 @@ fn has_common_divisor(mut a: u32, mut b: u32) -> bool {
 fn step(size: u32) -> u32 {
     let golden = (u64::from(size) * 618 / 1000).max(1) as u32;
     let mut steps = (1..=golden).rev();
-    steps
-        .find(|&step| !has_common_divisor(size, step))
-        .unwrap_or(1)
+    steps.find(|&step| !has_common_divisor(size, step)).unwrap_or(1)
 }
 
 impl<P: Fn(CommRank) -> BufferSlice, Q: Fn(CommRank) -> BufferSlice> PairwiseExchange<P, Q> {
@@ -112,9 +110,7 @@ impl<P: Fn(CommRank) -> BufferSlice, Q: Fn(CommRank) -> BufferSlice> PairwiseExc
     }
 }
 
-impl<P: Fn(CommRank) -> BufferSlice, Q: Fn(CommRank) -> BufferSlice> Schedule
-    for PairwiseExchange<P, Q>
-{
+impl<P: Fn(CommRank) -> BufferSlice, Q: Fn(CommRank) -> BufferSlice> Schedule for PairwiseExchange<P, Q> {
     fn next(&mut self) -> Option<ScheduleStep> {
         (0..PAIRS).find_map(|lane| self.next_in(lane))
     }
@@ -215,10 +211,7 @@ impl<P: Fn(CommRank) -> BufferSlice> Schedule for InPlace<P> {
         Some(match self.stage {
             PairwiseStage::Load => {
                 self.stage = PairwiseStage::Exchange;
-                ScheduleStep::Load {
-                    from: part,
-                    to: GIVEN,
-                }
+                ScheduleStep::Load { from: part, to: GIVEN }
             }
             PairwiseStage::Exchange => {
                 self.stage = PairwiseStage::Store;
@@ -231,10 +224,7 @@ impl<P: Fn(CommRank) -> BufferSlice> Schedule for InPlace<P> {
             PairwiseStage::Store => {
                 self.stage = PairwiseStage::Load;
                 self.walk.advance();
-                ScheduleStep::Store {
-                    from: TAKEN,
-                    to: part,
-                }
+                ScheduleStep::Store { from: TAKEN, to: part }
             }
         })
     }

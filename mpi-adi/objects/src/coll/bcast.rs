@@ -5,9 +5,7 @@
 use crate::coll::lines::LineBcast;
 use crate::coll::run::SegmentSizes;
 use crate::coll::running::run_side_by_side;
-use crate::coll::schedule::{
-    BCAST, RankInfo, Schedule, ScheduleStep, SelectedSchedule, StepBuffer,
-};
+use crate::coll::schedule::{BCAST, RankInfo, Schedule, ScheduleStep, SelectedSchedule, StepBuffer};
 use crate::coll::tree;
 use crate::coll::trees::TreeBcast;
 use crate::comm::{CommRank, Communicator};
@@ -16,12 +14,7 @@ use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_device::wire::INLINE_BYTES;
 
 /// Copies the root's span to that of every process.
-pub fn bcast(
-    comm: Communicator<'_>,
-    function: &'static str,
-    span: BufferSlice,
-    root: CommRank,
-) -> Result<(), Error> {
+pub fn bcast(comm: Communicator<'_>, function: &'static str, span: BufferSlice, root: CommRank) -> Result<(), Error> {
     comm.check_root(root)?;
     let mut schedule = BcastSchedule::new(RankInfo::placed(comm), span, root);
     run_side_by_side(
@@ -51,9 +44,7 @@ pub(super) enum BcastSchedule {
 impl BcastSchedule {
     pub(super) fn new(ranks: RankInfo, span: BufferSlice, root: CommRank) -> BcastSchedule {
         match ranks.grid {
-            Some(grid) if span.len() > SHORT_BCAST => {
-                BcastSchedule::Trees(TreeBcast::new(ranks, grid, span, root))
-            }
+            Some(grid) if span.len() > SHORT_BCAST => BcastSchedule::Trees(TreeBcast::new(ranks, grid, span, root)),
             Some(grid) => BcastSchedule::Lines(LineBcast::new(ranks, grid, span, root)),
             None => BcastSchedule::Binomial(BinomialBcast::new(ranks, span, root)),
         }

@@ -97,10 +97,7 @@ struct ContextAgreement<H: ContextHolder> {
 }
 
 /// Creates the plan by which the processes of `comm` agree on a context.
-pub fn agree(
-    comm: Communicator<'_>,
-    holder: impl ContextHolder + 'static,
-) -> Result<CollectiveSchedule, Error> {
+pub fn agree(comm: Communicator<'_>, holder: impl ContextHolder + 'static) -> Result<CollectiveSchedule, Error> {
     let agreement = ContextAgreement {
         ranks: RankInfo::from_comm(comm),
         holder,
@@ -149,8 +146,7 @@ impl<H: ContextHolder> ContextAgreement<H> {
         let unit = usize::from(unit);
         match round {
             AgreementRound::Find(Some(held)) if free != 0 => {
-                let context =
-                    2 * (held as Context * HELD as Context + free.trailing_zeros() as Context);
+                let context = 2 * (held as Context * HELD as Context + free.trailing_zeros() as Context);
                 let is_idle = self.holder.confirm(context);
                 let ready = if is_idle {
                     self.holder.get_ready(context)
@@ -231,9 +227,7 @@ impl<H: ContextHolder> ScheduleWork for ContextAgreement<H> {
 impl<H: ContextHolder> Drop for ContextAgreement<H> {
     fn drop(&mut self) {
         // It failed before its end; a completed agreement holds no reservation.
-        if let Some((_, AgreementRound::Find(Some(held)) | AgreementRound::Confirm(held, _))) =
-            self.in_flight
-        {
+        if let Some((_, AgreementRound::Find(Some(held)) | AgreementRound::Confirm(held, _))) = self.in_flight {
             self.holder.give_up();
             self.holder.release(held);
         }

@@ -2,9 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::coll::run::run;
-use crate::coll::schedule::{
-    ALLGATHER, GATHER, RankInfo, SCATTER, Schedule, ScheduleStep, StepBuffer,
-};
+use crate::coll::schedule::{ALLGATHER, GATHER, RankInfo, SCATTER, Schedule, ScheduleStep, StepBuffer};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
 use midplane_device::memory::buffer_slice::BufferSlice;
@@ -60,16 +58,8 @@ pub fn allgather(
 
 /// Gathers every process's block of `all`, indexed by rank, at every process. The runs of blocks sent to the next
 /// process double in each round: suitable for short blocks, stored contiguously.
-pub fn allgather_in_runs(
-    comm: Communicator<'_>,
-    function: &'static str,
-    all: BufferSlice,
-) -> Result<(), Error> {
-    run(
-        comm,
-        function,
-        &mut BruckAllgather::new(RankInfo::from_comm(comm), all),
-    )
+pub fn allgather_in_runs(comm: Communicator<'_>, function: &'static str, all: BufferSlice) -> Result<(), Error> {
+    run(comm, function, &mut BruckAllgather::new(RankInfo::from_comm(comm), all))
 }
 
 /// Partner sequence of a star: the root communicates with one rank after the other, the others only with the root.
@@ -325,14 +315,8 @@ impl Schedule for BruckAllgather {
             self.begin_round()?;
         }
         let tag = ALLGATHER;
-        let (dest, source) = (
-            self.ranks.after(self.distance),
-            self.ranks.before(self.distance),
-        );
-        let pieces = (
-            self.given.piece(self.all, size),
-            self.taken.piece(self.all, size),
-        );
+        let (dest, source) = (self.ranks.after(self.distance), self.ranks.before(self.distance));
+        let pieces = (self.given.piece(self.all, size), self.taken.piece(self.all, size));
         match pieces {
             (Some(given), Some(taken)) => Some(ScheduleStep::Exchange {
                 tag,

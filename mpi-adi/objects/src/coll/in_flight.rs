@@ -87,13 +87,8 @@ pub fn advance_in_interrupt(
     let (mut steps, mut moved) = (STEPS, false);
     each(&mut |membership, state| {
         if let CollectiveState::Running(running) = state {
-            moved |=
-                running.advance_in_interrupt(Communicator::at(&device, membership), &mut steps);
+            moved |= running.advance_in_interrupt(Communicator::at(&device, membership), &mut steps);
         }
     });
-    if moved {
-        HookResult::Advanced
-    } else {
-        HookResult::Idle
-    }
+    if moved { HookResult::Advanced } else { HookResult::Idle }
 }

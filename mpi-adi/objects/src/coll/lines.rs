@@ -21,9 +21,7 @@
 #![forbid(unsafe_code)]
 
 use crate::coll::run::ReduceAreas;
-use crate::coll::schedule::{
-    BCAST, REDUCE, RankInfo, Schedule, ScheduleStep, SegmentHalf, StepBuffer,
-};
+use crate::coll::schedule::{BCAST, REDUCE, RankInfo, Schedule, ScheduleStep, SegmentHalf, StepBuffer};
 use crate::comm::CommRank;
 use crate::grid::{BoxCoords, TorusBox};
 use midplane_device::memory::buffer_slice::BufferSlice;
@@ -73,12 +71,7 @@ pub(super) struct LineBcast {
 }
 
 impl LineBcast {
-    pub(super) fn new(
-        ranks: RankInfo,
-        grid: TorusBox,
-        span: BufferSlice,
-        root: CommRank,
-    ) -> LineBcast {
+    pub(super) fn new(ranks: RankInfo, grid: TorusBox, span: BufferSlice, root: CommRank) -> LineBcast {
         let (own, root) = (grid.at(ranks.own), grid.at(root.0));
         let mut spread = LineBcast {
             span,
@@ -183,11 +176,7 @@ pub(super) struct LineAllreduce {
 }
 
 impl LineAllreduce {
-    pub(super) fn new(
-        ranks: RankInfo,
-        grid: TorusBox,
-        ReduceAreas { data, result }: ReduceAreas,
-    ) -> LineAllreduce {
+    pub(super) fn new(ranks: RankInfo, grid: TorusBox, ReduceAreas { data, result }: ReduceAreas) -> LineAllreduce {
         LineAllreduce {
             grid,
             own: grid.at(ranks.own),
@@ -300,11 +289,7 @@ impl LineAllreduce {
             (false, false) => from,
         };
         let combine = LineMove::Combine { is_left: !is_low };
-        [
-            Some(LineMove::Exchange(self.on_line(dim, other))),
-            Some(combine),
-            tell,
-        ]
+        [Some(LineMove::Exchange(self.on_line(dim, other))), Some(combine), tell]
     }
 
     fn step(&mut self, next: LineMove, bytes: usize) -> ScheduleStep {
@@ -404,11 +389,7 @@ mod tests {
                 while rest > 0 {
                     let place = teller + u16::div_ceil(rest, 2);
                     let behind = rest / 2;
-                    assert_eq!(
-                        predecessor(place, len),
-                        (teller, behind),
-                        "{place} of {len}"
-                    );
+                    assert_eq!(predecessor(place, len), (teller, behind), "{place} of {len}");
                     told.push(place);
                     tellers.push((place, behind));
                     rest = place - teller - 1;

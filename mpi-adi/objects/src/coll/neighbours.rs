@@ -14,10 +14,7 @@ pub(super) struct NeighbourExchange {
 }
 
 impl NeighbourExchange {
-    pub(super) fn new(
-        from: Vec<(CommRank, BufferSlice)>,
-        to: Vec<(CommRank, BufferSlice)>,
-    ) -> NeighbourExchange {
+    pub(super) fn new(from: Vec<(CommRank, BufferSlice)>, to: Vec<(CommRank, BufferSlice)>) -> NeighbourExchange {
         let (from, to) = (from.into_iter(), to.into_iter());
         NeighbourExchange { from, to }
     }

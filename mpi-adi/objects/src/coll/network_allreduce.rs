@@ -20,11 +20,7 @@ use midplane_device::interface::NetworkCollectives;
 /// Runs the barrier of all processes; `is_last` marks the final one. Returns false without effect if the communicator
 /// does not contain all, or if the network does not provide a barrier. All processes get the same result. Fails with
 /// [`Error::Wrong`] if they do not all call a barrier, or disagree on `is_last`.
-pub fn barrier(
-    comm: Communicator<'_>,
-    function: &'static str,
-    is_last: bool,
-) -> Result<bool, Error> {
+pub fn barrier(comm: Communicator<'_>, function: &'static str, is_last: bool) -> Result<bool, Error> {
     if !comm.is_of_all() {
         return Ok(false);
     }

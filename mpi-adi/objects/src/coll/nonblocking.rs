@@ -87,11 +87,7 @@ fn reduction<S: Schedule + Send + 'static, H: Send + 'static>(
 
 /// Creates the schedule of MPI_Ibarrier.
 pub fn barrier(comm: Communicator<'_>) -> Result<CollectiveSchedule, Error> {
-    plan(
-        DisseminationBarrier::new(RankInfo::from_comm(comm)),
-        (),
-        None,
-    )
+    plan(DisseminationBarrier::new(RankInfo::from_comm(comm)), (), None)
 }
 
 /// Creates the schedule of MPI_Ibcast.
@@ -102,11 +98,7 @@ pub fn bcast(
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
     comm.check_root(root)?;
-    plan(
-        BcastSchedule::new(RankInfo::placed(comm), span, root),
-        hold,
-        None,
-    )
+    plan(BcastSchedule::new(RankInfo::placed(comm), span, root), hold, None)
 }
 
 /// Creates the schedule of MPI_Igather and MPI_Igatherv.
@@ -148,11 +140,7 @@ pub fn allgather(
     place: impl RankToArea,
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
-    plan(
-        RingAllgather::new(RankInfo::from_comm(comm), data, place),
-        hold,
-        None,
-    )
+    plan(RingAllgather::new(RankInfo::from_comm(comm), data, place), hold, None)
 }
 
 /// Creates the schedule of MPI_Ialltoall and its variants.
@@ -161,18 +149,11 @@ pub fn alltoall(
     part: impl RankToArea,
     place: impl RankToArea,
 ) -> Result<CollectiveSchedule, Error> {
-    plan(
-        PairwiseExchange::new(RankInfo::placed(comm), part, place),
-        (),
-        None,
-    )
+    plan(PairwiseExchange::new(RankInfo::placed(comm), part, place), (), None)
 }
 
 /// Creates the schedule of MPI_Ialltoall and its variants with MPI_IN_PLACE.
-pub fn alltoall_in_place(
-    comm: Communicator<'_>,
-    place: impl RankToArea,
-) -> Result<CollectiveSchedule, Error> {
+pub fn alltoall_in_place(comm: Communicator<'_>, place: impl RankToArea) -> Result<CollectiveSchedule, Error> {
     plan(InPlace::new(RankInfo::from_comm(comm), place), (), Some(1))
 }
 
@@ -189,12 +170,7 @@ pub fn reduce(
     if comm.own_rank() == root {
         same_length(data.len(), result.len())?;
     }
-    let schedule = TreeReduce::new(
-        RankInfo::from_comm(comm),
-        ReduceAreas { data, result },
-        element,
-        root,
-    );
+    let schedule = TreeReduce::new(RankInfo::from_comm(comm), ReduceAreas { data, result }, element, root);
     reduction(schedule, combine, hold, Some(element))
 }
 
@@ -207,11 +183,7 @@ pub fn allreduce(
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
     same_length(data.len(), result.len())?;
-    let schedule = AllreduceSchedule::new(
-        RankInfo::placed(comm),
-        ReduceAreas { data, result },
-        elements,
-    );
+    let schedule = AllreduceSchedule::new(RankInfo::placed(comm), ReduceAreas { data, result }, elements);
     reduction(schedule, combine, hold, Some(elements.size))
 }
 

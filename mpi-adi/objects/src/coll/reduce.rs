@@ -7,12 +7,8 @@ use crate::coll::network_allreduce;
 use crate::coll::rings::RingAllreduce;
 use crate::coll::run::{CombineFn, ReduceAreas, ReduceElements, SegmentSizes, run_in_segments};
 use crate::coll::running::run_side_by_side;
-use crate::coll::schedule::{
-    REDUCE, RankInfo, Schedule, ScheduleStep, SegmentHalf, SelectedSchedule, StepBuffer,
-};
-use crate::coll::segments::{
-    LongSegments, RING_BYTES, SEGMENT_BYTES, Segment, SegmentWalk, read, same_length, write,
-};
+use crate::coll::schedule::{REDUCE, RankInfo, Schedule, ScheduleStep, SegmentHalf, SelectedSchedule, StepBuffer};
+use crate::coll::segments::{LongSegments, RING_BYTES, SEGMENT_BYTES, Segment, SegmentWalk, read, same_length, write};
 use crate::coll::tree;
 use crate::comm::{CommRank, Communicator};
 use crate::datatype::BasicType;
@@ -21,17 +17,11 @@ use crate::op::PredefinedOp;
 use midplane_device::memory::buffer_slice::BufferSlice;
 
 /// Returns the combining function of a predefined operation. Fails with [`Error::Undefined`].
-pub fn predefined(
-    op: PredefinedOp,
-    basic: BasicType,
-) -> Result<impl FnMut(&[u8], &mut [u8]), Error> {
+pub fn predefined(op: PredefinedOp, basic: BasicType) -> Result<impl FnMut(&[u8], &mut [u8]), Error> {
     if !op.is_defined(basic) {
         return Err(Error::Undefined);
     }
-    Ok(move |left: &[u8], right: &mut [u8]| {
-        op.combine(basic, left, right)
-            .expect("defined, as just checked")
-    })
+    Ok(move |left: &[u8], right: &mut [u8]| op.combine(basic, left, right).expect("defined, as just checked"))
 }
 
 /// Combines local data: `right[i] = left[i] op right[i]`; both must be equally long. Fails with [`Error::NoSpace`] if an
@@ -87,12 +77,7 @@ pub fn reduce(
     if comm.own_rank() == root {
         same_length(data.len(), result.len())?;
     }
-    let mut schedule = TreeReduce::new(
-        RankInfo::from_comm(comm),
-        ReduceAreas { data, result },
-        element,
-        root,
-    );
+    let mut schedule = TreeReduce::new(RankInfo::from_comm(comm), ReduceAreas { data, result }, element, root);
     let sizes = SegmentSizes {
         element,
         max_bytes: data.len(),
@@ -109,20 +94,10 @@ pub fn allreduce(
     combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
-    if let Some(ended) = network_allreduce::allreduce(
-        comm,
-        function,
-        ReduceAreas { data, result },
-        elements,
-        combine,
-    ) {
+    if let Some(ended) = network_allreduce::allreduce(comm, function, ReduceAreas { data, result }, elements, combine) {
         return ended;
     }
-    let mut schedule = AllreduceSchedule::new(
-        RankInfo::placed(comm),
-        ReduceAreas { data, result },
-        elements,
-    );
+    let mut schedule = AllreduceSchedule::new(RankInfo::placed(comm), ReduceAreas { data, result }, elements);
     let sizes = SegmentSizes {
         element: elements.size,
         max_bytes: data.len(),
@@ -243,13 +218,8 @@ impl Schedule for TreeReduce {
                     let bit = bit * 2;
                     self.stage = ReduceStage::Receive { gathered, bit };
                 }
-                ReduceStage::Receive { gathered, .. } => {
-                    self.stage = ReduceStage::Deliver { gathered }
-                }
-                ReduceStage::Combine {
-                    gathered: left,
-                    bit,
-                } => {
+                ReduceStage::Receive { gathered, .. } => self.stage = ReduceStage::Deliver { gathered },
+                ReduceStage::Combine { gathered: left, bit } => {
                     // The received data is of higher ranks: it is the right operand, and becomes the result.
                     let (gathered, bit) = (left.other(), bit * 2);
                     self.stage = ReduceStage::Receive { gathered, bit };
@@ -296,9 +266,7 @@ impl AllreduceSchedule {
             Some(grid) if commute && bytes > SHORT_ALLREDUCE && size <= RING_BYTES => {
                 AllreduceSchedule::Rings(RingAllreduce::new(ranks, grid, areas, size))
             }
-            Some(grid) if bytes <= SHORT_ALLREDUCE => {
-                AllreduceSchedule::Lines(LineAllreduce::new(ranks, grid, areas))
-            }
+            Some(grid) if bytes <= SHORT_ALLREDUCE => AllreduceSchedule::Lines(LineAllreduce::new(ranks, grid, areas)),
             _ => AllreduceSchedule::Tree(ThroughRoot::new(ranks, areas, size)),
         }
     }
@@ -321,11 +289,7 @@ pub(super) struct ThroughRoot {
 }
 
 impl ThroughRoot {
-    pub(super) fn new(
-        ranks: RankInfo,
-        ReduceAreas { data, result }: ReduceAreas,
-        element: usize,
-    ) -> ThroughRoot {
+    pub(super) fn new(ranks: RankInfo, ReduceAreas { data, result }: ReduceAreas, element: usize) -> ThroughRoot {
         let root = CommRank(0);
         ThroughRoot {
             reduce: TreeReduce::new(ranks, ReduceAreas { data, result }, element, root),

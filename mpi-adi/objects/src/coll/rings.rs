@@ -14,9 +14,7 @@
 #![forbid(unsafe_code)]
 
 use crate::coll::run::ReduceAreas;
-use crate::coll::schedule::{
-    LANES, LaneConfig, RankInfo, Schedule, ScheduleStep, SegmentHalf, StepBuffer,
-};
+use crate::coll::schedule::{LANES, LaneConfig, RankInfo, Schedule, ScheduleStep, SegmentHalf, StepBuffer};
 use crate::coll::segments::{RING_BYTES, round_to_elements};
 use crate::comm::CommRank;
 use crate::grid::{BoxCoords, TorusBox};
@@ -101,9 +99,7 @@ impl RingAllreduce {
             from: 0,
             len: data.len() / element.max(1),
         };
-        let mut directions = grid
-            .dimensions()
-            .flat_map(|dim| [(dim, true), (dim, false)]);
+        let mut directions = grid.dimensions().flat_map(|dim| [(dim, true), (dim, false)]);
         let lanes = core::array::from_fn(|at| {
             let (first, is_plus) = directions.next().unwrap_or((0, true));
             let mut runs = [ElementRun::default(); 4];
@@ -193,8 +189,7 @@ impl RingAllreduce {
                 continue;
             }
             // Received data moves on: each share advances by one position a hop.
-            let share =
-                |behind: u16| lane.runs[turn].share((place + 2 * extent - behind) % extent, extent);
+            let share = |behind: u16| lane.runs[turn].share((place + 2 * extent - behind) % extent, extent);
             let ahead = u16::from(!is_reduction);
             let (given, taken) = match ahead {
                 0 => (share(lane.hop), share(lane.hop + 1)),
@@ -316,10 +311,7 @@ impl Schedule for RingAllreduce {
             }
             _ => {
                 self.advance(number, most);
-                Some(ScheduleStep::Store {
-                    from: OWN,
-                    to: taken,
-                })
+                Some(ScheduleStep::Store { from: OWN, to: taken })
             }
         }
     }
@@ -337,10 +329,7 @@ mod tests {
                 let most = message(longest, element);
                 let count = bytes.div_ceil(most);
                 assert!(most <= RING_BYTES.max(element) && most.is_multiple_of(element));
-                assert_eq!(
-                    count,
-                    bytes.div_ceil(round_to_elements(RING_BYTES, element))
-                );
+                assert_eq!(count, bytes.div_ceil(round_to_elements(RING_BYTES, element)));
                 // With messages one element shorter, the share would need more messages.
                 assert!((most - element) * count < bytes);
             }

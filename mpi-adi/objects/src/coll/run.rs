@@ -33,11 +33,7 @@ pub struct ReduceElements {
 }
 
 /// Runs a schedule without segments. Blocks until its last step is complete. Fails with the first error of a step.
-pub(super) fn run(
-    comm: Communicator<'_>,
-    function: &'static str,
-    schedule: &mut dyn Schedule,
-) -> Result<(), Error> {
+pub(super) fn run(comm: Communicator<'_>, function: &'static str, schedule: &mut dyn Schedule) -> Result<(), Error> {
     drive(comm, function, schedule, Workspace::none(&mut |_, _| ()))
 }
 
@@ -132,13 +128,9 @@ impl<'s, 'c> Workspace<'s, 'c> {
     ) -> Result<(), Error> {
         let [first, second] = &mut [TypedSlot::EMPTY; 2];
         match step {
-            ScheduleStep::Send { dest, tag, data } => partners.send_span(
-                function,
-                self.span(data, first),
-                dest,
-                tag,
-                SendMode::Standard,
-            ),
+            ScheduleStep::Send { dest, tag, data } => {
+                partners.send_span(function, self.span(data, first), dest, tag, SendMode::Standard)
+            }
             ScheduleStep::Receive { source, tag, data } => {
                 let span = self.span(data, first);
                 let received = partners.recv_span(function, span, Some(source), Some(tag));
@@ -152,11 +144,7 @@ impl<'s, 'c> Workspace<'s, 'c> {
                 let (given, taken) = (self.span(given, first), self.span(taken, second));
                 let received = partners.sendrecv_span(
                     function,
-                    OutgoingData {
-                        data: given,
-                        dest,
-                        tag,
-                    },
+                    OutgoingData { data: given, dest, tag },
                     IncomingData {
                         data: taken,
                         source: Some(source),
@@ -226,9 +214,5 @@ pub(super) fn exactly(expected: usize, received: Result<Status, Error>) -> Resul
         Err(Error::Truncated { source, .. }) => (source, None),
         Err(error) => return Err(error),
     };
-    Err(Error::CountsDiffer {
-        rank,
-        expected,
-        given,
-    })
+    Err(Error::CountsDiffer { rank, expected, given })
 }

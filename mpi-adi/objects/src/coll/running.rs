@@ -426,11 +426,7 @@ impl ScheduleExecutor {
 
     /// Advances until all lanes must wait for messages (false) or to the end. Does not block. After an error, which
     /// also ends it, none of its messages is in transit.
-    fn advance(
-        &mut self,
-        comm: Communicator<'_>,
-        work: &mut dyn ScheduleWork,
-    ) -> Result<bool, Error> {
+    fn advance(&mut self, comm: Communicator<'_>, work: &mut dyn ScheduleWork) -> Result<bool, Error> {
         let result = match self.left {
             DeferredWork::Error(error) => Err(error),
             _ => self.advance_lanes(comm, work, &mut AdvanceBudget::of_call()),
@@ -438,8 +434,7 @@ impl ScheduleExecutor {
         let result = result.map_err(|error| work.explained(error));
         if result.is_err() {
             for message in self.messages.drain(..) {
-                comm.env()
-                    .cancel(self.function, message.id, CancelPhase::Finish);
+                comm.env().cancel(self.function, message.id, CancelPhase::Finish);
             }
         }
         if !matches!(result, Ok(false)) {
@@ -449,12 +444,7 @@ impl ScheduleExecutor {
     }
 
     /// Advances from an interrupt handler, by at most `steps` steps. Returns true if it made progress.
-    fn advance_in_interrupt(
-        &mut self,
-        comm: Communicator<'_>,
-        work: &mut dyn ScheduleWork,
-        steps: &mut u32,
-    ) -> bool {
+    fn advance_in_interrupt(&mut self, comm: Communicator<'_>, work: &mut dyn ScheduleWork, steps: &mut u32) -> bool {
         if self.has_failed() || self.over == self.all() {
             return false;
         }
@@ -583,8 +573,7 @@ impl ScheduleExecutor {
             if message.lane != lane {
                 return true;
             }
-            if let (TestResult::Complete(ended), Some(expected)) =
-                (env.test(None, message.id), message.expected)
+            if let (TestResult::Complete(ended), Some(expected)) = (env.test(None, message.id), message.expected)
                 && let Err(error) = exactly(expected, comm.partners().received(ended.outcome()))
             {
                 result = Err(error);
@@ -617,9 +606,7 @@ impl ScheduleExecutor {
                 },
                 data,
             ),
-            ScheduleStep::Receive { source, tag, data } => {
-                self.receive(comm, lane, is_call, source, tag, data)
-            }
+            ScheduleStep::Receive { source, tag, data } => self.receive(comm, lane, is_call, source, tag, data),
             ScheduleStep::Exchange { tag, given, taken } => {
                 self.receive(comm, lane, is_call, taken.1, tag, taken.0)?;
                 let target = SendTarget {
@@ -640,19 +627,7 @@ impl ScheduleExecutor {
                 }
                 let data = StepBuffer::User(given);
                 let mut dests = dests.iter();
-                dests.try_for_each(|dest| {
-                    self.send(
-                        comm,
-                        lane,
-                        is_call,
-                        SendTarget {
-                            dest,
-                            tag,
-                            followed,
-                        },
-                        data,
-                    )
-                })
+                dests.try_for_each(|dest| self.send(comm, lane, is_call, SendTarget { dest, tag, followed }, data))
             }
             here => {
                 let mut workspace = Workspace {
@@ -669,11 +644,7 @@ impl ScheduleExecutor {
         comm: Communicator<'_>,
         lane: usize,
         is_call: bool,
-        SendTarget {
-            dest,
-            tag,
-            followed,
-        }: SendTarget,
+        SendTarget { dest, tag, followed }: SendTarget,
         data: StepBuffer,
     ) -> Result<(), Error> {
         let (tag, span) = (tag + self.tags, self.span(lane, data));
@@ -746,9 +717,7 @@ impl ScheduleExecutor {
             }
             // SAFETY: as above, for a segment: it has this many bytes (`SegmentWalk`), and the two messages of a step use
             // different ones.
-            StepBuffer::Segment(half, bytes) => unsafe {
-                Span::new(self.segments.pointer(lane, half), bytes)
-            },
+            StepBuffer::Segment(half, bytes) => unsafe { Span::new(self.segments.pointer(lane, half), bytes) },
         }
     }
 }
@@ -770,13 +739,7 @@ impl RunningCollective {
         plan: CollectiveSchedule,
     ) -> Result<RunningCollective, Error> {
         let bytes = plan.element.map(|element| element.max(SEGMENT_BYTES));
-        let mut flight = ScheduleExecutor::new(
-            comm,
-            function,
-            bytes.unwrap_or(0),
-            plan.lanes,
-            plan.concurrent,
-        )?;
+        let mut flight = ScheduleExecutor::new(comm, function, bytes.unwrap_or(0), plan.lanes, plan.concurrent)?;
         flight.tags = numbered(number);
         flight.blocks = false;
         Ok(RunningCollective {
@@ -816,9 +779,6 @@ impl RunningCollective {
     /// performed ones. Returns true if it made progress. Work that remains for a call makes it
     /// [ready](RunningCollective::is_ready).
     pub fn advance_in_interrupt(&mut self, comm: Communicator<'_>, steps: &mut u32) -> bool {
-        self.in_interrupts
-            && self
-                .flight
-                .advance_in_interrupt(comm, &mut *self.work, steps)
+        self.in_interrupts && self.flight.advance_in_interrupt(comm, &mut *self.work, steps)
     }
 }

@@ -84,11 +84,7 @@ impl Schedule for ChainScan {
             match self.stage {
                 ScanStage::Load => {
                     let from = self.walk.part(self.data)?;
-                    self.stage = if is_first {
-                        ScanStage::Send
-                    } else {
-                        ScanStage::Receive
-                    };
+                    self.stage = if is_first { ScanStage::Send } else { ScanStage::Receive };
                     return Some(ScheduleStep::Load { from, to: UP_TO });
                 }
                 ScanStage::Receive => {
@@ -101,10 +97,7 @@ impl Schedule for ChainScan {
                 }
                 ScanStage::Combine => {
                     self.stage = ScanStage::Send;
-                    return Some(ScheduleStep::Combine {
-                        left: BEFORE,
-                        bytes,
-                    });
+                    return Some(ScheduleStep::Combine { left: BEFORE, bytes });
                 }
                 ScanStage::Send => {
                     self.stage = ScanStage::Store;

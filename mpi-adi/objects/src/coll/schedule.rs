@@ -130,11 +130,7 @@ impl<C: SelectedSchedule> Schedule for C {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ScheduleStep {
     /// Sends the buffer's bytes.
-    Send {
-        dest: CommRank,
-        tag: Tag,
-        data: StepBuffer,
-    },
+    Send { dest: CommRank, tag: Tag, data: StepBuffer },
     /// Receives exactly as many bytes as the buffer contains.
     Receive {
         source: CommRank,

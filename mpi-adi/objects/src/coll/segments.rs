@@ -126,11 +126,7 @@ pub(super) fn write(comm: Communicator<'_>, area: BufferSlice, bytes: &[u8]) {
 /// Copies `from` to `to`, which must be as long.
 // Not inlined, so that its segment uses no stack while the caller waits for a message.
 #[inline(never)]
-pub(super) fn copy(
-    comm: Communicator<'_>,
-    from: BufferSlice,
-    to: BufferSlice,
-) -> Result<(), Error> {
+pub(super) fn copy(comm: Communicator<'_>, from: BufferSlice, to: BufferSlice) -> Result<(), Error> {
     same_length(to.len(), from.len())?;
     if from == to {
         return Ok(());

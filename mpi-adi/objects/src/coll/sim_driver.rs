@@ -168,9 +168,7 @@ impl SimCollective {
         let (comm, areas) = (among.communicator(env, grid), buffers.areas());
         let plan = match among.halves() {
             // A barrier includes all processes of both groups.
-            Some(halves) if what != CollectiveKind::Barrier => {
-                across(halves, what, areas, operation)?
-            }
+            Some(halves) if what != CollectiveKind::Barrier => across(halves, what, areas, operation)?,
             _ => within(comm, what, areas, operation)?,
         };
         // The operation is not a function of a program. An exchange of counts allocates memory between steps, and is
@@ -266,20 +264,12 @@ fn within(
     match what {
         CollectiveKind::Barrier => nonblocking::barrier(comm),
         CollectiveKind::Bcast { root } => nonblocking::bcast(comm, given, CommRank(root), ()),
-        CollectiveKind::Gather { root } => {
-            nonblocking::gather(comm, given, place, CommRank(root), ())
-        }
-        CollectiveKind::Scatter { root } => {
-            nonblocking::scatter(comm, part, taken, CommRank(root), ())
-        }
+        CollectiveKind::Gather { root } => nonblocking::gather(comm, given, place, CommRank(root), ()),
+        CollectiveKind::Scatter { root } => nonblocking::scatter(comm, part, taken, CommRank(root), ()),
         CollectiveKind::Allgather => nonblocking::allgather(comm, given, place, ()),
-        CollectiveKind::Alltoall if given == taken && !given.is_empty() => {
-            nonblocking::alltoall_in_place(comm, place)
-        }
+        CollectiveKind::Alltoall if given == taken && !given.is_empty() => nonblocking::alltoall_in_place(comm, place),
         CollectiveKind::Alltoall => nonblocking::alltoall(comm, part, place),
-        CollectiveKind::Reduce { root } if own.0 == root => {
-            nonblocking::reduce(comm, areas, element, combine, own, ())
-        }
+        CollectiveKind::Reduce { root } if own.0 == root => nonblocking::reduce(comm, areas, element, combine, own, ()),
         CollectiveKind::Reduce { root } => {
             let areas = ReduceAreas {
                 data: given,
@@ -295,9 +285,7 @@ fn within(
             };
             nonblocking::allreduce(comm, areas, elements, combine, ())
         }
-        CollectiveKind::ReduceScatter => {
-            nonblocking::reduce_scatter(comm, part, taken, element, combine, ())
-        }
+        CollectiveKind::ReduceScatter => nonblocking::reduce_scatter(comm, part, taken, element, combine, ()),
         CollectiveKind::Scan => nonblocking::scan(comm, areas, element, combine, true, ()),
     }
 }
@@ -307,9 +295,7 @@ fn across(
     halves: GroupRanges,
     what: CollectiveKind,
     areas: BufferAreas,
-    ReduceOperation {
-        element, combine, ..
-    }: ReduceOperation,
+    ReduceOperation { element, combine, .. }: ReduceOperation,
 ) -> Result<CollectiveSchedule, Error> {
     let BufferAreas { given, taken, .. } = areas;
     let (part, place) = (areas.parts(given), areas.parts(taken));
@@ -345,9 +331,7 @@ fn across(
             combine,
             (),
         ),
-        CollectiveKind::ReduceScatter => {
-            inter::reduce_scatter(halves, part, taken, element, combine, ())
-        }
+        CollectiveKind::ReduceScatter => inter::reduce_scatter(halves, part, taken, element, combine, ()),
         CollectiveKind::Barrier | CollectiveKind::Scan => {
             panic!("no collective across groups: {what:?}")
         }

@@ -22,24 +22,14 @@ fn commuting(size: usize) -> ReduceElements {
 
 impl Communicator<'_> {
     /// Broadcasts bytes from the root (MPI_Bcast). Blocks.
-    pub fn bcast_bytes(
-        self,
-        function: &'static str,
-        bytes: &mut [u8],
-        root: CommRank,
-    ) -> Result<(), Error> {
+    pub fn bcast_bytes(self, function: &'static str, bytes: &mut [u8], root: CommRank) -> Result<(), Error> {
         // SAFETY: the call finishes all of its requests before it returns and the borrow of the slice ends.
         let span = unsafe { writing(bytes) }.into();
         coll::bcast(self, function, span, root)
     }
 
     /// Reduces `data` over all processes in place (MPI_Allreduce with MPI_IN_PLACE). Blocks.
-    pub fn allreduce_slices<T: Datatype>(
-        self,
-        send: &[T],
-        recv: &mut [T],
-        op: PredefinedOp,
-    ) -> Result<(), Error> {
+    pub fn allreduce_slices<T: Datatype>(self, send: &[T], recv: &mut [T], op: PredefinedOp) -> Result<(), Error> {
         // SAFETY: the call finishes all of its requests before it returns and the borrows of the slices end.
         let (send, recv) = unsafe {
             (
@@ -96,12 +86,7 @@ impl Communicator<'_> {
         place: &dyn Fn(CommRank) -> Range<usize>,
     ) -> Result<(), Error> {
         // SAFETY: the call finishes all of its requests before it returns and the borrows of the slices end.
-        let (send, recv) = unsafe {
-            (
-                BufferSlice::from(reading(send)),
-                BufferSlice::from(writing(recv)),
-            )
-        };
+        let (send, recv) = unsafe { (BufferSlice::from(reading(send)), BufferSlice::from(writing(recv))) };
         let within = |area: BufferSlice, bytes: Range<usize>| {
             if bytes.is_empty() {
                 BufferSlice::EMPTY

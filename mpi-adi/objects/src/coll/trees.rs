@@ -22,9 +22,7 @@
 //! piece in it, the others are also acknowledged immediately.
 #![forbid(unsafe_code)]
 
-use crate::coll::schedule::{
-    DestList, LANES, LaneConfig, MAX_LANES, RankInfo, Schedule, ScheduleStep,
-};
+use crate::coll::schedule::{DestList, LANES, LaneConfig, MAX_LANES, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::RING_BYTES;
 use crate::comm::CommRank;
 use crate::grid::{BoxCoords, TorusBox};
@@ -64,12 +62,7 @@ pub(super) struct TreeBcast {
 }
 
 impl TreeBcast {
-    pub(super) fn new(
-        ranks: RankInfo,
-        grid: TorusBox,
-        span: BufferSlice,
-        root: CommRank,
-    ) -> TreeBcast {
+    pub(super) fn new(ranks: RankInfo, grid: TorusBox, span: BufferSlice, root: CommRank) -> TreeBcast {
         let (own, root) = (grid.at(ranks.own), grid.at(root.0));
         let mut trees = [TreePosition::default(); TREES];
         let mut count = 0;
@@ -81,11 +74,7 @@ impl TreeBcast {
         }
         let part = span.len() / count.max(1);
         let nodes: usize = grid.extents.iter().copied().map(usize::from).sum();
-        let (piece, each) = if part <= SHORT_A_NODE * nodes {
-            SHORT
-        } else {
-            LONG
-        };
+        let (piece, each) = if part <= SHORT_A_NODE * nodes { SHORT } else { LONG };
         TreeBcast {
             span,
             piece,
@@ -121,13 +110,7 @@ impl TreeBcast {
 }
 
 /// Returns the position of `own` in the tree that begins in the specified direction.
-fn tree(
-    grid: &TorusBox,
-    own: BoxCoords,
-    root: BoxCoords,
-    first: usize,
-    is_plus: bool,
-) -> TreePosition {
+fn tree(grid: &TorusBox, own: BoxCoords, root: BoxCoords, first: usize, is_plus: bool) -> TreePosition {
     // Dimensions in the tree's order: distance of this process from the root, in the tree's direction.
     let order = [first, (first + 1) % 3, (first + 2) % 3];
     let [a, b, c] = order.map(|dim| {

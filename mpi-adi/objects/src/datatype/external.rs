@@ -77,10 +77,7 @@ fn copy_whole(from: impl DoubleEndedIterator<Item = u8>, to: &mut [u8], fill: u8
     if ascends {
         to.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte)
     } else {
-        to.iter_mut()
-            .rev()
-            .zip(bytes)
-            .for_each(|(to, byte)| *to = byte)
+        to.iter_mut().rev().zip(bytes).for_each(|(to, byte)| *to = byte)
     }
 }
 
@@ -141,15 +138,11 @@ fn quad_of(native: &[u8]) -> u128 {
         LongDouble::Quad => bits,
         LongDouble::Extended => {
             let number = X87DoubleExtended::from_bits(bits & ((1 << 80) - 1));
-            FloatConvert::<Quad>::convert(number, &mut lost)
-                .value
-                .to_bits()
+            FloatConvert::<Quad>::convert(number, &mut lost).value.to_bits()
         }
         LongDouble::Double => {
             let number = Double::from_bits(bits);
-            FloatConvert::<Quad>::convert(number, &mut lost)
-                .value
-                .to_bits()
+            FloatConvert::<Quad>::convert(number, &mut lost).value.to_bits()
         }
     }
 }
@@ -162,9 +155,7 @@ fn of_quad(quad: u128, out: &mut [u8]) {
         LongDouble::Extended => FloatConvert::<X87DoubleExtended>::convert(number, &mut lost)
             .value
             .to_bits(),
-        LongDouble::Double => FloatConvert::<Double>::convert(number, &mut lost)
-            .value
-            .to_bits(),
+        LongDouble::Double => FloatConvert::<Double>::convert(number, &mut lost).value.to_bits(),
     };
     let all = bits.to_ne_bytes();
     let at = if LITTLE { 0 } else { all.len() - out.len() };
@@ -205,10 +196,7 @@ mod tests {
 
     #[test]
     fn numbers_are_big_endian_and_as_long_as_the_table_says() {
-        assert_eq!(
-            encoded(BasicType::Int, &(-2i32).to_ne_bytes()),
-            [255, 255, 255, 254]
-        );
+        assert_eq!(encoded(BasicType::Int, &(-2i32).to_ne_bytes()), [255, 255, 255, 254]);
         assert_eq!(encoded(BasicType::Short, &258i16.to_ne_bytes()), [1, 2]);
         assert_eq!(
             encoded(BasicType::Long, &core::ffi::c_long::to_ne_bytes(-3)),

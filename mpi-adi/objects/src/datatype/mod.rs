@@ -238,9 +238,7 @@ impl BasicType {
     /// Returns the bytes from the first to the last byte of data (MPI_Type_get_true_extent).
     pub const fn true_extent(self) -> usize {
         match self.kind() {
-            ElementKind::Located(number) => {
-                number.size().next_multiple_of(size_of::<c_int>()) + size_of::<c_int>()
-            }
+            ElementKind::Located(number) => number.size().next_multiple_of(size_of::<c_int>()) + size_of::<c_int>(),
             _ => self.size(),
         }
     }

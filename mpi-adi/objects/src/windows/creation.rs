@@ -9,9 +9,7 @@ use crate::error::{Error, ErrorClass};
 use crate::one_sided::combine;
 use crate::op::PredefinedOp;
 use crate::process::Env;
-use midplane_device::memory::{
-    END_OF_ADDRESSES, MODEL_KEYS, Span, runs, try_boxed, try_boxed_with,
-};
+use midplane_device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, runs, try_boxed, try_boxed_with};
 use midplane_device::rma::calls::{OneSidedCalls, WindowCall, WindowError};
 use midplane_device::rma::{self, OneSided, WindowPeer};
 
@@ -34,10 +32,7 @@ impl WindowPart {
         if self.size == 0 || is_memory {
             Ok(())
         } else {
-            Err(wrong(
-                ErrorClass::Base,
-                "base is not where size bytes can be",
-            ))
+            Err(wrong(ErrorClass::Base, "base is not where size bytes can be"))
         }
     }
 }
@@ -92,9 +87,7 @@ pub fn enter_device<R>(
     peers.resize(size, WindowPeer::default());
     let mut regions = Vec::new();
     if let Some(memory) = memory {
-        regions
-            .try_reserve_exact(1)
-            .map_err(|_| no_space::<Span>(1))?;
+        regions.try_reserve_exact(1).map_err(|_| no_space::<Span>(1))?;
         regions.push(memory);
     }
     let members = membership.ranks().map(|rank| membership.to_world(rank));
@@ -122,11 +115,7 @@ pub fn leave_device(env: &dyn Env, membership: Membership<'_>) {
 
 /// Compares the parts of all processes on the window's communicator, after all have called it. Returns their extent if
 /// it is the same at all. Fails with class NoMem if not all have the required memory.
-pub fn agree(
-    comm: Communicator<'_>,
-    is_ready: bool,
-    part: WindowPart,
-) -> Result<Option<PartExtent>, Error> {
+pub fn agree(comm: Communicator<'_>, is_ready: bool, part: WindowPart) -> Result<Option<PartExtent>, Error> {
     let (size, unit) = (part.size as i64, i64::from(part.disp_unit));
     let given = [i64::from(is_ready), size, -size, unit, -unit];
     let mut least = [0; 5];

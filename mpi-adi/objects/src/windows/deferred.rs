@@ -46,11 +46,7 @@ impl<H: StateOwner> Window<'_, H> {
         [first, second, third]: [Option<H::BufferHold>; 3],
         told: TicketRef,
     ) -> Result<WindowSequence, Error> {
-        let TargetRegion {
-            elements,
-            bytes,
-            unit,
-        } = region;
+        let TargetRegion { elements, bytes, unit } = region;
         self.sweep()?;
         let to = elements.places(place.base as usize, bytes)?;
         self.with(|state| {

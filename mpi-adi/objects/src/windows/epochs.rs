@@ -44,9 +44,7 @@ fn opened(epoch: WindowSequence, defers: bool) -> OpenEpoch {
 fn check_idle(access: &AccessState) -> Result<(), Error> {
     match access {
         AccessState::None | AccessState::Fence { is_used: false, .. } => Ok(()),
-        AccessState::Fence { is_used: true, .. } => {
-            Err(out_of_order("operations since the last MPI_Win_fence"))
-        }
+        AccessState::Fence { is_used: true, .. } => Err(out_of_order("operations since the last MPI_Win_fence")),
         AccessState::Start(_) => Err(out_of_order("MPI_Win_start has not been completed")),
         AccessState::Locks(_) | AccessState::All(_) => Err(out_of_order("a lock is held")),
     }
@@ -69,11 +67,7 @@ impl<H: StateOwner> Window<'_, H> {
         checks: bool,
         told: TicketRef,
     ) -> Result<WindowSequence, Error> {
-        let opening = EpochArgs {
-            sort,
-            members,
-            checks,
-        };
+        let opening = EpochArgs { sort, members, checks };
         self.open_epoch(opening, told)
     }
 
@@ -139,10 +133,7 @@ impl<H: StateOwner> Window<'_, H> {
         let is_straight = (has_access || waits) && !is_recorded;
         self.with(|state| {
             // In these epochs, access to one target implies access to all targets of the epoch.
-            let of_all = matches!(
-                state.access,
-                AccessState::Fence { .. } | AccessState::Locks(_)
-            );
+            let of_all = matches!(state.access, AccessState::Fence { .. } | AccessState::Locks(_));
             let is_it = |opened: &&mut OpenEpoch| opened.epoch == epoch;
             if is_straight && let Some(opened) = state.access.opened().find(is_it) {
                 opened.is_ready = of_all;
@@ -154,12 +145,7 @@ impl<H: StateOwner> Window<'_, H> {
 
     /// Ends the epoch since the last fence and, if an epoch `succeeds`, begins a new one. Returns the sequence number
     /// for which the fence waits.
-    pub fn fence(
-        &self,
-        succeeds: bool,
-        told: TicketRef,
-        defers: bool,
-    ) -> Result<WindowSequence, Error> {
+    pub fn fence(&self, succeeds: bool, told: TicketRef, defers: bool) -> Result<WindowSequence, Error> {
         self.with(|state| {
             if state.exposure.is_some() {
                 return Err(out_of_order("MPI_Win_post has not been waited for"));
@@ -218,21 +204,8 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Opens an access epoch (MPI_Win_start).
-    pub fn start(
-        &self,
-        group: &[Rank],
-        checks: bool,
-        told: TicketRef,
-        defers: bool,
-    ) -> Result<WindowSequence, Error> {
-        self.begin_access(
-            AccessState::Start,
-            EpochKind::Start,
-            group,
-            checks,
-            told,
-            defers,
-        )
+    pub fn start(&self, group: &[Rank], checks: bool, told: TicketRef, defers: bool) -> Result<WindowSequence, Error> {
+        self.begin_access(AccessState::Start, EpochKind::Start, group, checks, told, defers)
     }
 
     /// Closes the access epoch (MPI_Win_complete).
@@ -245,12 +218,7 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Opens an exposure epoch (MPI_Win_post).
-    pub fn post(
-        &self,
-        group: &[Rank],
-        checks: bool,
-        told: TicketRef,
-    ) -> Result<WindowSequence, Error> {
+    pub fn post(&self, group: &[Rank], checks: bool, told: TicketRef) -> Result<WindowSequence, Error> {
         self.with(|state| {
             if state.exposure.is_some() {
                 return Err(out_of_order("MPI_Win_post has not been waited for"));
@@ -272,11 +240,7 @@ impl<H: StateOwner> Window<'_, H> {
 
     /// Returns the identifier of the open exposure epoch.
     pub fn exposure(&self) -> Result<WindowSequence, Error> {
-        self.with(|state| {
-            state
-                .exposure
-                .ok_or(out_of_order("MPI_Win_post has not been called"))
-        })
+        self.with(|state| state.exposure.ok_or(out_of_order("MPI_Win_post has not been called")))
     }
 
     /// Closes the exposure epoch (MPI_Win_wait).
@@ -308,19 +272,12 @@ impl<H: StateOwner> Window<'_, H> {
             if locks.iter().any(|(held, _)| *held == target) {
                 return Err(out_of_order("the lock is held already"));
             }
-            locks
-                .try_reserve(1)
-                .map_err(|_| no_space::<(Rank, OpenEpoch)>(1))
+            locks.try_reserve(1).map_err(|_| no_space::<(Rank, OpenEpoch)>(1))
         })?;
         self.end_fence()?;
         let mut first = Vec::new();
-        first
-            .try_reserve(1)
-            .map_err(|_| no_space::<(Rank, OpenEpoch)>(1))?;
-        let sort = EpochKind::Lock {
-            target,
-            is_exclusive,
-        };
+        first.try_reserve(1).map_err(|_| no_space::<(Rank, OpenEpoch)>(1))?;
+        let sort = EpochKind::Lock { target, is_exclusive };
         let epoch = self.open(sort, &[], checks, told)?;
         self.with(|state| {
             let lock = (target, opened(epoch, defers));
@@ -353,20 +310,8 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Opens a passive epoch at all targets (MPI_Win_lock_all).
-    pub fn lock_all(
-        &self,
-        checks: bool,
-        told: TicketRef,
-        defers: bool,
-    ) -> Result<WindowSequence, Error> {
-        self.begin_access(
-            AccessState::All,
-            EpochKind::LockAll,
-            &[],
-            checks,
-            told,
-            defers,
-        )
+    pub fn lock_all(&self, checks: bool, told: TicketRef, defers: bool) -> Result<WindowSequence, Error> {
+        self.begin_access(AccessState::All, EpochKind::LockAll, &[], checks, told, defers)
     }
 
     /// Closes the passive epoch at all targets (MPI_Win_unlock_all).
@@ -394,22 +339,14 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Flushes the passive epochs that include the process, or all. Fails if there is none.
-    pub fn flush(
-        &self,
-        target: Option<Rank>,
-        is_local: bool,
-        told: TicketRef,
-    ) -> Result<WindowSequence, Error> {
+    pub fn flush(&self, target: Option<Rank>, is_local: bool, told: TicketRef) -> Result<WindowSequence, Error> {
         let epoch = self.passive(target)?;
         self.record_flush(target, epoch, is_local, told)
     }
 
     /// Waits until a closed epoch is complete.
     pub fn wait_closed(&self, target: Option<Rank>, epoch: WindowSequence) -> Result<(), Error> {
-        let finished = self.finish(
-            target,
-            WindowCondition::Occurred(WindowEvent::Closed(epoch)),
-        );
+        let finished = self.finish(target, WindowCondition::Occurred(WindowEvent::Closed(epoch)));
         self.sweep()?;
         finished
     }
@@ -437,9 +374,7 @@ impl<H: StateOwner> Window<'_, H> {
     /// Fails with class RmaSync while an epoch is open, because the window cannot be freed.
     pub fn check_free(&self) -> Result<(), Error> {
         self.with(|state| match state.access {
-            _ if state.exposure.is_some() => {
-                Err(out_of_order("MPI_Win_post has not been waited for"))
-            }
+            _ if state.exposure.is_some() => Err(out_of_order("MPI_Win_post has not been waited for")),
             AccessState::None | AccessState::Fence { is_used: false, .. } => Ok(()),
             _ => Err(out_of_order("an epoch is open")),
         })

@@ -26,11 +26,7 @@ pub const REORDER: [HintKey; 4] = [
 /// Returns the hints in use for a window with this reordering.
 pub fn in_use(mut reorder: ReorderFlags) -> [HintPair; 9] {
     let [first, second, third, fourth] = REORDER.map(|(key, place)| {
-        let value: &[u8] = if *place(&mut reorder) {
-            b"true"
-        } else {
-            b"false"
-        };
+        let value: &[u8] = if *place(&mut reorder) { b"true" } else { b"false" };
         (key, value)
     });
     [

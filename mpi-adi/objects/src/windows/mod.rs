@@ -27,7 +27,5 @@ pub use creation::{WindowPart, agree, enter_device, leave_device, make_room};
 pub use deferred::OriginSpans;
 pub use epochs::AccessPath;
 pub use operations::{TargetBase, TargetElements, TargetRegion, fits, made_of, same};
-pub use state::{
-    AccessState, BufferHold, StateOwner, Window, WindowState, no_window, out_of_order, wrong,
-};
+pub use state::{AccessState, BufferHold, StateOwner, Window, WindowState, no_window, out_of_order, wrong};
 pub use transport::{BEYOND, WindowCondition};

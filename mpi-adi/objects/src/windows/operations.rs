@@ -8,9 +8,7 @@ use crate::one_sided::{RmaOperation, element_bytes, number_of, only_basic};
 use midplane_device::envelope::Rank;
 use midplane_device::memory::Span;
 use midplane_device::rma::epochs::WindowSequence;
-use midplane_device::rma::wire::{
-    HEAD_BYTES, MAX_BYTES, PIECE_BYTES, PacketKind, RequestHead, emit_piece_head,
-};
+use midplane_device::rma::wire::{HEAD_BYTES, MAX_BYTES, PIECE_BYTES, PacketKind, RequestHead, emit_piece_head};
 use midplane_device::rma::{DataPieces, MAX_GET_BYTES, ReplyPurpose, TargetRequest, get_request};
 
 /// Bytes of a result that fits in a reply packet.
@@ -84,11 +82,7 @@ pub fn fits(sent: usize, room: usize) -> Result<(), Error> {
 
 /// Checks that both consist of the same predefined datatype, and returns it. Accepts any if there are no bytes. Fails
 /// with class Type.
-pub fn same(
-    origin: Option<BasicType>,
-    target: Option<BasicType>,
-    bytes: usize,
-) -> Result<BasicType, Error> {
+pub fn same(origin: Option<BasicType>, target: Option<BasicType>, bytes: usize) -> Result<BasicType, Error> {
     match (origin, target) {
         (Some(origin), Some(target)) if bytes > 0 && origin != target => Err(wrong(
             ErrorClass::Type,
@@ -116,11 +110,7 @@ pub fn made_of(
     let basic = only_basic(operation, tags).ok_or(NOT_ONE)?;
     let (mut is_whole, each) = (true, element_bytes(basic));
     elements.runs(size, |_, _, len| is_whole &= len % each == 0);
-    if is_whole {
-        Ok(Some(basic))
-    } else {
-        Err(NOT_ONE)
-    }
+    if is_whole { Ok(Some(basic)) } else { Err(NOT_ONE) }
 }
 
 /// Creates the header of a packet about `len` bytes at an address of a target.
@@ -219,12 +209,7 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Returns the header of packets that combine elements.
-    pub fn combining(
-        &self,
-        kind: PacketKind,
-        operation: RmaOperation,
-        basic: BasicType,
-    ) -> RequestHead {
+    pub fn combining(&self, kind: PacketKind, operation: RmaOperation, basic: BasicType) -> RequestHead {
         RequestHead {
             operation: operation.number(),
             datatype: number_of(basic),
@@ -233,14 +218,7 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Sends the complete span to elements of a target, in units of `unit` bytes that are never divided.
-    pub fn send(
-        &self,
-        place: &TargetBase,
-        head: RequestHead,
-        from: Span,
-        unit: usize,
-        elements: &impl TargetElements,
-    ) {
+    pub fn send(&self, place: &TargetBase, head: RequestHead, from: Span, unit: usize, elements: &impl TargetElements) {
         elements.runs(from.len(), |at, offset, len| {
             self.put(DataPieces {
                 target: place.rank,
@@ -256,13 +234,7 @@ impl<H: StateOwner> Window<'_, H> {
 
     /// Requests elements of a target, to be received packed in the origin's buffer. If the buffer is not contiguous,
     /// waits for them, because this call holds the description of the buffer.
-    pub fn fetch_bytes(
-        &self,
-        into: Span,
-        place: &TargetBase,
-        elements: &impl TargetElements,
-        bytes: usize,
-    ) {
+    pub fn fetch_bytes(&self, into: Span, place: &TargetBase, elements: &impl TargetElements, bytes: usize) {
         elements.runs(bytes, |at, done, len| {
             let mut passed = 0;
             while passed < len {
@@ -299,11 +271,7 @@ impl<H: StateOwner> Window<'_, H> {
         into: Span,
         region: TargetRegion<'_, impl TargetElements>,
     ) {
-        let TargetRegion {
-            elements,
-            bytes,
-            unit,
-        } = region;
+        let TargetRegion { elements, bytes, unit } = region;
         if from.is_none() && bytes > FETCH_BYTES {
             self.fetch_bytes(into, place, elements, bytes);
             // Later accumulates of the program must be ordered after it.
@@ -325,11 +293,7 @@ impl<H: StateOwner> Window<'_, H> {
             target: place.rank,
             awaited: ReplyPurpose::Result(len as u32),
             into: (into, 0),
-            packet: &packet_about(
-                RequestHead::new(PacketKind::Compare, self.context()),
-                place.at(0),
-                len,
-            ),
+            packet: &packet_about(RequestHead::new(PacketKind::Compare, self.context()), place.at(0), len),
             operands: &[(compare, 0, len), (new, 0, len)],
         });
     }

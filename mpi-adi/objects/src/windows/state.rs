@@ -53,13 +53,12 @@ impl AccessState {
     pub fn opened(&mut self) -> impl Iterator<Item = &mut OpenEpoch> {
         let (one, locks) = match self {
             AccessState::None => (None, &mut [][..]),
-            AccessState::Fence { opened, .. }
-            | AccessState::Start(opened)
-            | AccessState::All(opened) => (Some(opened), &mut [][..]),
+            AccessState::Fence { opened, .. } | AccessState::Start(opened) | AccessState::All(opened) => {
+                (Some(opened), &mut [][..])
+            }
             AccessState::Locks(locks) => (None, &mut locks[..]),
         };
-        one.into_iter()
-            .chain(locks.iter_mut().map(|(_, opened)| opened))
+        one.into_iter().chain(locks.iter_mut().map(|(_, opened)| opened))
     }
 }
 
@@ -114,10 +113,7 @@ pub trait StateOwner: Copy {
     type BufferHold: BufferHold;
 
     /// Runs `f` on the state with exclusive access. Fails like `f`, and if the window no longer exists.
-    fn with<R>(
-        &self,
-        f: impl FnOnce(&mut WindowState<Self::BufferHold>) -> Result<R, Error>,
-    ) -> Result<R, Error>;
+    fn with<R>(&self, f: impl FnOnce(&mut WindowState<Self::BufferHold>) -> Result<R, Error>) -> Result<R, Error>;
 }
 
 /// Returns an error of this class.
@@ -167,10 +163,7 @@ impl<'e, H: StateOwner> Window<'e, H> {
     }
 
     /// Runs `f` on the window's state with exclusive access.
-    pub fn with<R>(
-        &self,
-        f: impl FnOnce(&mut WindowState<H::BufferHold>) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+    pub fn with<R>(&self, f: impl FnOnce(&mut WindowState<H::BufferHold>) -> Result<R, Error>) -> Result<R, Error> {
         self.owner.with(f)
     }
 }

@@ -9,9 +9,7 @@ use midplane_device::envelope::Rank;
 use midplane_device::kernel::CallInfo;
 use midplane_device::memory::Span;
 pub use midplane_device::rma::calls::WindowCondition;
-use midplane_device::rma::calls::{
-    EpochCall, OneSidedCalls, RmaTransfer, WindowCall, WindowChange, WindowError,
-};
+use midplane_device::rma::calls::{EpochCall, OneSidedCalls, RmaTransfer, WindowCall, WindowChange, WindowError};
 use midplane_device::rma::deferred_ops::RecordedOperation;
 use midplane_device::rma::epochs::{EpochArgs, ReorderFlags, TicketRef, WindowSequence};
 use midplane_device::rma::wire::{HEAD_BYTES, PacketKind, RequestHead};
@@ -32,14 +30,8 @@ fn refused<T>(count: usize) -> impl Fn(WindowError) -> Error {
     move |why| match why {
         WindowError::NoWindow | WindowError::NotIncluded => no_window(),
         WindowError::OutOfMemory => no_space::<T>(count),
-        WindowError::Overlaps => wrong(
-            ErrorClass::RmaAttach,
-            "some of the memory is attached already",
-        ),
-        WindowError::NotAttached => wrong(
-            ErrorClass::RmaAttach,
-            "no memory is attached that begins there",
-        ),
+        WindowError::Overlaps => wrong(ErrorClass::RmaAttach, "some of the memory is attached already"),
+        WindowError::NotAttached => wrong(ErrorClass::RmaAttach, "no memory is attached that begins there"),
     }
 }
 
@@ -73,9 +65,7 @@ impl<H: StateOwner> Window<'_, H> {
 
     /// Fails if targets have rejected operations of this process.
     pub fn faults(&self) -> Result<(), Error> {
-        let checked = self
-            .env
-            .check_window(self.context(), WindowCondition::Now, true);
+        let checked = self.env.check_window(self.context(), WindowCondition::Now, true);
         fault(checked.map_err(refused::<()>(0))?.is_faulty)
     }
 
@@ -86,11 +76,7 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Opens an epoch at the device. Fails with [`Error::NoSpace`].
-    pub fn open_epoch(
-        &self,
-        opening: EpochArgs<'_>,
-        told: TicketRef,
-    ) -> Result<WindowSequence, Error> {
+    pub fn open_epoch(&self, opening: EpochArgs<'_>, told: TicketRef) -> Result<WindowSequence, Error> {
         let members = opening.members.len();
         let opened = { self.env }.call_epoch(self.context(), EpochCall::Open(opening, told));
         opened.map_err(refused::<WindowSequence>(8 + members))
@@ -132,16 +118,9 @@ impl<H: StateOwner> Window<'_, H> {
 
     /// Flushes, and waits for completion. Fails with [`Error::NoSpace`], and if targets have rejected operations of this
     /// process.
-    pub fn run_flush(
-        &self,
-        target: Option<Rank>,
-        epoch: WindowSequence,
-        is_local: bool,
-    ) -> Result<(), Error> {
+    pub fn run_flush(&self, target: Option<Rank>, epoch: WindowSequence, is_local: bool) -> Result<(), Error> {
         let note = self.note(target);
-        let flushed = self
-            .env
-            .flush_and_wait(note, self.context(), epoch, target, is_local);
+        let flushed = self.env.flush_and_wait(note, self.context(), epoch, target, is_local);
         fault(flushed.map_err(refused::<WindowSequence>(8))?)
     }
 

@@ -132,16 +132,7 @@ pub(super) struct CollectiveCall<'c, C, X, S, T, O, B, P> {
 }
 
 /// Creates a collective from its blocking and its nonblocking implementation.
-pub(super) fn form<
-    'c,
-    C: CollectiveTarget,
-    X,
-    S: CollectiveBuffer,
-    T: CollectiveBuffer,
-    O: CollectiveReduction,
-    B,
-    P,
->(
+pub(super) fn form<'c, C: CollectiveTarget, X, S: CollectiveBuffer, T: CollectiveBuffer, O: CollectiveReduction, B, P>(
     at: (&'c Rc<CommRecord>, C, Result<X, Error>),
     buffers: (S, T),
     op: O,
@@ -150,13 +141,7 @@ pub(super) fn form<
 ) -> CollectiveCall<'c, C, X, S, T, O, B, P>
 where
     B: FnOnce(C, BlockingMode<'_>, X, S::PartMap, T::PartMap) -> Result<(), Error>,
-    P: FnOnce(
-        C,
-        ScheduleMode<O::OwnedCombiner>,
-        X,
-        S::PartMap,
-        T::PartMap,
-    ) -> Result<CollectiveSchedule, Error>,
+    P: FnOnce(C, ScheduleMode<O::OwnedCombiner>, X, S::PartMap, T::PartMap) -> Result<CollectiveSchedule, Error>,
 {
     CollectiveCall {
         at,
@@ -189,13 +174,7 @@ where
     T: CollectiveBuffer,
     O: CollectiveReduction,
     B: FnOnce(C, BlockingMode<'_>, X, S::PartMap, T::PartMap) -> Result<(), Error>,
-    P: FnOnce(
-        C,
-        ScheduleMode<O::OwnedCombiner>,
-        X,
-        S::PartMap,
-        T::PartMap,
-    ) -> Result<CollectiveSchedule, Error>,
+    P: FnOnce(C, ScheduleMode<O::OwnedCombiner>, X, S::PartMap, T::PartMap) -> Result<CollectiveSchedule, Error>,
 {
     fn run(self, function: &'static str) -> Result<(), Error> {
         let (elements, mut combiner) = self.elements()?;

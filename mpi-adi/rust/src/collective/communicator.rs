@@ -8,12 +8,9 @@ use super::group::{self, CollectiveMode, CollectiveTarget};
 use super::operation::{NoOperation, Operation, by};
 use crate::datatype::any::BufferList;
 use crate::datatype::operands::{
-    NoBuffer, RankParts, borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut,
-    borrow_whole, borrow_whole_mut,
+    NoBuffer, RankParts, borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut, borrow_whole, borrow_whole_mut,
 };
-use crate::datatype::{
-    AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
-};
+use crate::datatype::{AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::request::{Request, StaticScope};
 use crate::topology::{CommRecord, Communicator, Context};
 use midplane_objects::coll::ReduceAreas;

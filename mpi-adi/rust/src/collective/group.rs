@@ -9,9 +9,7 @@ use crate::request::in_flight;
 use crate::topology::{CommRecord, InterCommunicator};
 use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::inter::{self, Role};
-use midplane_objects::coll::{
-    self, CollectiveSchedule, CombineFn, ReduceAreas, ReduceElements, nonblocking,
-};
+use midplane_objects::coll::{self, CollectiveSchedule, CombineFn, ReduceAreas, ReduceElements, nonblocking};
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::Error;
 use midplane_objects::topology::NeighbourLists;
@@ -65,12 +63,7 @@ pub(super) trait CollectiveTarget: Copy {
 
     fn barrier<M: CollectiveMode>(self, mode: M) -> ModeResult<M>;
 
-    fn bcast<M: CollectiveMode>(
-        self,
-        mode: M,
-        span: BufferSlice,
-        root: Self::RootArg,
-    ) -> ModeResult<M>;
+    fn bcast<M: CollectiveMode>(self, mode: M, span: BufferSlice, root: Self::RootArg) -> ModeResult<M>;
 
     fn gather<M: CollectiveMode>(
         self,
@@ -88,36 +81,16 @@ pub(super) trait CollectiveTarget: Copy {
         root: Self::RootArg,
     ) -> ModeResult<M>;
 
-    fn allgather<M: CollectiveMode>(
-        self,
-        mode: M,
-        data: BufferSlice,
-        place: impl RankParts,
-    ) -> ModeResult<M>;
+    fn allgather<M: CollectiveMode>(self, mode: M, data: BufferSlice, place: impl RankParts) -> ModeResult<M>;
 
-    fn alltoall<M: CollectiveMode>(
-        self,
-        mode: M,
-        part: impl RankParts,
-        place: impl RankParts,
-    ) -> ModeResult<M>;
+    fn alltoall<M: CollectiveMode>(self, mode: M, part: impl RankParts, place: impl RankParts) -> ModeResult<M>;
 
     /// Reduces data into the result; the result is used at the root of a communicator only.
-    fn reduce<M: CollectiveMode>(
-        self,
-        mode: M,
-        areas: ReduceAreas,
-        root: Self::RootArg,
-    ) -> ModeResult<M>;
+    fn reduce<M: CollectiveMode>(self, mode: M, areas: ReduceAreas, root: Self::RootArg) -> ModeResult<M>;
 
     fn allreduce<M: CollectiveMode>(self, mode: M, areas: ReduceAreas) -> ModeResult<M>;
 
-    fn reduce_scatter<M: CollectiveMode>(
-        self,
-        mode: M,
-        result: BufferSlice,
-        part: impl RankParts,
-    ) -> ModeResult<M>;
+    fn reduce_scatter<M: CollectiveMode>(self, mode: M, result: BufferSlice, part: impl RankParts) -> ModeResult<M>;
 }
 
 /// Defines the collectives, one per row: arguments, parts among them, blocking implementation, schedule.

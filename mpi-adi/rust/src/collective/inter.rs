@@ -8,12 +8,9 @@ use super::operation::{NoOperation, Operation, by};
 use super::root::of_members;
 use crate::datatype::any::BufferList;
 use crate::datatype::operands::{
-    NoBuffer, borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut, borrow_whole,
-    borrow_whole_mut,
+    NoBuffer, borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut, borrow_whole, borrow_whole_mut,
 };
-use crate::datatype::{
-    AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
-};
+use crate::datatype::{AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::request::{Request, StaticScope};
 use crate::topology::{AsCommunicator, Context, InterCommunicator, Process};
 use midplane_device::memory::buffer_slice::BufferSlice;
@@ -24,9 +21,7 @@ fn everyone(both: &InterCommunicator) -> CallTarget<'_, &InterCommunicator, ()> 
     (Context::record(both), both, Ok(()), None)
 }
 
-fn member<'c>(
-    root: &'c Process<'_, InterCommunicator>,
-) -> CallTarget<'c, &'c InterCommunicator, Role> {
+fn member<'c>(root: &'c Process<'_, InterCommunicator>) -> CallTarget<'c, &'c InterCommunicator, Role> {
     let both = root.as_communicator();
     let role = both.core().and_then(|core| {
         let rank = core.sides.remote().rank(root.rank().into())?;

@@ -104,8 +104,5 @@ pub use root::{Root, RootInPlace};
 
 /// The traits of this module.
 pub mod traits {
-    pub use super::{
-        CollectivesInPlace, CommunicatorCollectives, NeighborCollectives, Operation, Root,
-        RootInPlace,
-    };
+    pub use super::{CollectivesInPlace, CommunicatorCollectives, NeighborCollectives, Operation, Root, RootInPlace};
 }

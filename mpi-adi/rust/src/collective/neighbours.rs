@@ -7,21 +7,14 @@ use super::call::{CallTarget, collectives};
 use super::group::exchange;
 use super::operation::NoOperation;
 use crate::datatype::any::BufferList;
-use crate::datatype::operands::{
-    borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut, borrow_whole,
-};
-use crate::datatype::{
-    AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
-};
+use crate::datatype::operands::{borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut, borrow_whole};
+use crate::datatype::{AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::topology::{
-    CartesianCommunicator, CommRecord, Communicator, Context, DistributedGraphCommunicator,
-    GraphCommunicator,
+    CartesianCommunicator, CommRecord, Communicator, Context, DistributedGraphCommunicator, GraphCommunicator,
 };
 use midplane_objects::topology::NeighbourLists;
 
-fn all_neighbours<C: Communicator + ?Sized>(
-    comm: &C,
-) -> CallTarget<'_, &Rc<CommRecord>, NeighbourLists> {
+fn all_neighbours<C: Communicator + ?Sized>(comm: &C) -> CallTarget<'_, &Rc<CommRecord>, NeighbourLists> {
     let record = comm.record();
     (record, record, record.neighbours(), None)
 }

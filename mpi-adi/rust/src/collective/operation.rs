@@ -213,9 +213,7 @@ impl<'a> OpCombiner<'a> {
 impl CombineElements for OpCombiner<'_> {
     fn combine(&mut self, left: &[u8], right: &mut [u8]) {
         match self {
-            OpCombiner::System(op, basic) => op
-                .combine(*basic, left, right)
-                .expect("defined, as has been checked"),
+            OpCombiner::System(op, basic) => op.combine(*basic, left, right).expect("defined, as has been checked"),
             OpCombiner::User(user) => user.combine(left, right),
         }
     }
@@ -255,10 +253,7 @@ impl UserCombiner<'_> {
         let function = &*self.function;
         // SAFETY: both sides contain `count` aligned elements: packed elements in their memory layout, or one.
         let call = |x, y, count| unsafe {
-            function(
-                DynBuffer::new(x, count, kind),
-                DynBufferMut::new(y, count, kind),
-            );
+            function(DynBuffer::new(x, count, kind), DynBufferMut::new(y, count, kind));
         };
         let (Some([x, y]), DatatypeKind::Made(made)) = (&mut self.unpacked, kind) else {
             let count = right.len() / size;

@@ -7,8 +7,7 @@ use super::call::{CallTarget, collectives};
 use super::group::CollectiveTarget;
 use super::operation::{NoOperation, Operation, by};
 use crate::datatype::operands::{
-    NoBuffer, RankParts, borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut,
-    borrow_whole, borrow_whole_mut,
+    NoBuffer, RankParts, borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut, borrow_whole, borrow_whole_mut,
 };
 use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::topology::{AsCommunicator, CommRecord, Communicator, Process, Rank};

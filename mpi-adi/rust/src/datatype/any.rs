@@ -4,9 +4,7 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use super::buffer::{Buffer, BufferMut, ValueNormalizer};
-use super::operands::{
-    BufferLoan, CollectiveBuffer, TargetOperand, borrow_whole, borrow_whole_mut,
-};
+use super::operands::{BufferLoan, CollectiveBuffer, TargetOperand, borrow_whole, borrow_whole_mut};
 use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::try_with_capacity;
 use midplane_objects::error::Error;
@@ -94,10 +92,7 @@ impl<P> CollectiveBuffer for BufferList<'_, P> {
             normalize: |at, count| {
                 // SAFETY: the list is still borrowed.
                 let buffers = unsafe { core::slice::from_raw_parts(at.cast::<AnyOf<P>>(), count) };
-                for loan in buffers
-                    .iter()
-                    .filter_map(|buffer| buffer.loan.as_ref().ok())
-                {
+                for loan in buffers.iter().filter_map(|buffer| buffer.loan.as_ref().ok()) {
                     // SAFETY: no message to any of them is in progress, and each is borrowed for as long as its value.
                     unsafe { loan.give_back() }
                 }

@@ -14,10 +14,7 @@ use midplane_objects::external32::{NativeElements, external_bytes, places};
 
 /// Returns the size of `count` elements in external32, in bytes (MPI_Pack_external_size). Returns [`Error::TooLong`]
 /// and [`Error::NoSpace`]. Does not block.
-pub fn pack_external_size<D: UncommittedDatatype>(
-    count: usize,
-    datatype: &D,
-) -> Result<usize, Error> {
+pub fn pack_external_size<D: UncommittedDatatype>(count: usize, datatype: &D) -> Result<usize, Error> {
     kind_of(datatype).with_type(|datatype| external_bytes(datatype, count))
 }
 

@@ -49,16 +49,13 @@ pub use equivalence::Equivalence;
 #[doc(hidden)]
 pub use equivalence::{Field, LazyDatatype, of_fields};
 pub use external::{
-    pack_external, pack_external_into, pack_external_size, try_pack_external_into,
-    try_unpack_external_into, unpack_external_into,
+    pack_external, pack_external_into, pack_external_size, try_pack_external_into, try_unpack_external_into,
+    unpack_external_into,
 };
-pub use partition::{
-    Partition, PartitionMut, PartitionOf, Partitioned, PartitionedBuffer, PartitionedBufferMut,
-};
+pub use partition::{Partition, PartitionMut, PartitionOf, Partitioned, PartitionedBuffer, PartitionedBufferMut};
 pub use user::{
-    BorrowedDatatype, CommittedState, Datatype, DatatypeRef, OwnDatatype, SystemDatatype,
-    UncommittedDatatype, UncommittedDatatypeRef, UncommittedState, UncommittedUserDatatype,
-    UserDatatype,
+    BorrowedDatatype, CommittedState, Datatype, DatatypeRef, OwnDatatype, SystemDatatype, UncommittedDatatype,
+    UncommittedDatatypeRef, UncommittedState, UncommittedUserDatatype, UserDatatype,
 };
 pub use view::{MutView, View, ViewOf};
 
@@ -67,7 +64,7 @@ pub use midplane_objects::datatype::derived::{ArrayDistribution, ArrayOrder, Gri
 /// The traits of this module.
 pub mod traits {
     pub use super::{
-        AsDatatype, Buffer, BufferMut, Collection, Datatype, Equivalence, Partitioned,
-        PartitionedBuffer, PartitionedBufferMut, Pointer, PointerMut, UncommittedDatatype,
+        AsDatatype, Buffer, BufferMut, Collection, Datatype, Equivalence, Partitioned, PartitionedBuffer,
+        PartitionedBufferMut, Pointer, PointerMut, UncommittedDatatype,
     };
 }

@@ -134,16 +134,12 @@ pub(crate) fn borrow_whole<B: Buffer + ?Sized>(buffer: &B) -> BorrowedBuffer<'_,
 }
 
 /// Borrows a buffer for reading, in equal parts in rank order.
-pub(crate) fn borrow_equal<B: Buffer + ?Sized>(
-    buffer: &B,
-) -> impl CollectiveBuffer<Buffer = B, PartMap = EqualParts> {
+pub(crate) fn borrow_equal<B: Buffer + ?Sized>(buffer: &B) -> impl CollectiveBuffer<Buffer = B, PartMap = EqualParts> {
     DividedBuffer(borrow_whole(buffer), EqualParts::new)
 }
 
 /// Borrows a buffer for reading, in its listed parts.
-pub(crate) fn borrow_parts<P>(
-    buffer: &P,
-) -> impl CollectiveBuffer<Buffer = P, PartMap = Vec<BufferSlice>>
+pub(crate) fn borrow_parts<P>(buffer: &P) -> impl CollectiveBuffer<Buffer = P, PartMap = Vec<BufferSlice>>
 where
     P: PartitionedBuffer + ?Sized,
 {
@@ -157,9 +153,7 @@ pub(crate) fn borrow_whole_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> Borrowe
 }
 
 /// Borrows a buffer for writing, in equal parts in rank order.
-pub(crate) fn borrow_equal_mut<B>(
-    buffer: &mut B,
-) -> impl CollectiveBuffer<Buffer = B, PartMap = EqualParts>
+pub(crate) fn borrow_equal_mut<B>(buffer: &mut B) -> impl CollectiveBuffer<Buffer = B, PartMap = EqualParts>
 where
     B: BufferMut + ?Sized,
 {
@@ -167,16 +161,12 @@ where
 }
 
 /// Borrows a buffer for writing, in its listed parts.
-pub(crate) fn borrow_parts_mut<P>(
-    buffer: &mut P,
-) -> impl CollectiveBuffer<Buffer = P, PartMap = Vec<BufferSlice>>
+pub(crate) fn borrow_parts_mut<P>(buffer: &mut P) -> impl CollectiveBuffer<Buffer = P, PartMap = Vec<BufferSlice>>
 where
     P: PartitionedBufferMut + ?Sized,
 {
     let (lending, buffer) = BorrowedBuffer::writing(buffer, P::total_count);
-    DividedBuffer(lending, move |all, size, ranks| {
-        areas(buffer, all, size, ranks)
-    })
+    DividedBuffer(lending, move |all, size, ranks| areas(buffer, all, size, ranks))
 }
 
 /// Send or receive side of a collective: a buffer, a list of buffers, or nothing.
@@ -194,11 +184,7 @@ pub(crate) trait CollectiveBuffer: Sized {
     /// Runs `call` with the parts for `ranks` processes; `call` completes all its requests before it returns. Returns
     /// its error, or [`Error::TooLong`], [`Error::Lengths`], [`Error::Argument`] or [`Error::NoSpace`] for an impossible
     /// division.
-    fn with_parts<R>(
-        self,
-        ranks: usize,
-        call: impl FnOnce(Self::PartMap) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+    fn with_parts<R>(self, ranks: usize, call: impl FnOnce(Self::PartMap) -> Result<R, Error>) -> Result<R, Error> {
         // SAFETY: the buffer is borrowed until `call` has returned.
         let (loan, parts) = unsafe { self.loan(ranks) }?;
         let result = call(parts);
@@ -256,11 +242,7 @@ impl<B: AsDatatype + ?Sized> CollectiveBuffer for BorrowedBuffer<'_, B> {
         Some((self.count, kind_of(&self.datatype)))
     }
 
-    fn with_parts<R>(
-        self,
-        _: usize,
-        call: impl FnOnce(BufferSlice) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+    fn with_parts<R>(self, _: usize, call: impl FnOnce(BufferSlice) -> Result<R, Error>) -> Result<R, Error> {
         self.with_span(|span| call(span.into()))
     }
 
@@ -287,11 +269,7 @@ where
         self.0.shape()
     }
 
-    fn with_parts<R>(
-        self,
-        ranks: usize,
-        call: impl FnOnce(P) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+    fn with_parts<R>(self, ranks: usize, call: impl FnOnce(P) -> Result<R, Error>) -> Result<R, Error> {
         let DividedBuffer(all, divide) = self;
         let size = kind_of(&all.datatype).size();
         all.with_span(|all| call(divide(all.into(), size, ranks)?))
@@ -352,11 +330,7 @@ pub(crate) struct EqualParts(pub(crate) BufferSlice, pub(crate) usize);
 
 impl EqualParts {
     /// Divides elements into equal parts, or returns [`Error::Lengths`] if their number is not a multiple of `ranks`.
-    pub(crate) fn new(
-        whole: BufferSlice,
-        element: usize,
-        ranks: usize,
-    ) -> Result<EqualParts, Error> {
+    pub(crate) fn new(whole: BufferSlice, element: usize, ranks: usize) -> Result<EqualParts, Error> {
         let elements = whole.len() / element.max(1);
         if ranks == 0 {
             return same_length(0, whole.len()).map(|()| EqualParts(BufferSlice::EMPTY, 0));
@@ -413,9 +387,8 @@ pub(crate) fn with_span_mut<R>(
     borrow_whole_mut(buffer).with_span(call)
 }
 
-const OUTSIDE: Error = Error::argument(
-    "a part that is not within its buffer, or another number of parts than there are processes",
-);
+const OUTSIDE: Error =
+    Error::argument("a part that is not within its buffer, or another number of parts than there are processes");
 
 /// Returns the areas of the parts, each of which must be within the whole.
 fn areas(
@@ -542,9 +515,7 @@ impl windows::TargetElements for RemoteElements<'_> {
     fn runs(&self, bytes: usize, mut run: impl FnMut(isize, usize, usize)) {
         match self.0 {
             _ if bytes == 0 => {}
-            DatatypeKind::Made(made) if !made.is_row() => {
-                made.layout().walk(made.extent(), 0, bytes, run)
-            }
+            DatatypeKind::Made(made) if !made.is_row() => made.layout().walk(made.extent(), 0, bytes, run),
             row => run(row.row().unwrap_or(0), 0, bytes),
         }
     }

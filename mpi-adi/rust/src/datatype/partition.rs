@@ -5,9 +5,7 @@ use core::ffi::c_void;
 use core::ops::Deref;
 
 use super::super::Count;
-use super::buffer::{
-    AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut, ValueNormalizer,
-};
+use super::buffer::{AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut, ValueNormalizer};
 
 /// Division of a buffer: count and displacement of each rank's elements.
 pub trait Partitioned {
@@ -46,11 +44,7 @@ pub type PartitionMut<'b, B, C, D> = PartitionOf<&'b mut B, C, D>;
 
 impl<P: Deref<Target: Collection>, C: Borrow<[Count]>, D: Borrow<[Count]>> PartitionOf<P, C, D> {
     fn checked(buffer: P, counts: C, displs: D) -> Self {
-        let parts = PartitionOf {
-            buffer,
-            counts,
-            displs,
-        };
+        let parts = PartitionOf { buffer, counts, displs };
         let (counts, displs) = (parts.counts(), parts.displs());
         let ends = |(count, displ): (&Count, &Count)| match (count, displ) {
             (0.., 0..) => count.checked_add(*displ),
@@ -86,9 +80,7 @@ impl<'b, B: BufferMut + ?Sized, C: Borrow<[Count]>, D: Borrow<[Count]>> Partitio
     }
 }
 
-impl<P: Deref<Target: Collection>, C: Borrow<[Count]>, D: Borrow<[Count]>> Partitioned
-    for PartitionOf<P, C, D>
-{
+impl<P: Deref<Target: Collection>, C: Borrow<[Count]>, D: Borrow<[Count]>> Partitioned for PartitionOf<P, C, D> {
     fn counts(&self) -> &[Count] {
         self.counts.borrow()
     }
@@ -129,13 +121,7 @@ unsafe impl<B: PointerMut + ?Sized, C, D> PointerMut for PartitionMut<'_, B, C, 
 }
 
 // SAFETY: see the buffer's implementation.
-unsafe impl<B: Buffer + ?Sized, C, D> PartitionedBuffer for Partition<'_, B, C, D> where
-    Self: Partitioned
-{
-}
+unsafe impl<B: Buffer + ?Sized, C, D> PartitionedBuffer for Partition<'_, B, C, D> where Self: Partitioned {}
 
 // SAFETY: see the buffer's implementation.
-unsafe impl<B: BufferMut + ?Sized, C, D> PartitionedBufferMut for PartitionMut<'_, B, C, D> where
-    Self: Partitioned
-{
-}
+unsafe impl<B: BufferMut + ?Sized, C, D> PartitionedBufferMut for PartitionMut<'_, B, C, D> where Self: Partitioned {}

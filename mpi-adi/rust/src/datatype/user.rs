@@ -8,9 +8,7 @@ use super::super::fatal;
 use super::super::{Address, Count};
 use midplane_objects::coll::try_with_capacity;
 use midplane_objects::datatype::BasicType;
-use midplane_objects::datatype::derived::{
-    ArrayOrder, DerivedType, GridDimension, TypeBlock, part_of,
-};
+use midplane_objects::datatype::derived::{ArrayOrder, DerivedType, GridDimension, TypeBlock, part_of};
 use midplane_objects::error::Error;
 
 /// A datatype in the form that calls use.
@@ -90,10 +88,7 @@ impl DatatypeKind<'_> {
     }
 
     /// Runs `f` with the datatype as layout and bounds. Returns its error, or [`Error::NoSpace`].
-    pub(crate) fn with_type<R>(
-        self,
-        f: impl FnOnce(&DerivedType) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+    pub(crate) fn with_type<R>(self, f: impl FnOnce(&DerivedType) -> Result<R, Error>) -> Result<R, Error> {
         match self {
             DatatypeKind::Basic(basic) => f(&DerivedType::basic(basic)?),
             DatatypeKind::Made(made) => f(made),
@@ -230,10 +225,7 @@ impl<C> HasDescription for OwnDatatype<C> {
 #[track_caller]
 fn copy_of<C>(kind: DatatypeKind<'_>) -> OwnDatatype<C> {
     let made = kind.with_type(DerivedType::try_clone).map(OwnDatatype::new);
-    fatal(
-        "mpi::datatype::UncommittedDatatype::dup (MPI_Type_dup)",
-        made,
-    )
+    fatal("mpi::datatype::UncommittedDatatype::dup (MPI_Type_dup)", made)
 }
 
 impl<C: sealed::CommitState> UncommittedDatatype for BorrowedDatatype<'_, C> {
@@ -322,9 +314,9 @@ fn listed(
     same_number(lengths.len(), displacements.len())?;
     let mut list = try_with_capacity(displacements.len())?;
     for (length, displacement) in lengths.zip(displacements) {
-        let at = displacement.checked_mul(unit).ok_or(Error::argument(
-            "a displacement greater than an address can say",
-        ))?;
+        let at = displacement
+            .checked_mul(unit)
+            .ok_or(Error::argument("a displacement greater than an address can say"))?;
         list.push((number(length)?, at));
     }
     Ok(list)
@@ -477,8 +469,7 @@ impl<C> OwnDatatype<C> {
         stride: impl Fn(&DerivedType) -> Option<isize>,
     ) -> Result<Self, Error> {
         Self::made(oldtype, |old| {
-            let stride =
-                stride(old).ok_or(Error::argument("a stride greater than an address can say"))?;
+            let stride = stride(old).ok_or(Error::argument("a stride greater than an address can say"))?;
             old.vector(number(count)?, number(length)?, stride)
         })
     }
@@ -492,11 +483,7 @@ impl<C> OwnDatatype<C> {
     ) -> Result<Self, Error> {
         Self::made(oldtype, |datatype| {
             let blocks = listed(lengths, displacements, unit(datatype))?;
-            let block = |&(count, at): &(usize, isize)| TypeBlock {
-                at,
-                count,
-                datatype,
-            };
+            let block = |&(count, at): &(usize, isize)| TypeBlock { at, count, datatype };
             DerivedType::blocks(blocks.iter().map(block))
         })
     }

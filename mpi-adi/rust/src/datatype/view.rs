@@ -3,9 +3,7 @@
 use core::ffi::c_void;
 
 use super::super::Count;
-use super::buffer::{
-    AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut, ValueNormalizer,
-};
+use super::buffer::{AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut, ValueNormalizer};
 use super::user::{Datatype, kind_of};
 
 /// Elements of a datatype in a buffer behind a pointer `P`: a [`View`] or a [`MutView`].

@@ -21,10 +21,7 @@ pub(crate) struct AttachedBuffer {
 impl AttachedBuffer {
     /// Allocates `bytes` bytes. Returns [`Error::NoSpace`] when the heap is full.
     pub(crate) fn new(bytes: usize) -> Result<AttachedBuffer, Error> {
-        let (mut memory, room) = (
-            midplane_objects::coll::try_with_capacity(bytes)?,
-            BufferUse::new(bytes),
-        );
+        let (mut memory, room) = (midplane_objects::coll::try_with_capacity(bytes)?, BufferUse::new(bytes));
         memory.resize(bytes, 0);
         Ok(AttachedBuffer { memory, room })
     }

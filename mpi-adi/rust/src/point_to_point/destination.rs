@@ -31,9 +31,7 @@ fn send(
     let partners = record.partners()?;
     match destination_at(partners, to.destination_rank())? {
         None => Ok(()),
-        Some(dest) => with_span(buffer, |span| {
-            send(SendContext { record, partners }, span, dest)
-        }),
+        Some(dest) => with_span(buffer, |span| send(SendContext { record, partners }, span, dest)),
     }
 }
 
@@ -81,20 +79,12 @@ impl SendContext<'_> {
 impl<D: Destination, P: Deref<Target: Buffer>> Persistent for PersistentSend<D, P> {
     type Data = P::Target;
 
-    fn try_start<'s, Sc: Scope<'s>>(
-        &'s mut self,
-        scope: Sc,
-    ) -> Result<Request<'s, P::Target, Sc>, Error> {
+    fn try_start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Result<Request<'s, P::Target, Sc>, Error> {
         let (mode, tag) = self.how;
-        try_start(
-            &self.end,
-            scope,
-            &*self.buffer,
-            |to, data, dest| match mode {
-                Some(mode) => to.start("MPI_Start", OutgoingData { data, dest, tag }, mode),
-                None => to.start_buffered("MPI_Start", OutgoingData { data, dest, tag }),
-            },
-        )
+        try_start(&self.end, scope, &*self.buffer, |to, data, dest| match mode {
+            Some(mode) => to.start("MPI_Start", OutgoingData { data, dest, tag }, mode),
+            None => to.start_buffered("MPI_Start", OutgoingData { data, dest, tag }),
+        })
     }
 }
 

@@ -131,8 +131,7 @@ impl Drop for Message {
     }
 }
 
-const NOT_WHOLE: Error =
-    Error::argument("a message that is not a whole number of the values that it is received as");
+const NOT_WHOLE: Error = Error::argument("a message that is not a whole number of the values that it is received as");
 
 /// Receive of a matched probe's result into a vector.
 pub trait MatchedReceiveVec {

@@ -98,10 +98,7 @@ pub trait Persistent {
     /// # Errors
     /// [`Error::Tag`], [`Error::TooLong`], [`Error::NoMemory`], [`Error::NoSpace`]; for a buffered send also
     /// [`Error::BufferFull`] or [`Error::Buffer`].
-    fn try_start<'s, Sc: Scope<'s>>(
-        &'s mut self,
-        scope: Sc,
-    ) -> Result<Request<'s, Self::Data, Sc>, Error>;
+    fn try_start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Result<Request<'s, Self::Data, Sc>, Error>;
 }
 
 /// A [`Persistent`] message, to or from `E`: a [`PersistentSend`] or a [`PersistentReceive`].

@@ -60,18 +60,13 @@ fn try_start<'a, Sc: Scope<'a>, B: BufferMut + ?Sized>(
     buffer: &'a mut B,
     tag: Option<Tag>,
 ) -> Result<Request<'a, B, Sc>, Error> {
-    Request::lending(scope, borrow_whole_mut(buffer), |span| {
-        begin(of, function, span, tag)
-    })
+    Request::lending(scope, borrow_whole_mut(buffer), |span| begin(of, function, span, tag))
 }
 
 impl<S: Source, P: DerefMut<Target: BufferMut>> Persistent for PersistentReceive<S, P> {
     type Data = P::Target;
 
-    fn try_start<'s, Sc: Scope<'s>>(
-        &'s mut self,
-        scope: Sc,
-    ) -> Result<Request<'s, P::Target, Sc>, Error> {
+    fn try_start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Result<Request<'s, P::Target, Sc>, Error> {
         try_start(&self.end, "MPI_Start", scope, &mut *self.buffer, self.how)
     }
 }
@@ -86,11 +81,7 @@ fn receive_one<M: Equivalence>(of: &(impl Source + ?Sized), tag: Option<Tag>) ->
     (value, status)
 }
 
-fn probe(
-    of: &(impl Source + ?Sized),
-    tag: Option<Tag>,
-    blocking: BlockingMode,
-) -> Result<Option<Status>, Error> {
+fn probe(of: &(impl Source + ?Sized), tag: Option<Tag>, blocking: BlockingMode) -> Result<Option<Status>, Error> {
     let function = match blocking {
         BlockingMode::Blocking => "MPI_Probe",
         BlockingMode::Nonblocking => "MPI_Iprobe",
@@ -111,9 +102,7 @@ fn matched_probe(
         BlockingMode::Nonblocking => "MPI_Improbe",
     };
     let probed = from(of, None, |partners, source| {
-        partners
-            .mprobe_span(function, source, tag, blocking)
-            .map(Some)
+        partners.mprobe_span(function, source, tag, blocking).map(Some)
     })?;
     let message = |id, status| Some((Message::new(record(of), id), status));
     Ok(match probed {

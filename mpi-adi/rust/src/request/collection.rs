@@ -14,10 +14,7 @@ use midplane_objects::coll::try_with_capacity;
 
 macro_rules! call {
     ($name:ident, $mpi:literal) => {
-        (
-            called!("mpi::request::RequestCollection", $name, $mpi),
-            $mpi,
-        )
+        (called!("mpi::request::RequestCollection", $name, $mpi), $mpi)
     };
 }
 
@@ -27,9 +24,7 @@ type CallName = (&'static str, &'static str);
 /// Blocks until one of the requests is complete, removes it from the list, and returns its index and status
 /// (MPI_Waitany, MPI-3.1 section 3.7.5). Returns `None` for an empty list. An error of the request aborts the job.
 #[track_caller]
-pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
-    requests: &mut Vec<Request<'a, D, S>>,
-) -> Option<(usize, Status)> {
+pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(requests: &mut Vec<Request<'a, D, S>>) -> Option<(usize, Status)> {
     // The requests remain in their scopes; each is checked there.
     let first = requests.first()?;
     if !first.is_complete() {
@@ -109,12 +104,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     }
 
     #[track_caller]
-    fn complete_all(
-        &mut self,
-        call: CallName,
-        places: impl Iterator<Item = usize>,
-        result: &mut CompletedList<'a, D>,
-    ) {
+    fn complete_all(&mut self, call: CallName, places: impl Iterator<Item = usize>, result: &mut CompletedList<'a, D>) {
         result.clear();
         for place in places {
             result.extend(self.complete(call, place));

@@ -5,9 +5,7 @@ use super::{Request, Scope, StaticScope};
 
 /// A [`WaitGuard`] or a [`CancelGuard`]: its drop waits for its request, and with `CANCELS` cancels it first.
 #[derive(Debug)]
-pub struct RequestGuard<'a, D: ?Sized, S: Scope<'a>, const CANCELS: bool>(
-    Option<Request<'a, D, S>>,
-);
+pub struct RequestGuard<'a, D: ?Sized, S: Scope<'a>, const CANCELS: bool>(Option<Request<'a, D, S>>);
 
 /// Waits for its request when it is dropped.
 pub type WaitGuard<'a, D, S = StaticScope> = RequestGuard<'a, D, S, false>;
@@ -27,9 +25,7 @@ impl<'a, D: ?Sized, S: Scope<'a>, const CANCELS: bool> Drop for RequestGuard<'a,
     }
 }
 
-impl<'a, D: ?Sized, S: Scope<'a>, const CANCELS: bool> From<Request<'a, D, S>>
-    for RequestGuard<'a, D, S, CANCELS>
-{
+impl<'a, D: ?Sized, S: Scope<'a>, const CANCELS: bool> From<Request<'a, D, S>> for RequestGuard<'a, D, S, CANCELS> {
     fn from(request: Request<'a, D, S>) -> Self {
         RequestGuard(Some(request))
     }

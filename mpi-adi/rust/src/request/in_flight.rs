@@ -95,11 +95,7 @@ impl InFlightCollectives {
 
 /// Starts a collective of the communicator and returns its index. Returns [`Error::NoSpace`] or [`Error::NoMemory`] when
 /// not even one message was started; the call has no effect then, and can be repeated.
-pub(crate) fn start(
-    record: &Rc<CommRecord>,
-    function: &'static str,
-    plan: CollectiveSchedule,
-) -> Result<usize, Error> {
+pub(crate) fn start(record: &Rc<CommRecord>, function: &'static str, plan: CollectiveSchedule) -> Result<usize, Error> {
     let (core, all) = (record.core()?, &record.here.in_flight);
     record.here.open_to_interrupts();
     core.env().set_hook(ProgressHook {
@@ -119,9 +115,7 @@ pub(crate) fn start(
 fn is_ready(requests: &RequestPool) -> bool {
     let Some(here) = current() else { return false };
     let list = here.in_flight.0.lock();
-    list.iter()
-        .flatten()
-        .any(|entry| entry.state.is_ready(requests))
+    list.iter().flatten().any(|entry| entry.state.is_ready(requests))
 }
 
 /// Advances all collectives whose messages are complete.

@@ -101,10 +101,7 @@
 //! # Errors
 //! An error of an operation in progress, a truncated message, is reported on completion: [`Request::try_wait`] returns
 //! it; the other calls abort the job.
-#![allow(
-    clippy::result_large_err,
-    reason = "what goes on is a value, as in rsmpi"
-)]
+#![allow(clippy::result_large_err, reason = "what goes on is a value, as in rsmpi")]
 
 mod collection;
 mod duplicate;
@@ -125,8 +122,8 @@ pub use duplicate::DuplicateFuture;
 pub use future::ReceiveFuture;
 pub(crate) use future::zeroed;
 pub use generalized::{
-    Completion, GeneralizedOperation, start_generalized, start_generalized_with_data,
-    try_start_generalized, try_start_generalized_with_data,
+    Completion, GeneralizedOperation, start_generalized, start_generalized_with_data, try_start_generalized,
+    try_start_generalized_with_data,
 };
 pub use guards::{CancelGuard, RequestGuard, WaitGuard};
 pub use scopes::{LocalScope, Scope, StaticScope, scope};
@@ -158,10 +155,7 @@ pub struct Request<'a, D: ?Sized, S: Scope<'a> = StaticScope> {
 }
 
 /// Creates a request without a buffer that completes on a condition in a window.
-pub(crate) fn complete_when(
-    record: &Rc<WindowRecord>,
-    watched: WatchedEvent,
-) -> Request<'static, ()> {
+pub(crate) fn complete_when(record: &Rc<WindowRecord>, watched: WatchedEvent) -> Request<'static, ()> {
     let what = TicketKind::OneSided(record.clone(), watched);
     Request::from_ticket(Ticket::new(what, BufferLoan::EMPTY), &(), StaticScope)
 }
@@ -228,8 +222,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// Blocks until the operation is complete (MPI_Wait, MPI-3.1 section 3.7.3). An error aborts the job.
     #[track_caller]
     pub fn wait(self) -> Status {
-        self.finish("mpi::request::Request::wait (MPI_Wait)", "MPI_Wait")
-            .0
+        self.finish("mpi::request::Request::wait (MPI_Wait)", "MPI_Wait").0
     }
 
     #[track_caller]
@@ -263,11 +256,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// it (MPI_Test, MPI-3.1 section 3.7.3). Does not block.
     #[track_caller]
     pub fn test(self) -> Result<Status, Self> {
-        if self.is_complete() {
-            Ok(self.wait())
-        } else {
-            Err(self)
-        }
+        if self.is_complete() { Ok(self.wait()) } else { Err(self) }
     }
 
     /// [`Request::test`] that returns the buffer, too.

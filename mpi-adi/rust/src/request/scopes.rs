@@ -108,9 +108,7 @@ impl<'a> Scope<'a> for &LocalScope<'a> {
         let OpenTickets { tickets, free } = &mut *self.open.borrow_mut();
         // Every slot can become free.
         let missing = (tickets.len() + 1).saturating_sub(free.len());
-        let room = tickets
-            .try_reserve(1)
-            .and_then(|()| free.try_reserve(missing));
+        let room = tickets.try_reserve(1).and_then(|()| free.try_reserve(missing));
         let bytes = size_of::<Ticket>();
         room.map_err(|_| Error::NoSpace { bytes })
     }

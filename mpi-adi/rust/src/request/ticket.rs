@@ -80,9 +80,9 @@ impl Ticket {
 
     fn here(&self) -> Option<&Rc<ProcessState>> {
         match &self.what {
-            TicketKind::Send(record, _)
-            | TicketKind::Receive(record, _)
-            | TicketKind::Collective(record, _) => Some(&record.here),
+            TicketKind::Send(record, _) | TicketKind::Receive(record, _) | TicketKind::Collective(record, _) => {
+                Some(&record.here)
+            }
             TicketKind::OneSided(record, _) => Some(record.here()),
             TicketKind::Generalized(open) => Some(&open.here),
             TicketKind::Done(_) => None,
@@ -92,9 +92,7 @@ impl Ticket {
     /// Checks whether the operation is complete, without making progress.
     pub(super) fn is_done(&self, env: &dyn Env) -> bool {
         match &self.what {
-            TicketKind::Send(_, id) | TicketKind::Receive(_, id) => {
-                are_finished(env, [*id].into_iter())
-            }
+            TicketKind::Send(_, id) | TicketKind::Receive(_, id) => are_finished(env, [*id].into_iter()),
             TicketKind::Collective(record, place) => record.here.in_flight.is_over(*place),
             TicketKind::OneSided(record, watched) => record.is_over(env, *watched),
             TicketKind::Generalized(open) => open.is_over(),
@@ -123,9 +121,7 @@ impl Ticket {
                 let env = here.or_fatal(CANCEL, here.env());
                 env.cancel("MPI_Cancel", *id, CancelPhase::Start);
             }
-            TicketKind::Collective(..) | TicketKind::OneSided(..) => {
-                here.fatal(CANCEL, NOT_ALLOWED)
-            }
+            TicketKind::Collective(..) | TicketKind::OneSided(..) => here.fatal(CANCEL, NOT_ALLOWED),
             TicketKind::Generalized(open) => return Some(open.clone()),
             TicketKind::Done(_) => {}
         }
@@ -144,8 +140,7 @@ impl Ticket {
                 Status::of_send(cancelled)
             }),
             TicketKind::Receive(record, id) => record.partners().and_then(|partners| {
-                outcome(partners.env, *id)
-                    .map_or(Ok(Status::EMPTY), |outcome| received(partners, outcome))
+                outcome(partners.env, *id).map_or(Ok(Status::EMPTY), |outcome| received(partners, outcome))
             }),
             TicketKind::Collective(..) | TicketKind::OneSided(..) => Ok(Status::EMPTY),
             TicketKind::Generalized(open) => return Some(ObservedStatus::Asked(open.clone())),
@@ -167,9 +162,7 @@ impl Ticket {
                 let outcome = wait(partners.env, function, *id);
                 received(partners, outcome)
             }),
-            TicketKind::Collective(record, at) => {
-                in_flight::wait(&record.here, function, *at).map(empty)
-            }
+            TicketKind::Collective(record, at) => in_flight::wait(&record.here, function, *at).map(empty),
             TicketKind::OneSided(record, watched) => record.wait(function, *watched).map(empty),
             TicketKind::Generalized(open) => open.wait(function),
             TicketKind::Done(status) => Ok(*status),

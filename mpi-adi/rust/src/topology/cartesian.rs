@@ -38,11 +38,7 @@ pub(super) fn assert_same(dims: &[Count], periods: &[bool]) {
 }
 
 /// Returns a grid with at most as many positions as the communicator has processes.
-pub(super) fn grid(
-    comm: &SimpleCommunicator,
-    dims: &[Count],
-    periods: &[bool],
-) -> Result<CartGrid, Error> {
+pub(super) fn grid(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) -> Result<CartGrid, Error> {
     if dims.len() != periods.len() {
         return Err(Error::argument("there are not as many periods as extents"));
     }
@@ -51,11 +47,7 @@ pub(super) fn grid(
 }
 
 impl CartesianCommunicator {
-    pub(super) fn from_created(
-        comm: &SimpleCommunicator,
-        made: CreatedComm,
-        grid: CartGrid,
-    ) -> Self {
+    pub(super) fn from_created(comm: &SimpleCommunicator, made: CreatedComm, grid: CartGrid) -> Self {
         CartesianCommunicator(comm.made(made, Some(Rc::new(Topology::Cartesian(grid)))))
     }
 
@@ -153,18 +145,12 @@ impl CartesianCommunicator {
     pub fn try_subgroup(&self, retain: &[bool]) -> Result<CartesianCommunicator, Error> {
         let grid = self.grid();
         if retain.len() != grid.dimensions().len() {
-            return Err(Error::argument(
-                "there are not as many choices as dimensions",
-            ));
+            return Err(Error::argument("there are not as many choices as dimensions"));
         }
         let core = self.0.record.core()?;
         let made = core.make_part("MPI_Cart_sub", &mut ready, grid, retain)?;
         let made = made.expect("in its own part");
-        Ok(CartesianCommunicator::from_created(
-            &self.0,
-            made,
-            grid.part(retain),
-        ))
+        Ok(CartesianCommunicator::from_created(&self.0, made, grid.part(retain)))
     }
 }
 

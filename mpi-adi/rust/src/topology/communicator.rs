@@ -48,14 +48,8 @@ impl SimpleCommunicator {
         let world = comm::Communicator::world(env);
         let own = Membership::own(envelope::Rank::new(world.rank()));
         let world = Membership::world(envelope::Rank::new(world.rank()), world.size());
-        let records = [world, own].map(|members| {
-            CommRecord::new(
-                here,
-                CommMembers::System(members),
-                None,
-                CommAttributes::new(),
-            )
-        });
+        let records = [world, own]
+            .map(|members| CommRecord::new(here, CommMembers::System(members), None, CommAttributes::new()));
         *here.own.borrow_mut() = Some(records);
         Ok(())
     }
@@ -92,11 +86,7 @@ impl SimpleCommunicator {
         Self::system(&here, 1)
     }
 
-    pub(super) fn made(
-        &self,
-        made: CreatedComm,
-        topology: Option<Rc<dyn TopologyHolder>>,
-    ) -> SimpleCommunicator {
+    pub(super) fn made(&self, made: CreatedComm, topology: Option<Rc<dyn TopologyHolder>>) -> SimpleCommunicator {
         let members = CommMembers::Made(made);
         let record = CommRecord::new(&self.record.here, members, topology, CommAttributes::new());
         SimpleCommunicator { record }

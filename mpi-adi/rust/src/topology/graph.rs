@@ -171,9 +171,7 @@ pub(super) fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<
     if neighbors.len() <= comm.size() as usize {
         Ok(nodes)
     } else {
-        Err(Error::argument(
-            "a graph of more nodes than the communicator has ranks",
-        ))
+        Err(Error::argument("a graph of more nodes than the communicator has ranks"))
     }
 }
 
@@ -184,10 +182,7 @@ pub(super) fn known(neighbors: &[&[Rank]]) -> Result<Graph, Error> {
     if i32::try_from(total).is_err() {
         return Err(Error::argument("a graph of more than 2147483647 edges"));
     }
-    let (mut index, mut edges) = (
-        try_with_capacity(neighbors.len())?,
-        try_with_capacity(total)?,
-    );
+    let (mut index, mut edges) = (try_with_capacity(neighbors.len())?, try_with_capacity(total)?);
     for list in neighbors {
         edges.extend_from_slice(list);
         index.push(edges.len() as i32);

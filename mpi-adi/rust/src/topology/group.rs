@@ -67,10 +67,7 @@ pub trait Group {
     where
         Self: Sized,
     {
-        ranks
-            .iter()
-            .map(|rank| self.translate_rank(*rank, other))
-            .collect()
+        ranks.iter().map(|rank| self.translate_rank(*rank, other)).collect()
     }
 
     /// Compares two groups (MPI_Group_compare).
@@ -148,29 +145,16 @@ fn rank_in(members: &[envelope::Rank], process: envelope::Rank) -> Option<Rank> 
     place.map(|rank| rank as Rank)
 }
 
-fn in_ranges(
-    of: &(impl Group + ?Sized),
-    ranges: &[(Rank, Rank, Count)],
-) -> Result<Vec<u32>, Error> {
-    group::ranges(
-        of.members().len(),
-        ranges.iter().copied().map(<[i32; 3]>::from),
-    )
+fn in_ranges(of: &(impl Group + ?Sized), ranges: &[(Rank, Rank, Count)]) -> Result<Vec<u32>, Error> {
+    group::ranges(of.members().len(), ranges.iter().copied().map(<[i32; 3]>::from))
 }
 
 /// Returns the processes of a group with these ranks, or those without.
-fn picked(
-    of: &(impl Group + ?Sized),
-    ranks: Result<Vec<u32>, Error>,
-    wanted: bool,
-) -> Result<UserGroup, Error> {
+fn picked(of: &(impl Group + ?Sized), ranks: Result<Vec<u32>, Error>, wanted: bool) -> Result<UserGroup, Error> {
     made(of.own(), group::pick(of.members(), &ranks?, wanted))
 }
 
-fn made(
-    own: Option<envelope::Rank>,
-    members: Result<Vec<envelope::Rank>, Error>,
-) -> Result<UserGroup, Error> {
+fn made(own: Option<envelope::Rank>, members: Result<Vec<envelope::Rank>, Error>) -> Result<UserGroup, Error> {
     // Only the empty group does not store it, and contains no process.
     Ok(UserGroup(members?, own.unwrap_or(envelope::Rank::new(0))))
 }

@@ -7,8 +7,8 @@ use super::communicator::check_rank;
 use super::process::AnyRank;
 use super::record::{CommMembers, CommRecord};
 use super::{
-    AnyProcess, AsCommunicator, Color, CommunicatorRelation, Context, DuplicableContext, Group,
-    Key, Process, Rank, SimpleCommunicator, UserGroup,
+    AnyProcess, AsCommunicator, Color, CommunicatorRelation, Context, DuplicableContext, Group, Key, Process, Rank,
+    SimpleCommunicator, UserGroup,
 };
 use crate::Tag;
 use crate::attribute::CommAttributes;
@@ -98,19 +98,11 @@ pub(super) fn create<C: Context>(
     let bridge = (local.own_rank() == leader).then(bridge);
     let made = connect("MPI_Intercomm_create", local, leader, bridge, &mut ready)?;
     let here = &comm.record.here;
-    Ok(InterCommunicator::from_created(
-        here,
-        made,
-        CommAttributes::new(),
-    ))
+    Ok(InterCommunicator::from_created(here, made, CommAttributes::new()))
 }
 
 impl InterCommunicator {
-    fn from_created(
-        here: &Rc<ProcessState>,
-        made: CreatedInter,
-        attributes: CommAttributes,
-    ) -> InterCommunicator {
+    fn from_created(here: &Rc<ProcessState>, made: CreatedInter, attributes: CommAttributes) -> InterCommunicator {
         let record = CommRecord::new(here, CommMembers::Both(made), None, attributes);
         InterCommunicator { record }
     }
@@ -311,9 +303,9 @@ impl InterCommunicator {
 
 impl DuplicableContext for InterCommunicator {
     fn duplicate_in(parent: &CommRecord, context: envelope::Context) -> Result<Self, Error> {
-        let sides = parent.sides().ok_or(Error::argument(
-            "an intercommunicator is a duplicate of one",
-        ))?;
+        let sides = parent
+            .sides()
+            .ok_or(Error::argument("an intercommunicator is a duplicate of one"))?;
         let env = parent.here.env()?;
         let made = Intercommunicator { env, sides }.make_duplicate_in(context)?;
         Ok(InterCommunicator::from_created(

@@ -1,8 +1,6 @@
 //! Kinds of topologies of communicators (MPI-3.1 section 7.5.5).
 
-use super::{
-    CartesianCommunicator, DistributedGraphCommunicator, GraphCommunicator, SimpleCommunicator,
-};
+use super::{CartesianCommunicator, DistributedGraphCommunicator, GraphCommunicator, SimpleCommunicator};
 use midplane_objects::topology;
 
 /// A topology behind a function table: only programs that create a topology link its drop code.
@@ -57,9 +55,7 @@ impl SimpleCommunicator {
         match self.topology() {
             Topology::Cartesian => IntoTopology::Cartesian(CartesianCommunicator(self)),
             Topology::Graph => IntoTopology::Graph(GraphCommunicator(self)),
-            Topology::DistributedGraph => {
-                IntoTopology::DistributedGraph(DistributedGraphCommunicator(self))
-            }
+            Topology::DistributedGraph => IntoTopology::DistributedGraph(DistributedGraphCommunicator(self)),
             Topology::Undefined => IntoTopology::Undefined(self),
         }
     }

@@ -36,8 +36,8 @@ mod record;
 
 pub use cartesian::{CartesianCommunicator, CartesianLayout, dims_create};
 pub use communicator::{
-    AsCommunicator, Color, Communicator, CommunicatorRelation, Context, DuplicableContext, Key,
-    SimpleCommunicator, SystemCommunicator, UserCommunicator,
+    AsCommunicator, Color, Communicator, CommunicatorRelation, Context, DuplicableContext, Key, SimpleCommunicator,
+    SystemCommunicator, UserCommunicator,
 };
 pub use graph::{DistributedGraphCommunicator, GraphCommunicator, Weight};
 pub use group::{Group, GroupRelation, SystemGroup, UserGroup};

@@ -122,9 +122,7 @@ impl Drop for CommRecord {
     /// Frees the communicator (MPI_Comm_free, MPI-3.1 section 6.4.3). Every request on it references the record, and is
     /// therefore complete.
     fn drop(&mut self) {
-        if let (CommMembers::Made(_) | CommMembers::Both(_), Ok(env)) =
-            (&self.members, self.here.env())
-        {
+        if let (CommMembers::Made(_) | CommMembers::Both(_), Ok(env)) = (&self.members, self.here.env()) {
             env.process().retire_context(self.membership().context);
         }
     }

@@ -130,11 +130,7 @@ fn open<'w, K: EpochKind>(
 ) -> Result<Epoch<'w, K>, Error> {
     let function = K::OPEN[usize::from(!blocks)];
     let serial = begin(&record.call(function)?, !blocks)?;
-    let epoch = Epoch {
-        record,
-        kind,
-        serial,
-    };
+    let epoch = Epoch { record, kind, serial };
     if blocks {
         record.wait(function, K::opened(serial))?;
     }
@@ -183,9 +179,7 @@ impl<K: EpochKind> Drop for Epoch<'_, K> {
             return;
         }
         let function = "Epoch::drop";
-        let closed = record
-            .call(function)
-            .and_then(|call| self.kind.close(&call));
+        let closed = record.call(function).and_then(|call| self.kind.close(&call));
         let closed = closed.and_then(|watched| record.wait(function, watched));
         record.here().or_fatal(function, closed);
     }
@@ -223,8 +217,7 @@ impl Epoch<'_, FenceEpoch> {
     pub fn try_next(&mut self) -> Result<(), Error> {
         let call = self.record.call("MPI_Win_fence")?;
         self.serial = call.fence(true, None, false)?;
-        self.record
-            .wait("MPI_Win_fence", WatchedEvent::Fenced(self.serial))
+        self.record.wait("MPI_Win_fence", WatchedEvent::Fenced(self.serial))
     }
 
     /// Nonblocking [`next`](Epoch::next) (MPI_Win_ifence). The request completes when that would return.
@@ -318,16 +311,11 @@ pub(super) fn flush(
 }
 
 /// Returns the members of a group, or [`Error::Argument`] if one of them is not in the window.
-fn members(
-    record: &WindowRecord,
-    group: &(impl Group + ?Sized),
-) -> Result<Vec<envelope::Rank>, Error> {
+fn members(record: &WindowRecord, group: &(impl Group + ?Sized)) -> Result<Vec<envelope::Rank>, Error> {
     if are_in(group.members(), record.comm.record.membership()) {
         exact(group.members())
     } else {
-        Err(Error::argument(
-            "a process of the group that is not in the window",
-        ))
+        Err(Error::argument("a process of the group that is not in the window"))
     }
 }
 
@@ -472,8 +460,7 @@ impl<K: PassiveEpoch> WindowTarget<'_, K> {
 
     /// Blocks until the program may reuse the buffers of its operations on this target (MPI_Win_flush_local).
     pub fn flush_local(&self) -> Result<(), Error> {
-        self.record
-            .flush("MPI_Win_flush_local", Some(self.rank), true)
+        self.record.flush("MPI_Win_flush_local", Some(self.rank), true)
     }
 
     /// Nonblocking [`flush`](WindowTarget::flush) (MPI_Win_iflush). An error aborts the job.

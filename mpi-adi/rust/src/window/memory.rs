@@ -79,9 +79,7 @@ impl<T: Equivalence> ExposedSlice<T> {
         let offset = self.offset(index);
         let mut value = zeroed::<T>();
         // SAFETY: a value without padding consists of bytes, and `normalize` makes it valid again.
-        let bytes = unsafe {
-            core::slice::from_raw_parts_mut((&raw mut value).cast::<u8>(), size_of::<T>())
-        };
+        let bytes = unsafe { core::slice::from_raw_parts_mut((&raw mut value).cast::<u8>(), size_of::<T>()) };
         record.run("MPI_Win_sync", |call| {
             let span = self.span();
             call.env.advance(call.note(None), None);
@@ -98,9 +96,7 @@ impl<T: Equivalence> ExposedSlice<T> {
     fn store(&self, record: &WindowRecord, index: usize, value: &T) {
         let offset = self.offset(index);
         // SAFETY: a value without padding consists of bytes.
-        let bytes = unsafe {
-            core::slice::from_raw_parts(core::ptr::from_ref(value).cast::<u8>(), size_of::<T>())
-        };
+        let bytes = unsafe { core::slice::from_raw_parts(core::ptr::from_ref(value).cast::<u8>(), size_of::<T>()) };
         record.run("MPI_Win_sync", |call| {
             let span = self.span();
             let element = BufferSlice::from(span).part(offset, bytes.len());
@@ -289,10 +285,7 @@ impl<T: Equivalence> Window<'static, T> {
     /// Allocates a window of shared memory (MPI_Win_allocate_shared, MPI-3.1 section 11.2.3). Processes do not share
     /// memory: returns class RmaShared unless the communicator contains one process, like those of
     /// [`split_shared`](Communicator::split_shared). Otherwise see [`try_allocate`](Window::try_allocate).
-    pub fn try_allocate_shared(
-        len: usize,
-        comm: &(impl Communicator + ?Sized),
-    ) -> Result<Self, Error> {
+    pub fn try_allocate_shared(len: usize, comm: &(impl Communicator + ?Sized)) -> Result<Self, Error> {
         match comm.size() {
             1 => Self::try_allocate(len, comm),
             _ => Err(wrong(

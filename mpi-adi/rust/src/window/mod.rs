@@ -165,10 +165,7 @@ mod record;
 #[allow(unsafe_code)]
 mod target;
 
-pub use epochs::{
-    Epoch, FenceEpoch, LockAll, LockEpoch, PassiveEpoch, PostEpoch, StartEpoch, ToRanks,
-    WindowEpochs,
-};
+pub use epochs::{Epoch, FenceEpoch, LockAll, LockEpoch, PassiveEpoch, PostEpoch, StartEpoch, ToRanks, WindowEpochs};
 pub use memory::{AnyWindow, AttachedMemory, DynamicWindow, LocalPart, Window};
 pub use midplane_device::rma::epochs::ReorderFlags;
 pub(crate) use record::{WatchedEvent, WindowRecord};

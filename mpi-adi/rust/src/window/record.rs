@@ -14,8 +14,8 @@ use midplane_device::rma::epochs::{WindowEvent, WindowSequence};
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 use midplane_objects::windows::{
-    self, AccessState, StateOwner, WindowCondition, WindowPart, WindowState, agree, enter_device,
-    leave_device, no_window, out_of_order,
+    self, AccessState, StateOwner, WindowCondition, WindowPart, WindowState, agree, enter_device, leave_device,
+    no_window, out_of_order,
 };
 
 /// Event that a call waits for in a window.
@@ -62,10 +62,7 @@ pub(crate) struct WindowRecord {
 impl StateOwner for &WindowRecord {
     type BufferHold = BufferLoan;
 
-    fn with<R>(
-        &self,
-        f: impl FnOnce(&mut WindowState<BufferLoan>) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+    fn with<R>(&self, f: impl FnOnce(&mut WindowState<BufferLoan>) -> Result<R, Error>) -> Result<R, Error> {
         if self.is_freed.get() {
             Err(no_window())
         } else {
@@ -93,9 +90,8 @@ impl WindowRecord {
         let allocated = allocate();
         let memory = allocated.as_ref().map_or(None, |(memory, _)| *memory);
         let span = memory.unwrap_or(Span::EMPTY);
-        let entered = allocated.and_then(|(memory, rest)| {
-            enter_device(env, membership, memory, disp_unit, || Ok(rest))
-        });
+        let entered =
+            allocated.and_then(|(memory, rest)| enter_device(env, membership, memory, disp_unit, || Ok(rest)));
         let part = WindowPart {
             base: span.address(),
             size: span.len(),
@@ -133,13 +129,8 @@ impl WindowRecord {
 
     /// Runs `call` of `function`; an error aborts the job.
     #[track_caller]
-    pub(super) fn run<R>(
-        &self,
-        function: &'static str,
-        call: impl FnOnce(WindowCall<'_>) -> Result<R, Error>,
-    ) -> R {
-        self.here()
-            .or_fatal(function, self.call(function).and_then(call))
+    pub(super) fn run<R>(&self, function: &'static str, call: impl FnOnce(WindowCall<'_>) -> Result<R, Error>) -> R {
+        self.here().or_fatal(function, self.call(function).and_then(call))
     }
 
     /// Returns the world rank of the process with this rank, or [`Error::Rank`].
@@ -228,10 +219,7 @@ impl WindowRecord {
         let here = call.here();
         call.wait(None, WindowCondition::Idle);
         let epoch = call.lock(here, true, true, None, false)?;
-        call.wait(
-            Some(here),
-            WindowCondition::Occurred(WindowEvent::Opened(epoch)),
-        );
+        call.wait(Some(here), WindowCondition::Occurred(WindowEvent::Opened(epoch)));
         call.withdraw(true);
         call.wait(None, WindowCondition::Unread(memory));
         Ok(())

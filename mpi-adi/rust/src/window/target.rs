@@ -5,9 +5,7 @@ use core::marker::PhantomData;
 
 use super::record::{WatchedEvent, WindowCall, WindowRecord};
 use crate::collective::SystemOperation;
-use crate::datatype::operands::{
-    NoBuffer, RemoteElements, TargetOperand, borrow_whole, borrow_whole_mut,
-};
+use crate::datatype::operands::{NoBuffer, RemoteElements, TargetOperand, borrow_whole, borrow_whole_mut};
 use crate::datatype::user::{self, kind_of};
 use crate::datatype::{Buffer, BufferMut, Datatype, Equivalence};
 use crate::point_to_point::Status;
@@ -109,15 +107,10 @@ impl<K> Clone for WindowTarget<'_, K> {
 impl<K> Copy for WindowTarget<'_, K> {}
 
 /// Returns the predefined datatype of the elements, which supports the operation, or `None` for elements without bytes.
-fn basic_of(
-    operation: one_sided::RmaOperation,
-    elements: RemoteElements<'_>,
-) -> Result<Option<BasicType>, Error> {
+fn basic_of(operation: one_sided::RmaOperation, elements: RemoteElements<'_>) -> Result<Option<BasicType>, Error> {
     let basic = match elements.0 {
         user::DatatypeKind::Basic(basic) => Some(basic),
-        user::DatatypeKind::Made(made) => {
-            made_of(operation, made.layout().tags(), &elements, made.size())?
-        }
+        user::DatatypeKind::Made(made) => made_of(operation, made.layout().tags(), &elements, made.size())?,
     };
     basic.map_or(Ok(()), |basic| operation.check(basic))?;
     Ok(basic)
@@ -130,9 +123,7 @@ fn check_swap(there: user::DatatypeKind<'_>, here: user::DatatypeKind<'_>) -> Re
         user::DatatypeKind::Basic(basic) if is_comparable(basic) && is_whole(basic.size()) => {
             return Ok(());
         }
-        user::DatatypeKind::Basic(_) => {
-            "only integers, truth values and bytes are compared and swapped"
-        }
+        user::DatatypeKind::Basic(_) => "only integers, truth values and bytes are compared and swapped",
         user::DatatypeKind::Made(_) => "not a predefined datatype",
     };
     Err(wrong(ErrorClass::Type, what))
@@ -207,9 +198,7 @@ impl<'e, K> WindowTarget<'e, K> {
                 }
                 let target = basic_of(operation, elements)?;
                 let alike = |side: BufferShape<'_>| {
-                    let own = side.map_or(Ok(None), |(_, kind)| {
-                        basic_of(operation, RemoteElements(kind))
-                    })?;
+                    let own = side.map_or(Ok(None), |(_, kind)| basic_of(operation, RemoteElements(kind)))?;
                     same(own, target, bytes)
                 };
                 let basic = alike(taken.or(given))?;
@@ -275,15 +264,7 @@ impl<'e, K> WindowTarget<'e, K> {
             Ok(())
         };
         given.with_span(|from| {
-            compared.with_span(|compare| {
-                taken.with_span(|into| {
-                    run(OriginSpans {
-                        from,
-                        compare,
-                        into,
-                    })
-                })
-            })
+            compared.with_span(|compare| taken.with_span(|into| run(OriginSpans { from, compare, into })))
         })
     }
 
@@ -316,11 +297,7 @@ impl<'e, K> WindowTarget<'e, K> {
                 (compared.loan_span()?.span(), loans)
             };
             let [from, into] = [loans[0].span(), loans[1].span()];
-            let mut spans = OriginSpans {
-                from,
-                compare,
-                into,
-            };
+            let mut spans = OriginSpans { from, compare, into };
             let (shapes, entry) = ([given.shape(), taken.shape()], AccessPath::Recorded);
             let (plan, place) = self.plan::<KIND>(&call, at, entry, operation, shapes, spans)?;
             if operation == NO_OP {
@@ -352,11 +329,7 @@ impl<'e, K> WindowTarget<'e, K> {
         new: &T,
         result: &mut T,
     ) -> Result<(), Error> {
-        let (new, compare, result) = (
-            borrow_whole(new),
-            borrow_whole(compare),
-            borrow_whole_mut(result),
-        );
+        let (new, compare, result) = (borrow_whole(new), borrow_whole(compare), borrow_whole_mut(result));
         let (does, at) = (OperationKind::<COMPARE>, (at.into(), REPLACE));
         self.run(does, "MPI_Compare_and_swap", at, new, compare, result)
     }

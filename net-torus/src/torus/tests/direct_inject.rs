@@ -129,13 +129,7 @@ fn packets_of_a_step_leave_in_one_frame_and_wait_nowhere() {
     nodes[1].step(0);
     assert_eq!(arrived(&mut nodes[1]), [0, 1, 2, 3, 4]);
     let sent = nodes[0].router().stats().sent();
-    assert_eq!(
-        sent,
-        PacketCount {
-            packets: 5,
-            chunks: 5
-        }
-    );
+    assert_eq!(sent, PacketCount { packets: 5, chunks: 5 });
     assert_eq!(nodes[0].router().stats().fifos[0].injected, sent);
 }
 
@@ -167,9 +161,7 @@ fn a_run_without_tokens_waits_outside_unless_others_wait() {
     let mut number = 0;
     // Sends until the network is full, with no receiver.
     let fill_up = |nodes: &mut [Torus<'static, Keeping>], number: &mut u8| {
-        while nodes.iter_mut().fold(false, |moved, n| n.step(0) | moved)
-            | send_run(&mut nodes[0], number).is_ok()
-        {}
+        while nodes.iter_mut().fold(false, |moved, n| n.step(0) | moved) | send_run(&mut nodes[0], number).is_ok() {}
     };
     fill_up(&mut nodes, &mut number);
     assert!(number > 0);
@@ -338,11 +330,7 @@ fn outcome(extents: [u16; 3], sizes: BufferSizes, routing: RoutingMode, passes: 
         idle = if moved { 0 } else { idle + 1 };
     }
     assert!(left.iter().all(|left| *left == 0), "stuck");
-    assert!(
-        nodes
-            .iter()
-            .all(|n| n.router().is_empty() && !n.has_to_leave())
-    );
+    assert!(nodes.iter().all(|n| n.router().is_empty() && !n.has_to_leave()));
     let bodies: usize = outcome.values().map(Vec::len).sum();
     assert_eq!(bodies, 60 * nodes.len());
     assert_eq!(have_passed, passes);
@@ -358,8 +346,7 @@ fn random_packets_arrive_once_and_in_order() {
                     for (way, bodies) in outcome(extents, sizes, routing, passes) {
                         // IDs decrease at the source.
                         let numbers = bodies.iter().map(|body| body[4]);
-                        let is_ordered =
-                            routing == RoutingMode::Deterministic || way.2 == 1 || !HAS_DYNAMIC;
+                        let is_ordered = routing == RoutingMode::Deterministic || way.2 == 1 || !HAS_DYNAMIC;
                         assert!(!is_ordered || numbers.is_sorted_by(|a, b| a > b), "{way:?}");
                     }
                 }

@@ -46,13 +46,7 @@ fn all_to_all(shape: Shape, sizes: BufferSizes, fifo: Fifo, routing: RoutingMode
     }
 }
 
-fn exchange<L: Link>(
-    nodes: &mut [Torus<'_, L>],
-    fifo: Fifo,
-    routing: RoutingMode,
-    count: u32,
-    what: &str,
-) {
+fn exchange<L: Link>(nodes: &mut [Torus<'_, L>], fifo: Fifo, routing: RoutingMode, count: u32, what: &str) {
     let shape = *nodes[0].router().shape();
     let n = shape.nodes();
     let mut next = vec![0u32; n as usize];
@@ -170,13 +164,7 @@ fn over_bad_links(shape: Shape, routing: RoutingMode, seed: u64, count: u32) {
         let bad = FaultyLink::new(link, FaultRates::PERCENT, serial);
         ReliableLink::new(bad, RELIABLE, windows.next().unwrap()).unwrap()
     });
-    exchange(
-        &mut nodes,
-        Fifo::Normal,
-        routing,
-        count,
-        &format!("seed {seed}"),
-    );
+    exchange(&mut nodes, Fifo::Normal, routing, count, &format!("seed {seed}"));
     // Runs until the last acknowledgement was received.
     let mut now = 10_000_000;
     while nodes.iter_mut().fold(false, |moved, node| {
@@ -190,11 +178,7 @@ fn over_bad_links(shape: Shape, routing: RoutingMode, seed: u64, count: u32) {
             let there = shape.rank(shape.neighbour(here, d).unwrap()).unwrap();
             let there = nodes[there as usize].links()[d.opposite() as usize].as_ref();
             let here = node.links()[d as usize].as_ref();
-            assert_eq!(
-                here.unwrap().sent(),
-                there.unwrap().received(),
-                "seed {seed}"
-            );
+            assert_eq!(here.unwrap().sent(), there.unwrap().received(), "seed {seed}");
         }
     }
 }
@@ -226,12 +210,7 @@ fn a_dead_link_is_reported_by_node_and_direction() {
     let mut memory = vec![[0; 32]; sizes.chunks() * 2];
     let mut nodes = machine_over(shape, sizes, &mut memory, |link| {
         let window = vec![0; 4 * 1514].leak();
-        ReliableLink::new(
-            FaultyLink::new(link, FaultRates::default(), 0),
-            RELIABLE,
-            window,
-        )
-        .unwrap()
+        ReliableLink::new(FaultyLink::new(link, FaultRates::default(), 0), RELIABLE, window).unwrap()
     });
     let link = nodes[1].links_mut()[Direction::XMinus as usize].as_mut();
     link.unwrap().lower_mut().cut();

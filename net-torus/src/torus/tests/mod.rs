@@ -89,9 +89,7 @@ fn full_normal_fifos_hold_up_the_injector_but_no_priority_packet() {
     for serial in 0..100u8 {
         let router = nodes[0].router_mut();
         assert!(router.can_inject(Fifo::Priority));
-        router
-            .inject(Fifo::Priority, at(2), 1, |b| b[0] = serial)
-            .unwrap();
+        router.inject(Fifo::Priority, at(2), 1, |b| b[0] = serial).unwrap();
         while step(&mut nodes) {}
         let router = nodes[2].router_mut();
         assert_eq!(router.head(Fifo::Priority), Some(&[serial][..]));
@@ -115,11 +113,7 @@ fn full_normal_fifos_hold_up_the_injector_but_no_priority_packet() {
 fn a_packet_along_a_line_leaves_a_copy_at_every_node_of_it() {
     let shape = Shape::new([5, 2, 1], [true, false, true]).unwrap();
     for fifo in Fifo::ALL {
-        for (d, hops) in [
-            (Direction::XPlus, 4),
-            (Direction::XMinus, 3),
-            (Direction::YPlus, 1),
-        ] {
+        for (d, hops) in [(Direction::XPlus, 4), (Direction::XMinus, 3), (Direction::YPlus, 1)] {
             let mut nodes = machine(shape, BufferSizes::SMALLEST);
             let mut sent = 0u8;
             let mut got = vec![Vec::new(); nodes.len()];
@@ -151,11 +145,7 @@ fn a_packet_along_a_line_leaves_a_copy_at_every_node_of_it() {
         }
     }
     let mut nodes = machine(shape, BufferSizes::SMALLEST);
-    let mut line = |d, hops| {
-        nodes[0]
-            .router_mut()
-            .inject_line(Fifo::Normal, d, hops, 1, |_| {})
-    };
+    let mut line = |d, hops| nodes[0].router_mut().inject_line(Fifo::Normal, d, hops, 1, |_| {});
     assert_eq!(line(Direction::XPlus, 0), Err(InjectError::OutsideTorus));
     assert_eq!(line(Direction::XPlus, 5), Err(InjectError::OutsideTorus));
     assert_eq!(line(Direction::YMinus, 1), Err(InjectError::OutsideTorus));
@@ -179,9 +169,7 @@ fn a_frame_carries_many_packets() {
     let before = nodes[0].router().stats().links[0].frames_sent;
     for i in 0..16 {
         let router = nodes[0].router_mut();
-        router
-            .inject(Fifo::Normal, at(1), 24, |b| b.fill(i))
-            .unwrap();
+        router.inject(Fifo::Normal, at(1), 24, |b| b.fill(i)).unwrap();
     }
     while step(&mut nodes) {}
     assert_eq!(nodes[0].router().stats().links[0].frames_sent, before + 1);
@@ -196,9 +184,7 @@ fn tokens_come_back_in_few_frames_of_their_own() {
             step(&mut nodes);
         }
         let router = nodes[0].router_mut();
-        router
-            .inject(Fifo::Normal, at(1), BODY_BYTES - 8, |_| {})
-            .unwrap();
+        router.inject(Fifo::Normal, at(1), BODY_BYTES - 8, |_| {}).unwrap();
         while nodes[1].router().head(Fifo::Normal).is_some() {
             nodes[1].router_mut().pop(Fifo::Normal);
         }
@@ -230,9 +216,7 @@ fn the_smallest_buffers_take_what_the_profile_promises() {
 
 #[test]
 fn sizes_and_memory_are_checked() {
-    let new = |sizes: BufferSizes, chunks: usize| {
-        Router::new(row(2), at(0), sizes, vec![[0; 32]; chunks].leak()).err()
-    };
+    let new = |sizes: BufferSizes, chunks: usize| Router::new(row(2), at(0), sizes, vec![[0; 32]; chunks].leak()).err();
     let good = BufferSizes::SMALLEST;
     assert_eq!(new(good, good.chunks()), None);
     assert_eq!(new(good, good.chunks() - 1), Some(ConfigError::Memory));

@@ -40,13 +40,11 @@ fn packets_of_a_run_arrive_in_order_among_others() {
             }
             step(&mut nodes);
             let most = count % 4;
-            let taken = nodes[last]
-                .router_mut()
-                .take_run(Fifo::Normal, most, |_, body| {
-                    assert!(body.iter().all(|byte| *byte == body[0]));
-                    arrived.push(body[0]);
-                    arrived.len() % 3 != 0
-                });
+            let taken = nodes[last].router_mut().take_run(Fifo::Normal, most, |_, body| {
+                assert!(body.iter().all(|byte| *byte == body[0]));
+                arrived.push(body[0]);
+                arrived.len() % 3 != 0
+            });
             assert!(taken <= most);
         }
         loop {
@@ -68,10 +66,7 @@ fn packets_of_a_run_arrive_in_order_among_others() {
         }
         let injected = nodes[0].router().stats().fifos[Fifo::Normal as usize].injected;
         let delivered = nodes[last].router().stats().fifos[Fifo::Normal as usize].delivered;
-        assert_eq!(
-            (injected, injected.packets as usize),
-            (delivered, arrived.len())
-        );
+        assert_eq!((injected, injected.packets as usize), (delivered, arrived.len()));
     }
 }
 
@@ -126,10 +121,7 @@ fn a_run_without_tokens_is_an_overrun_from_where_there_is_no_room() {
     }
     .emit();
     frame[..FRAME_HEADER_BYTES].copy_from_slice(&header);
-    for (i, bytes) in frame[FRAME_HEADER_BYTES..]
-        .chunks_mut(PACKET_BYTES)
-        .enumerate()
-    {
+    for (i, bytes) in frame[FRAME_HEADER_BYTES..].chunks_mut(PACKET_BYTES).enumerate() {
         bytes.fill(i as u8);
         bytes[..HEADER_BYTES].copy_from_slice(&packet.emit());
     }
@@ -138,13 +130,7 @@ fn a_run_without_tokens_is_an_overrun_from_where_there_is_no_room() {
     router.assert_invariants();
     assert_eq!(router.stats().defects_of(FrameError::Overrun), 3);
     for i in 0..3 {
-        assert!(
-            router
-                .head(Fifo::Normal)
-                .unwrap()
-                .iter()
-                .all(|byte| *byte == i)
-        );
+        assert!(router.head(Fifo::Normal).unwrap().iter().all(|byte| *byte == i));
         router.pop(Fifo::Normal);
     }
     assert!(router.is_empty());

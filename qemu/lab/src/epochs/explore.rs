@@ -232,18 +232,11 @@ impl ProcessState {
         self.waits &= leaving.is_none() && !self.all.reset_moved();
         let (dest, argument, place, len) = leaving?;
         let place = place.map(|place| (place.target, place.offset));
-        Some((
-            dest.index() as usize,
-            (argument, place, out[..len].to_vec()),
-        ))
+        Some((dest.index() as usize, (argument, place, out[..len].to_vec())))
     }
 
     /// Handles a request, and returns its reply.
-    fn handle_request(
-        &mut self,
-        from: usize,
-        packet: &PacketData,
-    ) -> Result<Option<PacketData>, &'static str> {
+    fn handle_request(&mut self, from: usize, packet: &PacketData) -> Result<Option<PacketData>, &'static str> {
         let (argument, place, bytes) = packet;
         let place = place.map(|(target, offset)| TargetOffset { target, offset });
         self.waits = false;
@@ -278,13 +271,7 @@ impl JobState {
         let size = case.scripts.len();
         let node = |(rank, calls): (usize, &Vec<ScriptCall>)| {
             known.node(ProcessState {
-                all: windows(
-                    rank as u32,
-                    size as u32,
-                    count,
-                    RuleSet(case.flaw),
-                    case.reorder,
-                ),
+                all: windows(rank as u32, size as u32, count, RuleSet(case.flaw), case.reorder),
                 script: CallScript::new(calls.clone()),
                 memory: FlatMemory::for_windows(count),
                 waits: false,
@@ -331,11 +318,7 @@ impl JobState {
     }
 
     /// Returns the job after the step, or `None` if the step was impossible.
-    fn after(
-        &self,
-        known: &mut StateTable,
-        step: JobStep,
-    ) -> Result<Option<JobState>, &'static str> {
+    fn after(&self, known: &mut StateTable, step: JobStep) -> Result<Option<JobState>, &'static str> {
         let size = self.nodes.len();
         let mut job = self.clone();
         let (at, alone) = match step {

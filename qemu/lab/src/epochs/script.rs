@@ -6,12 +6,8 @@ use std::sync::Arc;
 use midplane_device::envelope::{Context, Rank};
 use midplane_device::memory::{Span, UserMemory};
 use midplane_device::rma::deferred_ops::RecordedOperation;
-use midplane_device::rma::epochs::{
-    EpochArgs, EpochKind, EpochRules, ReorderFlags, WindowEvent, WindowSequence,
-};
-use midplane_device::rma::wire::{
-    HEAD_BYTES, MAX_BYTES, PIECE_BYTES, PacketKind, RequestHead, emit_piece,
-};
+use midplane_device::rma::epochs::{EpochArgs, EpochKind, EpochRules, ReorderFlags, WindowEvent, WindowSequence};
+use midplane_device::rma::wire::{HEAD_BYTES, MAX_BYTES, PIECE_BYTES, PacketKind, RequestHead, emit_piece};
 use midplane_device::rma::{AttachError, OneSided, Window, WindowPeer};
 
 use super::memory;
@@ -51,14 +47,7 @@ pub struct TargetOp {
 
 impl TargetOp {
     /// Creates an operation of an epoch on a target, for `len` bytes at these offsets there and here.
-    pub fn new(
-        epoch: usize,
-        target: u32,
-        kind: PacketKind,
-        place: usize,
-        from: usize,
-        len: usize,
-    ) -> TargetOp {
+    pub fn new(epoch: usize, target: u32, kind: PacketKind, place: usize, from: usize, len: usize) -> TargetOp {
         TargetOp {
             epoch,
             target,
@@ -130,13 +119,7 @@ fn context(window: usize) -> Context {
 }
 
 /// Creates `count` windows of process `here` of a job of this `size`.
-pub fn windows<R: EpochRules>(
-    here: u32,
-    size: u32,
-    count: usize,
-    rules: R,
-    reorder: ReorderFlags,
-) -> OneSided<R> {
+pub fn windows<R: EpochRules>(here: u32, size: u32, count: usize, rules: R, reorder: ReorderFlags) -> OneSided<R> {
     let mut all = OneSided::with_rules(Rank::new(here), memory::combine, memory::walk, rules);
     for number in 0..count {
         assert!(all.prepare());
@@ -148,15 +131,7 @@ pub fn windows<R: EpochRules>(
         } else {
             vec![memory::window(number)]
         };
-        let window = Window::new(
-            context(number),
-            regions,
-            is_dynamic,
-            1,
-            peers,
-            members,
-            Rank::new(here),
-        );
+        let window = Window::new(context(number), regions, is_dynamic, 1, peers, members, Rank::new(here));
         let mut window = window.expect("the host's memory");
         window.set_reorder(reorder);
         all.add(window);
@@ -234,8 +209,7 @@ impl CallScript {
             return Ok(false);
         };
         let is_made = match call {
-            ScriptCall::Open(window, sort, members)
-            | ScriptCall::OpenUnchecked(window, sort, members) => {
+            ScriptCall::Open(window, sort, members) | ScriptCall::OpenUnchecked(window, sort, members) => {
                 let checks = matches!(call, ScriptCall::Open(..));
                 let opening = EpochArgs {
                     sort: *sort,
@@ -393,11 +367,7 @@ impl CallScript {
             PacketKind::Put | PacketKind::Accumulate => (mine(what.from), Span::EMPTY, Span::EMPTY),
             PacketKind::Get => (Span::EMPTY, mine(what.from), Span::EMPTY),
             PacketKind::Fetch => (mine(what.from), mine(what.other), Span::EMPTY),
-            _ => (
-                mine(what.from),
-                mine(what.other + what.len),
-                mine(what.other),
-            ),
+            _ => (mine(what.from), mine(what.other + what.len), mine(what.other)),
         };
         let operation = RecordedOperation {
             head,

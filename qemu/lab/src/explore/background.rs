@@ -111,18 +111,11 @@ impl Drop for Background {
     }
 }
 
-fn explore_rows(
-    rows: impl Iterator<Item = CaseRow>,
-    events: &Sender<BackgroundEvent>,
-    stopped: &AtomicBool,
-) {
+fn explore_rows(rows: impl Iterator<Item = CaseRow>, events: &Sender<BackgroundEvent>, stopped: &AtomicBool) {
     for row in rows {
         let name = || row.name.clone();
         let result = row.explore(&mut |&explored| {
-            let progress = RowProgress {
-                name: name(),
-                explored,
-            };
+            let progress = RowProgress { name: name(), explored };
             // Without a receiver the exploration is pointless.
             match events.send(BackgroundEvent::Progress(progress)) {
                 Ok(()) if !stopped.load(Ordering::Relaxed) => ControlFlow::Continue(()),
@@ -132,13 +125,8 @@ fn explore_rows(
         if let Err(UnexpectedResult::Unfinished(IncompleteReason::Stopped(_))) = result {
             return;
         }
-        let finding = RowResult {
-            name: name(),
-            result,
-        };
-        if events.send(BackgroundEvent::Finding(finding)).is_err()
-            || stopped.load(Ordering::Relaxed)
-        {
+        let finding = RowResult { name: name(), result };
+        if events.send(BackgroundEvent::Finding(finding)).is_err() || stopped.load(Ordering::Relaxed) {
             return;
         }
     }
@@ -167,10 +155,7 @@ mod tests {
         assert!(
             matches!(
                 results[..],
-                [
-                    Ok(_),
-                    Err(UnexpectedResult::Unfinished(IncompleteReason::Broken(_)))
-                ]
+                [Ok(_), Err(UnexpectedResult::Unfinished(IncompleteReason::Broken(_)))]
             ),
             "{findings:?}"
         );

@@ -107,10 +107,7 @@ impl ProtocolCase {
 
     /// Returns the message whose bytes are `number`.
     pub fn message(&self, number: u8) -> Option<Envelope> {
-        let (sender, at) = (
-            usize::from(number / PER_SENDER),
-            usize::from(number % PER_SENDER),
-        );
+        let (sender, at) = (usize::from(number / PER_SENDER), usize::from(number % PER_SENDER));
         let (source, tag) = if number / PER_SENDER == ITSELF {
             let ProgramCall::SendToItself(tag) = *self.receiver.get(at)? else {
                 return None;
@@ -137,9 +134,7 @@ impl ProtocolCase {
     /// Returns the pattern of a call of the receiver, if it starts a receive.
     pub fn pattern(&self, call: usize) -> Option<MatchPattern> {
         let (source, tag) = match self.receiver[call] {
-            ProgramCall::Receive(asked)
-            | ProgramCall::ReceiveInstead { asked, .. }
-            | ProgramCall::Poll(asked) => asked,
+            ProgramCall::Receive(asked) | ProgramCall::ReceiveInstead { asked, .. } | ProgramCall::Poll(asked) => asked,
             ProgramCall::CancelReceive(_) | ProgramCall::SendToItself(_) => return None,
         };
         Some(MatchPattern::new(source.map(Rank::new), tag, 0))
@@ -147,9 +142,7 @@ impl ProtocolCase {
 
     /// Checks whether the receiver polls.
     pub fn polls(&self) -> bool {
-        self.receiver
-            .iter()
-            .any(|call| matches!(call, ProgramCall::Poll(_)))
+        self.receiver.iter().any(|call| matches!(call, ProgramCall::Poll(_)))
     }
 
     /// Returns the senders' ranks.
@@ -164,11 +157,7 @@ impl ProtocolCase {
         } else {
             self.rts_overtake
         };
-        if overtakes {
-            packets as u8
-        } else {
-            packets.min(1) as u8
-        }
+        if overtakes { packets as u8 } else { packets.min(1) as u8 }
     }
 }
 

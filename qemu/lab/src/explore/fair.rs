@@ -48,9 +48,7 @@ struct StateGraph {
 impl StateGraph {
     fn number(&mut self, state: GlobalState, found: Option<(u32, GlobalStep)>) -> u32 {
         let number = self.states.len() as u32;
-        let StateGraph {
-            states, found: all, ..
-        } = self;
+        let StateGraph { states, found: all, .. } = self;
         *self.numbers.entry(state).or_insert_with(|| {
             states.push(state);
             all.push(found);
@@ -60,17 +58,12 @@ impl StateGraph {
 
     fn steps_of(&self, state: u32) -> &[(u32, StepKinds)] {
         let at = state as usize;
-        let end = self
-            .begin
-            .get(at + 1)
-            .map_or(self.steps.len(), |&end| end as usize);
+        let end = self.begin.get(at + 1).map_or(self.steps.len(), |&end| end as usize);
         &self.steps[self.begin[at] as usize..end]
     }
 
     fn kinds_of(&self, state: u32) -> StepKinds {
-        self.steps_of(state)
-            .iter()
-            .fold(0, |kinds, (_, kind)| kinds | kind)
+        self.steps_of(state).iter().fold(0, |kinds, (_, kind)| kinds | kind)
     }
 
     fn path_to(&self, state: u32) -> Vec<GlobalStep> {
@@ -110,9 +103,7 @@ impl StateGraph {
                 }
             }
         }
-        let is_fair = |&&(possible, made, _): &&(StepKinds, StepKinds, u32)| {
-            made != 0 && possible & !made == 0
-        };
+        let is_fair = |&&(possible, made, _): &&(StepKinds, StepKinds, u32)| made != 0 && possible & !made == 0;
         kinds.iter().find(is_fair).map(|&(_, _, state)| state)
     }
 

@@ -8,9 +8,7 @@ use midplane_device::protocol::Age;
 use rustc_hash::FxBuildHasher;
 
 use super::case::{ProtocolCase, SENDERS};
-use super::node::{
-    CANCELLER, InjectedPacket, NodeAction, ProgramNode, turn_back, turn_back_horizon,
-};
+use super::node::{CANCELLER, InjectedPacket, NodeAction, ProgramNode, turn_back, turn_back_horizon};
 use super::state::{GlobalState, GlobalStep};
 
 /// Maximum number of cached node states, about 8 KiB each.
@@ -106,12 +104,7 @@ pub(super) struct StepMemo {
 }
 
 impl StepMemo {
-    pub(super) fn number(
-        &mut self,
-        case: &ProtocolCase,
-        node: ProgramNode,
-        origin: StateOrigin,
-    ) -> u32 {
+    pub(super) fn number(&mut self, case: &ProtocolCase, node: ProgramNode, origin: StateOrigin) -> u32 {
         let number = self.nodes.len() as u32;
         match self.node_numbers.entry(node.fingerprint(case)) {
             Entry::Occupied(known) => *known.get(),
@@ -214,13 +207,10 @@ impl StepMemo {
 
     fn packet(&mut self, packet: Vec<u8>) -> u16 {
         let number = u16::try_from(self.packets.len()).expect("fewer different packets");
-        *self
-            .packet_numbers
-            .entry(packet)
-            .or_insert_with_key(|packet| {
-                self.packets.push(packet.clone());
-                number
-            })
+        *self.packet_numbers.entry(packet).or_insert_with_key(|packet| {
+            self.packets.push(packet.clone());
+            number
+        })
     }
 
     pub(super) fn side(&mut self, side: SenderState) -> u32 {
@@ -236,32 +226,20 @@ impl StepMemo {
             return after;
         }
         self.node(case, node);
-        let after = self
-            .after(case, node, local)
-            .map(|(next, injected, turned)| {
-                let injected = injected.map(
-                    |InjectedPacket {
-                         priority,
-                         dest,
-                         packet,
-                     }| (priority, dest, self.packet(packet)),
-                );
-                StepResult {
-                    node: self.number(case, next, StateOrigin::After(node, local)),
-                    injected,
-                    turned,
-                }
-            });
+        let after = self.after(case, node, local).map(|(next, injected, turned)| {
+            let injected =
+                injected.map(|InjectedPacket { priority, dest, packet }| (priority, dest, self.packet(packet)));
+            StepResult {
+                node: self.number(case, next, StateOrigin::After(node, local)),
+                injected,
+                turned,
+            }
+        });
         self.locals.insert((node, local), after);
         after
     }
 
-    pub(super) fn on_side(
-        &mut self,
-        case: &ProtocolCase,
-        number: u32,
-        what: SideStep,
-    ) -> Option<u32> {
+    pub(super) fn on_side(&mut self, case: &ProtocolCase, number: u32, what: SideStep) -> Option<u32> {
         if let Some(&after) = self.on_sides.get(&(number, what)) {
             return after;
         }
@@ -286,8 +264,7 @@ impl StepMemo {
                 let mut node = self.node(case, side.node).clone();
                 node.turn_back_by(case, by);
                 side.node = self.number(case, node, StateOrigin::TurnedBack(side.node, by));
-                for (priority, packets) in [(false, &mut side.requests), (true, &mut side.answers)]
-                {
+                for (priority, packets) in [(false, &mut side.requests), (true, &mut side.answers)] {
                     for number in packets {
                         let mut packet = self.packets[usize::from(*number)].clone();
                         turn_back(case, priority, &mut packet, by);
@@ -300,8 +277,7 @@ impl StepMemo {
                 let mut node = self.node(case, side.node).clone();
                 node.turn_back_horizons_by(by);
                 side.node = self.number(case, node, StateOrigin::HorizonsTurnedBack(side.node, by));
-                for (priority, packets) in [(false, &mut side.requests), (true, &mut side.answers)]
-                {
+                for (priority, packets) in [(false, &mut side.requests), (true, &mut side.answers)] {
                     for number in packets {
                         let mut packet = self.packets[usize::from(*number)].clone();
                         turn_back_horizon(priority, &mut packet, by);
@@ -317,10 +293,7 @@ impl StepMemo {
             Some(Some(StepResult { node, injected, .. })) => {
                 side.node = node;
                 if let Some((priority, dest, packet)) = injected {
-                    assert!(
-                        !priority && dest == 0,
-                        "senders send requests to the receiver"
-                    );
+                    assert!(!priority && dest == 0, "senders send requests to the receiver");
                     side.requests.push(packet);
                 }
                 true
@@ -331,12 +304,7 @@ impl StepMemo {
         after
     }
 
-    pub(super) fn next(
-        &mut self,
-        case: &ProtocolCase,
-        state: &GlobalState,
-        step: GlobalStep,
-    ) -> Option<GlobalState> {
+    pub(super) fn next(&mut self, case: &ProtocolCase, state: &GlobalState, step: GlobalStep) -> Option<GlobalState> {
         let mut next = *state;
         let (rank, what) = match step {
             GlobalStep::Call(0) => return self.receive(case, next, LocalStep::Call),
@@ -374,19 +342,11 @@ impl StepMemo {
         Some(next)
     }
 
-    fn receive(
-        &mut self,
-        case: &ProtocolCase,
-        mut next: GlobalState,
-        local: LocalStep,
-    ) -> Option<GlobalState> {
+    fn receive(&mut self, case: &ProtocolCase, mut next: GlobalState, local: LocalStep) -> Option<GlobalState> {
         let after = self.local(case, next.receiver, local)?;
         next.receiver = after.node;
         if let Some((priority, dest, packet)) = after.injected {
-            assert!(
-                priority && dest > 0,
-                "the receiver sends answers to senders"
-            );
+            assert!(priority && dest > 0, "the receiver sends answers to senders");
             let side = &mut next.sides[usize::from(dest) - 1];
             *side = self.on_side(case, *side, SideStep::Answered { packet })?;
         }
@@ -406,13 +366,8 @@ impl StepMemo {
 
     pub(super) fn broken(&self, case: &ProtocolCase, state: &GlobalState) -> Option<&'static str> {
         let receiver = &self.nodes[state.receiver as usize];
-        let sides = case
-            .ranks()
-            .zip(state.sides)
-            .map(|(_, side)| self.for_side(side).1);
-        std::iter::once(receiver)
-            .chain(sides)
-            .find_map(|known| known.broken)
+        let sides = case.ranks().zip(state.sides).map(|(_, side)| self.for_side(side).1);
+        std::iter::once(receiver).chain(sides).find_map(|known| known.broken)
     }
 
     pub(super) fn is_complete(&self, case: &ProtocolCase, state: &GlobalState) -> bool {

@@ -29,9 +29,7 @@ pub use background::{Background, RowProgress, RowResult};
 pub use case::{PER_SENDER, ProtocolCase, SENDERS};
 pub use cases::{CaseRow, ExpectedResult, UnexpectedResult};
 pub use fair::explore_fairly;
-pub use search::{
-    Counterexample, IncompleteReason, MAX_STATES, SearchExtent, SearchWatcher, explore, never_stop,
-};
+pub use search::{Counterexample, IncompleteReason, MAX_STATES, SearchExtent, SearchWatcher, explore, never_stop};
 pub use state::{END, ENOUGH, EXPECTED, GlobalState, GlobalStep, MEMORY, ORDER};
 pub use system::CaseSystem;
 

@@ -6,9 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use midplane_device::envelope::{Envelope, MatchPattern, Rank, Tag};
 use midplane_device::memory::{Span, UserMemory};
 use midplane_device::protocol::{Age, ProtocolRules as _};
-use midplane_device::request::{
-    ReceiveRequest, ReceiveState, Request, RequestId, SendData, SendMode,
-};
+use midplane_device::request::{ReceiveRequest, ReceiveState, Request, RequestId, SendData, SendMode};
 use midplane_device::send::SendTo;
 use midplane_device::wire::{self, RestartRequest, Rts};
 use midplane_device::{DeviceConfig, DeviceMemory};
@@ -37,10 +35,7 @@ impl UserMemory for UniformBuffers {
     fn write(&mut self, span: Span, _: usize, bytes: &[u8]) {
         if let Some(&byte) = bytes.first() {
             let buffer = &mut self.0[span.address()];
-            assert!(
-                *buffer == EMPTY || *buffer == byte,
-                "two messages in one buffer"
-            );
+            assert!(*buffer == EMPTY || *buffer == byte, "two messages in one buffer");
             *buffer = byte;
         }
     }
@@ -170,15 +165,13 @@ impl ProgramNode {
             0 => case.mpi_memory,
             _ => case.sender_memory,
         };
-        let memory = DeviceMemory::with_engine(&case.matching.kind(), bytes, case.nodes())
-            .expect("the host's memory");
+        let memory = DeviceMemory::with_engine(&case.matching.kind(), bytes, case.nodes()).expect("the host's memory");
         let config = DeviceConfig {
             shape: case.shape(),
             rank: Rank::new(rank.into()),
             request_slots: usize::MAX,
         };
-        let adi =
-            ExploredDevice::with_rules(config, memory, case.rules).expect("a rank of the machine");
+        let adi = ExploredDevice::with_rules(config, memory, case.rules).expect("a rank of the machine");
         ProgramNode {
             rank,
             adi,
@@ -192,11 +185,7 @@ impl ProgramNode {
     }
 
     /// Returns the state after an action, and the packet injected, or `None` if the action is impossible.
-    pub fn after(
-        &self,
-        case: &ProtocolCase,
-        deed: NodeAction<'_>,
-    ) -> Option<(ProgramNode, Option<InjectedPacket>)> {
+    pub fn after(&self, case: &ProtocolCase, deed: NodeAction<'_>) -> Option<(ProgramNode, Option<InjectedPacket>)> {
         let mut node = self.clone();
         let mut port = port(case, node.rank);
         match deed {
@@ -242,10 +231,7 @@ impl ProgramNode {
         if let Some(own) = injected.take_if(|packet| packet.dest == node.rank) {
             node.keep_own(own);
         }
-        if let Some(InjectedPacket {
-            priority, packet, ..
-        }) = &mut injected
-        {
+        if let Some(InjectedPacket { priority, packet, .. }) = &mut injected {
             let message = node.message_of(*priority, packet);
             if let Some((message, name)) = message.zip(node.name_in(*priority, packet)) {
                 node.names[message] = u32::from_le_bytes(*name);
@@ -269,9 +255,7 @@ impl ProgramNode {
     /// Stores a packet to itself, which is in flight from now on, and replaces its request ID by the index of the call.
     fn keep_own(&mut self, own: InjectedPacket) {
         let InjectedPacket {
-            priority,
-            mut packet,
-            ..
+            priority, mut packet, ..
         } = own;
         if let Some(name) = sender_name(priority, &mut packet) {
             let id = u32::from_le_bytes(*name);
@@ -348,9 +332,7 @@ impl ProgramNode {
 
     /// Completes a polled receive: the program observes its result immediately.
     fn end_poll(&mut self) {
-        let Some(PolledReceive { id, .. }) =
-            self.polled.filter(|polled| self.adi.is_done(polled.id))
-        else {
+        let Some(PolledReceive { id, .. }) = self.polled.filter(|polled| self.adi.is_done(polled.id)) else {
             return;
         };
         self.polled = None;
@@ -375,9 +357,7 @@ impl ProgramNode {
                 case.mode
             },
         };
-        let id = self
-            .adi
-            .isend(&mut self.bytes, to, Span::model(at, case.len));
+        let id = self.adi.isend(&mut self.bytes, to, Span::model(at, case.len));
         id.expect("the host's memory")
     }
 
@@ -485,9 +465,7 @@ impl ProgramNode {
         // A reply that refers to a bcopy message may move others to the pending send queue.
         for &name in &self.names {
             let request = self.adi.requests().get(RequestId(name));
-            request
-                .is_some_and(|request| span(request).is_empty())
-                .hash(&mut bytes);
+            request.is_some_and(|request| span(request).is_empty()).hash(&mut bytes);
         }
         self.cancelled.hash(&mut bytes);
         if let Some(polled) = self.polled {
@@ -581,8 +559,7 @@ impl ProgramNode {
             })
             .collect();
         done.iter().all(|received| {
-            self.is_as_asked(case, received)
-                && done.iter().all(|later| !received.comes_out_of_turn(later))
+            self.is_as_asked(case, received) && done.iter().all(|later| !received.comes_out_of_turn(later))
         })
     }
 
@@ -637,10 +614,7 @@ pub fn turn_back_horizon(priority: bool, packet: &mut [u8], by: u8) {
     let (header, payload) = Header::parse(packet).expect("a packet of the device");
     let (at, horizon) = match (priority, header.handler) {
         (false, wire::RTS) => (16, Rts::parse(payload).and_then(|(rts, _)| rts.asked)),
-        (true, wire::RESTART) => (
-            4,
-            RestartRequest::parse(payload).map(|restart| restart.horizon),
-        ),
+        (true, wire::RESTART) => (4, RestartRequest::parse(payload).map(|restart| restart.horizon)),
         _ => return,
     };
     let Some(horizon) = horizon else { return };

@@ -152,8 +152,7 @@ impl StateSearch<'_> {
             return Some(ENOUGH);
         }
         self.explored.states += 1;
-        self.system
-            .successors(state, &mut self.steps, &mut self.ahead);
+        self.system.successors(state, &mut self.steps, &mut self.ahead);
         self.explored.steps += (self.ahead.len() - rest) as u64;
         self.path.push(PathVisit { key, step, rest });
         self.on_path.insert(key);
@@ -185,11 +184,7 @@ impl StateSearch<'_> {
 }
 
 /// Explores all states of a system, at most `limit`.
-pub fn explore(
-    system: &CaseSystem,
-    limit: u64,
-    watch: SearchWatcher<'_>,
-) -> Result<SearchExtent, IncompleteReason> {
+pub fn explore(system: &CaseSystem, limit: u64, watch: SearchWatcher<'_>) -> Result<SearchExtent, IncompleteReason> {
     let mut search = StateSearch {
         system,
         seen: SeenStates {
@@ -221,9 +216,7 @@ pub fn explore(
         if states > before && states.is_multiple_of(NEWS) && watch(&search.explored()).is_break() {
             return Err(IncompleteReason::Stopped(search.explored()));
         }
-        next = search
-            .next_successor()
-            .map(|(step, state)| (Some(step), state));
+        next = search.next_successor().map(|(step, state)| (Some(step), state));
     }
     Ok(search.explored())
 }

@@ -11,13 +11,7 @@ impl StepMemo {
         (side, &self.nodes[side.node as usize])
     }
 
-    fn side_steps(
-        &self,
-        case: &ProtocolCase,
-        state: &GlobalState,
-        rank: u8,
-        steps: &mut Vec<GlobalStep>,
-    ) {
+    fn side_steps(&self, case: &ProtocolCase, state: &GlobalState, rank: u8, steps: &mut Vec<GlobalStep>) {
         let (side, known) = self.for_side(state.sides[usize::from(rank) - 1]);
         if known.may_call {
             steps.push(GlobalStep::Call(rank));
@@ -39,12 +33,7 @@ impl StepMemo {
         }));
     }
 
-    fn receiver_steps(
-        &self,
-        case: &ProtocolCase,
-        state: &GlobalState,
-        steps: &mut Vec<GlobalStep>,
-    ) {
+    fn receiver_steps(&self, case: &ProtocolCase, state: &GlobalState, steps: &mut Vec<GlobalStep>) {
         let known = &self.nodes[state.receiver as usize];
         if known.may_call {
             steps.push(GlobalStep::Call(0));
@@ -77,12 +66,7 @@ impl StepMemo {
         }
     }
 
-    pub(super) fn steps(
-        &self,
-        case: &ProtocolCase,
-        state: &GlobalState,
-        steps: &mut Vec<GlobalStep>,
-    ) {
+    pub(super) fn steps(&self, case: &ProtocolCase, state: &GlobalState, steps: &mut Vec<GlobalStep>) {
         if case.reduced && !case.rts_overtake && !case.answers_overtake {
             self.persistent_steps(case, state, steps);
             return;
@@ -110,12 +94,7 @@ impl StepMemo {
     /// All checks remain complete. Every state of a node in any run also occurs in an explored run, and so the
     /// properties of node states are checked in all of them. Every state without possible steps is explored. An endless
     /// run implies an endless explored one.
-    fn persistent_steps(
-        &self,
-        case: &ProtocolCase,
-        state: &GlobalState,
-        steps: &mut Vec<GlobalStep>,
-    ) {
+    fn persistent_steps(&self, case: &ProtocolCase, state: &GlobalState, steps: &mut Vec<GlobalStep>) {
         let side = |rank: u8| self.for_side(state.sides[usize::from(rank) - 1]).0;
         if let Some(rank) = case.ranks().find(|&rank| !side(rank).answers.is_empty()) {
             self.side_steps(case, state, rank, steps);

@@ -81,10 +81,7 @@ impl CaseSystem {
         steps.clear();
         memo.steps(&self.case, state, steps);
         for &step in &*steps {
-            next.extend(
-                memo.next(&self.case, state, step)
-                    .map(|state| (step, state)),
-            );
+            next.extend(memo.next(&self.case, state, step).map(|state| (step, state)));
         }
     }
 

@@ -113,11 +113,7 @@ impl<const FAULT: FaultCode> Matching for FaultyQueues<FAULT> {
         }
     }
 
-    fn find_record(
-        &mut self,
-        _: &Region,
-        is: &dyn Fn(&UnexpectedRecord) -> bool,
-    ) -> Option<BlockIndex> {
+    fn find_record(&mut self, _: &Region, is: &dyn Fn(&UnexpectedRecord) -> bool) -> Option<BlockIndex> {
         let mut all = self.queues.unexpected.iter();
         match FAULT {
             FINDS_ANY => all.rfind(|kept| is(&kept.1)),
@@ -189,16 +185,8 @@ fn every_fault_is_found_and_shrunk() {
             3,
             "arrive gave",
         ),
-        (
-            NamedEngine::from_engine::<FaultyQueues<LAST_MESSAGE>>(),
-            3,
-            "gave",
-        ),
-        (
-            NamedEngine::from_engine::<FaultyQueues<CANCELS_TWO>>(),
-            4,
-            "measures",
-        ),
+        (NamedEngine::from_engine::<FaultyQueues<LAST_MESSAGE>>(), 3, "gave"),
+        (NamedEngine::from_engine::<FaultyQueues<CANCELS_TWO>>(), 4, "measures"),
         (
             NamedEngine::from_engine::<FaultyQueues<FORGETS_CONTEXTS>>(),
             2,
@@ -209,11 +197,7 @@ fn every_fault_is_found_and_shrunk() {
             table,
             "measures",
         ),
-        (
-            NamedEngine::from_engine::<FaultyQueues<FINDS_ANY>>(),
-            2,
-            "find_record",
-        ),
+        (NamedEngine::from_engine::<FaultyQueues<FINDS_ANY>>(), 2, "find_record"),
         (
             NamedEngine::from_engine::<FaultyQueues<HASHES_THE_PAST>>(),
             1,
@@ -224,16 +208,8 @@ fn every_fault_is_found_and_shrunk() {
             2,
             "the record",
         ),
-        (
-            NamedEngine::from_engine::<FaultyQueues<MISCOUNTS>>(),
-            2,
-            "measures",
-        ),
-        (
-            NamedEngine::from_engine::<FaultyQueues<PANICS>>(),
-            TABLE,
-            "panic: full",
-        ),
+        (NamedEngine::from_engine::<FaultyQueues<MISCOUNTS>>(), 2, "measures"),
+        (NamedEngine::from_engine::<FaultyQueues<PANICS>>(), TABLE, "panic: full"),
     ];
     for (engine, most, words) in faults {
         let found = find(engine, 300).expect(words);
@@ -245,11 +221,7 @@ fn every_fault_is_found_and_shrunk() {
 /// The printed text is sufficient for a replay.
 #[test]
 fn a_counterexample_is_a_script() {
-    let found = find(
-        NamedEngine::from_engine::<FaultyQueues<WILDCARDS_LAST>>(),
-        300,
-    )
-    .expect("a fault");
+    let found = find(NamedEngine::from_engine::<FaultyQueues<WILDCARDS_LAST>>(), 300).expect("a fault");
     let text = found.to_string();
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("matching engine vectors, "), "{text}");

@@ -79,12 +79,7 @@ impl NamedEngine {
     }
 
     /// Returns the memory in bytes for `entries` entries with `peers` processes; `allocated` returns the heap in use.
-    pub fn overhead(
-        &self,
-        peers: u32,
-        entries: u32,
-        allocated: &dyn Fn() -> usize,
-    ) -> HeapOverhead {
+    pub fn overhead(&self, peers: u32, entries: u32, allocated: &dyn Fn() -> usize) -> HeapOverhead {
         (self.overhead)(peers, entries, allocated)
     }
 }

@@ -100,17 +100,11 @@ impl fmt::Display for MatchingOp {
         match self {
             MatchingOp::Open(context) => write!(f, "open context {context}"),
             MatchingOp::Retire(context) => write!(f, "retire context {context}"),
-            MatchingOp::Receive {
-                pattern: wanted,
-                bound,
-            } => {
+            MatchingOp::Receive { pattern: wanted, bound } => {
                 let how = if *bound { ", slowly" } else { "" };
                 write!(f, "receive {}{how}", pattern(wanted))
             }
-            MatchingOp::Message {
-                envelope: from,
-                buffer,
-            } => {
+            MatchingOp::Message { envelope: from, buffer } => {
                 write!(f, "message {}", envelope(from))?;
                 match buffer {
                     Some(bytes) => write!(f, ", {bytes} bytes"),
@@ -175,34 +169,21 @@ impl MatchingOp {
             }
         };
         match *self {
-            MatchingOp::Message {
-                envelope: from,
-                buffer,
-            } => MatchingOp::Message {
+            MatchingOp::Message { envelope: from, buffer } => MatchingOp::Message {
                 envelope: envelope(from),
                 buffer,
             },
             MatchingOp::Offer(from) => MatchingOp::Offer(envelope(from)),
-            MatchingOp::Receive {
-                pattern: wanted,
-                bound,
-            } => MatchingOp::Receive {
+            MatchingOp::Receive { pattern: wanted, bound } => MatchingOp::Receive {
                 pattern: pattern(wanted),
                 bound,
             },
             MatchingOp::Probe(wanted) => MatchingOp::Probe(pattern(wanted)),
             MatchingOp::Take(wanted) => MatchingOp::Take(pattern(wanted)),
-            MatchingOp::Open(context) => {
-                MatchingOp::Open(number(OpField::Context(context.into())) as Context)
-            }
-            MatchingOp::Retire(context) => {
-                MatchingOp::Retire(number(OpField::Context(context.into())) as Context)
-            }
+            MatchingOp::Open(context) => MatchingOp::Open(number(OpField::Context(context.into())) as Context),
+            MatchingOp::Retire(context) => MatchingOp::Retire(number(OpField::Context(context.into())) as Context),
             MatchingOp::Forget(source) => MatchingOp::Forget(number(OpField::Source(source))),
-            MatchingOp::Finish(_)
-            | MatchingOp::Cancel(_)
-            | MatchingOp::Withdraw(_)
-            | MatchingOp::Spare(_) => *self,
+            MatchingOp::Finish(_) | MatchingOp::Cancel(_) | MatchingOp::Withdraw(_) | MatchingOp::Spare(_) => *self,
         }
     }
 
@@ -210,20 +191,11 @@ impl MatchingOp {
     pub fn simpler(&self) -> Vec<MatchingOp> {
         let below = |number: u32| (0..3).filter(move |&simpler| simpler < number);
         match *self {
-            MatchingOp::Receive {
-                pattern,
-                bound: true,
-            } => vec![MatchingOp::Receive {
-                pattern,
-                bound: false,
-            }],
+            MatchingOp::Receive { pattern, bound: true } => vec![MatchingOp::Receive { pattern, bound: false }],
             MatchingOp::Message {
                 envelope,
                 buffer: Some(_),
-            } => vec![MatchingOp::Message {
-                envelope,
-                buffer: None,
-            }],
+            } => vec![MatchingOp::Message { envelope, buffer: None }],
             MatchingOp::Finish(number) => below(number).map(MatchingOp::Finish).collect(),
             MatchingOp::Cancel(number) => below(number).map(MatchingOp::Cancel).collect(),
             MatchingOp::Withdraw(number) => below(number).map(MatchingOp::Withdraw).collect(),

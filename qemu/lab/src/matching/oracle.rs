@@ -52,8 +52,7 @@ impl QueueOracle {
 
     pub fn is_idle(&self, context: Context) -> bool {
         let is_posted = |(_, pattern): &(Slot, MatchPattern)| pattern.context() == context;
-        let is_recorded =
-            |(_, record): &(BlockIndex, UnexpectedRecord)| record.envelope.context == context;
+        let is_recorded = |(_, record): &(BlockIndex, UnexpectedRecord)| record.envelope.context == context;
         !self.posted.iter().any(is_posted) && !self.unexpected.iter().any(is_recorded)
     }
 }

@@ -13,9 +13,7 @@ use midplane_device::ids::{BlockIndex, Slot};
 use midplane_device::matching::MatchingEngine;
 use midplane_device::memory::{Span, UserMemory};
 use midplane_device::region::{BLOCK_BYTES, BlockArray, RecordData, Region};
-use midplane_device::request::{
-    PostedReceive, ReceiveRequest, ReceiveState, Request, RequestId, RequestPool,
-};
+use midplane_device::request::{PostedReceive, ReceiveRequest, ReceiveState, Request, RequestId, RequestPool};
 use rustc_hash::FxHasher;
 
 use super::draw::OpSequence;
@@ -180,12 +178,10 @@ impl<E: MatchingEngine> EnginePair<E> {
             }
             MatchingOp::Withdraw(number) => return self.withdraw(number),
             MatchingOp::Forget(source) => {
-                let got = self.engine.find_record(&self.region, &|record| {
-                    record.envelope.source == Rank::new(source)
-                });
-                let expected = self
-                    .oracle
-                    .find(|record| record.envelope.source == Rank::new(source));
+                let got = self
+                    .engine
+                    .find_record(&self.region, &|record| record.envelope.source == Rank::new(source));
+                let expected = self.oracle.find(|record| record.envelope.source == Rank::new(source));
                 if let Some(at) = same("find_record by source", got, expected)? {
                     self.forget(at);
                 }
@@ -197,8 +193,7 @@ impl<E: MatchingEngine> EnginePair<E> {
 
     fn open(&mut self, context: Context) {
         if self.open.insert(context) {
-            self.engine
-                .open(&mut self.requests, &mut self.region, context);
+            self.engine.open(&mut self.requests, &mut self.region, context);
         }
     }
 
@@ -257,11 +252,7 @@ impl<E: MatchingEngine> EnginePair<E> {
         let taken = same("take", got, self.oracle.probe(pattern))?;
         if let Some(at) = taken {
             let kept = self.oracle.unexpected.iter().find(|kept| kept.0 == at);
-            same(
-                "the record",
-                self.region.record(at),
-                kept.map(|&(_, record)| record),
-            )?;
+            same("the record", self.region.record(at), kept.map(|&(_, record)| record))?;
             self.oracle.unrecord(at);
         }
         Ok(taken)
@@ -276,19 +267,12 @@ impl<E: MatchingEngine> EnginePair<E> {
         }
         let sender = self.messages;
         let at = match buffer {
-            Some(bytes) => self
-                .region
-                .record_with_buffer(&mut self.memory, envelope, bytes),
-            None => self
-                .region
-                .record_without_buffer(&mut self.memory, envelope, 0, sender),
+            Some(bytes) => self.region.record_with_buffer(&mut self.memory, envelope, bytes),
+            None => self.region.record_without_buffer(&mut self.memory, envelope, 0, sender),
         };
         if let Some(at) = at {
             self.engine.record(&mut self.region, at);
-            let record = self
-                .region
-                .record(at)
-                .ok_or("record destroyed the record")?;
+            let record = self.region.record(at).ok_or("record destroyed the record")?;
             self.oracle.record(at, record);
         }
         Ok(())
@@ -318,9 +302,7 @@ impl<E: MatchingEngine> EnginePair<E> {
             return Ok(());
         };
         let wanted = unexpected[place].1;
-        let got = self
-            .engine
-            .find_record(&self.region, &|record| *record == wanted);
+        let got = self.engine.find_record(&self.region, &|record| *record == wanted);
         let expected = self.oracle.find(|record| *record == wanted);
         if let Some(at) = same("find_record", got, expected)? {
             self.forget(at);
@@ -374,8 +356,7 @@ impl<E: MatchingEngine> EnginePair<E> {
             self.compare_measures()?;
         }
         let open: Vec<Context> = self.open.iter().copied().collect();
-        open.into_iter()
-            .try_for_each(|context| self.retire(context))
+        open.into_iter().try_for_each(|context| self.retire(context))
     }
 
     /// Returns the hash of an engine that has only received the current records.

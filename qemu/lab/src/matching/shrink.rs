@@ -100,11 +100,7 @@ impl ShrinkSearch {
             while at < self.best.ops.len() {
                 let mut ops = self.best.ops.clone();
                 ops.drain(at..(at + part).min(ops.len()));
-                if self.try_ops(ops) {
-                    gone = true
-                } else {
-                    at += part
-                }
+                if self.try_ops(ops) { gone = true } else { at += part }
             }
             if !gone || part > 1 {
                 part /= 2;
@@ -129,9 +125,7 @@ impl ShrinkSearch {
         }
         for name in names {
             name.simpler().into_iter().any(|simpler| {
-                let renamed = |op: &MatchingOp| {
-                    op.renamed(&mut |other| if other == name { simpler } else { other })
-                };
+                let renamed = |op: &MatchingOp| op.renamed(&mut |other| if other == name { simpler } else { other });
                 let ops = self.best.ops.iter().map(renamed).collect();
                 self.try_ops(ops)
             });

@@ -24,9 +24,7 @@ use std::fmt;
 use midplane_cluster::OperationCosts;
 use midplane_device::barrier::{AllreduceStep, VALUE_BYTES};
 use midplane_device::envelope::Rank;
-use midplane_objects::coll::sim_driver::{
-    CollectiveBuffers, CollectiveKind, CommView, ReduceOperation, SimCollective,
-};
+use midplane_objects::coll::sim_driver::{CollectiveBuffers, CollectiveKind, CommView, ReduceOperation, SimCollective};
 use net_torus::Shape;
 
 use super::machine::{NodePrograms, SimulatedMachine, SimulatedNode, router_memory};
@@ -144,11 +142,7 @@ fn sum(left: &[u8], right: &mut [u8]) {
 impl CollectiveRun {
     /// Returns the lower bound in nanoseconds, or `None` without significant data.
     pub fn bound(&self) -> Option<u64> {
-        let nodes: f64 = self
-            .extents
-            .iter()
-            .map(|&extent| f64::from(extent))
-            .product();
+        let nodes: f64 = self.extents.iter().map(|&extent| f64::from(extent)).product();
         let long = self.extents.iter().filter(|&&extent| extent > 1);
         let links = 2.0 * long.clone().count() as f64;
         let bytes = match self.kind {
@@ -175,10 +169,7 @@ impl CollectiveRun {
 
     /// Returns the distance to the farthest node in hops.
     pub fn depth(&self) -> u64 {
-        self.extents
-            .iter()
-            .map(|&extent| u64::from(extent / 2))
-            .sum()
+        self.extents.iter().map(|&extent| u64::from(extent / 2)).sum()
     }
 
     /// Runs the collective.
@@ -198,9 +189,7 @@ impl CollectiveRun {
                 ns,
                 packets: machine.nodes.iter().map(|node| node.packets).sum(),
             }),
-            None => Err(CollectiveError::Stuck {
-                waiting: run.waiting,
-            }),
+            None => Err(CollectiveError::Stuck { waiting: run.waiting }),
         }
     }
 
@@ -287,11 +276,7 @@ struct RunState {
 }
 
 impl RunState {
-    fn start(
-        &self,
-        node: &mut SimulatedNode<'_>,
-        rank: usize,
-    ) -> Result<NodeState, CollectiveError> {
+    fn start(&self, node: &mut SimulatedNode<'_>, rank: usize) -> Result<NodeState, CollectiveError> {
         let collective = self.collective;
         if collective.kind == MeasuredCollective::Barrier {
             node.adi.enter_barrier();
@@ -323,11 +308,7 @@ impl RunState {
     }
 
     /// Advances an allreduce within barrier packets; returns whether it advanced, and whether it is complete.
-    fn combine(
-        &self,
-        node: &mut SimulatedNode<'_>,
-        rank: usize,
-    ) -> Result<(bool, bool), CollectiveError> {
+    fn combine(&self, node: &mut SimulatedNode<'_>, rank: usize) -> Result<(bool, bool), CollectiveError> {
         match node.adi.allreduce_step() {
             AllreduceStep::Wait => Ok((false, false)),
             AllreduceStep::Combine(_) => {
@@ -363,9 +344,7 @@ impl RunState {
         let turn = RankStep(RefCell::new((&mut node.adi, &mut node.memory)));
         match driven.advance(&turn) {
             Ok(None) => Ok((true, false)),
-            Ok(Some(buffers)) if self.collective.is_right(rank, self.list.len(), &buffers) => {
-                Ok((true, true))
-            }
+            Ok(Some(buffers)) if self.collective.is_right(rank, self.list.len(), &buffers) => Ok((true, true)),
             Ok(Some(_)) => Err(CollectiveError::Wrong { rank }),
             Err(error) => Err(CollectiveError::Failed {
                 rank,
@@ -378,12 +357,7 @@ impl RunState {
 impl NodePrograms for RunState {
     type Error = CollectiveError;
 
-    fn turn(
-        &mut self,
-        node: &mut SimulatedNode<'_>,
-        rank: usize,
-        _: u64,
-    ) -> Result<u64, CollectiveError> {
+    fn turn(&mut self, node: &mut SimulatedNode<'_>, rank: usize, _: u64) -> Result<u64, CollectiveError> {
         let call_ns = self.collective.costs.call_ns;
         let mut state = std::mem::replace(&mut self.nodes[rank], NodeState::Done);
         let (moved, is_over) = match &mut state {
@@ -442,10 +416,7 @@ mod tests {
                     costs: OperationCosts::WIRES,
                 };
                 let bound = collective.bound().expect("bytes worth mention");
-                assert!(
-                    measured(extents, kind, 4096) >= bound,
-                    "{extents:?} {kind:?}"
-                );
+                assert!(measured(extents, kind, 4096) >= bound, "{extents:?} {kind:?}");
             }
             let depth = CollectiveRun {
                 extents,
@@ -459,10 +430,7 @@ mod tests {
                 MeasuredCollective::Bcast,
                 MeasuredCollective::Allreduce,
             ] {
-                assert!(
-                    measured(extents, kind, 8) >= depth * 100,
-                    "{extents:?} {kind:?}"
-                );
+                assert!(measured(extents, kind, 8) >= depth * 100, "{extents:?} {kind:?}");
             }
         }
     }

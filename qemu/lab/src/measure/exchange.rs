@@ -91,13 +91,7 @@ impl Port for NodePort<'_> {
         self.shape.rank(node)
     }
 
-    fn inject(
-        &mut self,
-        class: TrafficClass,
-        _: Coord,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
+    fn inject(&mut self, class: TrafficClass, _: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         let mut queue = self.pipes.0[1 - self.here][index(class)].borrow_mut();
         if queue.len == QUEUE_PACKETS {
             return false;

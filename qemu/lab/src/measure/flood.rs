@@ -209,8 +209,7 @@ impl FloodLoad {
                 request_slots: usize::MAX,
             };
             let mpi_memory = if rank == 0 { self.mpi_memory } else { 0 };
-            let memory =
-                DeviceMemory::with_engine(&kind, mpi_memory, nodes).expect("the host's memory");
+            let memory = DeviceMemory::with_engine(&kind, mpi_memory, nodes).expect("the host's memory");
             Adi::new(config, memory).expect("a rank of the machine")
         };
         Ok(FloodRun {

@@ -129,12 +129,7 @@ pub(super) trait NodePrograms {
     type Error;
 
     /// Runs the next step of this rank's program at `now`, if possible, and returns its duration in nanoseconds.
-    fn turn(
-        &mut self,
-        node: &mut SimulatedNode<'_>,
-        rank: usize,
-        now: u64,
-    ) -> Result<u64, Self::Error>;
+    fn turn(&mut self, node: &mut SimulatedNode<'_>, rank: usize, now: u64) -> Result<u64, Self::Error>;
 
     /// Checks whether the measurement is complete, after a turn of this node at `now`.
     fn is_over(&self, node: &SimulatedNode<'_>, rank: usize, now: u64) -> bool;
@@ -168,8 +163,7 @@ impl<'m> SimulatedMachine<'m> {
     ) -> SimulatedMachine<'m> {
         let nodes = shape.nodes() as usize;
         let wakes = WakeQueue::default();
-        let wires: Vec<[Rc<RefCell<LinkFrames>>; 6]> =
-            (0..nodes).map(|_| Default::default()).collect();
+        let wires: Vec<[Rc<RefCell<LinkFrames>>; 6]> = (0..nodes).map(|_| Default::default()).collect();
         let kind = EngineChoice::List.kind();
         let node = |(chunks, rank): (&'m mut [Chunk], u32)| {
             let here = shape.coord(rank).expect("a rank of the machine");
@@ -211,21 +205,13 @@ impl<'m> SimulatedMachine<'m> {
         };
         let chunks = chunks.chunks_exact_mut(SIZES.chunks());
         let nodes = chunks.zip(0..).map(node).collect();
-        SimulatedMachine {
-            nodes,
-            costs,
-            wakes,
-        }
+        SimulatedMachine { nodes, costs, wakes }
     }
 
     /// Runs until the measurement is complete and returns that time, or `None` on a deadlock.
-    pub(super) fn run<P: NodePrograms>(
-        &mut self,
-        programs: &mut P,
-    ) -> Result<Option<u64>, P::Error> {
-        let mut queue: BinaryHeap<Reverse<(u64, usize)>> = (0..self.nodes.len())
-            .map(|node| Reverse((0, node)))
-            .collect();
+    pub(super) fn run<P: NodePrograms>(&mut self, programs: &mut P) -> Result<Option<u64>, P::Error> {
+        let mut queue: BinaryHeap<Reverse<(u64, usize)>> =
+            (0..self.nodes.len()).map(|node| Reverse((0, node))).collect();
         let mut rounds = 0;
         let mut last = 0;
         loop {
@@ -235,8 +221,7 @@ impl<'m> SimulatedMachine<'m> {
                     return Ok(None);
                 }
                 rounds += 1;
-                let holding = (0..self.nodes.len())
-                    .filter(|&at| !self.nodes[at].torus.router_mut().is_empty());
+                let holding = (0..self.nodes.len()).filter(|&at| !self.nodes[at].torus.router_mut().is_empty());
                 queue.extend(holding.map(|at| Reverse((last + 1, at))));
                 continue;
             };

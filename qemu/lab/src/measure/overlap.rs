@@ -94,9 +94,7 @@ impl OverlapTransfer {
         Ok(match self.first {
             FirstSide::Sender => receiver.total_ns,
             // A short message is sent immediately.
-            FirstSide::Receiver => sender
-                .total_ns
-                .max(receiver.total_ns.saturating_sub(LAG_NS)),
+            FirstSide::Receiver => sender.total_ns.max(receiver.total_ns.saturating_sub(LAG_NS)),
         })
     }
 
@@ -109,9 +107,7 @@ impl OverlapTransfer {
             0
         };
         Cluster::new([2, 1, 1]).costs(self.costs).run(process)?;
-        let [sender, receiver] = measured
-            .into_inner()
-            .unwrap_or_else(|held| held.into_inner());
+        let [sender, receiver] = measured.into_inner().unwrap_or_else(|held| held.into_inner());
         Ok(OverlapTimes { sender, receiver })
     }
 
@@ -158,10 +154,7 @@ impl OverlapTransfer {
             });
         }
         side.total_ns = node.now_ns() - began;
-        assert!(
-            bytes.iter().all(|byte| *byte == 7),
-            "other bytes than were sent"
-        );
+        assert!(bytes.iter().all(|byte| *byte == 7), "other bytes than were sent");
         side
     }
 }
@@ -223,9 +216,7 @@ mod tests {
 
     #[test]
     fn interrupts_take_no_more_than_their_share() {
-        let transfer = transfer_of(FirstSide::Receiver, 25)
-            .transfer_ns()
-            .expect("a run");
+        let transfer = transfer_of(FirstSide::Receiver, 25).transfer_ns().expect("a run");
         let overlap = OverlapTransfer {
             compute_ns: transfer,
             ..transfer_of(FirstSide::Receiver, 25)

@@ -90,10 +90,7 @@ impl ScaleRun {
     ///
     /// # Panics
     /// When the extents are not a machine, and when the host has no memory for it.
-    pub fn run(
-        &self,
-        watch: &mut dyn FnMut(RunProgress) -> bool,
-    ) -> Result<ScaleResult, JobFailure> {
+    pub fn run(&self, watch: &mut dyn FnMut(RunProgress) -> bool) -> Result<ScaleResult, JobFailure> {
         let nodes: u64 = self.extents.map(u64::from).iter().product();
         let steps = match self.program {
             ScaleProgram::Killer => (nodes - 1) * u64::from(self.repeats),
@@ -127,9 +124,7 @@ impl ScaleRun {
         job?;
         let began = *began.lock().unwrap_or_else(|held| held.into_inner());
         let last = reports.iter().filter_map(|report| report.end_ns).max();
-        let sum = |of: fn(&midplane_device::DeviceStats) -> u64| {
-            reports.iter().map(|r| of(&r.stats)).sum()
-        };
+        let sum = |of: fn(&midplane_device::DeviceStats) -> u64| reports.iter().map(|r| of(&r.stats)).sum();
         Ok(ScaleResult {
             ns: match self.program {
                 ScaleProgram::Killer => reports[0].end_ns.unwrap_or(0),
@@ -143,13 +138,7 @@ impl ScaleRun {
         })
     }
 
-    fn program_of(
-        &self,
-        node: &SimProcess<'_, '_>,
-        world: &SimpleCommunicator,
-        began: &Mutex<u64>,
-        step: &dyn Fn(),
-    ) {
+    fn program_of(&self, node: &SimProcess<'_, '_>, world: &SimpleCommunicator, began: &Mutex<u64>, step: &dyn Fn()) {
         if self.program == ScaleProgram::Killer {
             return self.killer(world, step);
         }
@@ -307,10 +296,7 @@ mod tests {
         });
         assert_eq!((ample.refusals, ample.restarts), (0, 0));
         assert!(scarce.refusals > 0 && scarce.restarts > 0, "{scarce:?}");
-        assert!(
-            scarce.ns > ample.ns && scarce.peak_bytes <= 256,
-            "{scarce:?}"
-        );
+        assert!(scarce.ns > ample.ns && scarce.peak_bytes <= 256, "{scarce:?}");
         assert_eq!(scarce.messages, ample.messages);
     }
 
@@ -319,10 +305,7 @@ mod tests {
     fn a_barrier_takes_the_time_of_the_way() {
         let barrier = run(scale(ScaleProgram::Barrier));
         let costs = OperationCosts::BLUE_GENE;
-        assert!(
-            barrier.ns > 4 * costs.hop_ns + 2 * costs.packet_ns,
-            "{barrier:?}"
-        );
+        assert!(barrier.ns > 4 * costs.hop_ns + 2 * costs.packet_ns, "{barrier:?}");
     }
 
     #[test]
@@ -337,9 +320,6 @@ mod tests {
             seen.len() < 3
         });
         assert_eq!(stopped, Err(JobFailure::Stopped));
-        assert!(
-            seen.is_sorted() && seen.len() == 3 && seen[2] > 0.0,
-            "{seen:?}"
-        );
+        assert!(seen.is_sorted() && seen.len() == 3 && seen[2] > 0.0, "{seen:?}");
     }
 }

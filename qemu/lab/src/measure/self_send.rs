@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use midplane_c::measure;
 use midplane_device::envelope::Rank;
-use midplane_device::interface::{
-    EnterDevice, FastRecv, FastSend, IncomingMessage, OutgoingMessage, Work,
-};
+use midplane_device::interface::{EnterDevice, FastRecv, FastSend, IncomingMessage, OutgoingMessage, Work};
 use midplane_device::kernel::{AbortReason, CallInfo, Kernel};
 use midplane_device::memory::{RawMemory, UserMemory};
 use midplane_device::request::{PlainCompletion, RequestId};
@@ -52,13 +50,7 @@ impl Port for NullPort {
         Some(0)
     }
 
-    fn inject(
-        &mut self,
-        _: TrafficClass,
-        _: Coord,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
+    fn inject(&mut self, _: TrafficClass, _: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         fill(&mut vec![0; len]);
         PACKETS.fetch_add(1, Ordering::Relaxed);
         true
@@ -179,10 +171,7 @@ mod tests {
     /// Neither the receive nor the send nor the wait uses the network.
     #[test]
     fn a_message_to_oneself_asks_nothing_of_the_network() {
-        let nothing = NetworkUse {
-            polls: 0,
-            packets: 0,
-        };
+        let nothing = NetworkUse { polls: 0, packets: 0 };
         assert_eq!(run(100), Some(nothing));
     }
 }

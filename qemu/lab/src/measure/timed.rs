@@ -115,9 +115,7 @@ impl KillerBenchmark {
         };
         match machine.run(&mut run)? {
             Some(ns) => Ok(measured(&machine.nodes[0], ns)),
-            None => Err(TimedError::Stuck {
-                received: run.received,
-            }),
+            None => Err(TimedError::Stuck { received: run.received }),
         }
     }
 }
@@ -130,12 +128,7 @@ impl NodePrograms for KillerRun<'_> {
         rank == 0 && self.received == receives && now >= node.busy_until
     }
 
-    fn turn(
-        &mut self,
-        node: &mut SimulatedNode<'_>,
-        rank: usize,
-        _: u64,
-    ) -> Result<u64, TimedError> {
+    fn turn(&mut self, node: &mut SimulatedNode<'_>, rank: usize, _: u64) -> Result<u64, TimedError> {
         let (killer, progress) = (self.killer, &mut self.nodes[rank]);
         if rank > 0 {
             if progress.begun == killer.messages {
@@ -151,9 +144,7 @@ impl NodePrograms for KillerRun<'_> {
                 context: 0,
                 mode: SendMode::Standard,
             };
-            node.adi
-                .isend(&mut node.memory, to, span)
-                .expect("the host's memory");
+            node.adi.isend(&mut node.memory, to, span).expect("the host's memory");
             return Ok(killer.costs.call_ns);
         }
         let senders = node.adi.size() - 1;

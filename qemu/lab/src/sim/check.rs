@@ -169,16 +169,9 @@ impl fmt::Display for Violation {
                 write!(f, "no memory: rank {rank} in operation {at}, {what:?}")
             }
             Violation::Misnamed { rank, live, what } => {
-                write!(
-                    f,
-                    "no memory: rank {rank} has {live} requests and is told {what:?}"
-                )
+                write!(f, "no memory: rank {rank} has {live} requests and is told {what:?}")
             }
-            Violation::Probe {
-                rank,
-                pattern,
-                found,
-            } => {
+            Violation::Probe { rank, pattern, found } => {
                 write!(f, "rank {rank} probed for {pattern:?} and found {found:?}")
             }
             Violation::Cancel { rank } => write!(f, "rank {rank} could not cancel a receive"),
@@ -193,10 +186,7 @@ impl fmt::Display for Violation {
                 )
             }
             Violation::Wrong { receive, got, must } => {
-                write!(
-                    f,
-                    "receive {receive} got message {got} and must get message {must}"
-                )
+                write!(f, "receive {receive} got message {got} and must get message {must}")
             }
             Violation::Twice { message } => write!(f, "message {message} was received twice"),
             Violation::Overtaken {
@@ -239,29 +229,14 @@ pub fn at_rest<'a>(
         }
         let left = [
             (completed && !adi.is_quiet(), "something to send"),
-            (
-                completed && adi.region().used_bytes() != 0,
-                "MPI memory in use",
-            ),
+            (completed && adi.region().used_bytes() != 0, "MPI memory in use"),
             (completed && lent != 0, "borrowed memory"),
-            (
-                completed && adi.region().records() != 0,
-                "unexpected records",
-            ),
+            (completed && adi.region().records() != 0, "unexpected records"),
             (completed && adi.matching().posted != 0, "posted receives"),
-            (
-                completed && adi.matching().unexpected != 0,
-                "unexpected messages",
-            ),
+            (completed && adi.matching().unexpected != 0, "unexpected messages"),
             (completed && adi.requests().live() != 0, "requests"),
-            (
-                adi.stats().layer.malformed != 0,
-                "packets counted as malformed",
-            ),
-            (
-                adi.stats().layer.unknown_handler != 0,
-                "packets without a handler",
-            ),
+            (adi.stats().layer.malformed != 0, "packets counted as malformed"),
+            (adi.stats().layer.unknown_handler != 0, "packets without a handler"),
         ];
         if let Some(&(_, what)) = left.iter().find(|(is_left, _)| *is_left) {
             return Err(Violation::Left { rank, what });
@@ -287,12 +262,10 @@ fn identify(
             && envelope.tag == outcome.tag
     });
     let short = outcome.bytes < 4;
-    let mut found = candidates
-        .filter(|&(message, at)| is_message(at, bytes) && (!short || message.len == outcome.bytes));
+    let mut found =
+        candidates.filter(|&(message, at)| is_message(at, bytes) && (!short || message.len == outcome.bytes));
     let (message, at) = found.next().ok_or(Violation::Payload { receive: number })?;
-    let untouched = got.bytes[bytes.len()..]
-        .iter()
-        .all(|&b| b == super::memory::UNTOUCHED);
+    let untouched = got.bytes[bytes.len()..].iter().all(|&b| b == super::memory::UNTOUCHED);
     let right = outcome.bytes == message.len.min(receive.capacity)
         && outcome.truncated == (message.len > receive.capacity)
         && !outcome.cancelled
@@ -322,9 +295,7 @@ pub fn matching(
     let mut taken = vec![false; program.messages.len()];
     let mut pairs = Vec::new();
     for (number, got) in (0..).zip(got) {
-        let done = got
-            .as_ref()
-            .and_then(|got| Some((got, got.outcome.as_ref()?)));
+        let done = got.as_ref().and_then(|got| Some((got, got.outcome.as_ref()?)));
         let Some((got, outcome)) = done else {
             if completed {
                 return Err(Violation::Payload { receive: number });

@@ -120,14 +120,9 @@ impl CollectivesInFlight {
     }
 
     /// Advances all collectives like an interrupt handler, and returns how many made progress.
-    pub(super) fn advance_in_interrupt(
-        &mut self,
-        adi: &mut Adi,
-        memory: &mut memory::NodeBuffers,
-    ) -> u64 {
-        let mut go_on = |driven: &mut SimCollective| {
-            driven.advance_in_interrupt(adi, memory, &PROCESS, STEPS_OF_INTERRUPT)
-        };
+    pub(super) fn advance_in_interrupt(&mut self, adi: &mut Adi, memory: &mut memory::NodeBuffers) -> u64 {
+        let mut go_on =
+            |driven: &mut SimCollective| driven.advance_in_interrupt(adi, memory, &PROCESS, STEPS_OF_INTERRUPT);
         let moved = self.all.iter_mut().map(|(_, driven)| go_on(driven));
         moved.map(u64::from).sum()
     }
@@ -164,11 +159,7 @@ impl CollectivesInFlight {
     }
 }
 
-fn check(
-    collective: &CollectiveCall,
-    rank: Rank,
-    buffers: &CollectiveBuffers,
-) -> Result<(), String> {
+fn check(collective: &CollectiveCall, rank: Rank, buffers: &CollectiveBuffers) -> Result<(), String> {
     let part = collective.part(collective.group.among(rank).place);
     match (buffers.given == part.left, buffers.taken == part.taken) {
         (true, true) => Ok(()),

@@ -127,11 +127,7 @@ impl CommGroup {
         let size = list.len() as u32;
         let first = (size > 1 && r.chance(0.5)).then(|| 1 + r.below(size - 1));
         let list = intern_list(list);
-        CommGroup {
-            list,
-            first,
-            context,
-        }
+        CommGroup { list, first, context }
     }
 
     /// Returns this rank's view of the group.
@@ -187,9 +183,7 @@ impl CollectiveCall {
             _ => CollectiveKind::Allreduce,
         };
         let may_be_in_place = match what {
-            CollectiveKind::Alltoall | CollectiveKind::Allreduce | CollectiveKind::Scan => {
-                group.first.is_none()
-            }
+            CollectiveKind::Alltoall | CollectiveKind::Allreduce | CollectiveKind::Scan => group.first.is_none(),
             _ => false,
         };
         CollectiveCall {
@@ -277,11 +271,7 @@ impl CollectiveCall {
             CollectiveKind::ReduceScatter => {
                 // A number of elements that both groups can divide.
                 let each = self.part_elements(place);
-                let share = if self.group.first.is_some() {
-                    e * count
-                } else {
-                    e
-                };
+                let share = if self.group.first.is_some() { e * count } else { e };
                 (each * count, self.combined(others, at * share, share))
             }
         };
@@ -308,9 +298,7 @@ impl CollectiveCall {
     fn part_elements(&self, place: u32) -> usize {
         let [own, _] = self.group.sides(place);
         match self.what {
-            CollectiveKind::ReduceScatter if self.group.first.is_some() => {
-                self.elements * own.len()
-            }
+            CollectiveKind::ReduceScatter if self.group.first.is_some() => self.elements * own.len(),
             _ => self.elements,
         }
     }
@@ -321,11 +309,7 @@ impl CollectiveCall {
         let untouched = vec![UNTOUCHED; each];
         let is_root = place == root;
         ProcessBuffers {
-            given: if is_root {
-                own.clone()
-            } else {
-                untouched.clone()
-            },
+            given: if is_root { own.clone() } else { untouched.clone() },
             left: if is_root || faces { own } else { untouched },
             taken: None,
             each,

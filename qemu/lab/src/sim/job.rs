@@ -53,12 +53,7 @@ impl SimJob<'_> {
         self.run_in(&UnlimitedHeaps)
     }
 
-    fn process<'a>(
-        &'a self,
-        shape: Shape,
-        rank: Rank,
-        heap: &'a dyn ProgramHeaps,
-    ) -> RankProcess<'a> {
+    fn process<'a>(&'a self, shape: Shape, rank: Rank, heap: &'a dyn ProgramHeaps) -> RankProcess<'a> {
         let SimJob { program, setup } = self;
         let config = DeviceConfig {
             shape,
@@ -66,8 +61,8 @@ impl SimJob<'_> {
             request_slots: setup.request_slots,
         };
         let peers = shape.nodes() as usize;
-        let memory = DeviceMemory::with_engine(&setup.matching.kind(), setup.mpi_memory, peers)
-            .expect("the host's memory");
+        let memory =
+            DeviceMemory::with_engine(&setup.matching.kind(), setup.mpi_memory, peers).expect("the host's memory");
         let adi = Adi::new(config, memory);
         let mut adi = adi.expect("a rank of the machine");
         adi.set_eager_limit(setup.eager);
@@ -119,10 +114,7 @@ impl SimJob<'_> {
                 return Err(Violation::Left { rank, what });
             }
         }
-        if let Some((rank, what)) = processes
-            .iter()
-            .find_map(|p| Some((p.rank, p.buffers.fault()?)))
-        {
+        if let Some((rank, what)) = processes.iter().find_map(|p| Some((p.rank, p.buffers.fault()?))) {
             return Err(Violation::Buffer { rank, what });
         }
         check::matching(program, &records.got, &records.sent, completed)?;

@@ -68,9 +68,7 @@ pub fn is_message(message: u32, bytes: &[u8]) -> bool {
 
 /// Fills `out` with the bytes of message number `message` from `offset` on.
 fn fill(message: u32, offset: usize, out: &mut [u8]) {
-    let first = out
-        .len()
-        .min(offset.next_multiple_of(RUN).max(RUN) - offset);
+    let first = out.len().min(offset.next_multiple_of(RUN).max(RUN) - offset);
     let (first, rest) = out.split_at_mut(first);
     for (at, out) in first.iter_mut().enumerate() {
         *out = byte(message, offset + at);
@@ -185,9 +183,7 @@ impl UserMemory for NodeBuffers {
             Some(&Some(BufferKind::Send { message, len })) if offset + out.len() <= len => {
                 fill(message, offset, out);
             }
-            Some(Some(BufferKind::Send { .. })) => {
-                self.blame("read beyond the end of a send's buffer")
-            }
+            Some(Some(BufferKind::Send { .. })) => self.blame("read beyond the end of a send's buffer"),
             Some(Some(BufferKind::Receive { .. })) => self.blame("read of a receive's buffer"),
             _ => self.blame("read of a buffer that the program has back"),
         }
@@ -204,9 +200,7 @@ impl UserMemory for NodeBuffers {
             Some(Some(BufferKind::Receive { bytes })) if offset + new.len() <= bytes.len() => {
                 bytes[offset..offset + new.len()].copy_from_slice(new);
             }
-            Some(Some(BufferKind::Receive { .. })) => {
-                self.blame("write beyond the end of a receive's buffer")
-            }
+            Some(Some(BufferKind::Receive { .. })) => self.blame("write beyond the end of a receive's buffer"),
             Some(Some(BufferKind::Send { .. })) => self.blame("write into a send's buffer"),
             // A receive of zero bytes is written with none.
             _ if new.is_empty() => {}

@@ -20,14 +20,7 @@ pub trait JobNetwork {
     fn deliver_all(&mut self) -> bool;
 
     /// Runs one step of a node's device, which receives at most `take` packets and injects at most `inject`.
-    fn poll(
-        &mut self,
-        node: usize,
-        take: usize,
-        inject: usize,
-        adi: &mut Adi,
-        memory: &mut NodeBuffers,
-    ) -> bool;
+    fn poll(&mut self, node: usize, take: usize, inject: usize, adi: &mut Adi, memory: &mut NodeBuffers) -> bool;
 }
 
 /// Body of a packet.
@@ -162,10 +155,7 @@ impl PacketNetwork {
 
     fn arrive(&mut self, at: usize, place: usize) -> bool {
         let channel = self.active[at];
-        let (class, pair) = (
-            channel / (self.nodes * self.nodes),
-            channel % (self.nodes * self.nodes),
-        );
+        let (class, pair) = (channel / (self.nodes * self.nodes), channel % (self.nodes * self.nodes));
         let (source, dest) = (pair / self.nodes, pair % self.nodes);
         let arrived = &mut self.arrived[class][dest];
         if arrived.len() >= self.capacity.reception {
@@ -201,14 +191,7 @@ impl JobNetwork for PacketNetwork {
         PacketNetwork::deliver_all(self)
     }
 
-    fn poll(
-        &mut self,
-        node: usize,
-        take: usize,
-        inject: usize,
-        adi: &mut Adi,
-        memory: &mut NodeBuffers,
-    ) -> bool {
+    fn poll(&mut self, node: usize, take: usize, inject: usize, adi: &mut Adi, memory: &mut NodeBuffers) -> bool {
         adi.progress(&mut StrictPort::new(self.face(node, take, inject)), memory)
     }
 }
@@ -231,13 +214,7 @@ impl Port for NodePort<'_> {
         self.net.shape.rank(node)
     }
 
-    fn inject(
-        &mut self,
-        class: TrafficClass,
-        dest: Coord,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
+    fn inject(&mut self, class: TrafficClass, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         self.put(class, dest, len, false, fill)
     }
 
@@ -247,10 +224,7 @@ impl Port for NodePort<'_> {
 
     fn head(&self, class: TrafficClass) -> Option<&[u8]> {
         let arrived = &self.net.arrived[index(class)][self.node];
-        arrived
-            .front()
-            .filter(|_| self.take > 0)
-            .map(PacketBody::bytes)
+        arrived.front().filter(|_| self.take > 0).map(PacketBody::bytes)
     }
 
     fn pop(&mut self, class: TrafficClass) {
@@ -273,11 +247,7 @@ impl NodePort<'_> {
         if !self.can_inject(class) {
             return false;
         }
-        let dest = self
-            .net
-            .shape
-            .rank(dest)
-            .expect("a packet to a node of the machine") as usize;
+        let dest = self.net.shape.rank(dest).expect("a packet to a node of the machine") as usize;
         let mut packet = PacketBody {
             len: u8::try_from(len).expect("a packet's length"),
             unordered,

@@ -73,11 +73,7 @@ enum OpProgress {
 
 impl OpProgress {
     fn done(done: bool) -> OpProgress {
-        if done {
-            OpProgress::Done
-        } else {
-            OpProgress::Unchanged
-        }
+        if done { OpProgress::Done } else { OpProgress::Unchanged }
     }
 
     fn begun(begun: bool) -> OpProgress {
@@ -136,9 +132,7 @@ impl<'a> RankProcess<'a> {
         self.polls += 1;
         let moved = match self.computing {
             0 if self.polls.is_multiple_of(2) => 0,
-            _ => self
-                .collectives
-                .advance_in_interrupt(&mut self.adi, &mut self.buffers),
+            _ => self.collectives.advance_in_interrupt(&mut self.adi, &mut self.buffers),
         };
         self.meanwhile += moved;
         moved > 0
@@ -154,9 +148,7 @@ impl<'a> RankProcess<'a> {
     fn step_in_windows(&mut self) -> Result<bool, Violation> {
         let rank = self.rank;
         let (windows, buffers, heap) = (&mut self.windows, &mut self.buffers, self.heap);
-        let step = self
-            .adi
-            .with_one_sided(|all| windows.step(all, buffers, heap));
+        let step = self.adi.with_one_sided(|all| windows.step(all, buffers, heap));
         let step = step.unwrap_or(Ok(false));
         step.map_err(|what| Violation::Buffer { rank, what })
     }
@@ -203,9 +195,7 @@ impl<'a> RankProcess<'a> {
         self.short = None;
         // Any call advances collectives.
         let (adi, memory) = (&mut self.adi, &mut self.buffers);
-        let moved = self
-            .collectives
-            .advance_collectives(adi, memory, self.program)?;
+        let moved = self.collectives.advance_collectives(adi, memory, self.program)?;
         let turn = self.perform(op, records)?;
         if turn == OpProgress::Done {
             self.at += 1;
@@ -259,11 +249,7 @@ impl<'a> RankProcess<'a> {
         Ok(OpProgress::done(done))
     }
 
-    fn cancel_send(
-        &mut self,
-        message: u32,
-        records: &mut JobRecords,
-    ) -> Result<OpProgress, Violation> {
+    fn cancel_send(&mut self, message: u32, records: &mut JobRecords) -> Result<OpProgress, Violation> {
         if self.begun {
             return self.wait_cancelled(message, records).map(OpProgress::done);
         }
@@ -274,11 +260,7 @@ impl<'a> RankProcess<'a> {
         Ok(OpProgress::begun(self.begun))
     }
 
-    fn cancel_receive(
-        &mut self,
-        receive: u32,
-        records: &mut JobRecords,
-    ) -> Result<OpProgress, Violation> {
+    fn cancel_receive(&mut self, receive: u32, records: &mut JobRecords) -> Result<OpProgress, Violation> {
         if self.begun {
             return self.cancel_or_keep(receive, records).map(OpProgress::done);
         }
@@ -305,9 +287,7 @@ impl<'a> RankProcess<'a> {
             self.program.collectives[at as usize].number
         };
         let (adi, memory) = (&mut self.adi, &mut self.buffers);
-        let started = self
-            .collectives
-            .start(adi, memory, self.program, at, number, self.heap);
+        let started = self.collectives.start(adi, memory, self.program, at, number, self.heap);
         match started {
             Ok(()) => Ok(true),
             Err(Error::NoMemory(what)) => self.called::<()>(Err(what)).map(|_| false),
@@ -347,16 +327,9 @@ impl<'a> RankProcess<'a> {
     }
 
     /// Posts a receive and cancels it some turns later, until it has received a message.
-    fn poll_receive(
-        &mut self,
-        receive: u32,
-        turns: u32,
-        records: &mut JobRecords,
-    ) -> Result<OpProgress, Violation> {
+    fn poll_receive(&mut self, receive: u32, turns: u32, records: &mut JobRecords) -> Result<OpProgress, Violation> {
         let posted = self.receives.last().copied();
-        let Some((_, LiveRequest { id, span })) =
-            posted.filter(|(last, _)| self.begun && *last == receive)
-        else {
+        let Some((_, LiveRequest { id, span })) = posted.filter(|(last, _)| self.begun && *last == receive) else {
             let pattern = self.program.receives[receive as usize].pattern;
             self.begun = self.receive(receive, pattern, None, records)?;
             self.computing = if self.begun { turns } else { 0 };
@@ -442,11 +415,7 @@ impl<'a> RankProcess<'a> {
         Ok(true)
     }
 
-    fn start_receive(
-        &mut self,
-        pattern: MatchPattern,
-        capacity: usize,
-    ) -> Result<Option<LiveRequest>, Violation> {
+    fn start_receive(&mut self, pattern: MatchPattern, capacity: usize) -> Result<Option<LiveRequest>, Violation> {
         let span = self.buffers.receive(capacity);
         self.heap.enter(self.rank);
         let result = self.adi.irecv(&mut self.buffers, pattern, span);
@@ -520,12 +489,7 @@ impl<'a> RankProcess<'a> {
     }
 
     /// Matches a message by a matched probe, and receives it after the given number of compute turns.
-    fn matched_receive(
-        &mut self,
-        number: u32,
-        turns: u32,
-        records: &mut JobRecords,
-    ) -> Result<OpProgress, Violation> {
+    fn matched_receive(&mut self, number: u32, turns: u32, records: &mut JobRecords) -> Result<OpProgress, Violation> {
         let pattern = self.program.receives[number as usize].pattern;
         let Some((id, found)) = self.held else {
             self.heap.enter(self.rank);
@@ -546,13 +510,7 @@ impl<'a> RankProcess<'a> {
         let capacity = self.program.receives[number as usize].capacity;
         let span = self.buffers.receive(capacity);
         self.adi.mrecv(&mut self.buffers, id, span);
-        self.note_receive(
-            number,
-            LiveRequest { id, span },
-            pattern,
-            Some(found),
-            records,
-        );
+        self.note_receive(number, LiveRequest { id, span }, pattern, Some(found), records);
         Ok(OpProgress::Done)
     }
 
@@ -589,10 +547,7 @@ impl<'a> RankProcess<'a> {
 
     fn test_sends(&mut self, which: impl Fn(u32) -> bool) {
         let RankProcess {
-            adi,
-            buffers,
-            sends,
-            ..
+            adi, buffers, sends, ..
         } = self;
         sends.retain(|&(number, live)| {
             let done = which(number) && adi.test(live.id).is_some();
@@ -605,19 +560,14 @@ impl<'a> RankProcess<'a> {
 
     fn test_receives(&mut self, records: &mut JobRecords, which: impl Fn(u32) -> bool) {
         let RankProcess {
-            adi,
-            buffers,
-            receives,
-            ..
+            adi, buffers, receives, ..
         } = self;
         receives.retain(|&(number, live)| {
             let Some(outcome) = which(number).then(|| adi.test(live.id)).flatten() else {
                 return true;
             };
             let bytes = buffers.give_back(live.span);
-            let got = records.got[number as usize]
-                .as_mut()
-                .expect("noted when it was posted");
+            let got = records.got[number as usize].as_mut().expect("noted when it was posted");
             *got = ReceiveResult {
                 outcome: Some(outcome),
                 bytes,

@@ -169,8 +169,7 @@ pub fn match_in_order(messages: &[Envelope], receives: &[MatchPattern]) -> Optio
     receives
         .iter()
         .map(|pattern| {
-            let at =
-                (0..messages.len()).find(|&at| !taken[at] && pattern.matches(&messages[at]))?;
+            let at = (0..messages.len()).find(|&at| !taken[at] && pattern.matches(&messages[at]))?;
             taken[at] = true;
             Some(at)
         })
@@ -237,9 +236,7 @@ impl<'a> ProgramDraw<'a> {
         }
         for dest in self.plan.all_ranks() {
             for tag in 0..self.plan.tags {
-                self.match_any(|m| {
-                    m.dest == dest && m.envelope.context == ANY_SOURCE && m.envelope.tag == tag
-                });
+                self.match_any(|m| m.dest == dest && m.envelope.context == ANY_SOURCE && m.envelope.tag == tag);
             }
             self.match_any(|m| m.dest == dest && m.envelope.context == ANY_AT_ALL);
         }
@@ -285,10 +282,7 @@ impl<'a> ProgramDraw<'a> {
             let (before, rest) = self.messages.split_at_mut(at);
             let message = &mut rest[0];
             let mistakable = |m: &ProgramMessage| {
-                m.envelope == message.envelope
-                    && m.dest == message.dest
-                    && m.len == message.len
-                    && m.len < 4
+                m.envelope == message.envelope && m.dest == message.dest && m.len == message.len && m.len < 4
             };
             if before.iter().any(mistakable) {
                 message.len += 4;
@@ -310,11 +304,7 @@ impl<'a> ProgramDraw<'a> {
             if plan.shape != ReceiveOrder::Lockstep && r.chance(0.1) {
                 posted = sent + STEP;
             }
-            let Envelope {
-                source,
-                tag,
-                context,
-            } = message.envelope;
+            let Envelope { source, tag, context } = message.envelope;
             let pattern = MatchPattern::new(
                 (context != ANY_SOURCE && context != ANY_AT_ALL).then_some(source),
                 (context != ANY_AT_ALL).then_some(tag),
@@ -343,9 +333,8 @@ impl<'a> ProgramDraw<'a> {
     }
 
     fn match_named(&mut self, context: Context, source: Rank, dest: Rank) {
-        let (sends, receives) = self.group(|m| {
-            m.dest == dest && m.envelope.context == context && m.envelope.source == source
-        });
+        let (sends, receives) =
+            self.group(|m| m.dest == dest && m.envelope.context == context && m.envelope.source == source);
         let envelopes: Vec<Envelope> = sends.iter().map(|&m| self.messages[m].envelope).collect();
         let exact: Vec<MatchPattern> = receives.iter().map(|&r| self.receives[r].pattern).collect();
         let mut patterns = exact.clone();
@@ -377,11 +366,7 @@ impl<'a> ProgramDraw<'a> {
     fn match_any(&mut self, belongs: impl Fn(&ProgramMessage) -> bool) {
         let (sends, receives) = self.group(belongs);
         let Some(&last) = receives.last() else { return };
-        let longest = sends
-            .iter()
-            .map(|&m| self.messages[m].len)
-            .max()
-            .unwrap_or(0);
+        let longest = sends.iter().map(|&m| self.messages[m].len).max().unwrap_or(0);
         let last = self.posted[last];
         for (&message, &receive) in sends.iter().zip(&receives) {
             let (sent, posted) = (self.sent[message], self.posted[receive]);
@@ -421,26 +406,13 @@ impl<'a> ProgramDraw<'a> {
         } else {
             RankOp::Send(message as u32)
         };
-        self.events.push(OpEvent {
-            time: start,
-            rank,
-            op,
-        });
-        self.wait(
-            start,
-            earliest + STEP / 2.0,
-            rank,
-            RankOp::WaitSend(message as u32),
-        );
+        self.events.push(OpEvent { time: start, rank, op });
+        self.wait(start, earliest + STEP / 2.0, rank, RankOp::WaitSend(message as u32));
     }
 
     /// Adds a receive. `can_block`: its start may wait for the message.
     fn add_receive(&mut self, receive: usize, earliest: f64, can_block: bool) {
-        let (rank, start, number) = (
-            self.receives[receive].rank,
-            self.posted[receive],
-            receive as u32,
-        );
+        let (rank, start, number) = (self.receives[receive].rank, self.posted[receive], receive as u32);
         let op = if can_block && self.polls.chance(self.plan.polling) {
             RankOp::PollReceive(number, self.polls.pick(&[0, 0, 1, 3, 20]))
         } else if can_block && self.random.chance(self.plan.probing) {
@@ -452,17 +424,8 @@ impl<'a> ProgramDraw<'a> {
         } else {
             RankOp::Receive(number)
         };
-        self.events.push(OpEvent {
-            time: start,
-            rank,
-            op,
-        });
-        self.wait(
-            start,
-            earliest + STEP / 2.0,
-            rank,
-            RankOp::WaitReceive(number),
-        );
+        self.events.push(OpEvent { time: start, rank, op });
+        self.wait(start, earliest + STEP / 2.0, rank, RankOp::WaitReceive(number));
     }
 
     fn draw_noise(&mut self) {
@@ -475,11 +438,7 @@ impl<'a> ProgramDraw<'a> {
             );
             let op = match r.below(5) {
                 0 | 1 => RankOp::Probe(pattern),
-                2 => RankOp::CancelUnmatched(MatchPattern::new(
-                    pattern.source(),
-                    pattern.tag(),
-                    UNUSED,
-                )),
+                2 => RankOp::CancelUnmatched(MatchPattern::new(pattern.source(), pattern.tag(), UNUSED)),
                 3 => RankOp::TestAll,
                 _ => RankOp::Compute(1 + r.below(29)),
             };

@@ -39,15 +39,8 @@ impl SpeedTable {
     }
 }
 
-fn poll(
-    process: &mut RankProcess<'_>,
-    net: &mut impl JobNetwork,
-    take: usize,
-    inject: usize,
-) -> bool {
-    let RankProcess {
-        rank, adi, buffers, ..
-    } = process;
+fn poll(process: &mut RankProcess<'_>, net: &mut impl JobNetwork, take: usize, inject: usize) -> bool {
+    let RankProcess { rank, adi, buffers, .. } = process;
     let moved = net.poll(rank.index() as usize, take, inject, adi, buffers);
     process.polled() || moved
 }

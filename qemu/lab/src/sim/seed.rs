@@ -67,9 +67,7 @@ impl SeededJob {
                 injection: fifo(r),
                 reception: fifo(r),
             },
-            order: OrderRules {
-                data: r.chance(0.3),
-            },
+            order: OrderRules { data: r.chance(0.3) },
             numbers_alike: false,
             seed,
         };

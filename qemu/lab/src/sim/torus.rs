@@ -100,14 +100,7 @@ impl JobNetwork for RouterNetwork<'_> {
         moved || due.is_some()
     }
 
-    fn poll(
-        &mut self,
-        node: usize,
-        take: usize,
-        inject: usize,
-        adi: &mut Adi,
-        memory: &mut NodeBuffers,
-    ) -> bool {
+    fn poll(&mut self, node: usize, take: usize, inject: usize, adi: &mut Adi, memory: &mut NodeBuffers) -> bool {
         let hands = StepPort {
             router: self.nodes[node].router_mut(),
             take,

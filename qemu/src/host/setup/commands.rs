@@ -74,11 +74,7 @@ fn start(command: &mut Command) -> Result<(Child, File), CliError> {
 }
 
 /// Copies a child's output until the child has ended. Calls `between` periodically.
-fn follow(
-    child: &mut Child,
-    output: &File,
-    mut between: impl FnMut(),
-) -> Result<ExitStatus, CliError> {
+fn follow(child: &mut Child, output: &File, mut between: impl FnMut()) -> Result<ExitStatus, CliError> {
     let mut shown = 0;
     loop {
         // The status is read before the last check of the output.
@@ -100,10 +96,7 @@ fn check_status(command: &Command, status: ExitStatus) -> Result<(), CliError> {
     if status.success() {
         Ok(())
     } else {
-        Err(CliError::unusable(format!(
-            "`{}` failed ({status})",
-            line(command)
-        )))
+        Err(CliError::unusable(format!("`{}` failed ({status})", line(command))))
     }
 }
 

@@ -117,9 +117,7 @@ impl ToolInstaller {
                 match run_shown(rustup) {
                     Err(stop) if stop.message.is_empty() => Err(stop),
                     Ok(()) if rust::has_own_sources(&self.places) => Ok(()),
-                    _ => self.continue_without_sources(
-                        "rustup cannot add the sources of Rust's library",
-                    ),
+                    _ => self.continue_without_sources("rustup cannot add the sources of Rust's library"),
                 }
             }
             PlanStep::Update(by) => {
@@ -127,11 +125,7 @@ impl ToolInstaller {
                 run_uninterrupted(by.apt_get(&["update".into()]))
             }
             PlanStep::UpdateOwn => self.update_own(),
-            PlanStep::Install {
-                by,
-                needs,
-                packages,
-            } => {
+            PlanStep::Install { by, needs, packages } => {
                 let installed = run_uninterrupted(by.apt_get(&apt::install(packages)));
                 self.retry_with_update(installed, needs, PlanStep::Update(*by))
             }
@@ -158,9 +152,7 @@ impl ToolInstaller {
             Ok(()) => Ok(true),
             Err(stop) if stop.message.is_empty() => Err(stop),
             Err(_) => {
-                self.continue_without_sources(
-                    "cargo cannot fetch the dependencies of Rust's library",
-                )?;
+                self.continue_without_sources("cargo cannot fetch the dependencies of Rust's library")?;
                 Ok(false)
             }
         }
@@ -171,10 +163,7 @@ impl ToolInstaller {
         let note = self.package_directory()?.join(package_dir::NO_SOURCES);
         let version = rust::own_version(&self.places).unwrap_or_default();
         std::fs::write(&note, version).context(format_args!("write {}", note.display()))?;
-        print_message(&format!(
-            "{why}; doing without, while {} is available",
-            note.display()
-        ));
+        print_message(&format!("{why}; doing without, while {} is available", note.display()));
         Ok(())
     }
 
@@ -204,9 +193,8 @@ impl ToolInstaller {
         let folder = self.package_directory()?.join("apt");
         for part in ["lists/partial", "cache/archives/partial"] {
             let part = folder.join(part);
-            std::fs::create_dir_all(&part).map_err(|error| {
-                CliError::unusable(format!("cannot create {}: {error}", part.display()))
-            })?;
+            std::fs::create_dir_all(&part)
+                .map_err(|error| CliError::unusable(format!("cannot create {}: {error}", part.display())))?;
         }
         self.lists = PackageLists::Own(folder);
         let mut update = self.lists.command("apt-get");

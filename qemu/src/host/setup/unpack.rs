@@ -17,12 +17,7 @@ const UNDER_WAY: &str = ".under-way-";
 
 /// Fetches packages, each as `name=version`, and unpacks the required files into the need's directory below `folder`.
 /// The directory appears atomically. Waits for other processes that do the same.
-pub fn unpack(
-    folder: &Path,
-    need: MissingTool,
-    packages: &[String],
-    lists: &PackageLists,
-) -> Result<(), CliError> {
+pub fn unpack(folder: &Path, need: MissingTool, packages: &[String], lists: &PackageLists) -> Result<(), CliError> {
     if packages.is_empty() {
         return Err(CliError::unusable(
             "apt-get reports the package as installed, but its content was not found",
@@ -127,8 +122,7 @@ fn tar(archive: &Path, arguments: &[&str]) -> Result<String, CliError> {
     let mut tar = Command::new("tar");
     tar.args(arguments).stdin(files).stderr(Stdio::piped());
     // File names stay unquoted in any locale.
-    tar.env("LC_ALL", "C")
-        .env("TAR_OPTIONS", "--quoting-style=literal");
+    tar.env("LC_ALL", "C").env("TAR_OPTIONS", "--quoting-style=literal");
     sys::bind_to_this_process(&mut tar, Signal::TERM, Vec::new());
     let output = tar.output().context("run tar")?;
     // tar may end before dpkg-deb has written the archive's padding.

@@ -23,12 +23,7 @@ pub fn program(name: &str) -> PathBuf {
 ///
 /// # Errors
 /// Returns an error if it cannot be run or fails, or when a signal ends it.
-pub fn run(
-    options: &[&str],
-    name: &str,
-    arguments: &[&str],
-    signals: &Signals,
-) -> Result<String, CliError> {
+pub fn run(options: &[&str], name: &str, arguments: &[&str], signals: &Signals) -> Result<String, CliError> {
     run_with_usage(options, name, arguments, signals).map(|(said, _)| said)
 }
 
@@ -60,11 +55,7 @@ pub fn run_with_usage(
 ///
 /// # Errors
 /// Returns an error if it cannot be run or fails, or when a signal ends it.
-pub fn capture_output(
-    command: Command,
-    limit_s: Option<u32>,
-    signals: &Signals,
-) -> Result<Option<String>, CliError> {
+pub fn capture_output(command: Command, limit_s: Option<u32>, signals: &Signals) -> Result<Option<String>, CliError> {
     let ended = capture_output_and_usage(command, limit_s, signals)?;
     Ok(ended.map(|(said, _)| said))
 }
@@ -106,11 +97,7 @@ pub fn capture_output_and_usage(
 }
 
 /// Waits for the child's end. Ends it when a signal arrives or when the limit expires. Returns the signal as an error.
-fn wait(
-    child: Child,
-    limit_s: Option<u32>,
-    signals: &Signals,
-) -> Result<Option<(Output, ResourceUsage)>, CliError> {
+fn wait(child: Child, limit_s: Option<u32>, signals: &Signals) -> Result<Option<(Output, ResourceUsage)>, CliError> {
     let group = sys::process_id(&child);
     let (ended, ends) = UnixStream::pair().context("wait for a job")?;
     std::thread::scope(|scope| {
@@ -121,11 +108,7 @@ fn wait(
             output
         });
         let mut fds = vec![PollFd::new(&ended, PollFlags::IN)];
-        fds.extend(
-            signals
-                .fds()
-                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
-        );
+        fds.extend(signals.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         let limit = limit_s.map(|seconds| Timespec {
             tv_sec: seconds.into(),
             tv_nsec: 0,

@@ -55,9 +55,7 @@ const TABLE: Table<CollectiveRow> = Table {
         Column::right("wires\n(us)", 10, |r| format!("{:.2}", r.wires_us)),
         Column::right("allowed\n(us)", 10, |r| format!("{:.2}", r.allowed_us)),
         Column::right("over\nallowed", 8, |r| format!("{:.2}", r.over)),
-        Column::right("Blue Gene/L\n(us)", 11, |r| {
-            format!("{:.1}", r.blue_gene_us)
-        }),
+        Column::right("Blue Gene/L\n(us)", 11, |r| format!("{:.1}", r.blue_gene_us)),
     ],
     keys: 3,
     gap: 2,
@@ -108,10 +106,7 @@ pub fn run(options: &CollectivesArgs) -> Result<u8, CliError> {
 
 /// Returns the bytes of a message for this kind; `None` if there would be none.
 fn message(kind: MeasuredCollective, bytes: usize, extents: [u16; 3]) -> Option<usize> {
-    let nodes = extents
-        .iter()
-        .map(|&extent| usize::from(extent))
-        .product::<usize>();
+    let nodes = extents.iter().map(|&extent| usize::from(extent)).product::<usize>();
     let each = match kind {
         MeasuredCollective::Barrier => return Some(0),
         MeasuredCollective::Alltoall => bytes / nodes,
@@ -121,11 +116,7 @@ fn message(kind: MeasuredCollective, bytes: usize, extents: [u16; 3]) -> Option<
     (whole > 0).then_some(whole)
 }
 
-fn measure(
-    kind: MeasuredCollective,
-    bytes: usize,
-    extents: [u16; 3],
-) -> Result<CollectiveRow, CliError> {
+fn measure(kind: MeasuredCollective, bytes: usize, extents: [u16; 3]) -> Result<CollectiveRow, CliError> {
     let us = |costs: OperationCosts| -> Result<f64, CliError> {
         let collective = CollectiveRun {
             extents,
@@ -134,9 +125,8 @@ fn measure(
             costs,
         };
         let measured = collective.run();
-        let measured = measured.map_err(|error| {
-            CliError::failure(format!("{} of {bytes} bytes: {error}", kind.name()))
-        })?;
+        let measured =
+            measured.map_err(|error| CliError::failure(format!("{} of {bytes} bytes: {error}", kind.name())))?;
         Ok(measured.ns as f64 / 1e3)
     };
     let collective = CollectiveRun {
@@ -182,10 +172,7 @@ mod tests {
 
     #[test]
     fn an_exchange_divides_the_bytes_among_all() {
-        assert_eq!(
-            message(MeasuredCollective::Alltoall, 128 << 10, [8, 8, 8]),
-            Some(256)
-        );
+        assert_eq!(message(MeasuredCollective::Alltoall, 128 << 10, [8, 8, 8]), Some(256));
         assert_eq!(message(MeasuredCollective::Alltoall, 8, [8, 8, 8]), None);
         assert_eq!(message(MeasuredCollective::Bcast, 8, [8, 8, 8]), Some(8));
     }
@@ -195,10 +182,7 @@ mod tests {
         for kind in MeasuredCollective::ALL {
             let bytes = message(kind, 256, [2, 2, 2]).expect("some bytes");
             let row = measure(kind, bytes, [2, 2, 2]).expect("a result");
-            assert!(
-                row.over >= 1.0 && row.blue_gene_us > row.wires_us,
-                "{row:?}"
-            );
+            assert!(row.over >= 1.0 && row.blue_gene_us > row.wires_us, "{row:?}");
         }
     }
 }

@@ -34,15 +34,9 @@ pub fn run() -> Result<(), CliError> {
     let (two, eight) = (two?, eight?);
     for (name, words) in COUNTED {
         let of = |said: &str| {
-            read(said, name).ok_or_else(|| {
-                CliError::failure(format!("costs.c did not print `{name}`:\n{said}"))
-            })
+            read(said, name).ok_or_else(|| CliError::failure(format!("costs.c did not print `{name}`:\n{said}")))
         };
-        print_line(format_args!(
-            "{words:<44}{:>8}{:>8}",
-            of(&two)?,
-            of(&eight)?
-        ))?;
+        print_line(format_args!("{words:<44}{:>8}{:>8}", of(&two)?, of(&eight)?))?;
     }
     Ok(())
 }

@@ -20,21 +20,15 @@ const SHAPES: [MarkShape; 4] = [
 
 /// Draws the rows with low memory; `sizes` contains the message sizes.
 pub fn draw(rows: &[KillerRow], sizes: &[usize; COLOURS.len()]) -> Result<String, CliError> {
-    let scarce: Vec<&KillerRow> = rows
-        .iter()
-        .filter(|row| row.memory != MemorySetting::Ample)
-        .collect();
-    let most = scarce
-        .iter()
-        .fold(2.0f64, |most, row| most.max(row.overhead));
+    let scarce: Vec<&KillerRow> = rows.iter().filter(|row| row.memory != MemorySetting::Ample).collect();
+    let most = scarce.iter().fold(2.0f64, |most, row| most.max(row.overhead));
     let series = scarce.iter().map(|row| {
         let size = sizes.iter().position(|&size| size == row.bytes);
         let memory = MemorySetting::SCARCE.iter().position(|&m| m == row.memory);
         let (size, memory) = (size.unwrap_or(0), memory.unwrap_or(0));
         // Shifts the points that would be on one line.
-        let shift = 0.05 * (memory as f64 - 1.5)
-            + 0.22 * (size as f64 - 1.0)
-            + if row.messages == 3 { -0.015 } else { 0.015 };
+        let shift =
+            0.05 * (memory as f64 - 1.5) + 0.22 * (size as f64 - 1.0) + if row.messages == 3 { -0.015 } else { 0.015 };
         Series {
             points: vec![(f64::from(row.nodes).log2() + shift, row.overhead)],
             mark: Mark {
@@ -58,21 +52,14 @@ pub fn draw(rows: &[KillerRow], sizes: &[usize; COLOURS.len()]) -> Result<String
 
 /// Returns the legend of colours, shapes and fills.
 fn legend(sizes: &[usize; COLOURS.len()]) -> Vec<(String, Mark)> {
-    let mark = |shape, colour, filled| Mark {
-        shape,
-        colour,
-        filled,
-    };
+    let mark = |shape, colour, filled| Mark { shape, colour, filled };
     let sizes = sizes.iter().zip(COLOURS).map(|(bytes, colour)| {
         let name = format!("{} KiB", bytes >> 10);
         (name, mark(MarkShape::Circle, colour, true))
     });
     let amounts = MemorySetting::SCARCE.iter().zip(SHAPES);
     let amounts = amounts.map(|(memory, shape)| (memory.name().into(), mark(shape, GREY, false)));
-    let places = [
-        (RunIn::Simulated, false, "open"),
-        (RunIn::Qemu, true, "filled"),
-    ];
+    let places = [(RunIn::Simulated, false, "open"), (RunIn::Qemu, true, "filled")];
     let places = places.map(|(place, filled, word)| {
         let name = format!("{} ({word})", place.name());
         (name, mark(MarkShape::Circle, GREY, filled))

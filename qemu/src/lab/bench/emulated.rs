@@ -34,11 +34,7 @@ impl JobClock<'_> {
         match self {
             // Counts of identical runs are equal. A boot that takes one more instruction changes the relative timing of
             // nodes.
-            Self::Instructions => vec![
-                "--count-instructions".into(),
-                "--env".into(),
-                format!("RUN={run}"),
-            ],
+            Self::Instructions => vec!["--count-instructions".into(), "--env".into(), format!("RUN={run}")],
             Self::Host(None) => vec![],
             Self::Host(Some(instances)) => vec!["--instances".into(), instances.into()],
         }
@@ -81,9 +77,7 @@ pub fn run(
         report: &report,
         signals,
     };
-    let each = MACHINES
-        .into_iter()
-        .flat_map(|m| SIZES.map(|bytes| (m, bytes)));
+    let each = MACHINES.into_iter().flat_map(|m| SIZES.map(|bytes| (m, bytes)));
     let mut done = Ok(());
     for (extents, bytes) in each {
         done = setting(extents, bytes, runs, &boots, rows);
@@ -141,13 +135,7 @@ fn setting(
 
 impl JobSettings<'_> {
     /// Runs `tests/programs/killer.c` with `midplane run`, and parses its output and report.
-    fn boot(
-        &self,
-        extents: [u16; 3],
-        bytes: usize,
-        mpi_memory: usize,
-        run: u32,
-    ) -> Result<EmulatedJob, CliError> {
+    fn boot(&self, extents: [u16; 3], bytes: usize, mpi_memory: usize, run: u32) -> Result<EmulatedJob, CliError> {
         let [x, y, z] = extents;
         let mut options = vec!["--timeout", PATIENCE, "--matching", self.matching.name()];
         let (torus, memory) = (format!("{x}x{y}x{z}"), mpi_memory.to_string());
@@ -158,9 +146,8 @@ impl JobSettings<'_> {
         options.extend(["--report", &report]);
         let (messages, bytes) = (MESSAGES.to_string(), bytes.to_string());
         let said = boot::run(&options, "killer.c", &[&messages, &bytes], self.signals)?;
-        let seconds = boot::seconds(&said).ok_or_else(|| {
-            CliError::failure(format!("killer.c did not print its duration:\n{said}"))
-        })?;
+        let seconds = boot::seconds(&said)
+            .ok_or_else(|| CliError::failure(format!("killer.c did not print its duration:\n{said}")))?;
         let text = std::fs::read_to_string(self.report).context("read the job's report")?;
         let report: Value = serde_json::from_str(&text).context("read the job's report")?;
         let count = |counter: Counter| {

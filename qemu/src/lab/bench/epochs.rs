@@ -12,8 +12,7 @@ use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_lab::JobFailure;
 use midplane_lab::epochs_timed::{
-    CallKind, InefficiencyPattern, LuParameters, LuTimes, TransactionLoad, pattern, solve,
-    throughput,
+    CallKind, InefficiencyPattern, LuParameters, LuTimes, TransactionLoad, pattern, solve, throughput,
 };
 use midplane_lab::timed::OperationCosts;
 use plotters::style::RGBColor;
@@ -118,11 +117,7 @@ fn print_legend(what: InefficiencyPattern) -> (&'static str, &'static str, [&'st
             "until the target has received its data and has computed",
             ["-", "-"],
         ),
-        InefficiencyPattern::LateComplete => (
-            "late complete",
-            "the target's epoch",
-            [">=1000; 9.05", ">=1000; 336.1"],
-        ),
+        InefficiencyPattern::LateComplete => ("late complete", "the target's epoch", [">=1000; 9.05", ">=1000; 336.1"]),
         InefficiencyPattern::EarlyFence => (
             "early fence",
             "until the origin has received its data and has computed",
@@ -164,9 +159,7 @@ impl EpochBench {
     }
 
     fn patterns(&mut self, late_us: u32, costs: OperationCosts) -> Result<(), CliError> {
-        print_line(format_args!(
-            "microseconds; one process is late by {late_us} us"
-        ))?;
+        print_line(format_args!("microseconds; one process is late by {late_us} us"))?;
         print_line(TABLE.heading().join("\n"))?;
         for what in InefficiencyPattern::ALL {
             for (place, bytes) in BYTES.into_iter().enumerate() {
@@ -227,12 +220,7 @@ impl EpochBench {
         Ok(())
     }
 
-    fn transactions(
-        &mut self,
-        each: u32,
-        ahead: u32,
-        costs: OperationCosts,
-    ) -> Result<(), CliError> {
+    fn transactions(&mut self, each: u32, ahead: u32, costs: OperationCosts) -> Result<(), CliError> {
         print_line(format_args!(
             "\nthousands of random transactions per second, of {TRANSACTION} bytes each, at most\n{ahead} of a \
              process in flight; for nonblocking and reordered epochs: the gain"
@@ -379,44 +367,33 @@ fn marks() -> [CallSeries; 3] {
         filled: true,
     };
     [
-        ("blocking", mark(MarkShape::Square, BLOCKING), |r| {
-            r.blocking
-        }),
-        ("not blocking", mark(MarkShape::Circle, NONBLOCKING), |r| {
-            r.nonblocking
-        }),
-        ("and reordered", mark(MarkShape::Triangle, REORDERED), |r| {
-            r.reordered
-        }),
+        ("blocking", mark(MarkShape::Square, BLOCKING), |r| r.blocking),
+        ("not blocking", mark(MarkShape::Circle, NONBLOCKING), |r| r.nonblocking),
+        ("and reordered", mark(MarkShape::Triangle, REORDERED), |r| r.reordered),
     ]
 }
 
 /// Draws the patterns side by side, few bytes before many.
 fn drawing(rows: &[EpochRow]) -> Result<String, CliError> {
     let patterns: Vec<&EpochRow> = rows.iter().filter(|row| row.unit == "us").collect();
-    let values = patterns
-        .iter()
-        .flat_map(|r| [r.blocking, r.nonblocking, r.reordered]);
+    let values = patterns.iter().flat_map(|r| [r.blocking, r.nonblocking, r.reordered]);
     let most = values.fold(10.0f64, f64::max).log10();
     let least = 0.0;
     let small = BYTES[0];
     let names = patterns.iter().step_by(BYTES.len());
-    let series = marks()
-        .into_iter()
-        .enumerate()
-        .map(|(kind, (_, mark, of))| Series {
-            points: patterns
-                .iter()
-                .enumerate()
-                .map(|(place, row)| {
-                    let aside = if row.size == small { -0.2 } else { 0.2 };
-                    let at = (place / BYTES.len()) as f64 + aside + 0.06 * (kind as f64 - 1.0);
-                    (at, of(row).max(1.0).log10())
-                })
-                .collect(),
-            mark,
-            joined: false,
-        });
+    let series = marks().into_iter().enumerate().map(|(kind, (_, mark, of))| Series {
+        points: patterns
+            .iter()
+            .enumerate()
+            .map(|(place, row)| {
+                let aside = if row.size == small { -0.2 } else { 0.2 };
+                let at = (place / BYTES.len()) as f64 + aside + 0.06 * (kind as f64 - 1.0);
+                (at, of(row).max(1.0).log10())
+            })
+            .collect(),
+        mark,
+        joined: false,
+    });
     plot::chart(&Chart {
         heading: "Epochs: waiting time if one process is late, with 8 bytes (left) and with 64 KiB",
         x: Axis::categories("pattern", names.map(|row| row.what.into())),

@@ -77,9 +77,7 @@ pub fn run(options: &InstancesArgs) -> Result<u8, CliError> {
     }
     let file = ResultFile::open_if_given(options.csv.as_ref())?;
     let signals = Signals::catch()?;
-    print_line(
-        "two nodes in one instance (links in shared memory), and in one instance each (links by virtio-net)",
-    )?;
+    print_line("two nodes in one instance (links in shared memory), and in one instance each (links by virtio-net)")?;
     print_line(TABLE.heading().join("\n"))?;
     // Not counted: builds the image.
     job(INSTANCES[0], TIMED[0].0, MESSAGES[0], &signals)?;
@@ -119,11 +117,7 @@ fn middle(taken: &[MessageTime], of: TimeSelector) -> f64 {
 }
 
 /// Measures two jobs that differ only in the number of messages.
-fn measure_message(
-    instances: &str,
-    name: &str,
-    signals: &Signals,
-) -> Result<MessageTime, CliError> {
+fn measure_message(instances: &str, name: &str, signals: &Signals) -> Result<MessageTime, CliError> {
     let (_, short) = job(instances, name, MESSAGES[0], signals)?;
     let (wall, long) = job(instances, name, MESSAGES[1], signals)?;
     let more = f64::from(BLOCKS * (MESSAGES[1] - MESSAGES[0]));
@@ -134,12 +128,7 @@ fn measure_message(
 }
 
 /// Returns the program's microseconds, and the job's CPU time in seconds.
-fn job(
-    instances: &str,
-    name: &str,
-    messages: u32,
-    signals: &Signals,
-) -> Result<(f64, f64), CliError> {
+fn job(instances: &str, name: &str, messages: u32, signals: &Signals) -> Result<(f64, f64), CliError> {
     let options = ["--torus", "2x1x1", "--instances", instances];
     let arguments = [&*messages.to_string(), name];
     let (said, used) = boot::run_with_usage(&options, "times.c", &arguments, signals)?;

@@ -160,23 +160,13 @@ fn run_alternating(
     done.map(|()| said)
 }
 
-fn messages(
-    options: &LinuxArgs,
-    other: Option<&OtherMpi>,
-    signals: &Signals,
-) -> Result<Vec<LinuxRow>, CliError> {
+fn messages(options: &LinuxArgs, other: Option<&OtherMpi>, signals: &Signals) -> Result<Vec<LinuxRow>, CliError> {
     let ours = || boot::run(&["--on", "linux", "-n", "2"], "times.c", &[], signals);
     let [ours, theirs] = run_alternating(options, other, signals, ours, "times", "2", &[])?;
     let library = |said: &[Option<String>]| {
         let said = said.first()?.as_ref()?;
         let (_, rest) = said.split_once("times: library ")?;
-        Some(
-            rest.lines()
-                .next()?
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" "),
-        )
+        Some(rest.lines().next()?.split_whitespace().collect::<Vec<_>>().join(" "))
     };
     if let (Some(ours), Some(theirs)) = (library(&ours), library(&theirs)) {
         print_line(format_args!("ours: {ours}\ntheirs: {theirs}"))?;
@@ -191,19 +181,13 @@ fn messages(
 }
 
 /// Measures the killer and its unexpected messages: with bounded memory, and without a bound.
-fn killer(
-    options: &LinuxArgs,
-    other: Option<&OtherMpi>,
-    signals: &Signals,
-) -> Result<LinuxRow, CliError> {
+fn killer(options: &LinuxArgs, other: Option<&OtherMpi>, signals: &Signals) -> Result<LinuxRow, CliError> {
     const PROCESSES: &str = "8";
     let messages = options.messages.to_string();
     let arguments = [messages.as_str(), "16"];
     let job = ["--on", "linux", "-n", PROCESSES, "--mpi-memory", "64K"];
     let ours = || boot::run(&job, "killer.c", &arguments, signals);
-    let [ours, theirs] = run_alternating(
-        options, other, signals, ours, "killer", PROCESSES, &arguments,
-    )?;
+    let [ours, theirs] = run_alternating(options, other, signals, ours, "killer", PROCESSES, &arguments)?;
     let of = |said: &[Option<String>]| median_of(said, boot::seconds).map(|s| s * 1e6);
     let mut rows = Vec::new();
     let what = format!("killer, {PROCESSES} x {messages} x 16 bytes, 64 KiB");
@@ -217,16 +201,10 @@ fn killer(
             options.limit
         ))?;
     }
-    rows.pop()
-        .ok_or_else(|| CliError::failure("no row for the killer"))
+    rows.pop().ok_or_else(|| CliError::failure("no row for the killer"))
 }
 
-fn print_row(
-    what: String,
-    ours: Option<f64>,
-    theirs: Option<f64>,
-    rows: &mut Vec<LinuxRow>,
-) -> Result<(), CliError> {
+fn print_row(what: String, ours: Option<f64>, theirs: Option<f64>, rows: &mut Vec<LinuxRow>) -> Result<(), CliError> {
     let row = LinuxRow {
         what,
         ours_us: ours,

@@ -39,9 +39,7 @@ pub fn run() -> Result<u8, CliError> {
             "bench message: valgrind is not installed; it counts the instructions",
         ));
     }
-    print_line(
-        "instructions per message of 8 bytes, receive posted, sender and receiver together",
-    )?;
+    print_line("instructions per message of 8 bytes, receive posted, sender and receiver together")?;
     print_line("in flight  with protocol  without  ratio")?;
     for batch in BATCHES {
         let batch_of = batch.to_string();

@@ -97,16 +97,12 @@ const TABLE: Table<OverlapRow> = Table {
         Column::right("bytes", 7, |r| r.bytes.to_string()),
         Column::left("first", 8, |r| r.first.into()),
         Column::left("receive", 11, |r| r.receive.into()),
-        Column::right("inter-\nrupts", 6, |r| {
-            format!("{} %", r.interrupts_percent)
-        }),
+        Column::right("inter-\nrupts", 6, |r| format!("{} %", r.interrupts_percent)),
         Column::right("transfer\n(us)", 8, |r| format!("{:.0}", r.transfer_us)),
         Column::right("compute\n(us)", 7, |r| format!("{:.0}", r.compute_us)),
         Column::right("hidden,\nsender", 7, |r| part(r.sender_hidden)),
         Column::right("recei-\nver", 6, |r| part(r.receiver_hidden)),
-        Column::right("served", 6, |r| {
-            part(r.sender_served.max(r.receiver_served))
-        }),
+        Column::right("served", 6, |r| part(r.sender_served.max(r.receiver_served))),
     ],
     keys: 6,
     gap: 1,
@@ -121,17 +117,11 @@ fn failed(error: JobFailure) -> CliError {
 }
 
 /// Measures one message with each amount of computation, in one order and with one interrupt limit.
-fn measure(
-    overlap: OverlapTransfer,
-    mut tell: impl FnMut(OverlapRow) -> Result<(), CliError>,
-) -> Result<(), CliError> {
+fn measure(overlap: OverlapTransfer, mut tell: impl FnMut(OverlapRow) -> Result<(), CliError>) -> Result<(), CliError> {
     let transfer = overlap.transfer_ns().map_err(failed)?;
     let computed = COMPUTE_US.map(|us| us * 1000).into_iter();
     for compute_ns in computed.chain([TURNS * transfer]) {
-        let measured = OverlapTransfer {
-            compute_ns,
-            ..overlap
-        };
+        let measured = OverlapTransfer { compute_ns, ..overlap };
         let measured = measured.run().map_err(failed)?;
         let us = |ns: u64| ns as f64 / 1e3;
         let (sender, receiver) = (measured.sender, measured.receiver);
@@ -171,9 +161,8 @@ fn measure_on_nodes(
     let arguments = ["overlap", &size, &TURNS.to_string()];
     let said = boot::run(&options, "beside_wait.c", &arguments, signals)?;
     for first in ORDERS {
-        let row = on_nodes(&said, first_name(first), bytes, percent).ok_or_else(|| {
-            CliError::failure(format!("beside_wait.c did not print its times:\n{said}"))
-        })?;
+        let row = on_nodes(&said, first_name(first), bytes, percent)
+            .ok_or_else(|| CliError::failure(format!("beside_wait.c did not print its times:\n{said}")))?;
         tell(row)?;
     }
     Ok(())
@@ -231,10 +220,7 @@ pub fn run(options: &OverlapArgs) -> Result<u8, CliError> {
                  sleeping; times in microseconds of 1,000 instructions",
             )?;
             print_line(TABLE.heading().join("\n"))?;
-            let long = options
-                .bytes
-                .iter()
-                .filter(|bytes| **bytes >= MIN_BYTES_ON_NODES);
+            let long = options.bytes.iter().filter(|bytes| **bytes >= MIN_BYTES_ON_NODES);
             let each = long.flat_map(|bytes| [100, 0].map(|percent| (*bytes, percent)));
             for (bytes, percent) in each {
                 measure_on_nodes(bytes as usize, percent, &signals, &mut tell)?;
@@ -251,10 +237,7 @@ pub fn run(options: &OverlapArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-fn simulate(
-    sizes: &[u64],
-    tell: &mut impl FnMut(OverlapRow) -> Result<(), CliError>,
-) -> Result<(), CliError> {
+fn simulate(sizes: &[u64], tell: &mut impl FnMut(OverlapRow) -> Result<(), CliError>) -> Result<(), CliError> {
     let costs = OperationCosts::BLUE_GENE;
     print_line(format_args!(
         "simulated machine: links of {:.0} MB/s, {} ns per packet at a processor, {} ns per MPI\ncall and again if it \
@@ -269,10 +252,7 @@ fn simulate(
     for &bytes in sizes {
         for first in ORDERS {
             let nonblocking = PERCENTS.map(|percent| (ReceiveKind::Nonblocking, percent));
-            for (receive, interrupt_percent) in [(ReceiveKind::Blocking, 100)]
-                .into_iter()
-                .chain(nonblocking)
-            {
+            for (receive, interrupt_percent) in [(ReceiveKind::Blocking, 100)].into_iter().chain(nonblocking) {
                 let overlap = OverlapTransfer {
                     bytes: bytes as usize,
                     compute_ns: 0,
@@ -299,29 +279,21 @@ const COLOURS: [RGBColor; 3] = [
 /// Draws the hidden share of a nonblocking receive, at the side that hides less, by the ratio of computation to
 /// transfer time.
 fn drawing(rows: &[OverlapRow]) -> Result<String, CliError> {
-    let marks = PERCENTS
-        .into_iter()
-        .zip(COLOURS)
-        .flat_map(|(percent, colour)| {
-            let shapes = [
-                ("sender", MarkShape::Circle),
-                ("receiver", MarkShape::Square),
-            ];
-            shapes.map(|(first, shape)| {
-                let mark = Mark {
-                    shape,
-                    colour,
-                    filled: first == "receiver",
-                };
-                (percent, first, mark)
-            })
-        });
+    let marks = PERCENTS.into_iter().zip(COLOURS).flat_map(|(percent, colour)| {
+        let shapes = [("sender", MarkShape::Circle), ("receiver", MarkShape::Square)];
+        shapes.map(|(first, shape)| {
+            let mark = Mark {
+                shape,
+                colour,
+                filled: first == "receiver",
+            };
+            (percent, first, mark)
+        })
+    });
     let marks: Vec<(u64, &str, Mark)> = marks.collect();
     let series = marks.iter().map(|(percent, first, mark)| {
         let is_of = |row: &&OverlapRow| {
-            row.receive == "nonblocking"
-                && row.interrupts_percent == *percent
-                && row.first == *first
+            row.receive == "nonblocking" && row.interrupts_percent == *percent && row.first == *first
         };
         let point = |row: &OverlapRow| {
             let computed = (row.compute_us / row.transfer_us).min(3.0);
@@ -342,12 +314,7 @@ fn drawing(rows: &[OverlapRow]) -> Result<String, CliError> {
         y: Axis::linear("percent hidden", -2.0..102.0),
         series: series.collect(),
         legend: { marks.iter() }
-            .map(|(percent, first, mark)| {
-                (
-                    format!("interrupts up to {percent} %, {first} first"),
-                    *mark,
-                )
-            })
+            .map(|(percent, first, mark)| (format!("interrupts up to {percent} %, {first} first"), *mark))
             .collect(),
     })
 }
@@ -381,15 +348,9 @@ mod tests {
     fn more_computing_hides_more_where_there_are_interrupts() {
         let (with, without) = (rows(FirstSide::Receiver, 100), rows(FirstSide::Receiver, 0));
         let last = with.last().expect("rows");
-        assert!(
-            last.sender_hidden > 0.9 && last.receiver_hidden > 0.9,
-            "{last:?}"
-        );
+        assert!(last.sender_hidden > 0.9 && last.receiver_hidden > 0.9, "{last:?}");
         let last = without.last().expect("rows");
-        assert!(
-            last.sender_hidden.min(last.receiver_hidden) < 0.1,
-            "{last:?}"
-        );
+        assert!(last.sender_hidden.min(last.receiver_hidden) < 0.1, "{last:?}");
         let drawing = drawing(&[with, without].concat()).expect("a drawing");
         assert!(drawing.contains("interrupts up to 50 %, receiver first"));
     }
@@ -403,10 +364,7 @@ mod tests {
         };
         let said = side("sender", 40) + &side("receiver", 1000);
         let row = on_nodes(&said, "sender", 8, 100).expect("a row");
-        assert_eq!(
-            (row.transfer_us, row.compute_us, row.sender_us),
-            (4.0, 8.0, 9.0)
-        );
+        assert_eq!((row.transfer_us, row.compute_us, row.sender_us), (4.0, 8.0, 9.0));
         assert_eq!((row.sender_hidden, row.receiver_hidden), (0.99, 0.75));
         assert_eq!(row.receiver_served, 0.5);
         assert!(on_nodes(&said, "receiver", 8, 100).is_none());

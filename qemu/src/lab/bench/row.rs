@@ -45,12 +45,7 @@ pub enum MemorySetting {
 
 impl MemorySetting {
     /// The low amounts.
-    pub const SCARCE: [Self; 4] = [
-        Self::Minimum,
-        Self::MinimumAndFifth,
-        Self::Paper250,
-        Self::Paper300,
-    ];
+    pub const SCARCE: [Self; 4] = [Self::Minimum, Self::MinimumAndFifth, Self::Paper250, Self::Paper300];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -113,12 +108,8 @@ pub const TABLE: Table<KillerRow> = Table {
         Column::left("MPI\nmemory", 11, |r| r.memory.name().into()),
         Column::right("time\n(us)", 10, |r| format!("{:.1}", r.time_us)),
         Column::right("over-\nhead", 6, |r| format!("{:.3}", r.overhead)),
-        Column::right("NCTS\n/message", 8, |r| {
-            format!("{:.2}", r.ncts_per_message)
-        }),
-        Column::right("restarts\n/message", 9, |r| {
-            format!("{:.2}", r.restarts_per_message)
-        }),
+        Column::right("NCTS\n/message", 8, |r| format!("{:.2}", r.ncts_per_message)),
+        Column::right("restarts\n/message", 9, |r| format!("{:.2}", r.restarts_per_message)),
     ],
     keys: 5,
     gap: 1,

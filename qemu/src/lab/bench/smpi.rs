@@ -120,12 +120,7 @@ fn mib(bytes: Option<u64>) -> Option<f64> {
 }
 
 impl SmpiRow {
-    fn new(
-        what: &'static str,
-        ranks: u64,
-        ours: Option<SimulatorResult>,
-        theirs: Option<SimulatorResult>,
-    ) -> SmpiRow {
+    fn new(what: &'static str, ranks: u64, ours: Option<SimulatorResult>, theirs: Option<SimulatorResult>) -> SmpiRow {
         let seconds = |took: SimulatorResult| took.used.processor.as_secs_f64();
         let [ours_s, theirs_s] = [ours, theirs].map(|took| took.map(seconds));
         SmpiRow {
@@ -179,12 +174,7 @@ impl SmpiTools {
         })
     }
 
-    fn compile(
-        &self,
-        program: &str,
-        scratch: &JobDirectory,
-        signals: &Signals,
-    ) -> Result<(), CliError> {
+    fn compile(&self, program: &str, scratch: &JobDirectory, signals: &Signals) -> Result<(), CliError> {
         boot::compile(&self.smpicc, program, &scratch.0.join(program), signals)
     }
 
@@ -203,10 +193,7 @@ impl SmpiTools {
         let mut command = Command::new(&self.smpirun);
         command.args(["-np", &ranks.to_string(), "-platform"]);
         command.arg(platform).arg("-hostfile").arg(hosts);
-        command.args([
-            "--cfg=smpi/simulate-computation:no",
-            "--log=root.thres:error",
-        ]);
+        command.args(["--cfg=smpi/simulate-computation:no", "--log=root.thres:error"]);
         command.arg(scratch.0.join(job.program)).args(job.arguments);
         let ended = boot::capture_output_and_usage(command, Some(limit_s), signals)?;
         ended
@@ -250,9 +237,7 @@ fn run_cluster(
     let lines = scratch.0.join("ours.csv");
     let mut command = Command::new(std::env::current_exe().context("find this command")?);
     command.args(["cluster", "--nodes", &ranks.to_string()]);
-    command
-        .args(["--mpi-memory", MPI_MEMORY, "--csv"])
-        .arg(&lines);
+    command.args(["--mpi-memory", MPI_MEMORY, "--csv"]).arg(&lines);
     command.arg(boot::program(&format!("{}.c", job.program)));
     command.arg("--").args(job.arguments);
     let Some(said) = boot::capture_output(command, Some(limit_s), signals)? else {
@@ -277,8 +262,7 @@ fn read_line(path: &Path) -> Result<CsvLine, CliError> {
 
 /// Parses the run time in seconds that a program prints.
 fn seconds(said: &str) -> Result<f64, CliError> {
-    boot::seconds(said)
-        .ok_or_else(|| CliError::failure(format!("the program did not print its time:\n{said}")))
+    boot::seconds(said).ok_or_else(|| CliError::failure(format!("the program did not print its time:\n{said}")))
 }
 
 /// Measures the jobs; returns the exit status.
@@ -350,12 +334,7 @@ mod tests {
 
     #[test]
     fn the_widest_rows_fit_a_terminal() {
-        let long = SmpiRow::new(
-            JOBS[1].words,
-            65_536,
-            Some(took(1234, 1.5)),
-            Some(took(1234, 1.5)),
-        );
+        let long = SmpiRow::new(JOBS[1].words, 65_536, Some(took(1234, 1.5)), Some(took(1234, 1.5)));
         let none = SmpiRow::new(JOBS[0].words, 64, Some(took(1, 0.5)), None);
         assert_eq!((none.ratio, none.theirs_bytes), (None, None));
         let lines = [TABLE.heading(), vec![TABLE.row(&long), TABLE.row(&none)]].concat();

@@ -88,20 +88,14 @@ pub fn run(packets: u32, seed: u64) -> Result<u8, CliError> {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // No update is incomplete while the lock is held.
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn describe(case: &MatrixCase) -> String {
     let [x, y, z] = case.shape.extents();
     format!(
         "{} {x}x{y}x{z}, {} traffic, {}",
-        if case.shape.wraps()[0] {
-            "torus"
-        } else {
-            "mesh"
-        },
+        if case.shape.wraps()[0] { "torus" } else { "mesh" },
         case.traffic.name(),
         match case.channels {
             ChannelSet::Dynamic => "dynamic channels and escape",

@@ -29,12 +29,7 @@ pub struct LatencyCurve {
 }
 
 /// Draws latency against load, and the utilization of each node's links by direction for the last row.
-pub fn draw(
-    heading: &str,
-    shape: &Shape,
-    curves: &[LatencyCurve],
-    by_link: &[[f64; 6]],
-) -> Result<String, CliError> {
+pub fn draw(heading: &str, shape: &Shape, curves: &[LatencyCurve], by_link: &[[f64; 6]]) -> Result<String, CliError> {
     let maps = heat_maps(shape, by_link);
     let rows = || curves.iter().flat_map(|curve| &curve.rows);
     let load = rows().last().map_or(0.0, |row| row.load);
@@ -56,8 +51,7 @@ pub fn draw(
     let greatest_load = rows().fold(1.0f64, |most, row| most.max(row.load));
     // Latencies use a logarithmic scale, because they grow without bound near saturation.
     let greatest = rows().fold(10.0f64, |most, row| {
-        most.max(row.latency_p99_ticks as f64)
-            .max(row.latency_mean_ticks)
+        most.max(row.latency_p99_ticks as f64).max(row.latency_mean_ticks)
     });
     type LatencySelector = fn(&SimRow) -> f64;
     let kinds: [(&str, MarkShape, LatencySelector); 2] = [
@@ -87,10 +81,7 @@ pub fn draw(
     }
     let chart = Chart {
         heading,
-        x: Axis::linear(
-            "offered load, as a fraction of the limit",
-            0.0..greatest_load,
-        ),
+        x: Axis::linear("offered load, as a fraction of the limit", 0.0..greatest_load),
         y: Axis::log10("latency in ticks", 0.0..greatest.log10().ceil()),
         series,
         legend,
@@ -101,10 +92,7 @@ pub fn draw(
 /// Returns the minimum and maximum link utilization in integer percent. The colours then distinguish links of a
 /// saturated machine, too.
 fn scale(maps: &[HeatMap]) -> std::ops::Range<f64> {
-    let used = || {
-        maps.iter()
-            .flat_map(|map| map.cells.iter().flatten().flatten())
-    };
+    let used = || maps.iter().flat_map(|map| map.cells.iter().flatten().flatten());
     let most = used().fold(0.0f64, |most, used| most.max(*used));
     let least = used().fold(most, |least, used| least.min(*used));
     let whole = |part: f64, to: fn(f64) -> f64| to(100.0 * part) / 100.0;
@@ -118,9 +106,7 @@ fn heat_maps(shape: &Shape, by_link: &[[f64; 6]]) -> Vec<HeatMap> {
     // Utilization of the busier of a node's two outgoing links along a dimension.
     let used = |x: usize, y: usize, z: usize, dimension: usize| {
         let node = by_link[x + ex * (y + ey * z)];
-        let links = Direction::ALL
-            .into_iter()
-            .filter(|d| d.dimension() == dimension);
+        let links = Direction::ALL.into_iter().filter(|d| d.dimension() == dimension);
         links.map(|d| node[d as usize]).fold(0.0, f64::max)
     };
     let map = |name: String, planes: std::ops::Range<usize>| {

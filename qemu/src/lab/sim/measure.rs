@@ -140,8 +140,7 @@ impl SimArgs {
         for torus in &self.torus {
             for &traffic in &self.traffic {
                 for &routing in &self.routing {
-                    let driven = { buffers.iter() }
-                        .flat_map(|buffers| seeds.iter().map(move |seed| (*buffers, *seed)));
+                    let driven = { buffers.iter() }.flat_map(|buffers| seeds.iter().map(move |seed| (*buffers, *seed)));
                     points.extend(driven.map(|(buffers, seed)| SweepPoint {
                         torus: torus.0,
                         traffic,
@@ -263,9 +262,7 @@ impl<'a> SimSetting<'a> {
             ));
         }
         let points = options.points().into_iter();
-        points
-            .map(|point| Self::from_point(options, point))
-            .collect()
+        points.map(|point| Self::from_point(options, point)).collect()
     }
 
     fn from_point(options: &'a SimArgs, point: SweepPoint) -> Result<Self, CliError> {
@@ -322,14 +319,8 @@ impl<'a> SimSetting<'a> {
             (options.torus.len() > 1, extents(torus)),
             (options.traffic.len() > 1, self.traffic.name().into()),
             (options.routing.len() > 1, routing.name().into()),
-            (
-                sweep::values(&options.buffers).len() > 1,
-                format!("buffers {buffers}"),
-            ),
-            (
-                sweep::values(&options.seed).len() > 1,
-                format!("seed {seed}"),
-            ),
+            (sweep::values(&options.buffers).len() > 1, format!("buffers {buffers}")),
+            (sweep::values(&options.seed).len() > 1, format!("seed {seed}")),
         ]
         .into_iter()
         .filter_map(|(is_named, name)| is_named.then_some(name))
@@ -371,8 +362,7 @@ impl<'a> SimSetting<'a> {
     fn measure(&self, load: f64, memory: &mut [[u8; 32]]) -> Result<SimResult, CliError> {
         let config = self.config(load);
         let failed = |error| CliError::failure(format!("simulation at load {load}: {error}"));
-        let mut network =
-            SimNetwork::with_threads(config, memory, self.threads()).map_err(failed)?;
+        let mut network = SimNetwork::with_threads(config, memory, self.threads()).map_err(failed)?;
         network.run(self.options.warmup).map_err(failed)?;
         let before = network.totals().hops;
         network.clear();
@@ -411,8 +401,7 @@ impl<'a> SimSetting<'a> {
                 use_x,
                 use_y,
                 use_z,
-                filling: (totals.injected as f64 - totals.delivered as f64)
-                    / totals.injected.max(1) as f64,
+                filling: (totals.injected as f64 - totals.delivered as f64) / totals.injected.max(1) as f64,
             },
         })
     }
@@ -460,13 +449,9 @@ pub fn run(options: &SimArgs) -> Result<u8, CliError> {
         });
     }
     let rows = || curves.iter().flat_map(|curve| &curve.rows);
-    print_line(
-        "99 %: 99th percentile of the latency; escapes: hops on the escape channel per packet",
-    )?;
+    print_line("99 %: 99th percentile of the latency; escapes: hops on the escape channel per packet")?;
     if !rows().all(SimRow::is_steady) {
-        print_line(
-            "* not in steady state: queues grew or shrank during the measurement; use a longer\n  --warmup",
-        )?;
+        print_line("* not in steady state: queues grew or shrank during the measurement; use a longer\n  --warmup")?;
     }
     let seconds = start.elapsed().as_secs_f64().max(1e-9);
     print_line(format_args!(
@@ -599,10 +584,7 @@ mod tests {
         };
         let accepted = value("accepted_chunks_per_tick");
         let offered = value("offered_chunks_per_tick");
-        assert!(
-            (accepted / offered - 1.0).abs() < 0.2,
-            "{accepted} of {offered}"
-        );
+        assert!((accepted / offered - 1.0).abs() < 0.2, "{accepted} of {offered}");
         let svg = svg.unwrap();
         // Three stripes for each of 24 nodes, plus those of the scale and the background.
         assert!(svg.matches("<rect").count() > 3 * 24);
@@ -619,17 +601,13 @@ mod tests {
         assert_eq!(sweep::values(&options.load), [0.1, 0.2, 0.3, 0.9]);
         let settings = SimSetting::all_combinations(&options).unwrap();
         assert_eq!(settings.len(), 64);
-        let names: std::collections::BTreeSet<String> =
-            settings.iter().map(SimSetting::name).collect();
+        let names: std::collections::BTreeSet<String> = settings.iter().map(SimSetting::name).collect();
         assert_eq!(names.len(), 64);
         assert!(
             names.contains("2x2x1, neighbour, deterministic, buffers 4, seed 7"),
             "{names:?}"
         );
-        let row = settings[63].measure(
-            0.5,
-            &mut vec![[0; 32]; SimNetwork::chunks(&settings[63].config(1.0))],
-        );
+        let row = settings[63].measure(0.5, &mut vec![[0; 32]; SimNetwork::chunks(&settings[63].config(1.0))]);
         let row = row.unwrap().row;
         assert_eq!(
             (row.torus.as_str(), row.traffic, row.buffers, row.seed),

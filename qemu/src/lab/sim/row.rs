@@ -66,19 +66,13 @@ pub const TABLE: Table<SimRow> = Table {
     columns: &[
         Column::right("load", 6, |r| format!("{:.2}", r.load)),
         Column::left("", 1, |r| if r.is_steady() { "" } else { "*" }.into()),
-        Column::right("offered", 7, |r| {
-            format!("{:.4}", r.offered_chunks_per_tick)
-        }),
-        Column::right("accep-\nted", 7, |r| {
-            format!("{:.4}", r.accepted_chunks_per_tick)
-        }),
+        Column::right("offered", 7, |r| format!("{:.4}", r.offered_chunks_per_tick)),
+        Column::right("accep-\nted", 7, |r| format!("{:.4}", r.accepted_chunks_per_tick)),
         Column::right("% of\nlimit", 5, |r| {
             let part = r.accepted_chunks_per_tick / r.limit_chunks_per_tick;
             format!("{:.1}", 100.0 * part)
         }),
-        Column::right("latency\n(ticks)", 8, |r| {
-            format!("{:.1}", r.latency_mean_ticks)
-        }),
+        Column::right("latency\n(ticks)", 8, |r| format!("{:.1}", r.latency_mean_ticks)),
         Column::right("99 %", 6, |r| r.latency_p99_ticks.to_string()),
         Column::right("hops", 6, |r| format!("{:.2}", r.hops_mean)),
         Column::right("escapes", 7, |r| format!("{:.4}", r.escapes_per_packet)),
@@ -123,10 +117,7 @@ mod tests {
             filling: 0.5,
         };
         let lines = [TABLE.heading(), vec![TABLE.row(&row)]].concat();
-        assert!(
-            lines.iter().all(|line| line.len() <= usize::from(WIDTH)),
-            "{lines:#?}"
-        );
+        assert!(lines.iter().all(|line| line.len() <= usize::from(WIDTH)), "{lines:#?}");
         assert_eq!(
             lines[2],
             "100.00 * 99.9999  6.0000 300.0 123456.7 654321 192.25 12.5000 100.0 100.0 100.0"

@@ -31,33 +31,21 @@ pub fn loads(text: &str) -> Result<SweepValues<f64>, String> {
     }
     let values = (0..=steps as u32).map(|at| first + f64::from(at) * step);
     // Restores the written decimals, not 0.30000000000000004.
-    Ok(SweepValues(
-        values.map(|load| (load * 1e9).round() / 1e9).collect(),
-    ))
+    Ok(SweepValues(values.map(|load| (load * 1e9).round() / 1e9).collect()))
 }
 
 /// Parses seeds.
 pub fn seeds(text: &str) -> Result<SweepValues<u64>, String> {
-    integers(
-        text,
-        0..=u64::MAX,
-        "a seed is a number from 0 to 18446744073709551615",
-    )
+    integers(text, 0..=u64::MAX, "a seed is a number from 0 to 18446744073709551615")
 }
 
 /// Parses buffers in packets.
 pub fn buffers(text: &str) -> Result<SweepValues<u16>, String> {
     let SweepValues(packets) = integers(text, 2..=2047, "a buffer has 2 to 2047 packets")?;
-    Ok(SweepValues(
-        packets.into_iter().map(|packets| packets as u16).collect(),
-    ))
+    Ok(SweepValues(packets.into_iter().map(|packets| packets as u16).collect()))
 }
 
-fn integers(
-    text: &str,
-    allowed: std::ops::RangeInclusive<u64>,
-    help: &str,
-) -> Result<SweepValues<u64>, String> {
+fn integers(text: &str, allowed: std::ops::RangeInclusive<u64>, help: &str) -> Result<SweepValues<u64>, String> {
     let number = |text: &str| match text.parse::<u64>() {
         Ok(number) if allowed.contains(&number) => Ok(number),
         _ => Err(help.to_string()),
@@ -74,15 +62,11 @@ fn integers(
     let Some(steps) = steps.filter(|steps| *steps < MAX_VALUES as u64) else {
         return Err(range_help());
     };
-    Ok(SweepValues(
-        (0..=steps).map(|at| first + at * step).collect(),
-    ))
+    Ok(SweepValues((0..=steps).map(|at| first + at * step).collect()))
 }
 
 fn range_help() -> String {
-    format!(
-        "a range is FIRST:LAST:STEP with FIRST at most LAST, a STEP above 0 and at most {MAX_VALUES} values"
-    )
+    format!("a range is FIRST:LAST:STEP with FIRST at most LAST, a STEP above 0 and at most {MAX_VALUES} values")
 }
 
 #[cfg(test)]
@@ -91,18 +75,12 @@ mod tests {
 
     #[test]
     fn ranges_have_both_their_ends() {
-        assert_eq!(
-            loads("0.1:0.5:0.1"),
-            Ok(SweepValues(vec![0.1, 0.2, 0.3, 0.4, 0.5]))
-        );
+        assert_eq!(loads("0.1:0.5:0.1"), Ok(SweepValues(vec![0.1, 0.2, 0.3, 0.4, 0.5])));
         assert_eq!(loads(" 0.9"), Ok(SweepValues(vec![0.9])));
         assert_eq!(loads("0.5:0.5:1"), Ok(SweepValues(vec![0.5])));
         assert_eq!(seeds("3:6"), Ok(SweepValues(vec![3, 4, 5, 6])));
         assert_eq!(seeds("3:8:2"), Ok(SweepValues(vec![3, 5, 7])));
-        assert_eq!(
-            seeds("18446744073709551615"),
-            Ok(SweepValues(vec![u64::MAX]))
-        );
+        assert_eq!(seeds("18446744073709551615"), Ok(SweepValues(vec![u64::MAX])));
         assert_eq!(buffers("2:2047:2045"), Ok(SweepValues(vec![2, 2047])));
     }
 

@@ -12,9 +12,7 @@ use crate::run::node::Node;
 use crate::run::outcome::FailureLocation;
 use crate::run::plan::{JobPlan, PlannedApp, coord, record_file};
 use kernel_rt::board::linux::VARIABLE;
-use kernel_rt::board::linux::share::{
-    AT_ANSWERED, AT_ASKED, AT_ENDS, AT_TRACE, FRAMES, ShareLayout, StackTrace,
-};
+use kernel_rt::board::linux::share::{AT_ANSWERED, AT_ASKED, AT_ENDS, AT_TRACE, FRAMES, ShareLayout, StackTrace};
 use midplane_abi::boot_parameters::InstanceNodes;
 use net_torus::coord::Coord;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -27,10 +25,7 @@ use std::process::{Command, Stdio};
 use std::rc::Rc;
 
 /// Starts all nodes; see [`boot`](super::boot::boot).
-pub fn boot(
-    plan: &JobPlan<'_>,
-    mut going_on: impl FnMut() -> Result<(), CliError>,
-) -> Result<InstancePool, CliError> {
+pub fn boot(plan: &JobPlan<'_>, mut going_on: impl FnMut() -> Result<(), CliError>) -> Result<InstancePool, CliError> {
     let nodes = plan.shape.nodes();
     let layout = ShareLayout::new(nodes);
     let shared = Rc::new(SharedMemory::new("midplane-job", layout.total())?);
@@ -47,8 +42,7 @@ pub fn boot(
             &shared,
             layout.account(rank),
         ));
-        pool.instances
-            .push(start(plan, rank, coord, &shared, &theirs)?);
+        pool.instances.push(start(plan, rank, coord, &shared, &theirs)?);
         going_on()?;
     }
     Ok(pool)
@@ -91,10 +85,7 @@ impl InheritedDescriptors {
         bytes: u64,
     ) -> Result<Self, CliError> {
         let record = record_file(plan, InstanceNodes::One(coord))?;
-        let file = shared
-            .file()
-            .try_clone()
-            .context("share the job's memory")?;
+        let file = shared.file().try_clone().context("share the job's memory")?;
         let [life, asks] = [&theirs.life, &theirs.asks].map(OwnedFd::try_clone);
         Ok(Self {
             file: file.into(),
@@ -142,8 +133,7 @@ fn start(
     let debug = plan.debug.filter(|debug| debug.rank == rank);
     let (command, descriptors) = match debug {
         Some(debug) => {
-            let under =
-                debug.debugger_command(limits, [&prints[0], &prints[1]].map(AsRawFd::as_raw_fd))?;
+            let under = debug.debugger_command(limits, [&prints[0], &prints[1]].map(AsRawFd::as_raw_fd))?;
             let mut command = process(plan, coord, &inherited, &under)?;
             let mut descriptors = inherited.descriptors();
             descriptors.extend(prints);
@@ -179,11 +169,7 @@ fn start(
 
 /// Returns the signal for a child when the tool ends. A [`supervisor`] must kill its descendants first.
 pub fn end_signal(is_supervised: bool) -> Signal {
-    if is_supervised {
-        Signal::TERM
-    } else {
-        Signal::KILL
-    }
+    if is_supervised { Signal::TERM } else { Signal::KILL }
 }
 
 /// Limits a process's stack and data, in bytes.
@@ -261,11 +247,7 @@ pub fn has_published(node: &Node) -> bool {
 /// Connects a process's output to these files. `reads` specifies whether it uses the tool's stdin.
 pub fn connect_streams(command: &mut Command, [stdout, stderr]: [OwnedFd; 2], reads: bool) {
     command.stdout(stdout).stderr(stderr);
-    command.stdin(if reads {
-        Stdio::inherit()
-    } else {
-        Stdio::null()
-    });
+    command.stdin(if reads { Stdio::inherit() } else { Stdio::null() });
     debug::configure_terminal(command, reads);
 }
 

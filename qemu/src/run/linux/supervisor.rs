@@ -10,9 +10,7 @@ use clap::Args;
 use midplane_setup::query::in_path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, wait,
-};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, wait};
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -103,8 +101,8 @@ pub fn supervise(options: &SupervisedArgs) -> Result<u8, CliError> {
         .spawn()
         .context(format_args!("start {}", options.words[0].display()))?;
     let child = sys::process_id(&child);
-    let pidfd = rustix::process::pidfd_open(child, rustix::process::PidfdFlags::empty())
-        .context("watch the command")?;
+    let pidfd =
+        rustix::process::pidfd_open(child, rustix::process::PidfdFlags::empty()).context("watch the command")?;
     let look = Timespec::try_from(LOOK).ok();
     let mut ended = None;
     let mut absent = 0;

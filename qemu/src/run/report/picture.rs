@@ -31,9 +31,7 @@ const STUB: f64 = 0.3;
 /// Returns a failure if the drawing fails.
 pub fn draw(shape: &Shape, job: &JobFacts, end: &JobResult) -> Result<String, CliError> {
     let program = job.program.rsplit('/').next().unwrap_or_default();
-    let words = [&[program.to_string()], &job.arguments[..]]
-        .concat()
-        .join(" ");
+    let words = [&[program.to_string()], &job.arguments[..]].concat().join(" ");
     let [x, y, z] = shape.extents();
     let heading = format!(
         "{words}: packets by link on {x}x{y}x{z} nodes\n{} bytes of MPI memory a node; NCTS: rejected messages",
@@ -54,11 +52,7 @@ pub fn draw(shape: &Shape, job: &JobFacts, end: &JobResult) -> Result<String, Cl
     });
     let drawing = NetworkDrawing {
         heading: &heading,
-        lines: end
-            .nodes
-            .iter()
-            .flat_map(|node| lines_of(shape, node))
-            .collect(),
+        lines: end.nodes.iter().flat_map(|node| lines_of(shape, node)).collect(),
         nodes: nodes.collect(),
         unit: "packets",
     };
@@ -110,8 +104,7 @@ fn lines_of(shape: &Shape, node: &ObservedNode) -> Vec<NetworkLine> {
             (side, 0)
         };
         let moved = |share: f64| {
-            let [dx, dy] =
-                [step.0, step.1].map(|step| (f64::from(sign * step) * share).round() as i32);
+            let [dx, dy] = [step.0, step.1].map(|step| (f64::from(sign * step) * share).round() as i32);
             (from.0 + dx + across.0, from.1 + dy + across.1)
         };
         Some(NetworkLine {
@@ -143,10 +136,7 @@ mod tests {
             let coords = (0..shape.nodes()).filter_map(|rank| shape.coord(rank));
             let mut all: Vec<(i32, i32)> = coords.map(|coord| position(&shape, coord)).collect();
             let count = all.len();
-            assert!(
-                all.iter().all(|(x, y)| *x >= MARGIN.0 && *y >= MARGIN.1),
-                "{extents:?}"
-            );
+            assert!(all.iter().all(|(x, y)| *x >= MARGIN.0 && *y >= MARGIN.1), "{extents:?}");
             all.sort_unstable();
             all.dedup();
             assert_eq!(all.len(), count, "{extents:?}");

@@ -79,8 +79,7 @@ fn counters_of_node() -> Vec<Field> {
 }
 
 fn stack() -> Vec<Field> {
-    let bytes =
-        |name, meaning| in_unit("bytes", field(name, FieldKind::Simple("integer"), meaning));
+    let bytes = |name, meaning| in_unit("bytes", field(name, FieldKind::Simple("integer"), meaning));
     vec![bytes("peak_bytes", "Peak usage."), bytes("bytes", "Size.")]
 }
 
@@ -100,11 +99,7 @@ fn legend() -> Vec<Field> {
 }
 
 fn link() -> Vec<Field> {
-    let channel = || {
-        ChannelCounter::ALL
-            .map(|counter| of_counter(counter.about()))
-            .into()
-    };
+    let channel = || ChannelCounter::ALL.map(|counter| of_counter(counter.about())).into();
     let channels = Vc::ALL.map(|vc| {
         let meaning = format!("Counters of the virtual channel {}.", vc.name());
         field(vc.name(), FieldKind::Object(channel()), &meaning)
@@ -116,11 +111,7 @@ fn link() -> Vec<Field> {
             FieldKind::OneOf(directions.into()),
             "Direction of the link, seen from this node.",
         ),
-        field(
-            "to",
-            FieldKind::Simple("integer"),
-            "Rank at the other end of the link.",
-        ),
+        field("to", FieldKind::Simple("integer"), "Rank at the other end of the link."),
     ];
     fields.extend(LinkCounter::ALL.map(|counter| of_counter(counter.about())));
     fields.push(field(
@@ -134,11 +125,7 @@ fn link() -> Vec<Field> {
 fn rank() -> Vec<Field> {
     let states = ["unreadable", "off", "booting", "running", "done", "failed"];
     let mut fields = vec![
-        field(
-            "rank",
-            FieldKind::Simple("integer"),
-            "Rank in MPI_COMM_WORLD.",
-        ),
+        field("rank", FieldKind::Simple("integer"), "Rank in MPI_COMM_WORLD."),
         field(
             "coordinates",
             FieldKind::List("integer", Some(3)),
@@ -176,26 +163,14 @@ fn rank() -> Vec<Field> {
 
 fn program() -> Vec<Field> {
     vec![
-        field(
-            "program",
-            FieldKind::Simple("string"),
-            "File of the program.",
-        ),
+        field("program", FieldKind::Simple("string"), "File of the program."),
         field(
             "arguments",
             FieldKind::List("string", None),
             "Arguments of the program.",
         ),
-        field(
-            "first_rank",
-            FieldKind::Simple("integer"),
-            "First rank that runs it.",
-        ),
-        field(
-            "ranks",
-            FieldKind::Simple("integer"),
-            "Number of ranks that run it.",
-        ),
+        field("first_rank", FieldKind::Simple("integer"), "First rank that runs it."),
+        field("ranks", FieldKind::Simple("integer"), "Number of ranks that run it."),
     ]
 }
 
@@ -245,10 +220,7 @@ fn fields() -> Vec<Field> {
         ),
         simple("nodes", "integer", "Number of nodes."),
         in_unit("bytes", simple("node_memory", "integer", "RAM of a node.")),
-        in_unit(
-            "bytes",
-            simple("mpi_memory", "integer", "MPI memory of a node."),
-        ),
+        in_unit("bytes", simple("mpi_memory", "integer", "MPI memory of a node.")),
         simple(
             "mpi_borrow",
             "boolean",
@@ -451,9 +423,7 @@ fn check(value: &Value, schema: &Value, path: &str) -> Result<(), String> {
         Value::Array(names) => names.iter().any(is_type),
         name => is_type(name),
     };
-    let is_listed = schema["enum"]
-        .as_array()
-        .is_none_or(|values| values.contains(value));
+    let is_listed = schema["enum"].as_array().is_none_or(|values| values.contains(value));
     if !has_type || !is_listed {
         return Err(format!("{path}: {value}"));
     }
@@ -469,9 +439,7 @@ fn check(value: &Value, schema: &Value, path: &str) -> Result<(), String> {
     if let Some(object) = value.as_object() {
         let required = schema["required"].as_array().expect("a list");
         for name in required.iter().filter_map(Value::as_str) {
-            object
-                .get(name)
-                .ok_or_else(|| format!("{path}.{name} is missing"))?;
+            object.get(name).ok_or_else(|| format!("{path}.{name} is missing"))?;
         }
         for (name, value) in object {
             let schema = schema["properties"].get(name);
@@ -519,14 +487,7 @@ fn a_report_matches_the_schema() {
     let sample = sample();
     assert_eq!(check(&sample, &schema, "report"), Ok(()));
     // The sample contains every property at the top and of a rank.
-    let names = |value: &Value| -> Vec<String> {
-        value
-            .as_object()
-            .expect("an object")
-            .keys()
-            .cloned()
-            .collect()
-    };
+    let names = |value: &Value| -> Vec<String> { value.as_object().expect("an object").keys().cloned().collect() };
     assert_eq!(names(&sample), names(&schema["properties"]));
     let rank = &schema["properties"]["ranks"]["items"]["properties"];
     assert_eq!(names(&sample["ranks"][0]), names(rank));

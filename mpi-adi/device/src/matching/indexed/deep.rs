@@ -151,8 +151,7 @@ impl DeepIndex {
 
     /// Allocates the buckets if there are none. Returns false if the heap is full.
     pub(super) fn allocate_buckets(&mut self) -> bool {
-        self.has_buckets()
-            || (0..2).all(|table| self.tables[table].make(chunks(self.blocks, table)))
+        self.has_buckets() || (0..2).all(|table| self.tables[table].make(chunks(self.blocks, table)))
     }
 
     /// Checks whether there are more than the initial buckets.
@@ -186,10 +185,7 @@ impl DeepIndex {
     fn grow(&mut self) {
         for (table, parts) in self.tables.iter_mut().zip([1, 8]) {
             let is_first = table.heads.is_empty();
-            if self.len as usize >= parts * CROWDED * CHUNK * table.heads.len()
-                && table.add_chunk()
-                && is_first
-            {
+            if self.len as usize >= parts * CROWDED * CHUNK * table.heads.len() && table.add_chunk() && is_first {
                 table.use_all();
             }
         }
@@ -390,13 +386,7 @@ fn find_from(
 
 /// Appends a new node to its group in the chain that begins with `first`, or as a new group at the end.
 #[inline]
-fn append(
-    region: &mut Region,
-    mut first: BlockIndex,
-    kind: usize,
-    node: BlockIndex,
-    pattern: &MatchPattern,
-) {
+fn append(region: &mut Region, mut first: BlockIndex, kind: usize, node: BlockIndex, pattern: &MatchPattern) {
     loop {
         count_steps(1);
         let last = prev_of(region, first, kind);

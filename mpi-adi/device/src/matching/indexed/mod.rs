@@ -92,9 +92,7 @@ use crate::stats::Count;
 use posted::PostedQueue;
 use unexpected::UnexpectedQueue;
 
-pub use limits::{
-    FAR, FEW_BLOCKS, MOVED_RECORDS, NEAR, NEAR_RECORDS, SHORT, WILD_ENTRIES, WILD_MOVES,
-};
+pub use limits::{FAR, FEW_BLOCKS, MOVED_RECORDS, NEAR, NEAR_RECORDS, SHORT, WILD_ENTRIES, WILD_MOVES};
 pub use table::{BUCKET_BLOCKS, BUCKET_BYTES, BUCKETS, MIN_BLOCKS};
 
 /// Matching engine with an indexed posted receive queue and unexpected message queue.
@@ -176,9 +174,7 @@ impl Matching for IndexedEngine {
 
     #[inline]
     fn probe(&mut self, region: &mut Region, pattern: &MatchPattern) -> Option<BlockIndex> {
-        let (found, hops) = self
-            .unexpected
-            .find(region, pattern, self.measures.unexpected);
+        let (found, hops) = self.unexpected.find(region, pattern, self.measures.unexpected);
         self.measures.searched(hops);
         found
     }
@@ -189,24 +185,15 @@ impl Matching for IndexedEngine {
         self.measures.unrecorded();
     }
 
-    fn find_record(
-        &mut self,
-        region: &Region,
-        is: &dyn Fn(&UnexpectedRecord) -> bool,
-    ) -> Option<BlockIndex> {
-        let (found, hops) = self.unexpected.walk(region, |at| {
-            region.record(at).is_some_and(|record| is(&record))
-        });
+    fn find_record(&mut self, region: &Region, is: &dyn Fn(&UnexpectedRecord) -> bool) -> Option<BlockIndex> {
+        let (found, hops) = self
+            .unexpected
+            .walk(region, |at| region.record(at).is_some_and(|record| is(&record)));
         self.measures.searched(hops);
         found
     }
 
-    fn context_is_idle(
-        &mut self,
-        requests: &mut RequestPool,
-        region: &mut Region,
-        context: Context,
-    ) -> bool {
+    fn context_is_idle(&mut self, requests: &mut RequestPool, region: &mut Region, context: Context) -> bool {
         let is_of = |at| region.envelope(at).context == context;
         let (found, hops) = self.unexpected.walk(region, is_of);
         self.measures.traversals += hops as Count;
@@ -236,20 +223,12 @@ impl MatchingEngine for IndexedEngine {
     const NAME: &'static str = "default";
 
     fn fixed_bytes(blocks: usize, _: usize) -> usize {
-        let deep = if blocks > FEW_BLOCKS {
-            deep::bytes(blocks)
-        } else {
-            0
-        };
+        let deep = if blocks > FEW_BLOCKS { deep::bytes(blocks) } else { 0 };
         table::buckets(blocks) as usize * BUCKET_BYTES + deep
     }
 
     fn wildcard_bytes(blocks: usize) -> usize {
-        if blocks > FEW_BLOCKS {
-            0
-        } else {
-            deep::bytes(blocks)
-        }
+        if blocks > FEW_BLOCKS { 0 } else { deep::bytes(blocks) }
     }
 
     fn new(blocks: usize, _: usize) -> Option<Self> {

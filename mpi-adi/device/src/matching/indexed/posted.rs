@@ -123,11 +123,7 @@ impl PostedQueue {
 
     /// Returns the first posted receive that matches `envelope`, and the hops.
     #[inline]
-    pub(super) fn find(
-        &mut self,
-        requests: &mut RequestPool,
-        envelope: &Envelope,
-    ) -> (Option<Slot>, u32) {
+    pub(super) fn find(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> (Option<Slot>, u32) {
         let mut hops = 0;
         if self.all_indexed > 0 {
             self.found = self.find_indexed(requests, envelope, &mut hops);
@@ -210,12 +206,7 @@ impl PostedQueue {
     /// Returns the first receive in the table that matches `envelope`.
     // Outlined from the list search, the more common case.
     #[inline(never)]
-    fn find_indexed(
-        &self,
-        requests: &RequestPool,
-        envelope: &Envelope,
-        hops: &mut u32,
-    ) -> Option<FoundReceive> {
+    fn find_indexed(&self, requests: &RequestPool, envelope: &Envelope, hops: &mut u32) -> Option<FoundReceive> {
         if self.indexed[0] == self.all_indexed {
             return requests.find_posted(&envelope.pattern(), hops);
         }

@@ -246,11 +246,7 @@ mod tests {
             assert_eq!(asked(&mut rise, &row, &list, true), (true, 0));
         }
         list.push(&mut row, 4);
-        assert_eq!(
-            asked(&mut rise, &row, &list, true),
-            (false, 1),
-            "6 before 4"
-        );
+        assert_eq!(asked(&mut rise, &row, &list, true), (false, 1), "6 before 4");
         assert_eq!(asked(&mut rise, &row, &list, true), (false, 0));
     }
 }

@@ -38,11 +38,7 @@ pub(super) fn bucket(hash: u32, count: u32) -> usize {
 
 /// Returns the record after the one at `at`, or the first one.
 #[inline]
-pub(super) fn after(
-    region: &Region,
-    list: &ListEnds<BlockIndex>,
-    at: Option<BlockIndex>,
-) -> Option<BlockIndex> {
+pub(super) fn after(region: &Region, list: &ListEnds<BlockIndex>, at: Option<BlockIndex>) -> Option<BlockIndex> {
     match at {
         Some(at) => LinkStorage::next(region, at),
         None => list.head(),

@@ -105,9 +105,7 @@ impl<E: MatchingEngine> EngineFixture<E> {
             return Ok(id);
         }
         let number = self.at.len() as u32;
-        let record = self
-            .region
-            .record_without_buffer(&mut self.heap, envelope, 0, number);
+        let record = self.region.record_without_buffer(&mut self.heap, envelope, 0, number);
         Err(record.map(|at| {
             self.engine.record(&mut self.region, at);
             self.at.insert(number, at);
@@ -153,11 +151,7 @@ fn it_finds_what_a_list_finds() {
         for step in 0..6000 {
             let receives = step / 1000 % 2 == 0;
             let exact = below(&mut random, 2) == 0;
-            let Envelope {
-                source,
-                tag,
-                context,
-            } = envelope(&mut random, values);
+            let Envelope { source, tag, context } = envelope(&mut random, values);
             match below(&mut random, 20) {
                 0 => {
                     if !posted.is_empty() {
@@ -189,11 +183,7 @@ fn it_finds_what_a_list_finds() {
                     }
                 }
                 _ => {
-                    let envelope = Envelope {
-                        source,
-                        tag,
-                        context,
-                    };
+                    let envelope = Envelope { source, tag, context };
                     let result = ours.message(envelope);
                     if result == Err(None) {
                         assert_eq!(ours.region.free_blocks(&ours.heap), 0);
@@ -272,11 +262,7 @@ fn it_finds_what_a_list_finds_in_queues_that_rise() {
                     assert_eq!(ours.receive(pattern), list.receive(pattern), "seed {seed}");
                 } else {
                     let envelope = envelope_of(&pattern);
-                    assert_eq!(
-                        ours.message(envelope),
-                        list.message(envelope),
-                        "seed {seed}"
-                    );
+                    assert_eq!(ours.message(envelope), list.message(envelope), "seed {seed}");
                 }
             }
         }
@@ -357,10 +343,7 @@ fn a_search_for_what_is_not_there_looks_at_less_than_an_entry() {
         let (mut ours, _) = scattered(count);
         // The first search passes the entries outside the index, and later ones those that it did not index.
         let first = vain_hops(&mut ours, 1);
-        assert!(
-            (u64::from(FAR)..u64::from(2 * FAR)).contains(&first),
-            "{first}"
-        );
+        assert!((u64::from(FAR)..u64::from(2 * FAR)).contains(&first), "{first}");
         vain_hops(&mut ours, FAR / 4);
         let hops = vain_hops(&mut ours, 4000);
         assert!(hops < 4000, "{hops} of {count}");
@@ -406,10 +389,7 @@ fn borrowed_memory_is_searched_as_fast() {
                 let source = (round == 0 || at % 3 != 0).then_some(Rank::new(at * 37 % 64));
                 let pattern = MatchPattern::new(source, Some((at * 911 % COUNT) as i32), 0);
                 let before = ours.engine.measures().traversals;
-                assert!(
-                    ours.receive(pattern).is_ok(),
-                    "{blocks} blocks, {pattern:?}"
-                );
+                assert!(ours.receive(pattern).is_ok(), "{blocks} blocks, {pattern:?}");
                 hops += ours.engine.measures().traversals - before;
             }
             assert!(hops < 8 * u64::from(COUNT), "{hops} hops, {blocks} blocks");
@@ -479,9 +459,7 @@ fn searches_go_on_when_the_loans_are_over() {
     for _ in 0..2 {
         assert_eq!(ours.engine.probe(&mut ours.region, &missing), None);
         for tag in 0..24 {
-            let at = ours
-                .engine
-                .probe(&mut ours.region, &envelope(tag).pattern());
+            let at = ours.engine.probe(&mut ours.region, &envelope(tag).pattern());
             assert!(at.is_some(), "{tag}");
         }
     }

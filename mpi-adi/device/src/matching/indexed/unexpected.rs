@@ -118,8 +118,7 @@ impl UnexpectedQueue {
             if !self.deep.has_space(region) {
                 return;
             }
-            self.rise
-                .check_passed(region, self.deep.to(), at, pattern_at);
+            self.rise.check_passed(region, self.deep.to(), at, pattern_at);
             if region.word(at) != 0 {
                 self.unchain(region, at);
                 self.indexed_to = self.indexed_to.filter(|&to| to != at);
@@ -197,11 +196,7 @@ impl UnexpectedQueue {
     }
 
     /// Returns the first record that satisfies `is`, and the hops.
-    pub(super) fn walk(
-        &self,
-        region: &Region,
-        is: impl Fn(BlockIndex) -> bool,
-    ) -> (Option<BlockIndex>, u32) {
+    pub(super) fn walk(&self, region: &Region, is: impl Fn(BlockIndex) -> bool) -> (Option<BlockIndex>, u32) {
         let mut hops = 0;
         let mut next = self.list.head();
         while let Some(at) = next {
@@ -215,12 +210,7 @@ impl UnexpectedQueue {
     }
 
     /// Returns the first record after the head that matches `pattern`, which has no wildcard, and the hops.
-    fn find_exact(
-        &mut self,
-        region: &mut Region,
-        pattern: &MatchPattern,
-        is_long: bool,
-    ) -> (Option<BlockIndex>, u32) {
+    fn find_exact(&mut self, region: &mut Region, pattern: &MatchPattern, is_long: bool) -> (Option<BlockIndex>, u32) {
         let mut hops = 1;
         if let Some(at) = self.find_next_to_last(region, pattern, is_long, &mut hops) {
             return (Some(at), hops);
@@ -243,11 +233,9 @@ impl UnexpectedQueue {
         if self.indexed_to.is_some() {
             self.misses = (self.misses + 1).min(MISSES);
             let bucket = bucket(hash, self.buckets.len() as u32);
-            self.found = self.buckets[bucket].block_of(hash).and_then(|last| {
-                find_in_chain(region, bucket, last, &mut hops, |at| {
-                    region.matches(at, pattern)
-                })
-            });
+            self.found = self.buckets[bucket]
+                .block_of(hash)
+                .and_then(|last| find_in_chain(region, bucket, last, &mut hops, |at| region.matches(at, pattern)));
             if let Some(FoundRecord { at, .. }) = self.found {
                 if Some(at) == self.list.head() || Some(at) == self.beside.or(self.list.tail()) {
                     self.misses = 0;
@@ -302,11 +290,7 @@ impl UnexpectedQueue {
         pattern: &MatchPattern,
         near: u32,
     ) -> (Option<BlockIndex>, u32) {
-        let moves = if self.buckets.is_empty() {
-            0
-        } else {
-            MOVED_RECORDS
-        };
+        let moves = if self.buckets.is_empty() { 0 } else { MOVED_RECORDS };
         self.has_index |= moves > 0;
         let (mut next, mut passed) = (first, 0);
         while let Some(at) = next.filter(|_| passed < moves) {
@@ -339,11 +323,7 @@ impl UnexpectedQueue {
     }
 
     /// Returns the first record after the head that matches a pattern with a wildcard, and the hops.
-    fn find_wild(
-        &mut self,
-        region: &mut Region,
-        pattern: &MatchPattern,
-    ) -> (Option<BlockIndex>, u32) {
+    fn find_wild(&mut self, region: &mut Region, pattern: &MatchPattern) -> (Option<BlockIndex>, u32) {
         let mut hops = 1;
         let hash = self.hashes.hash_pattern(pattern);
         let kind = kind(pattern);

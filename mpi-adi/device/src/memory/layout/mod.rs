@@ -27,8 +27,7 @@ pub const NODE_BYTES: usize = 48;
 /// Bytes per piece on a 64-bit machine.
 pub const PIECE_BYTES: usize = 24;
 #[cfg(target_pointer_width = "64")]
-const _: () =
-    assert!(size_of::<LayoutNode>() == NODE_BYTES && size_of::<ChildRun>() == PIECE_BYTES);
+const _: () = assert!(size_of::<LayoutNode>() == NODE_BYTES && size_of::<ChildRun>() == PIECE_BYTES);
 
 /// Reasons why a layout cannot be created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -136,11 +135,9 @@ impl LayoutNode {
 }
 
 fn reserve<T>(items: &mut Vec<T>, more: usize) -> Result<(), LayoutError> {
-    items
-        .try_reserve_exact(more)
-        .map_err(|_| LayoutError::OutOfMemory {
-            bytes: more.saturating_mul(size_of::<T>()),
-        })
+    items.try_reserve_exact(more).map_err(|_| LayoutError::OutOfMemory {
+        bytes: more.saturating_mul(size_of::<T>()),
+    })
 }
 
 fn index(at: usize) -> Result<u32, LayoutError> {
@@ -165,13 +162,7 @@ impl Layout {
     /// Creates a layout of two leaf elements, each specified by its size (at least 1 byte) and tag. The second is at
     /// `behind`. Fails if the heap is full.
     // Smaller code than [`Layout::pieces`], for programs that create no datatypes.
-    pub fn pair(
-        size: usize,
-        tag: u8,
-        behind: isize,
-        other: usize,
-        other_tag: u8,
-    ) -> Result<Layout, LayoutError> {
+    pub fn pair(size: usize, tag: u8, behind: isize, other: usize, other_tag: u8) -> Result<Layout, LayoutError> {
         let (mut nodes, mut pieces) = (Vec::new(), Vec::new());
         reserve(&mut nodes, 3)?;
         reserve(&mut pieces, 2)?;
@@ -219,11 +210,7 @@ impl Layout {
         reserve(&mut pieces, self.pieces.len())?;
         nodes.extend_from_slice(&self.nodes);
         pieces.extend_from_slice(&self.pieces);
-        Ok(Layout {
-            nodes,
-            pieces,
-            ..*self
-        })
+        Ok(Layout { nodes, pieces, ..*self })
     }
 
     /// Returns a layout of `count` copies, `stride` bytes apart. Fails as specified by [`LayoutError`].
@@ -253,10 +240,7 @@ impl Layout {
             dense: root.dense && stride == root.size as isize,
         };
         // A loop that continues where the loop below it ends is merged with it.
-        if let NodeKind::Loop {
-            stride: below,
-            child,
-        } = root.kind
+        if let NodeKind::Loop { stride: below, child } = root.kind
             && (root.size / self.nodes[child as usize].size) as isize * below == stride
         {
             node.kind = root.kind;
@@ -272,12 +256,7 @@ impl Layout {
     /// Replaces each `pair` of leaf elements, including the hole between them, by one leaf of the specified size and
     /// tag. Returns `None` if the layout contains leaf elements outside such pairs. Fails as specified by
     /// [`LayoutError`].
-    pub fn closed(
-        &self,
-        pair: &Layout,
-        size: usize,
-        tag: u8,
-    ) -> Result<Option<Layout>, LayoutError> {
+    pub fn closed(&self, pair: &Layout, size: usize, tag: u8) -> Result<Option<Layout>, LayoutError> {
         let mut all = self.with_capacity(0)?;
         for at in 0..all.nodes.len() {
             let old = self.nodes[at];
@@ -306,17 +285,12 @@ impl Layout {
                 }
                 NodeKind::Pieces { first, count } => {
                     let (mut start, mut items, mut dense) = (0, 0usize, true);
-                    for (number, (piece, bytes)) in self.lengths(old.size, first, count).enumerate()
-                    {
+                    for (number, (piece, bytes)) in self.lengths(old.size, first, count).enumerate() {
                         if self.is_leaf(piece.child) {
                             return Ok(None);
                         }
-                        let (below, count) = (
-                            all.nodes[piece.child as usize],
-                            count_of(piece.child, bytes),
-                        );
-                        let is_row =
-                            below.dense && (count == 1 || below.extent == below.size as isize);
+                        let (below, count) = (all.nodes[piece.child as usize], count_of(piece.child, bytes));
+                        let is_row = below.dense && (count == 1 || below.extent == below.size as isize);
                         dense &= is_row && piece.at == start as isize;
                         all.pieces[first as usize + number].start = start;
                         let bytes = times(below.size, count)?;
@@ -332,8 +306,7 @@ impl Layout {
                 }
             }
         }
-        let is_leaf =
-            matches!(self.nodes.last(), Some(root) if matches!(root.kind, NodeKind::Leaf { .. }));
+        let is_leaf = matches!(self.nodes.last(), Some(root) if matches!(root.kind, NodeKind::Leaf { .. }));
         Ok((!is_leaf).then_some(all))
     }
 
@@ -374,10 +347,7 @@ impl Layout {
             return Ok(Layout::EMPTY);
         };
         let at = moved(first.at, first.layout.at)?;
-        let mut all = Layout {
-            at,
-            ..Layout::EMPTY
-        };
+        let mut all = Layout { at, ..Layout::EMPTY };
         let mut known: Vec<(&Layout, isize, u32)> = Vec::new();
         let mut list: Vec<ChildRun> = Vec::new();
         reserve(&mut list, parts.clone().count())?;
@@ -432,26 +402,24 @@ impl Layout {
         // One extra node for the root.
         reserve(&mut self.nodes, layout.nodes.len() + 1)?;
         reserve(&mut self.pieces, layout.pieces.len())?;
-        self.nodes
-            .extend(layout.nodes.iter().map(|node| LayoutNode {
-                kind: match node.kind {
-                    NodeKind::Leaf { tag } => NodeKind::Leaf { tag },
-                    NodeKind::Loop { stride, child } => NodeKind::Loop {
-                        stride,
-                        child: child + node_base,
-                    },
-                    NodeKind::Pieces { first, count } => NodeKind::Pieces {
-                        first: first + piece_base,
-                        count,
-                    },
+        self.nodes.extend(layout.nodes.iter().map(|node| LayoutNode {
+            kind: match node.kind {
+                NodeKind::Leaf { tag } => NodeKind::Leaf { tag },
+                NodeKind::Loop { stride, child } => NodeKind::Loop {
+                    stride,
+                    child: child + node_base,
                 },
-                ..*node
-            }));
-        self.pieces
-            .extend(layout.pieces.iter().map(|piece| ChildRun {
-                child: piece.child + node_base,
-                ..*piece
-            }));
+                NodeKind::Pieces { first, count } => NodeKind::Pieces {
+                    first: first + piece_base,
+                    count,
+                },
+            },
+            ..*node
+        }));
+        self.pieces.extend(layout.pieces.iter().map(|piece| ChildRun {
+            child: piece.child + node_base,
+            ..*piece
+        }));
         let child = index(self.nodes.len() - 1)?;
         self.nodes[child as usize].extent = extent;
         self.levels = self.levels.max(layout.levels);
@@ -460,13 +428,7 @@ impl Layout {
     }
 
     /// Appends the root node of these pieces.
-    fn close(
-        mut self,
-        list: Vec<ChildRun>,
-        size: usize,
-        items: usize,
-        dense: bool,
-    ) -> Result<Layout, LayoutError> {
+    fn close(mut self, list: Vec<ChildRun>, size: usize, items: usize, dense: bool) -> Result<Layout, LayoutError> {
         let kind = match list[..] {
             [ChildRun { child, .. }] => {
                 let node = self.nodes[child as usize];
@@ -530,8 +492,7 @@ impl Layout {
 
     /// Returns the heap memory used, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        self.nodes.capacity() * size_of::<LayoutNode>()
-            + self.pieces.capacity() * size_of::<ChildRun>()
+        self.nodes.capacity() * size_of::<LayoutNode>() + self.pieces.capacity() * size_of::<ChildRun>()
     }
 
     fn list(&self, first: u32, count: u32) -> &[ChildRun] {
@@ -545,13 +506,7 @@ impl Layout {
     /// Returns the blocks from byte `inner` of the packed element on. `more` further elements follow it, `stride` bytes
     /// apart.
     #[inline]
-    fn strided_blocks(
-        &self,
-        root: &LayoutNode,
-        inner: usize,
-        mut stride: isize,
-        mut more: usize,
-    ) -> StridedBlocks<'_> {
+    fn strided_blocks(&self, root: &LayoutNode, inner: usize, mut stride: isize, mut more: usize) -> StridedBlocks<'_> {
         let (mut node, mut origin, mut skip) = (root, self.at, inner);
         loop {
             if node.dense {
@@ -568,10 +523,7 @@ impl Layout {
             }
             match node.kind {
                 NodeKind::Leaf { .. } => unreachable!("a leaf is dense"),
-                NodeKind::Loop {
-                    stride: apart,
-                    child,
-                } => {
+                NodeKind::Loop { stride: apart, child } => {
                     let below = self.node(child);
                     let before = skip / below.size;
                     origin += before as isize * apart;
@@ -616,13 +568,7 @@ impl Layout {
     /// may lie before element 0. For each run of bytes, in order, `run` receives its displacement, the number of bytes
     /// before it, and its length.
     #[inline]
-    pub fn walk(
-        &self,
-        extent: isize,
-        start: isize,
-        len: usize,
-        mut run: impl FnMut(isize, usize, usize),
-    ) {
+    pub fn walk(&self, extent: isize, start: isize, len: usize, mut run: impl FnMut(isize, usize, usize)) {
         let Some(root) = self.nodes.last() else {
             assert!(len == 0, "no element has bytes");
             return;
@@ -821,12 +767,7 @@ impl Layout {
     }
 
     /// Returns the pieces of a list in a node of `size` bytes, each with its length in bytes.
-    fn lengths(
-        &self,
-        size: usize,
-        first: u32,
-        count: u32,
-    ) -> impl Iterator<Item = (ChildRun, usize)> + '_ {
+    fn lengths(&self, size: usize, first: u32, count: u32) -> impl Iterator<Item = (ChildRun, usize)> + '_ {
         let list = self.list(first, count);
         let ends = list.iter().skip(1).map(|next| next.start);
         let pieces = list.iter().zip(ends.chain([size]));

@@ -45,10 +45,7 @@ fn leaf(random: &mut RandomSource) -> (Layout, ReferenceMap) {
     let (size, tag) = (1 + random.below(9), random.below(200) as u8);
     let extent = size as isize + random.between(-3, 5) * random.below(2) as isize;
     let leaves = vec![(0, size, tag)];
-    (
-        Layout::leaf(size, tag).unwrap(),
-        ReferenceMap { leaves, extent },
-    )
+    (Layout::leaf(size, tag).unwrap(), ReferenceMap { leaves, extent })
 }
 
 /// Returns a random layout and its reference.
@@ -75,10 +72,7 @@ fn made_of(
             _ => random.between(-50, 50),
         };
         let leaves = map.repeated(count, stride);
-        return (
-            below.repeated(count, stride).unwrap(),
-            ReferenceMap { leaves, extent },
-        );
+        return (below.repeated(count, stride).unwrap(), ReferenceMap { leaves, extent });
     }
     let (other, other_map) = made_of(random, levels - 1, bottom);
     let mut parts = Vec::new();
@@ -91,11 +85,7 @@ fn made_of(
         };
         let (count, extent) = (random.below(4), map.extent);
         let shifted = map.repeated(count, extent);
-        leaves.extend(
-            shifted
-                .into_iter()
-                .map(|(place, size, tag)| (place + at, size, tag)),
-        );
+        leaves.extend(shifted.into_iter().map(|(place, size, tag)| (place + at, size, tag)));
         parts.push(LayoutPart {
             at,
             count,
@@ -138,11 +128,7 @@ fn check_walk(random: &mut RandomSource, layout: &Layout, map: &ReferenceMap) {
 }
 
 fn check_items(layout: &Layout, map: &ReferenceMap) {
-    let sizes: Vec<usize> = map
-        .repeated(2, map.extent)
-        .iter()
-        .map(|(_, size, _)| *size)
-        .collect();
+    let sizes: Vec<usize> = map.repeated(2, map.extent).iter().map(|(_, size, _)| *size).collect();
     let (mut bytes, mut items) = (0, 0);
     assert_eq!(layout.items(), map.leaves.len());
     for size in sizes {
@@ -160,12 +146,7 @@ fn check_items(layout: &Layout, map: &ReferenceMap) {
     let mut inner = 0;
     for (at, size, tag) in map.leaves.iter().copied() {
         for before in 0..size {
-            let leaf = LeafElement {
-                at,
-                size,
-                tag,
-                before,
-            };
+            let leaf = LeafElement { at, size, tag, before };
             assert_eq!(layout.leaf_at(inner), leaf);
             inner += 1;
         }
@@ -273,11 +254,7 @@ fn sizes_of_long_layouts_are_reckoned_without_a_walk() {
     }
     let of_leaf = |tag: u8| usize::from(tag);
     assert_eq!(layout.weight(of_leaf), Ok(Some(3 << 59)));
-    assert_eq!(
-        layout.weight(|tag| usize::from(tag) << 4),
-        Ok(None),
-        "too many"
-    );
+    assert_eq!(layout.weight(|tag| usize::from(tag) << 4), Ok(None), "too many");
     assert_eq!(layout.items_in(6 << 59), Some(2 << 59));
     assert_eq!(layout.bytes_of(2 << 59), Some(6 << 59));
     // Five repetitions are less than 2^64 bytes, almost six are more.

@@ -44,9 +44,7 @@ fn pending_sends() -> Vec<PendingSend> {
                     send.set_mark(mark, is(bit));
                 }
                 assert_eq!(send.serial(), u64::MAX - 1);
-                let said = send
-                    .requested()
-                    .map(|asked| (asked.any_tag(), asked.is_exact()));
+                let said = send.requested().map(|asked| (asked.any_tag(), asked.is_exact()));
                 assert_eq!(said, asked.map(|_| (is(0), is(1))));
                 let told = send.requested().map(RequestedFlags::is_transmitted);
                 assert_eq!(told, asked.map(|_| is(2)));
@@ -58,10 +56,7 @@ fn pending_sends() -> Vec<PendingSend> {
 }
 
 fn send_states() -> Vec<SendState> {
-    let mut all: Vec<SendState> = pending_sends()
-        .into_iter()
-        .map(SendState::Pending)
-        .collect();
+    let mut all: Vec<SendState> = pending_sends().into_iter().map(SendState::Pending).collect();
     let held = [
         CancelState::None,
         CancelState::Unrequested,
@@ -78,10 +73,7 @@ fn send_states() -> Vec<SendState> {
 fn a_send_is_read_as_it_was_written() {
     for state in send_states() {
         for mode in [SendMode::Standard, SendMode::Synchronous] {
-            let send = SendRequest {
-                mode,
-                ..send(state)
-            };
+            let send = SendRequest { mode, ..send(state) };
             let entry = written(Request::Send(send));
             assert_eq!(entry.request(), Some(Request::Send(send)));
             assert_eq!(entry.receive(), None);
@@ -127,12 +119,7 @@ fn what_is_wanted_of_a_send_is_what_is_left_of_it() {
 
 fn receive_states() -> Vec<ReceiveState> {
     let mut all = Vec::new();
-    for (source, tag) in [
-        (None, None),
-        (Some(2), None),
-        (None, Some(4)),
-        (Some(0), Some(0)),
-    ] {
+    for (source, tag) in [(None, None), (Some(2), None), (None, Some(4)), (Some(0), Some(0))] {
         let pattern = MatchPattern::new(source.map(Rank::new), tag, 9);
         all.push(ReceiveState::Cancelled(pattern));
         all.extend(BOOLS.map(|needs_listing| {
@@ -147,10 +134,7 @@ fn receive_states() -> Vec<ReceiveState> {
         envelope: ENVELOPE,
         length: 40,
     };
-    let landing = Reassembly {
-        received: 8,
-        total: 25,
-    };
+    let landing = Reassembly { received: 8, total: 25 };
     let coming = [
         RecvData::CtsPending { sender: u32::MAX },
         RecvData::Receiving(landing),

@@ -58,9 +58,7 @@ fn what_windows_say_leaves_and_comes_in_steps_of_the_device() {
     let awaited = ReplyPurpose::Data { place: 3, len: 5 };
     let into = (Span::model(ORIGIN, 2048), 0);
     let to = (WINDOW, rank(1));
-    let begun = all.adis[0].with_one_sided(|one| {
-        one.push(to, 0, &put) && one.await_reply(to, awaited, into).is_some()
-    });
+    let begun = all.adis[0].with_one_sided(|one| one.push(to, 0, &put) && one.await_reply(to, awaited, into).is_some());
     assert_eq!(begun, Some(true));
     assert!(all.adis[0].has_pending_tx() && !all.adis[0].is_quiet());
     assert_eq!(all.step(0), (2, true), "the put, and what is asked for");

@@ -7,9 +7,7 @@ use msg_layer::header::{SHORT_BYTES, TargetOffset};
 
 use super::deferred_ops::RecordedOperation;
 use super::epochs::{CompletionTicket, EpochArgs, EpochKind};
-use super::wire::{
-    HEAD_BYTES, MAX_BYTES, PIECE_BYTES, PacketKind, ReplyKind, RequestHead, emit_piece,
-};
+use super::wire::{HEAD_BYTES, MAX_BYTES, PIECE_BYTES, PacketKind, ReplyKind, RequestHead, emit_piece};
 use super::*;
 
 mod completion_tickets;
@@ -172,22 +170,12 @@ impl RmaFixture {
         }
     }
 
-    fn ask(
-        &mut self,
-        from: usize,
-        to: usize,
-        awaited: ReplyPurpose,
-        offset: usize,
-        packet: &[u8],
-    ) -> u16 {
+    fn ask(&mut self, from: usize, to: usize, awaited: ReplyPurpose, offset: usize, packet: &[u8]) -> u16 {
         let into = (Span::model(ORIGIN, 2048), offset);
         let one = &mut self.all[from];
-        let name = one
-            .await_reply((WINDOW, rank(to)), awaited, into)
-            .expect("a slot");
+        let name = one.await_reply((WINDOW, rank(to)), awaited, into).expect("a slot");
         if from == to {
-            one.act_on_self(&mut self.buffers[from], name, packet)
-                .expect("sound");
+            one.act_on_self(&mut self.buffers[from], name, packet).expect("sound");
         } else if !matches!(awaited, ReplyPurpose::Data { .. }) {
             assert!(one.push((WINDOW, rank(to)), name, packet));
         }
@@ -238,11 +226,7 @@ impl RmaFixture {
     }
 
     /// Records a put of 4 bytes in an epoch of process `at`.
-    fn put(
-        &mut self,
-        of: (usize, WindowSequence, usize),
-        place: usize,
-    ) -> &'static CompletionTicket {
+    fn put(&mut self, of: (usize, WindowSequence, usize), place: usize) -> &'static CompletionTicket {
         self.record(of, PacketKind::Put, place, 4).1
     }
 
@@ -256,17 +240,9 @@ impl RmaFixture {
         let here = Span::model(ORIGIN, len);
         let operation = RecordedOperation {
             head: RequestHead::new(kind, WINDOW),
-            from: if kind == PacketKind::Put {
-                here
-            } else {
-                Span::EMPTY
-            },
+            from: if kind == PacketKind::Put { here } else { Span::EMPTY },
             compare: Span::EMPTY,
-            into: if kind == PacketKind::Get {
-                here
-            } else {
-                Span::EMPTY
-            },
+            into: if kind == PacketKind::Get { here } else { Span::EMPTY },
             to: Span::model(place, len),
             len,
             unit: 1,

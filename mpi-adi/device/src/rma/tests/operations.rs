@@ -5,16 +5,8 @@ use super::*;
 #[test]
 fn a_put_is_in_place_when_its_packet_has_been_taken_and_has_no_answer() {
     let mut rig = RmaFixture::new(2, 100);
-    assert!(rig.all[0].push(
-        (WINDOW, rank(1)),
-        0,
-        &packet(PacketKind::Put, 0, 40, &[1, 2, 3])
-    ));
-    assert!(rig.all[0].push(
-        (WINDOW, rank(1)),
-        0,
-        &packet(PacketKind::Accumulate, 1, 41, &[5])
-    ));
+    assert!(rig.all[0].push((WINDOW, rank(1)), 0, &packet(PacketKind::Put, 0, 40, &[1, 2, 3])));
+    assert!(rig.all[0].push((WINDOW, rank(1)), 0, &packet(PacketKind::Accumulate, 1, 41, &[5])));
     assert_eq!(rig.leave(0), 2);
     rig.take(1).expect("sound");
     assert_eq!(rig.buffers[1].0[0][39..44], [0, 1, 2, 3, 0]);
@@ -23,10 +15,7 @@ fn a_put_is_in_place_when_its_packet_has_been_taken_and_has_no_answer() {
     assert!(rig.answers[0].is_empty());
     assert!(rig.window(0).has(rank(1), PeerFlags::TOUCHED));
     assert_eq!(
-        rig.all[1]
-            .window(WINDOW)
-            .unwrap()
-            .next_with(PeerFlags::TOUCHED, 0),
+        rig.all[1].window(WINDOW).unwrap().next_with(PeerFlags::TOUCHED, 0),
         None
     );
 }
@@ -35,11 +24,7 @@ fn a_put_is_in_place_when_its_packet_has_been_taken_and_has_no_answer() {
 fn what_is_beyond_the_window_changes_nothing_and_a_flush_tells() {
     let mut rig = RmaFixture::new(2, 100);
     for place in [98, 100, u64::MAX, u64::MAX - 1] {
-        assert!(rig.all[0].push(
-            (WINDOW, rank(1)),
-            0,
-            &packet(PacketKind::Put, 0, place, &[9; 3])
-        ));
+        assert!(rig.all[0].push((WINDOW, rank(1)), 0, &packet(PacketKind::Put, 0, place, &[9; 3])));
         rig.synchronize(0, 1, PacketKind::Flush, 0);
         rig.settle();
         assert_eq!(rig.buffers[1].0[0], [0; 100]);
@@ -49,11 +34,7 @@ fn what_is_beyond_the_window_changes_nothing_and_a_flush_tells() {
         assert!(!rig.window(0).reset_fault(), "told once");
     }
     rig.all[0]
-        .act_on_self(
-            &mut rig.buffers[0],
-            0,
-            &packet(PacketKind::Put, 0, 99, &[9; 2]),
-        )
+        .act_on_self(&mut rig.buffers[0], 0, &packet(PacketKind::Put, 0, 99, &[9; 2]))
         .expect("a fault is no contradiction");
     assert!(rig.window(0).reset_fault(), "by oneself");
 }
@@ -76,11 +57,7 @@ fn gets_come_in_pieces_and_more_than_there_are_cursors_are_asked_for_again() {
             .iter()
             .any(|(_, argument, ..)| ReplyKind::from_argument(*argument).0 == ReplyKind::Rejected)
     };
-    let count = rig
-        .answers
-        .iter()
-        .filter(|answers| refused(answers))
-        .count();
+    let count = rig.answers.iter().filter(|answers| refused(answers)).count();
     assert_eq!(count, 3);
     rig.settle();
     for origin in 1..=origins {
@@ -148,12 +125,7 @@ fn results_are_as_long_as_an_answer_or_as_a_packet() {
         rig.settle();
         assert_eq!(rig.buffers[0].0[1][..len], before[..len]);
     }
-    let mut compare = packet(
-        PacketKind::Compare,
-        0,
-        0,
-        &[&before[..16], &[9; 16]].concat(),
-    );
+    let mut compare = packet(PacketKind::Compare, 0, 0, &[&before[..16], &[9; 16]].concat());
     compare[HEAD_BYTES + 8] = 16;
     rig.ask(0, 1, ReplyPurpose::Result(16), 0, &compare);
     rig.settle();
@@ -223,10 +195,7 @@ fn long_results_are_refused_unchanged_when_there_is_no_place_to_keep_them() {
     rig.settle();
     assert!(!rig.all[RESULTS + 1].reset_rejected());
     let own = rig.buffers[0].0[1][5];
-    assert_eq!(
-        usize::from(own + rig.buffers[RESULTS + 1].0[1][5]),
-        2 * RESULTS + 1
-    );
+    assert_eq!(usize::from(own + rig.buffers[RESULTS + 1].0[1][5]), 2 * RESULTS + 1);
 }
 
 #[test]
@@ -240,22 +209,11 @@ fn the_ring_and_the_slots_say_when_they_are_full() {
     let awaited = ReplyPurpose::Data { place: 0, len: 4 };
     let into = (Span::model(ORIGIN, 8), 0);
     for _ in 0..SLOTS {
-        assert!(
-            rig.all[0]
-                .await_reply((WINDOW, rank(1)), awaited, into)
-                .is_some()
-        );
+        assert!(rig.all[0].await_reply((WINDOW, rank(1)), awaited, into).is_some());
     }
-    assert_eq!(
-        rig.all[0].await_reply((WINDOW, rank(1)), awaited, into),
-        None
-    );
+    assert_eq!(rig.all[0].await_reply((WINDOW, rank(1)), awaited, into), None);
     rig.settle();
-    assert!(
-        rig.all[0]
-            .await_reply((WINDOW, rank(1)), awaited, into)
-            .is_some()
-    );
+    assert!(rig.all[0].await_reply((WINDOW, rank(1)), awaited, into).is_some());
     assert!(rig.all[0].awaits(WINDOW, Some(rank(1))) && !rig.all[0].awaits(WINDOW, Some(rank(0))));
 }
 
@@ -314,10 +272,7 @@ fn what_a_packet_allows_is_done_when_it_leaves() {
     let leaving = leaving.expect("the put, and the epoch's end with it");
     assert!([put, closed].map(|watch| rig.all[0].has_occurred(WINDOW, watch)) == [true; 2]);
     let (head, _) = RequestHead::parse(&out[..leaving.len]).expect("a head");
-    assert_eq!(
-        (head.kind, head.ends),
-        (PacketKind::Put, Some(PacketKind::Complete))
-    );
+    assert_eq!((head.kind, head.ends), (PacketKind::Put, Some(PacketKind::Complete)));
 }
 
 /// Packets that a step prepares are sent in it: a node sleeps when a step has moved nothing.
@@ -369,11 +324,7 @@ fn a_get_that_is_deferred_leaves_before_the_flush_behind_it() {
         len: 40,
         unit: 1,
     };
-    assert!(
-        rig.all[0]
-            .defer(WINDOW, epoch, rank(1), operation, None)
-            .is_some()
-    );
+    assert!(rig.all[0].defer(WINDOW, epoch, rank(1), operation, None).is_some());
     let of = (WINDOW, epoch, Some(rank(1)));
     assert!(rig.all[0].flush(of, false, None).is_some());
     rig.leave(0);

@@ -7,13 +7,7 @@ use crate::rma::DataPieces;
 
 impl RmaFixture {
     /// Sends a put or an accumulate of the origin's first `len` bytes, in units of `unit`.
-    fn send(
-        &mut self,
-        (from, to): (usize, usize),
-        kind: PacketKind,
-        place: u64,
-        (len, unit): (usize, usize),
-    ) {
+    fn send(&mut self, (from, to): (usize, usize), kind: PacketKind, place: u64, (len, unit): (usize, usize)) {
         let mut pieces = DataPieces {
             target: rank(to),
             head: RequestHead {
@@ -59,11 +53,7 @@ fn short_puts_share_a_packet_that_leaves_when_it_is_full() {
     for round in 0..3 {
         for place in 1..IN_ONE {
             rig.put_bytes(1, place * 8);
-            assert_eq!(
-                rig.due(),
-                PendingPackets::Coalescing,
-                "round {round}, place {place}"
-            );
+            assert_eq!(rig.due(), PendingPackets::Coalescing, "round {round}, place {place}");
         }
         rig.put_bytes(1, IN_ONE * 8);
         assert_eq!(rig.due(), PendingPackets::Now);
@@ -73,10 +63,7 @@ fn short_puts_share_a_packet_that_leaves_when_it_is_full() {
     rig.settle();
     let expected = (1..=8).collect::<Vec<u8>>().repeat(IN_ONE as usize);
     assert_eq!(rig.buffers[1].0[0][8..][..8 * IN_ONE as usize], expected);
-    assert!(
-        rig.window(0).has(rank(1), PeerFlags::TOUCHED),
-        "a flush has to ask"
-    );
+    assert!(rig.window(0).has(rank(1), PeerFlags::TOUCHED), "a flush has to ask");
 }
 
 /// Another target, operation or window requires another packet: then neither is held.
@@ -150,10 +137,7 @@ fn long_operations_fill_packets_with_whole_units() {
         rig.leave(0);
         assert_eq!(rig.left, packets, "{len} bytes, {unit} together");
         rig.settle();
-        let (there, here) = (
-            &rig.buffers[1].0[0][3..][..len],
-            &rig.buffers[0].0[1][..len],
-        );
+        let (there, here) = (&rig.buffers[1].0[0][3..][..len], &rig.buffers[0].0[1][..len]);
         assert_eq!(there, here);
     }
 }
@@ -188,8 +172,5 @@ fn a_put_at_oneself_makes_no_packet() {
     let mut rig = rig();
     rig.send((0, 0), PacketKind::Put, 100, (600, 1));
     assert_eq!(rig.due(), PendingPackets::None);
-    assert_eq!(
-        rig.buffers[0].0[0][100..][..600],
-        rig.buffers[0].0[1][..600]
-    );
+    assert_eq!(rig.buffers[0].0[0][100..][..600], rig.buffers[0].0[1][..600]);
 }

@@ -97,14 +97,7 @@ fn who_is_not_below_has_not_come_to_a_fence() {
     for (source, is_taken) in [(3, false), (1, true), (2, true), (2, false)] {
         rig.requests[0].push_back((rank(source), 0, None, arrived.to_vec()));
         let taken = rig.take(0);
-        assert_eq!(
-            taken,
-            if is_taken {
-                Ok(true)
-            } else {
-                Err(MalformedPacket)
-            }
-        );
+        assert_eq!(taken, if is_taken { Ok(true) } else { Err(MalformedPacket) });
     }
 }
 
@@ -124,11 +117,7 @@ fn what_contradicts_a_get_is_refused() {
         rig.answers[0].push_back((rank(1), refused, None, vec![0; 16]));
         rig.hear(0)
     };
-    assert_eq!(
-        hear(&mut rig),
-        Err(MalformedPacket),
-        "it has not been asked for"
-    );
+    assert_eq!(hear(&mut rig), Err(MalformedPacket), "it has not been asked for");
     rig.leave(0);
     let data = |rig: &mut RmaFixture, offset, len| {
         let target = name.into();

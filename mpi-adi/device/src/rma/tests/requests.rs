@@ -11,8 +11,7 @@ fn an_epoch_gives_access_to_its_targets_when_they_grant_it() {
     let start = rig.begin(0, EpochKind::Start, &[rank(1)], ticket());
     let locked = rig.begin(0, lock(2), &[], ticket());
     let all = &mut rig.all[0];
-    let targets =
-        |all: &mut OneSided, epoch| [1, 2].map(|at| all.includes(WINDOW, epoch, rank(at)));
+    let targets = |all: &mut OneSided, epoch| [1, 2].map(|at| all.includes(WINDOW, epoch, rank(at)));
     assert_eq!(targets(all, start), [true, false]);
     assert_eq!(targets(all, locked), [false, true]);
     assert_eq!(targets(all, 99), [false; 2]);
@@ -20,10 +19,7 @@ fn an_epoch_gives_access_to_its_targets_when_they_grant_it() {
     rig.settle();
     let can = |rig: &mut RmaFixture, epoch, at| rig.all[0].can_access(WINDOW, epoch, rank(at));
     assert!(can(&mut rig, locked, 2));
-    assert!(
-        !can(&mut rig, start, 1) && !rig.all[0].can_advance(),
-        "nothing helps"
-    );
+    assert!(!can(&mut rig, start, 1) && !rig.all[0].can_advance(), "nothing helps");
     assert!(!can(&mut rig, 99, 1) && !rig.all[0].can_access(NONE, start, rank(1)));
     rig.begin(1, EpochKind::Post, &[rank(0)], ticket());
     rig.settle();
@@ -119,11 +115,7 @@ fn there_is_room_for_epochs_where_there_is_a_window() {
     let mut rig = RmaFixture::new(2, 8);
     assert!(rig.all[0].prepare_epoch(WINDOW) && !rig.all[0].prepare_epoch(NONE));
     assert!(rig.all[0].remove(NONE).is_none());
-    assert!(
-        rig.all[0]
-            .remove(WINDOW)
-            .is_some_and(|window| window.context == WINDOW)
-    );
+    assert!(rig.all[0].remove(WINDOW).is_some_and(|window| window.context == WINDOW));
     assert!(rig.all[0].window(WINDOW).is_none());
 }
 
@@ -132,11 +124,7 @@ fn what_is_withdrawn_is_beyond_the_window_until_it_is_given_back() {
     let mut rig = RmaFixture::new(2, 8);
     for is_withdrawn in [true, false] {
         rig.window(1).revoke_access(is_withdrawn);
-        assert!(rig.all[0].push(
-            (WINDOW, rank(1)),
-            0,
-            &packet(PacketKind::Put, 0, 0, &[9; 3])
-        ));
+        assert!(rig.all[0].push((WINDOW, rank(1)), 0, &packet(PacketKind::Put, 0, 0, &[9; 3])));
         rig.synchronize(0, 1, PacketKind::Flush, 0);
         rig.settle();
         assert_eq!(rig.window(0).reset_fault(), is_withdrawn);
@@ -156,9 +144,7 @@ fn operations_wait_for_those_before_them_at_their_target() {
     assert!(rig.all[0].can_access(WINDOW, epoch, rank(2)));
     let (second, _) = rig.record((0, epoch, 2), PacketKind::Put, 0, 4);
     rig.settle();
-    let is_over = |rig: &RmaFixture, serial| {
-        rig.all[0].has_occurred(WINDOW, epochs::WindowEvent::Done(serial))
-    };
+    let is_over = |rig: &RmaFixture, serial| rig.all[0].has_occurred(WINDOW, epochs::WindowEvent::Done(serial));
     assert!(!is_over(&rig, first) && is_over(&rig, second));
 }
 
@@ -246,10 +232,7 @@ fn the_last_put_under_a_lock_gives_it_back() {
     rig.end(0, epoch);
     assert_eq!(rig.leave(0), 1);
     let (head, _) = RequestHead::parse(&rig.requests[1][0].3).expect("a head");
-    assert_eq!(
-        (head.kind, head.ends),
-        (PacketKind::Put, Some(PacketKind::Unlock))
-    );
+    assert_eq!((head.kind, head.ends), (PacketKind::Put, Some(PacketKind::Unlock)));
 }
 
 /// Local completion waits for no reply, and other targets receive no request.

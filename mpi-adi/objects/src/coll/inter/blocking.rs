@@ -52,10 +52,7 @@ impl Intercommunicator<'_> {
         place: &dyn Fn(CommRank) -> BufferSlice,
         role: Role,
     ) -> Result<(), Error> {
-        self.run(
-            function,
-            &mut gathering(self.sides.halves(), data, place, role),
-        )
+        self.run(function, &mut gathering(self.sides.halves(), data, place, role))
     }
 
     /// Runs [`super::scatter`].
@@ -66,23 +63,12 @@ impl Intercommunicator<'_> {
         result: BufferSlice,
         role: Role,
     ) -> Result<(), Error> {
-        self.run(
-            function,
-            &mut scattering(self.sides.halves(), part, result, role),
-        )
+        self.run(function, &mut scattering(self.sides.halves(), part, result, role))
     }
 
     /// Receives the result of a reduce at the root; it is combined in the other group.
-    pub fn collect(
-        self,
-        function: &'static str,
-        result: BufferSlice,
-        element: usize,
-    ) -> Result<(), Error> {
-        self.run(
-            function,
-            &mut collecting(self.sides.halves(), result, element),
-        )
+    pub fn collect(self, function: &'static str, result: BufferSlice, element: usize) -> Result<(), Error> {
+        self.run(function, &mut collecting(self.sides.halves(), result, element))
     }
 
     /// Combines the `data` of all processes of this group for the root in the other one.
@@ -115,8 +101,7 @@ impl Intercommunicator<'_> {
         combine: &mut CombineFn<'_>,
     ) -> Result<(), Error> {
         same_length(data.len(), result.len())?;
-        let mut schedule =
-            InterAllreduce::new(self.sides.halves(), ReduceAreas { data, result }, element);
+        let mut schedule = InterAllreduce::new(self.sides.halves(), ReduceAreas { data, result }, element);
         self.run_in_segments(
             function,
             &mut schedule,
@@ -159,9 +144,6 @@ impl Intercommunicator<'_> {
         part: &dyn Fn(CommRank) -> BufferSlice,
         place: &dyn Fn(CommRank) -> BufferSlice,
     ) -> Result<(), Error> {
-        self.run(
-            function,
-            &mut InterPairs::new(self.sides.halves(), part, place),
-        )
+        self.run(function, &mut InterPairs::new(self.sides.halves(), part, place))
     }
 }

@@ -33,11 +33,7 @@ pub(in crate::coll) struct InterAllreduce {
 }
 
 impl InterAllreduce {
-    pub(in crate::coll) fn new(
-        halves: GroupRanges,
-        ReduceAreas { data, result }: ReduceAreas,
-        element: usize,
-    ) -> Self {
+    pub(in crate::coll) fn new(halves: GroupRanges, ReduceAreas { data, result }: ReduceAreas, element: usize) -> Self {
         let rooted_group = with_remote_leader(halves);
         let (members, remote_root) = (rooted_group.members(), rooted_group.remote_root_rank());
         InterAllreduce {
@@ -93,11 +89,7 @@ pub(in crate::coll) struct LeaderSwap {
 }
 
 impl LeaderSwap {
-    pub(in crate::coll) fn new(
-        halves: GroupRanges,
-        given: BufferSlice,
-        taken: BufferSlice,
-    ) -> Self {
+    pub(in crate::coll) fn new(halves: GroupRanges, given: BufferSlice, taken: BufferSlice) -> Self {
         let rooted_group = with_remote_leader(halves);
         let members = rooted_group.members();
         LeaderSwap {
@@ -198,12 +190,7 @@ pub(in crate::coll) struct ReduceScatter<P> {
 }
 
 impl<P: Fn(CommRank) -> BufferSlice> ReduceScatter<P> {
-    pub(in crate::coll) fn new(
-        halves: GroupRanges,
-        part: P,
-        result: BufferSlice,
-        element: usize,
-    ) -> Self {
+    pub(in crate::coll) fn new(halves: GroupRanges, part: P, result: BufferSlice, element: usize) -> Self {
         let remote = halves.remote_ranks();
         let rooted_group = RootedGroup::for_remote_root(remote.clone(), halves.rank);
         ReduceScatter {

@@ -61,17 +61,10 @@ pub enum Role {
 fn rooted_group(halves: GroupRanges, role: Role) -> Option<RootedGroup> {
     match role {
         Role::NonParticipant => None,
-        Role::Root => Some(RootedGroup::for_remote_root(
-            halves.remote_ranks(),
-            halves.rank,
-        )),
+        Role::Root => Some(RootedGroup::for_remote_root(halves.remote_ranks(), halves.rank)),
         Role::Member(root) => {
             let remote_root = CommRank(halves.remote_ranks().start + root.0);
-            Some(RootedGroup::for_member(
-                halves.local_ranks(),
-                remote_root,
-                halves.rank,
-            ))
+            Some(RootedGroup::for_member(halves.local_ranks(), remote_root, halves.rank))
         }
     }
 }
@@ -103,10 +96,7 @@ fn plan(
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
     let work = ScheduleWithData::new(schedule, |_: &[u8], _: &mut [u8]| (), hold);
-    Ok(
-        CollectiveSchedule::from_steps(GlobalRankWork { work, halves }, None)?
-            .advances_in_interrupts(true),
-    )
+    Ok(CollectiveSchedule::from_steps(GlobalRankWork { work, halves }, None)?.advances_in_interrupts(true))
 }
 
 /// Creates the plan of a schedule that combines elements, like [`nonblocking::reduction`](crate::coll::nonblocking): interrupt
@@ -137,11 +127,7 @@ pub fn bcast(
     plan(halves, bcasting(halves, span, role), hold)
 }
 
-fn bcasting(
-    halves: GroupRanges,
-    span: BufferSlice,
-    role: Role,
-) -> Option<InRootedGroup<BcastSchedule>> {
+fn bcasting(halves: GroupRanges, span: BufferSlice, role: Role) -> Option<InRootedGroup<BcastSchedule>> {
     rooted_group(halves, role).map(|rooted_group| {
         let bcast = BcastSchedule::new(rooted_group.all(), span, rooted_group.remote_root_rank());
         InRootedGroup::new(bcast, rooted_group)
@@ -169,16 +155,9 @@ fn gathering<P: Fn(CommRank) -> BufferSlice>(
         // The root receives nothing from itself.
         let root = rooted_group.remote_root_rank();
         let place = move |rank| {
-            if rank == root {
-                BufferSlice::EMPTY
-            } else {
-                place(rank)
-            }
+            if rank == root { BufferSlice::EMPTY } else { place(rank) }
         };
-        InRootedGroup::new(
-            StarGather::new(rooted_group.all(), data, place, root),
-            rooted_group,
-        )
+        InRootedGroup::new(StarGather::new(rooted_group.all(), data, place, root), rooted_group)
     })
 }
 
@@ -202,16 +181,9 @@ fn scattering<P: Fn(CommRank) -> BufferSlice>(
     rooted_group(halves, role).map(|rooted_group| {
         let root = rooted_group.remote_root_rank();
         let part = move |rank| {
-            if rank == root {
-                BufferSlice::EMPTY
-            } else {
-                part(rank)
-            }
+            if rank == root { BufferSlice::EMPTY } else { part(rank) }
         };
-        InRootedGroup::new(
-            StarScatter::new(rooted_group.all(), part, result, root),
-            rooted_group,
-        )
+        InRootedGroup::new(StarScatter::new(rooted_group.all(), part, result, root), rooted_group)
     })
 }
 
@@ -242,33 +214,19 @@ pub fn collect(
 }
 
 /// Returns the schedule of [`collect`].
-fn collecting(
-    halves: GroupRanges,
-    result: BufferSlice,
-    element: usize,
-) -> Option<InRootedGroup<RemoteCollect>> {
+fn collecting(halves: GroupRanges, result: BufferSlice, element: usize) -> Option<InRootedGroup<RemoteCollect>> {
     rooted_group(halves, Role::Root)
         .map(|rooted_group| InRootedGroup::new(RemoteCollect::new(result, element), rooted_group))
 }
 
 /// Returns the schedule of the sending group in a reduce.
-fn reducing(
-    halves: GroupRanges,
-    data: BufferSlice,
-    element: usize,
-    role: Role,
-) -> Option<InRootedGroup<TreeReduce>> {
+fn reducing(halves: GroupRanges, data: BufferSlice, element: usize, role: Role) -> Option<InRootedGroup<TreeReduce>> {
     rooted_group(halves, role).map(|rooted_group| {
         let areas = ReduceAreas {
             data,
             result: BufferSlice::EMPTY,
         };
-        let reduce = TreeReduce::new(
-            rooted_group.members(),
-            areas,
-            element,
-            rooted_group.remote_root_rank(),
-        );
+        let reduce = TreeReduce::new(rooted_group.members(), areas, element, rooted_group.remote_root_rank());
         InRootedGroup::new(reduce, rooted_group)
     })
 }

@@ -24,10 +24,7 @@ pub(in crate::coll) struct RootedGroup {
 
 impl RootedGroup {
     /// Creates the rooted group of a group in which this process is the remote root.
-    pub(in crate::coll) fn for_remote_root(
-        group: Range<u32>,
-        remote_root: CommRank,
-    ) -> RootedGroup {
+    pub(in crate::coll) fn for_remote_root(group: Range<u32>, remote_root: CommRank) -> RootedGroup {
         let own = group.end - group.start;
         RootedGroup {
             group,
@@ -37,11 +34,7 @@ impl RootedGroup {
     }
 
     /// Creates the rooted group of this process's group and a remote root.
-    pub(in crate::coll) fn for_member(
-        group: Range<u32>,
-        remote_root: CommRank,
-        own: CommRank,
-    ) -> RootedGroup {
+    pub(in crate::coll) fn for_member(group: Range<u32>, remote_root: CommRank, own: CommRank) -> RootedGroup {
         let own = own.0 - group.start;
         RootedGroup {
             group,
@@ -127,10 +120,7 @@ pub(in crate::coll) struct InRootedGroup<S> {
 
 impl<S: Schedule> InRootedGroup<S> {
     pub(in crate::coll) fn new(schedule: S, rooted_group: RootedGroup) -> Self {
-        InRootedGroup {
-            schedule,
-            rooted_group,
-        }
+        InRootedGroup { schedule, rooted_group }
     }
 }
 

@@ -61,9 +61,7 @@ impl Process {
     fn bytes(&mut self, lane: usize, buffer: StepBuffer) -> &mut [u8] {
         match buffer {
             StepBuffer::User(area) => &mut self.memory[area.address()..][..area.len()],
-            StepBuffer::Segment(half, bytes) => {
-                &mut self.lanes[lane].segments[half as usize][..bytes]
-            }
+            StepBuffer::Segment(half, bytes) => &mut self.lanes[lane].segments[half as usize][..bytes],
         }
     }
 
@@ -97,10 +95,7 @@ impl Process {
             }
             ScheduleStep::Combine { left, bytes } => {
                 let given = self.bytes(lane, StepBuffer::Segment(left, bytes)).to_vec();
-                combine(
-                    &given,
-                    self.bytes(lane, StepBuffer::Segment(left.other(), bytes)),
-                );
+                combine(&given, self.bytes(lane, StepBuffer::Segment(left.other(), bytes)));
             }
             ScheduleStep::Load { from, to } => {
                 let given = self.bytes(lane, StepBuffer::User(from)).to_vec();
@@ -108,16 +103,12 @@ impl Process {
                 self.bytes(lane, to).copy_from_slice(&given);
             }
             ScheduleStep::Store { from, to } => {
-                let given = self
-                    .bytes(lane, StepBuffer::Segment(from, to.len()))
-                    .to_vec();
-                self.bytes(lane, StepBuffer::User(to))
-                    .copy_from_slice(&given);
+                let given = self.bytes(lane, StepBuffer::Segment(from, to.len())).to_vec();
+                self.bytes(lane, StepBuffer::User(to)).copy_from_slice(&given);
             }
             ScheduleStep::Copy { from, to } => {
                 let given = self.bytes(lane, StepBuffer::User(from)).to_vec();
-                self.bytes(lane, StepBuffer::User(to))
-                    .copy_from_slice(&given);
+                self.bytes(lane, StepBuffer::User(to)).copy_from_slice(&given);
             }
         }
     }
@@ -131,11 +122,7 @@ fn run<S: Schedule>(
     fill: impl Fn(u32, &mut [u8]),
     schedule: impl Fn(RankInfo) -> S,
 ) -> Vec<Process> {
-    let size = grid
-        .extents
-        .iter()
-        .map(|&extent| u32::from(extent))
-        .product();
+    let size = grid.extents.iter().map(|&extent| u32::from(extent)).product();
     let mut schedules = Vec::new();
     let mut processes = Vec::new();
     for own in 0..size {
@@ -218,9 +205,7 @@ fn deliver(processes: &mut [Process], from: CommRank) -> bool {
 }
 
 fn grids() -> impl Iterator<Item = TorusBox> {
-    BOXES
-        .into_iter()
-        .map(|(extents, wraps)| TorusBox { extents, wraps })
+    BOXES.into_iter().map(|(extents, wraps)| TorusBox { extents, wraps })
 }
 
 fn all(test: impl Fn(TorusBox, Way)) {
@@ -232,10 +217,7 @@ fn all(test: impl Fn(TorusBox, Way)) {
 }
 
 fn size(grid: TorusBox) -> u32 {
-    grid.extents
-        .iter()
-        .map(|&extent| u32::from(extent))
-        .product()
+    grid.extents.iter().map(|&extent| u32::from(extent)).product()
 }
 
 fn nothing(_: &[u8], _: &mut [u8]) {}
@@ -252,10 +234,7 @@ fn row(rank: u32, len: usize) -> impl Iterator<Item = u8> {
 
 fn fill_row(len: usize) -> impl Fn(u32, &mut [u8]) {
     move |rank, memory| {
-        memory
-            .iter_mut()
-            .zip(row(rank, len))
-            .for_each(|(to, byte)| *to = byte);
+        memory.iter_mut().zip(row(rank, len)).for_each(|(to, byte)| *to = byte);
     }
 }
 
@@ -272,10 +251,7 @@ fn short_broadcasts_go_to_every_rank_once() {
                 told.extend(process.sent.iter().map(|rank| rank.0));
             }
             told.sort_unstable();
-            assert!(
-                told.into_iter()
-                    .eq((0..size(grid)).filter(|&rank| rank != root))
-            );
+            assert!(told.into_iter().eq((0..size(grid)).filter(|&rank| rank != root)));
         }
     }
 }
@@ -347,10 +323,7 @@ fn short_allreduces_combine_in_the_order_of_the_ranks() {
             });
             for process in &processes {
                 let expected = (0..elements).flat_map(|i| combined(0, ranks - 1, i));
-                assert!(
-                    expected.eq(process.memory[result..][..len].iter().copied()),
-                    "{grid:?}"
-                );
+                assert!(expected.eq(process.memory[result..][..len].iter().copied()), "{grid:?}");
             }
         }
     }
@@ -359,12 +332,7 @@ fn short_allreduces_combine_in_the_order_of_the_ranks() {
 #[test]
 fn short_allreduces_take_few_hops() {
     // Consecutive messages, each to a neighbour.
-    for (extents, most) in [
-        ([8, 1, 1], 5),
-        ([4, 4, 4], 6),
-        ([8, 8, 8], 15),
-        ([2, 2, 2], 5),
-    ] {
+    for (extents, most) in [([8, 1, 1], 5), ([4, 4, 4], 6), ([8, 8, 8], 15), ([2, 2, 2], 5)] {
         let grid = TorusBox {
             extents,
             wraps: [true; 3],
@@ -398,9 +366,7 @@ fn short_allreduces_take_few_hops() {
                     let (dest, source) = match step {
                         ScheduleStep::Send { dest, .. } => (Some(dest), None),
                         ScheduleStep::Receive { source, .. } => (None, Some(source)),
-                        ScheduleStep::Exchange { given, taken, .. } => {
-                            (Some(given.1), Some(taken.1))
-                        }
+                        ScheduleStep::Exchange { given, taken, .. } => (Some(given.1), Some(taken.1)),
                         _ => (None, None),
                     };
                     if let Some(dest) = dest.filter(|_| !halves[own]) {
@@ -408,9 +374,7 @@ fn short_allreduces_take_few_hops() {
                         halves[own] = true;
                     }
                     if let Some(source) = source {
-                        let is_it = |message: &(u32, u32, u32)| {
-                            (message.0, message.1) == (source.0, own as u32)
-                        };
+                        let is_it = |message: &(u32, u32, u32)| (message.0, message.1) == (source.0, own as u32);
                         let Some(at) = sent.iter().position(is_it) else {
                             break;
                         };
@@ -451,10 +415,7 @@ fn long_allreduces_come_to_the_same_everywhere_and_touch_nothing_else() {
                 sum(&row(rank, len).collect::<Vec<u8>>(), &mut expected);
             }
             for (rank, process) in (0..).zip(&processes) {
-                assert!(
-                    process.memory[result..][..len] == expected[..],
-                    "{grid:?} {way:?}"
-                );
+                assert!(process.memory[result..][..len] == expected[..], "{grid:?} {way:?}");
                 assert_eq!(process.memory[result + len], UNTOUCHED);
                 assert!(result == 0 || row(rank, len).eq(process.memory[..len].iter().copied()));
             }
@@ -494,13 +455,8 @@ fn what_is_chosen_is_the_same_at_every_rank() {
                 CommRank(3),
             );
             assert_eq!(bcast.lanes().count > 1, is_long);
-            let anywhere = RankInfo {
-                own,
-                size,
-                grid: None,
-            };
-            let mut bcast =
-                BcastSchedule::new(anywhere, span(0, MEMORY_BYTES.min(len)), CommRank(3));
+            let anywhere = RankInfo { own, size, grid: None };
+            let mut bcast = BcastSchedule::new(anywhere, span(0, MEMORY_BYTES.min(len)), CommRank(3));
             assert_eq!(bcast.lanes().count, 1);
         }
     }

@@ -83,10 +83,7 @@ fn for_all_roots(mut check: impl FnMut(u32, u32, u32)) {
 fn rooted_group(halves: GroupRanges, root: u32) -> Option<RootedGroup> {
     let is_local = halves.local_ranks().contains(&root);
     if halves.rank == CommRank(root) {
-        return Some(RootedGroup::for_remote_root(
-            halves.remote_ranks(),
-            halves.rank,
-        ));
+        return Some(RootedGroup::for_remote_root(halves.remote_ranks(), halves.rank));
     }
     (!is_local).then(|| RootedGroup::for_member(halves.local_ranks(), CommRank(root), halves.rank))
 }
@@ -98,8 +95,7 @@ fn the_other_group_gets_the_roots_data() {
         let processes = run(size, fill(1), |ranks| {
             let rooted_group = rooted_group(halves(first, ranks), root);
             Any(rooted_group.map(|rooted_group| {
-                let bcast =
-                    BcastSchedule::new(rooted_group.all(), area, rooted_group.remote_root_rank());
+                let bcast = BcastSchedule::new(rooted_group.all(), area, rooted_group.remote_root_rank());
                 Box::new(InRootedGroup::new(bcast, rooted_group)) as Box<dyn Schedule>
             }))
         });
@@ -122,9 +118,7 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
                 BufferSlice::EMPTY
             }
         };
-        let is_root = |rooted_group: &RootedGroup| {
-            rooted_group.all().own == rooted_group.remote_root_rank().0
-        };
+        let is_root = |rooted_group: &RootedGroup| rooted_group.all().own == rooted_group.remote_root_rank().0;
         let processes = run(size, fill(1), |ranks| {
             let rooted_group = rooted_group(halves(first, ranks), root);
             Any(rooted_group.map(|rooted_group| {
@@ -133,12 +127,7 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
                 } else {
                     span(DATA, ELEMENT)
                 };
-                let gather = StarGather::new(
-                    rooted_group.all(),
-                    data,
-                    place,
-                    rooted_group.remote_root_rank(),
-                );
+                let gather = StarGather::new(rooted_group.all(), data, place, rooted_group.remote_root_rank());
                 Box::new(InRootedGroup::new(gather, rooted_group)) as Box<dyn Schedule>
             }))
         });
@@ -168,12 +157,7 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
                 } else {
                     span(RESULT, ELEMENT)
                 };
-                let scatter = StarScatter::new(
-                    rooted_group.all(),
-                    part,
-                    result,
-                    rooted_group.remote_root_rank(),
-                );
+                let scatter = StarScatter::new(rooted_group.all(), part, result, rooted_group.remote_root_rank());
                 Box::new(InRootedGroup::new(scatter, rooted_group)) as Box<dyn Schedule>
             }))
         });
@@ -196,10 +180,9 @@ fn a_root_gets_what_the_other_groups_data_comes_to() {
             let processes = run(size, fill(count), |ranks| {
                 match rooted_group(halves(first, ranks), root) {
                     None => Any(None),
-                    Some(rooted_group) if ranks.own == root => Any::of(InRootedGroup::new(
-                        RemoteCollect::new(result, ELEMENT),
-                        rooted_group,
-                    )),
+                    Some(rooted_group) if ranks.own == root => {
+                        Any::of(InRootedGroup::new(RemoteCollect::new(result, ELEMENT), rooted_group))
+                    }
                     Some(rooted_group) => {
                         let (areas, remote_root) = (
                             ReduceAreas {
@@ -208,8 +191,7 @@ fn a_root_gets_what_the_other_groups_data_comes_to() {
                             },
                             rooted_group.remote_root_rank(),
                         );
-                        let reduce =
-                            TreeReduce::new(rooted_group.members(), areas, ELEMENT, remote_root);
+                        let reduce = TreeReduce::new(rooted_group.members(), areas, ELEMENT, remote_root);
                         Any::of(InRootedGroup::new(reduce, rooted_group))
                     }
                 }

@@ -96,9 +96,7 @@ impl Process {
 
     fn begin(&mut self, step: ScheduleStep) {
         match step {
-            ScheduleStep::Send { dest, tag, data } => {
-                self.send = Some(self.message(dest, tag, data))
-            }
+            ScheduleStep::Send { dest, tag, data } => self.send = Some(self.message(dest, tag, data)),
             ScheduleStep::Receive { source, tag, data } => self.receive = Some((source, tag, data)),
             ScheduleStep::Exchange { tag, given, taken } => {
                 self.send = Some(self.message(given.1, tag, given.0));
@@ -115,8 +113,7 @@ impl Process {
             }
             ScheduleStep::Load { from, to } => {
                 let bytes = self.at(from).to_vec();
-                self.bytes(StepBuffer::Segment(to, bytes.len()))
-                    .copy_from_slice(&bytes);
+                self.bytes(StepBuffer::Segment(to, bytes.len())).copy_from_slice(&bytes);
             }
             ScheduleStep::Store { from, to } => {
                 let bytes = self.bytes(StepBuffer::Segment(from, to.len())).to_vec();
@@ -135,11 +132,7 @@ impl Process {
 }
 
 /// Runs the schedules of `size` ranks, each created by `schedule`, in memories initialized by `fill`.
-pub fn run<S: Schedule>(
-    size: u32,
-    fill: impl Fn(u32, &mut Process),
-    schedule: impl Fn(RankInfo) -> S,
-) -> Vec<Process> {
+pub fn run<S: Schedule>(size: u32, fill: impl Fn(u32, &mut Process), schedule: impl Fn(RankInfo) -> S) -> Vec<Process> {
     let mut processes = Vec::new();
     let mut schedules = Vec::new();
     for own in 0..size {

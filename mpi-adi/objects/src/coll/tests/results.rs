@@ -46,10 +46,7 @@ fn own(data: BufferSlice) -> impl Fn(u32, &mut Process) {
 fn part(base: usize, elements: usize) -> impl Fn(CommRank) -> BufferSlice + Copy {
     move |rank| {
         let len = elements.saturating_sub(rank.0 as usize % 3);
-        span(
-            base + rank.0 as usize * (elements + 1) * ELEMENT,
-            len * ELEMENT,
-        )
+        span(base + rank.0 as usize * (elements + 1) * ELEMENT, len * ELEMENT)
     }
 }
 
@@ -81,9 +78,7 @@ fn a_barrier_lets_a_rank_go_when_it_has_heard_of_all() {
 fn a_broadcast_gives_every_rank_the_roots_bytes() {
     every_root(|size, elements, root| {
         let data = span(0, elements * ELEMENT);
-        let mut processes = run(size, own(data), |ranks| {
-            BcastSchedule::new(ranks, data, root)
-        });
+        let mut processes = run(size, own(data), |ranks| BcastSchedule::new(ranks, data, root));
         let expected = row(|i| element(root.0, i), elements);
         for process in &mut processes {
             check(process, data, &expected, "the root's");
@@ -103,12 +98,7 @@ fn a_reduction_combines_in_the_order_of_the_ranks_at_every_root() {
             let mut processes = run(size, own(data), |ranks| {
                 TreeReduce::new(ranks, ReduceAreas { data, result }, ELEMENT, root)
             });
-            check(
-                &mut processes[root.0 as usize],
-                result,
-                &expected,
-                "the root's",
-            );
+            check(&mut processes[root.0 as usize], result, &expected, "the root's");
             for (rank, process) in (0..).zip(&mut processes) {
                 let mine = row(|i| element(rank, i), elements);
                 let is_kept = rank != root.0 || result != data;
@@ -125,9 +115,7 @@ fn an_allreduce_gives_the_combination_to_all() {
         let expected = row(|i| combined(0, size - 1, i), elements);
         for result in [data, span(RESULT, data.len())] {
             let spans = ReduceAreas { data, result };
-            let mut processes = run(size, own(data), |ranks| {
-                ThroughRoot::new(ranks, spans, ELEMENT)
-            });
+            let mut processes = run(size, own(data), |ranks| ThroughRoot::new(ranks, spans, ELEMENT));
             for process in &mut processes {
                 check(process, result, &expected, "everybody's");
             }
@@ -156,10 +144,7 @@ fn a_reduce_scatter_gives_each_rank_its_part_in_place_or_elsewhere() {
                 let expected = row(|i| combined(0, size - 1, i), result.len() / ELEMENT);
                 check(process, result, &expected, "the own part");
                 let data = if is_in_place { result.len() } else { 0 }..RESULT;
-                assert!(
-                    process.memory[data.clone()] == given.memory[data],
-                    "the rest"
-                );
+                assert!(process.memory[data.clone()] == given.memory[data], "the rest");
             }
         }
     });
@@ -296,18 +281,14 @@ fn an_alltoall_gives_each_rank_its_part_of_each_others() {
         let fill = |own: u32, process: &mut Process| {
             for to in 0..size {
                 let part = with(0, own, elements)(CommRank(to));
-                process
-                    .at(part)
-                    .copy_from_slice(&between(own, to, elements));
+                process.at(part).copy_from_slice(&between(own, to, elements));
             }
         };
         let apart = run(size, fill, |ranks| {
             let parts = with(0, ranks.own, elements);
             PairwiseExchange::new(ranks, parts, with(RESULT, ranks.own, elements))
         });
-        let in_place = run(size, fill, |ranks| {
-            InPlace::new(ranks, with(0, ranks.own, elements))
-        });
+        let in_place = run(size, fill, |ranks| InPlace::new(ranks, with(0, ranks.own, elements)));
         for (mut processes, base) in [(apart, RESULT), (in_place, 0)] {
             for (own, process) in (0..).zip(&mut processes) {
                 for from in 0..size {
@@ -338,29 +319,10 @@ fn a_schedule_that_is_over_stays_over() {
         let parts = part(0, 700);
         over(DisseminationBarrier::new(ranks));
         over(BcastSchedule::new(ranks, data, root));
-        over(TreeReduce::new(
-            ranks,
-            ReduceAreas { data, result },
-            ELEMENT,
-            root,
-        ));
-        over(ThroughRoot::new(
-            ranks,
-            ReduceAreas { data, result },
-            ELEMENT,
-        ));
-        over(ReduceScatter::new(
-            ranks,
-            parts,
-            parts(CommRank(own)),
-            ELEMENT,
-        ));
-        over(ChainScan::new(
-            ranks,
-            ReduceAreas { data, result },
-            ELEMENT,
-            false,
-        ));
+        over(TreeReduce::new(ranks, ReduceAreas { data, result }, ELEMENT, root));
+        over(ThroughRoot::new(ranks, ReduceAreas { data, result }, ELEMENT));
+        over(ReduceScatter::new(ranks, parts, parts(CommRank(own)), ELEMENT));
+        over(ChainScan::new(ranks, ReduceAreas { data, result }, ELEMENT, false));
         over(StarGather::new(ranks, data, parts, root));
         over(StarScatter::new(ranks, parts, data, root));
         over(RingAllgather::new(ranks, data, parts));

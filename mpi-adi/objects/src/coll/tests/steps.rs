@@ -18,9 +18,7 @@ use crate::comm::CommRank;
 
 /// Formats steps, one per line: a span as its first byte + its length, a segment as A or B.
 fn steps(mut schedule: impl Schedule) -> String {
-    let span = |span: midplane_device::memory::buffer_slice::BufferSlice| {
-        format!("{}+{}", span.address(), span.len())
-    };
+    let span = |span: midplane_device::memory::buffer_slice::BufferSlice| format!("{}+{}", span.address(), span.len());
     let half = |half| if half == SegmentHalf::First { 'A' } else { 'B' };
     let buffer = |buffer| match buffer {
         StepBuffer::User(user) => span(user),
@@ -59,9 +57,7 @@ fn of(own: u32, size: u32) -> RankInfo {
 }
 
 /// Three elements for each rank, from `base` on.
-fn parts(
-    base: usize,
-) -> impl Fn(CommRank) -> midplane_device::memory::buffer_slice::BufferSlice + Copy {
+fn parts(base: usize) -> impl Fn(CommRank) -> midplane_device::memory::buffer_slice::BufferSlice + Copy {
     move |rank| span(base + 9 * rank.0 as usize, 9)
 }
 
@@ -161,10 +157,7 @@ fn scans_of_3() {
         };
         steps(ChainScan::new(of(own, 3), spans, ELEMENT, inclusive))
     };
-    assert_eq!(
-        steps(0, true),
-        "load 0+9 to B\nsend B+9 to 1\nstore B to 100+9\n"
-    );
+    assert_eq!(steps(0, true), "load 0+9 to B\nsend B+9 to 1\nstore B to 100+9\n");
     assert_eq!(steps(0, false), "load 0+9 to B\nsend B+9 to 1\n");
     assert_eq!(
         steps(1, false),
@@ -186,10 +179,7 @@ fn gather_and_scatter_of_3_at_rank_1() {
         "copy 0+9 to 109+9\nreceive 100+9 from 0\nreceive 118+9 from 2\n"
     );
     let scatter = |own| steps(StarScatter::new(of(own, 3), parts(100), span(0, 9), root));
-    assert_eq!(
-        scatter(1),
-        "send 100+9 to 0\nsend 118+9 to 2\ncopy 109+9 to 0+9\n"
-    );
+    assert_eq!(scatter(1), "send 100+9 to 0\nsend 118+9 to 2\ncopy 109+9 to 0+9\n");
     assert_eq!(scatter(2), "receive 0+9 from 1\n");
 }
 

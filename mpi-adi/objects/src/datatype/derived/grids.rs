@@ -42,9 +42,7 @@ impl GridDimension {
     pub fn checked(self) -> Result<Self, Error> {
         let wrong = |what| Err(Error::Argument { what });
         match self.distribution {
-            ArrayDistribution::Block(Some(block))
-                if block.saturating_mul(self.processes) < self.elements =>
-            {
+            ArrayDistribution::Block(Some(block)) if block.saturating_mul(self.processes) < self.elements => {
                 wrong("blocks that are too short for the processes to have all elements")
             }
             ArrayDistribution::None if self.processes != 1 => {
@@ -101,21 +99,13 @@ impl DerivedType {
     /// Returns this type, displaced by `at`, as a part of an array of `extent` bytes.
     fn within(&self, at: isize, extent: isize) -> Result<DerivedType, Error> {
         let datatype = self;
-        let placed = DerivedType::blocks(core::iter::once(TypeBlock {
-            at,
-            count: 1,
-            datatype,
-        }))?;
+        let placed = DerivedType::blocks(core::iter::once(TypeBlock { at, count: 1, datatype }))?;
         placed.resized(0, extent)
     }
 
     /// Creates the type of a subarray (MPI_Type_create_subarray). Each dimension is (elements of the array, elements of
     /// the part, first element).
-    pub fn subarray(
-        &self,
-        order: ArrayOrder,
-        dimensions: &[(usize, usize, usize)],
-    ) -> Result<DerivedType, Error> {
+    pub fn subarray(&self, order: ArrayOrder, dimensions: &[(usize, usize, usize)]) -> Result<DerivedType, Error> {
         let (mut part, mut unit) = self.element()?;
         let mut at = 0;
         for dimension in inner_first(order, dimensions.len()) {
@@ -128,11 +118,7 @@ impl DerivedType {
     }
 
     /// Creates the type of a process's part of a distributed array (MPI_Type_create_darray).
-    pub fn darray(
-        &self,
-        order: ArrayOrder,
-        dimensions: &[GridDimension],
-    ) -> Result<DerivedType, Error> {
+    pub fn darray(&self, order: ArrayOrder, dimensions: &[GridDimension]) -> Result<DerivedType, Error> {
         let (mut part, mut unit) = self.element()?;
         let mut at = 0;
         for dimension in inner_first(order, dimensions.len()) {
@@ -140,9 +126,7 @@ impl DerivedType {
             let (elements, own) = (dimension.elements, dimension.own);
             let block = match dimension.distribution {
                 ArrayDistribution::None => elements,
-                ArrayDistribution::Block(given) => {
-                    given.unwrap_or(elements.div_ceil(dimension.processes))
-                }
+                ArrayDistribution::Block(given) => given.unwrap_or(elements.div_ceil(dimension.processes)),
                 ArrayDistribution::Cyclic(block) => block,
             };
             let first = too_large(block.checked_mul(own))?;
@@ -157,33 +141,19 @@ impl DerivedType {
     }
 
     /// Returns this process's part of a dimension distributed in blocks, from its first element on.
-    fn dealt(
-        &self,
-        dimension: GridDimension,
-        block: usize,
-        first: usize,
-        unit: isize,
-    ) -> Result<DerivedType, Error> {
+    fn dealt(&self, dimension: GridDimension, block: usize, first: usize, unit: isize) -> Result<DerivedType, Error> {
         let left = dimension.elements.saturating_sub(first);
         let round = too_large(block.checked_mul(dimension.processes))?;
         let stride = moved(0, round, unit)?;
         let (rounds, rest) = (left / round, left % round);
         // The last round may end within the block.
-        let (whole, last) = if rest >= block {
-            (rounds + 1, 0)
-        } else {
-            (rounds, rest)
-        };
+        let (whole, last) = if rest >= block { (rounds + 1, 0) } else { (rounds, rest) };
         let blocks = self.repeated(block, unit)?.repeated(whole, stride)?;
         if last == 0 {
             return Ok(blocks);
         }
         let end = self.repeated(last, unit)?;
-        let part = |at, datatype| TypeBlock {
-            at,
-            count: 1,
-            datatype,
-        };
+        let part = |at, datatype| TypeBlock { at, count: 1, datatype };
         let behind = moved(0, whole, stride)?;
         DerivedType::blocks([part(0, &blocks), part(behind, &end)].into_iter())
     }

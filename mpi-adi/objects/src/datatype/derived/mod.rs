@@ -185,8 +185,7 @@ impl PairLayout {
         let mut all = [none; BasicType::ALL.len() - PairLayout::FIRST];
         let mut at = 0;
         while at < all.len() {
-            all[at] =
-                PairLayout::from_basic(BasicType::ALL[PairLayout::FIRST + at]).expect("a pair");
+            all[at] = PairLayout::from_basic(BasicType::ALL[PairLayout::FIRST + at]).expect("a pair");
             at += 1;
         }
         all
@@ -251,11 +250,7 @@ impl DerivedType {
 
     /// Creates a marker of the lower or upper bound of a struct, as in MPI-1 (MPI_LB and MPI_UB).
     pub fn marker(is_upper: bool) -> DerivedType {
-        let (lb, ub) = if is_upper {
-            (None, Some(0))
-        } else {
-            (Some(0), None)
-        };
+        let (lb, ub) = if is_upper { (None, Some(0)) } else { (Some(0), None) };
         DerivedType {
             layout: Layout::EMPTY,
             bounds: TypeBounds {

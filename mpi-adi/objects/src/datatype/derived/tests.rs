@@ -22,10 +22,7 @@ impl Map {
     /// Computes the bounds by section 4.1.6.
     fn bounds(&self) -> (isize, isize) {
         let firsts = self.entries.iter().map(|(at, _)| *at);
-        let ends = self
-            .entries
-            .iter()
-            .map(|(at, basic)| at + basic.size() as isize);
+        let ends = self.entries.iter().map(|(at, basic)| at + basic.size() as isize);
         let align = self.entries.iter().map(|(_, basic)| match basic.kind() {
             ElementKind::Complex(number) => number.size(),
             _ => basic.size(),
@@ -95,10 +92,7 @@ fn made(random: &mut Random, levels: usize) -> (DerivedType, Map) {
     let (below, map) = made(random, levels - 1);
     let count = random.below(4);
     match random.below(5) {
-        0 => (
-            below.contiguous(count).unwrap(),
-            map.copies(0, count, map.extent()),
-        ),
+        0 => (below.contiguous(count).unwrap(), map.copies(0, count, map.extent())),
         1 => {
             let (length, stride) = (random.below(3), random.between(-60, 60));
             let block = map.copies(0, length, map.extent());
@@ -108,10 +102,7 @@ fn made(random: &mut Random, levels: usize) -> (DerivedType, Map) {
         2 => {
             let (lb, extent) = (random.between(-20, 20), random.between(-30, 70));
             let (lb, ub) = (Some(lb), Some(lb + extent));
-            (
-                below.resized(lb.unwrap(), extent).unwrap(),
-                Map { lb, ub, ..map },
-            )
+            (below.resized(lb.unwrap(), extent).unwrap(), Map { lb, ub, ..map })
         }
         _ => {
             let (other, other_map) = made(random, levels - 1);
@@ -122,11 +113,7 @@ fn made(random: &mut Random, levels: usize) -> (DerivedType, Map) {
                     _ => (&below, &map),
                 };
                 let (at, count) = (random.between(-60, 60), random.below(4));
-                blocks.push(TypeBlock {
-                    at,
-                    count,
-                    datatype,
-                });
+                blocks.push(TypeBlock { at, count, datatype });
                 parts.push((0, map.copies(at, count, map.extent())));
             }
             (
@@ -139,10 +126,7 @@ fn made(random: &mut Random, levels: usize) -> (DerivedType, Map) {
 
 fn check(made: &DerivedType, map: &Map) {
     assert_eq!((made.lb(), made.ub()), map.bounds(), "{map:?}");
-    let ends = map
-        .entries
-        .iter()
-        .map(|(at, basic)| at + basic.size() as isize);
+    let ends = map.entries.iter().map(|(at, basic)| at + basic.size() as isize);
     let first = map.entries.iter().map(|(at, _)| *at).min().unwrap_or(0);
     let end = ends.max().unwrap_or(first);
     assert_eq!(made.true_extent(), (first, end - first));
@@ -225,9 +209,7 @@ fn subarrays_are_the_places_within_them() {
 fn owner(dimension: &GridDimension, at: usize) -> usize {
     match dimension.distribution {
         ArrayDistribution::None => 0,
-        ArrayDistribution::Block(block) => {
-            at / block.unwrap_or(dimension.elements.div_ceil(dimension.processes))
-        }
+        ArrayDistribution::Block(block) => at / block.unwrap_or(dimension.elements.div_ceil(dimension.processes)),
         ArrayDistribution::Cyclic(block) => at / block % dimension.processes,
     }
 }
@@ -261,10 +243,7 @@ fn distributed_arrays_are_the_places_that_their_process_has() {
             })
             .collect();
         let made = int.darray(order, &dimensions).unwrap();
-        let sizes: Vec<usize> = dimensions
-            .iter()
-            .map(|dimension| dimension.elements)
-            .collect();
+        let sizes: Vec<usize> = dimensions.iter().map(|dimension| dimension.elements).collect();
         let is_own = |place: &[usize]| {
             let mut both = place.iter().zip(&dimensions);
             both.all(|(at, dimension)| owner(dimension, *at) == dimension.own)
@@ -286,11 +265,7 @@ fn pairs_have_two_parts_and_the_bounds_that_c_gives_them() {
         let made = DerivedType::basic(basic).unwrap();
         assert_eq!(made.size(), basic.size(), "{basic:?}");
         assert_eq!(made.layout().items(), basic.parts(), "{basic:?}");
-        assert_eq!(
-            (made.lb(), made.ub()),
-            (0, basic.extent() as isize),
-            "{basic:?}"
-        );
+        assert_eq!((made.lb(), made.ub()), (0, basic.extent() as isize), "{basic:?}");
         assert_eq!(made.is_row(), basic.size() == basic.extent(), "{basic:?}");
         assert_eq!(made.true_extent(), (0, basic.true_extent() as isize));
         for n in 0..100 {
@@ -307,17 +282,9 @@ fn pairs_have_two_parts_and_the_bounds_that_c_gives_them() {
 fn markers_set_the_bounds_of_a_struct() {
     let (lb, ub) = (DerivedType::marker(false), DerivedType::marker(true));
     let int = DerivedType::basic(BasicType::Int).unwrap();
-    let part = |at, datatype| TypeBlock {
-        at,
-        count: 1,
-        datatype,
-    };
-    let made =
-        DerivedType::blocks([part(-3, &lb), part(0, &int), part(6, &ub)].into_iter()).unwrap();
-    assert_eq!(
-        (made.lb(), made.extent(), made.true_extent()),
-        (-3, 9, (0, 4))
-    );
+    let part = |at, datatype| TypeBlock { at, count: 1, datatype };
+    let made = DerivedType::blocks([part(-3, &lb), part(0, &int), part(6, &ub)].into_iter()).unwrap();
+    assert_eq!((made.lb(), made.extent(), made.true_extent()), (-3, 9, (0, 4)));
     // The markers keep their positions in derived types (section 4.1.7, example 4.9).
     let two = made.contiguous(2).unwrap();
     assert_eq!((two.lb(), two.extent()), (-3, 18));

@@ -143,17 +143,7 @@ pub(super) fn behind_a_fence() -> Vec<Vec<ScriptCall>> {
 
 /// Three fences, between which a process writes to the next and reads its own data back.
 pub(super) fn fences() -> Vec<Vec<ScriptCall>> {
-    let comes = || {
-        vec![
-            fence(0),
-            Close(0),
-            fence(0),
-            Close(1),
-            fence(0),
-            Close(2),
-            WaitOpen(2),
-        ]
-    };
+    let comes = || vec![fence(0), Close(0), fence(0), Close(1), fence(0), Close(2), WaitOpen(2)];
     let mut scripts = vec![
         vec![
             buffer(0, [5, 3]),

@@ -21,10 +21,7 @@ pub(super) fn fence(window: usize) -> ScriptCall {
 
 pub(super) fn lock(window: usize, target: u32, is_exclusive: bool) -> ScriptCall {
     let target = Rank::new(target);
-    let sort = EpochKind::Lock {
-        target,
-        is_exclusive,
-    };
+    let sort = EpochKind::Lock { target, is_exclusive };
     ScriptCall::Open(window, sort, Vec::new())
 }
 
@@ -33,13 +30,7 @@ pub(super) fn lock_all(window: usize) -> ScriptCall {
 }
 
 /// Creates an operation on two bytes of buffer `from`, which has space for eight, and offset `place` of the target.
-pub(super) fn operation(
-    kind: PacketKind,
-    epoch: usize,
-    target: u32,
-    place: usize,
-    from: usize,
-) -> ScriptCall {
+pub(super) fn operation(kind: PacketKind, epoch: usize, target: u32, place: usize, from: usize) -> ScriptCall {
     ScriptCall::Operation(TargetOp {
         other: BUFFERS + 8 * from + 4,
         ..TargetOp::new(epoch, target, kind, place, BUFFERS + 8 * from, 2)

@@ -82,33 +82,13 @@ fn broken() -> Vec<CaseRow> {
         (BrokenRule::AsksTheLastOnly, passed_by(), ANY_ORDER, BESIDE),
         (BrokenRule::AsksNone, passed_by(), IN_ORDER, BESIDE),
         (BrokenRule::DoneBeforeResults, gets(), IN_ORDER, WRONG_BYTES),
-        (
-            BrokenRule::DoneBeforeOperations,
-            counted(),
-            IN_ORDER,
-            WRONG_BYTES,
-        ),
-        (
-            BrokenRule::CountsForTheNewest,
-            counted(),
-            ANY_ORDER,
-            WRONG_BYTES,
-        ),
-        (
-            BrokenRule::ArrivesUnflushed,
-            fence_and_look(),
-            IN_ORDER,
-            WRONG_BYTES,
-        ),
+        (BrokenRule::DoneBeforeOperations, counted(), IN_ORDER, WRONG_BYTES),
+        (BrokenRule::CountsForTheNewest, counted(), ANY_ORDER, WRONG_BYTES),
+        (BrokenRule::ArrivesUnflushed, fence_and_look(), IN_ORDER, WRONG_BYTES),
         (BrokenRule::NeedsNoGrant, unexposed(), IN_ORDER, WRONG_BYTES),
         (BrokenRule::UnlocksEarly, locks(), IN_ORDER, WRONG_BYTES),
         (BrokenRule::EndsWithAny, locks(), IN_ORDER, WRONG_BYTES),
-        (
-            BrokenRule::PassesDeferred,
-            behind_a_fence(),
-            ANY_ORDER,
-            BESIDE,
-        ),
+        (BrokenRule::PassesDeferred, behind_a_fence(), ANY_ORDER, BESIDE),
         (BrokenRule::PassesFences, passed_by(), ANY_ORDER, BESIDE),
         (
             BrokenRule::PassesAccess,
@@ -135,43 +115,18 @@ fn broken() -> Vec<CaseRow> {
             BESIDE,
         ),
         (BrokenRule::LocksWhatIsAccessed, twice, ANY_ORDER, SENSE),
-        (
-            BrokenRule::ExposesWhatIsLocked,
-            locked_here(),
-            ANY_ORDER,
-            WRONG_BYTES,
-        ),
-        (
-            BrokenRule::TakesAnyGrant,
-            granted_twice(),
-            ANY_ORDER,
-            WRONG_BYTES,
-        ),
-        (
-            BrokenRule::DonesInAnyOrder,
-            gets_and_more(),
-            ANY_ORDER,
-            WRONG_BYTES,
-        ),
+        (BrokenRule::ExposesWhatIsLocked, locked_here(), ANY_ORDER, WRONG_BYTES),
+        (BrokenRule::TakesAnyGrant, granted_twice(), ANY_ORDER, WRONG_BYTES),
+        (BrokenRule::DonesInAnyOrder, gets_and_more(), ANY_ORDER, WRONG_BYTES),
         (BrokenRule::ArrivesAlone, fence_and_look(), IN_ORDER, SENSE),
         (BrokenRule::QueuesBeside, crossed(false), IN_ORDER, END),
-        (
-            BrokenRule::QueuesBeside,
-            locks_of_all_crossed(),
-            ANY_ORDER,
-            END,
-        ),
+        (BrokenRule::QueuesBeside, locks_of_all_crossed(), ANY_ORDER, END),
         (BrokenRule::NeverUrges, crossed(true), IN_ORDER, END),
         (BrokenRule::MovesUnseen, own_lock(), IN_ORDER, END),
     ]
     .into_iter()
     .map(|(flaw, scripts, reorder, finds)| {
-        let mut row = row(
-            format!("{flaw:?}"),
-            scripts,
-            reorder,
-            RequiredResult::Broken(finds),
-        );
+        let mut row = row(format!("{flaw:?}"), scripts, reorder, RequiredResult::Broken(finds));
         row.case.flaw = Some(flaw);
         row
     })

@@ -92,12 +92,7 @@ pub(super) fn pair(first: EpochKinds, second: EpochKinds) -> (Vec<Vec<ScriptCall
             here.extend(open(0, lock(1, 2, false), Some((2, 0, 2))));
         }
         let puts = (kind == EpochKinds::Post).then_some((0, 4 * number, 0));
-        there.extend(
-            kind.open_there()
-                .map(|call| open(1, call, puts))
-                .into_iter()
-                .flatten(),
-        );
+        there.extend(kind.open_there().map(|call| open(1, call, puts)).into_iter().flatten());
         if kind == EpochKinds::Fence {
             other.extend(open(2, fence(0), None));
         }

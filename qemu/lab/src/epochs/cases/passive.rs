@@ -184,11 +184,7 @@ pub(super) fn locks_of_all_crossed() -> Vec<Vec<ScriptCall>> {
 
 /// Flushed data is visible: a process notified through the second window reads it.
 pub(super) fn flushed(of_all: bool) -> Vec<Vec<ScriptCall>> {
-    let open = if of_all {
-        lock_all(0)
-    } else {
-        lock(0, 1, false)
-    };
+    let open = if of_all { lock_all(0) } else { lock(0, 1, false) };
     let target = (!of_all).then_some(1);
     vec![
         vec![

@@ -67,11 +67,7 @@ impl JobDraw {
             let mut asked = Vec::new();
             self.random.shuffle(&mut locks);
             for &(window, target) in &locks {
-                asked.push((
-                    window,
-                    self.open_lock(rank, window, target, is_alone),
-                    target,
-                ));
+                asked.push((window, self.open_lock(rank, window, target, is_alone), target));
             }
             self.random.shuffle(&mut asked);
             for &(window, epoch, target) in asked.iter().filter(|_| !is_alone) {

@@ -83,10 +83,7 @@ impl JobDraw {
             scripts,
             ..
         } = self;
-        let (pieces, script) = (
-            &mut dynamic[rank as usize].pieces,
-            &mut scripts[rank as usize],
-        );
+        let (pieces, script) = (&mut dynamic[rank as usize].pieces, &mut scripts[rank as usize]);
         if !pieces.is_empty() && random.chance(0.3) {
             let piece = pieces.swap_remove(random.index(pieces.len()));
             script.push(ScriptCall::Detach(piece.start));

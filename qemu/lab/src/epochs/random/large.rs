@@ -5,9 +5,7 @@ use crate::epochs::memory::{DYNAMIC, LARGE_RESULTS, LARGE_SOURCE, WINDOW};
 use crate::epochs::script::ScriptCall;
 
 /// Lengths near the limits of replies, packets, and results longer than a reply.
-const LENGTHS: [usize; 14] = [
-    13, 16, 17, 32, 48, 64, 223, 224, 225, 240, 448, 449, 700, 1100,
-];
+const LENGTHS: [usize; 14] = [13, 16, 17, 32, 48, 64, 223, 224, 225, 240, 448, 449, 700, 1100];
 const LONGEST: usize = 1100;
 const UNITS: [usize; 7] = [1, 1, 1, 4, 8, 16, 32];
 /// Maximum length with gaps in bytes.
@@ -43,20 +41,12 @@ fn is_large(window: usize) -> bool {
 
 /// Returns the start of a process's source bytes for operations in the window.
 pub(super) fn source(window: usize) -> usize {
-    if is_large(window) {
-        LARGE_SOURCE.start
-    } else {
-        BUFFERS
-    }
+    if is_large(window) { LARGE_SOURCE.start } else { BUFFERS }
 }
 
 /// Returns the bytes of the window that all processes add to, and the maximum length of a sum.
 pub(super) fn sums(window: usize) -> (std::ops::Range<usize>, usize) {
-    if is_large(window) {
-        (COMMON, MAX_SUM)
-    } else {
-        (SUMS, 4)
-    }
+    if is_large(window) { (COMMON, MAX_SUM) } else { (SUMS, 4) }
 }
 
 impl JobDraw {
@@ -84,15 +74,9 @@ impl JobDraw {
         let len = if is_strided {
             1 + r.index(MAX_STRIDED)
         } else {
-            r.pick(&LENGTHS)
-                .next_multiple_of(unit)
-                .min(LONGEST / unit * unit)
+            r.pick(&LENGTHS).next_multiple_of(unit).min(LONGEST / unit * unit)
         };
-        LargeSize {
-            len,
-            unit,
-            is_strided,
-        }
+        LargeSize { len, unit, is_strided }
     }
 
     pub(super) fn draw_ordered_size(&mut self, window: usize) -> LargeSize {

@@ -155,13 +155,7 @@ impl JobDraw {
     }
 
     /// Opens an epoch, blocking or nonblocking.
-    fn open_or_wait(
-        &mut self,
-        rank: u32,
-        window: usize,
-        sort: EpochKind,
-        members: Vec<u32>,
-    ) -> usize {
+    fn open_or_wait(&mut self, rank: u32, window: usize, sort: EpochKind, members: Vec<u32>) -> usize {
         let epoch = self.open(rank, window, sort, members);
         if self.random.chance(0.2) {
             self.scripts[rank as usize].push(ScriptCall::WaitOpen(epoch));
@@ -215,13 +209,10 @@ impl JobDraw {
 
     /// Returns the processes that an epoch gives access to; `None`: all.
     fn target_of(&self, rank: u32, epoch: usize) -> Option<Vec<u32>> {
-        let mut opened = self.scripts[rank as usize]
-            .iter()
-            .filter_map(|call| match call {
-                ScriptCall::Open(_, sort, members)
-                | ScriptCall::OpenUnchecked(_, sort, members) => Some((sort, members)),
-                _ => None,
-            });
+        let mut opened = self.scripts[rank as usize].iter().filter_map(|call| match call {
+            ScriptCall::Open(_, sort, members) | ScriptCall::OpenUnchecked(_, sort, members) => Some((sort, members)),
+            _ => None,
+        });
         match opened.nth(epoch)? {
             (EpochKind::Lock { target, .. }, _) => Some(vec![target.index()]),
             (EpochKind::Start, members) => Some(members.clone()),

@@ -66,11 +66,7 @@ impl JobDraw {
     }
 
     pub(super) fn draw_put(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
-        let LargeSize {
-            len,
-            unit,
-            is_strided,
-        } = self.draw_size(window);
+        let LargeSize { len, unit, is_strided } = self.draw_size(window);
         let (is_straight, from) = (self.random.chance(0.5), self.draw_from(window));
         let kind = self
             .random
@@ -111,11 +107,7 @@ impl JobDraw {
         let place = sums.start + r.index(sums.len() - len);
         let (from, is_straight) = (r.index(8), r.chance(0.5));
         let fetches = r.chance(0.5);
-        let other = if fetches {
-            self.result(rank, window, len)
-        } else {
-            None
-        };
+        let other = if fetches { self.result(rank, window, len) } else { None };
         let (memory, _) = &mut self.memory[window][target as usize];
         for i in 0..len {
             memory[place + i] = memory[place + i].wrapping_add(byte(rank, from + i));
@@ -131,11 +123,7 @@ impl JobDraw {
 
     /// Draws ordered accumulates on the same bytes.
     pub(super) fn draw_ordered(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
-        let LargeSize {
-            len,
-            unit,
-            is_strided,
-        } = self.draw_ordered_size(window);
+        let LargeSize { len, unit, is_strided } = self.draw_ordered_size(window);
         let stride = if is_strided { 2 } else { 1 };
         let reach = reach(len, is_strided);
         let Some(place) = self.place(window, target, reach) else {
@@ -274,9 +262,7 @@ impl JobDraw {
         };
         self.perform(rank, what);
         let stride = if put.is_strided { 2 } else { 1 };
-        let wanted: Vec<u8> = (0..put.len)
-            .map(|i| byte(rank, put.from + stride * i))
-            .collect();
+        let wanted: Vec<u8> = (0..put.len).map(|i| byte(rank, put.from + stride * i)).collect();
         self.expect_strided(rank, epoch, at, stride, &wanted);
     }
 }

@@ -35,8 +35,7 @@ impl JobDraw {
             let from: Vec<u32> = pairs.iter().filter(|p| p.1 == rank).map(|p| p.0).collect();
             let to: Vec<u32> = pairs.iter().filter(|p| p.0 == rank).map(|p| p.1).collect();
             let place = self.scripts[rank as usize].len();
-            let exposure =
-                (!from.is_empty()).then(|| self.open_or_wait(rank, window, EpochKind::Post, from));
+            let exposure = (!from.is_empty()).then(|| self.open_or_wait(rank, window, EpochKind::Post, from));
             if !to.is_empty() {
                 let epoch = self.open_or_wait(rank, window, EpochKind::Start, to.clone());
                 for target in to {
@@ -67,12 +66,7 @@ impl JobDraw {
 
     /// Expects the data of this round at its exposures, and none before them. Each exposure contains the process, its
     /// epoch, and the position in its script before it.
-    pub(super) fn expect_what_came(
-        &mut self,
-        window: usize,
-        before: &[usize],
-        exposures: Vec<(usize, usize, usize)>,
-    ) {
+    pub(super) fn expect_what_came(&mut self, window: usize, before: &[usize], exposures: Vec<(usize, usize, usize)>) {
         for (rank, epoch, place) in exposures {
             let (memory, free) = &self.memory[window][rank];
             let came = memory[before[rank]..*free].to_vec();

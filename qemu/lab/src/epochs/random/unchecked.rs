@@ -6,13 +6,7 @@ use midplane_device::rma::epochs::EpochKind;
 use super::{JobDraw, OpenedEpoch, ScriptCall, WINDOWS, part};
 
 impl JobDraw {
-    fn open_unchecked(
-        &mut self,
-        rank: u32,
-        window: usize,
-        sort: EpochKind,
-        members: Vec<u32>,
-    ) -> usize {
+    fn open_unchecked(&mut self, rank: u32, window: usize, sort: EpochKind, members: Vec<u32>) -> usize {
         let call = ScriptCall::OpenUnchecked(window, sort, members);
         self.scripts[rank as usize].push(call);
         let opened = &mut self.opened[rank as usize];

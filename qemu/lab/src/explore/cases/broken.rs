@@ -4,8 +4,7 @@
 use midplane_device::request::SendMode;
 
 use super::{
-    CaseRow, NONE, ONE, TWO, age_bits, cancelled_receive, killer_case, many_senders, same,
-    to_itself, with_rules_of,
+    CaseRow, NONE, ONE, TWO, age_bits, cancelled_receive, killer_case, many_senders, same, to_itself, with_rules_of,
 };
 use crate::explore::case::ProtocolCase;
 use crate::explore::rules::ExploredRules;
@@ -51,9 +50,7 @@ pub fn without_rule_a() -> Vec<CaseRow> {
         goes_on: false,
         ..ExploredRules::SOUND
     };
-    let row = |name, property, case, after| {
-        CaseRow::fails(name, property, with_rules_of(rules, case), after)
-    };
+    let row = |name, property, case, after| CaseRow::fails(name, property, with_rules_of(rules, case), after);
     vec![
         row("1 x 3", END, same(3, NONE), 3_118),
         row("reversed", END, killer_case(3, NONE), 3_274),
@@ -73,9 +70,7 @@ pub fn without_rule_b() -> Vec<CaseRow> {
         ("1 x 3, two records", TWO, 2_102),
     ]
     .into_iter()
-    .map(|(name, memory, after)| {
-        CaseRow::fails(name, ORDER, with_rules_of(rules, same(3, memory)), after)
-    })
+    .map(|(name, memory, after)| CaseRow::fails(name, ORDER, with_rules_of(rules, same(3, memory)), after))
     .collect()
 }
 
@@ -89,9 +84,7 @@ pub fn without_rules_c_and_d() -> Vec<CaseRow> {
     };
     [("one record", ONE, 7_093), ("two records", TWO, 621)]
         .into_iter()
-        .map(|(name, memory, after)| {
-            CaseRow::fails(name, ORDER, with_rules_of(rules, same(3, memory)), after)
-        })
+        .map(|(name, memory, after)| CaseRow::fails(name, ORDER, with_rules_of(rules, same(3, memory)), after))
         .collect()
 }
 
@@ -152,17 +145,14 @@ pub fn answers_overtake() -> Vec<CaseRow> {
         mode: SendMode::Synchronous,
         ..same(3, ONE)
     };
-    [
-        ("1 x 3", same(3, ONE), 2_533),
-        ("synchronous", synchronous, 2_287),
-    ]
-    .into_iter()
-    .map(|(name, case, after)| {
-        let case = ProtocolCase {
-            answers_overtake: true,
-            ..case
-        };
-        CaseRow::fails(name, EXPECTED, case, after)
-    })
-    .collect()
+    [("1 x 3", same(3, ONE), 2_533), ("synchronous", synchronous, 2_287)]
+        .into_iter()
+        .map(|(name, case, after)| {
+            let case = ProtocolCase {
+                answers_overtake: true,
+                ..case
+            };
+            CaseRow::fails(name, EXPECTED, case, after)
+        })
+        .collect()
 }

@@ -10,11 +10,7 @@ fn reduced(name: impl Into<String>, case: ProtocolCase, states: u64) -> CaseRow 
 
 /// The largest case that every test run explores.
 pub fn two_senders_of_three_messages_and_two_records() -> Vec<CaseRow> {
-    vec![reduced(
-        "2 x 3, 64 bytes",
-        many_senders(2, 3, TWO),
-        4_406_122,
-    )]
+    vec![reduced("2 x 3, 64 bytes", many_senders(2, 3, TWO), 4_406_122)]
 }
 
 /// Requires minutes.
@@ -38,26 +34,17 @@ pub fn three_senders_of_two_messages() -> Vec<CaseRow> {
     let no_bcopy = [(NONE, 8_466_124), (ONE, 65_732_818), (TWO, 2_967_472)];
     let no_bcopy = no_bcopy.map(|(memory, states)| {
         let name = format!("3 x 2, no bcopy, {memory} bytes");
-        reduced(
-            name,
-            with_rules_of(NO_BCOPY, many_senders(3, 2, memory)),
-            states,
-        )
+        reduced(name, with_rules_of(NO_BCOPY, many_senders(3, 2, memory)), states)
     });
     all.into_iter().chain(no_bcopy).collect()
 }
 
 /// Cases whose senders' calls occur at any time. Requires many minutes and gigabytes.
 pub fn senders_at_any_moment() -> Vec<CaseRow> {
-    let unknown =
-        |name, case, reduced| CaseRow::new(name, case, ExpectedResult::Unknown { reduced });
+    let unknown = |name, case, reduced| CaseRow::new(name, case, ExpectedResult::Unknown { reduced });
     let mut rows = Vec::new();
     for memory in [NONE, ONE, TWO] {
-        rows.push(unknown(
-            format!("1 x 5, {memory} bytes"),
-            same(5, memory),
-            false,
-        ));
+        rows.push(unknown(format!("1 x 5, {memory} bytes"), same(5, memory), false));
         let case = ProtocolCase {
             sent_early: false,
             ..many_senders(2, 2, memory)

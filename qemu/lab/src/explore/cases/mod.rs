@@ -110,23 +110,14 @@ impl fmt::Display for UnexpectedResult {
 impl CaseRow {
     fn new(name: impl Into<String>, case: ProtocolCase, expected: ExpectedResult) -> CaseRow {
         let name = name.into();
-        CaseRow {
-            name,
-            case,
-            expected,
-        }
+        CaseRow { name, case, expected }
     }
 
     fn holds(name: impl Into<String>, case: ProtocolCase, [all, reduced]: [u64; 2]) -> CaseRow {
         CaseRow::new(name, case, ExpectedResult::Holds { all, reduced })
     }
 
-    fn fails(
-        name: impl Into<String>,
-        property: &'static str,
-        case: ProtocolCase,
-        after: u64,
-    ) -> CaseRow {
+    fn fails(name: impl Into<String>, property: &'static str, case: ProtocolCase, after: u64) -> CaseRow {
         CaseRow::new(name, case, ExpectedResult::Fails { property, after })
     }
 
@@ -178,12 +169,9 @@ impl CaseRow {
         expected: Option<u64>,
         watch: SearchWatcher<'_>,
     ) -> Result<SearchExtent, UnexpectedResult> {
-        let explored = explore(&self.system(reduced), MAX_STATES, watch)
-            .map_err(UnexpectedResult::Unfinished)?;
+        let explored = explore(&self.system(reduced), MAX_STATES, watch).map_err(UnexpectedResult::Unfinished)?;
         match expected {
-            Some(expected) if expected != explored.states => {
-                Err(UnexpectedResult::Count { explored, expected })
-            }
+            Some(expected) if expected != explored.states => Err(UnexpectedResult::Count { explored, expected }),
             _ => Ok(explored),
         }
     }
@@ -245,10 +233,7 @@ fn with_rules_of(rules: ExploredRules, case: ProtocolCase) -> ProtocolCase {
 /// request is reused `reuses` times, then by a receive that matches any message. A reference to the cancelled receive
 /// may still be in flight then, and must not be mistaken for the new one.
 fn cancelled_receive(reuses: usize, mpi_memory: usize) -> ProtocolCase {
-    let mut receiver = vec![
-        ProgramCall::Receive((None, Some(2))),
-        ProgramCall::CancelReceive(0),
-    ];
+    let mut receiver = vec![ProgramCall::Receive((None, Some(2))), ProgramCall::CancelReceive(0)];
     for _ in 0..reuses {
         // This tag is not sent.
         receiver.push(ProgramCall::Receive((None, Some(3))));

@@ -6,11 +6,7 @@ use crate::explore::case::{ProgramCall, ProtocolCase, ReceivePattern};
 use crate::explore::rules::ExploredRules;
 
 /// Returns a case like [`polling_case`], with receives for these patterns.
-fn polling_case_for(
-    senders: &[&[i32]],
-    receives: &[ReceivePattern],
-    mpi_memory: usize,
-) -> ProtocolCase {
+fn polling_case_for(senders: &[&[i32]], receives: &[ReceivePattern], mpi_memory: usize) -> ProtocolCase {
     let case = polling_case(senders.len(), 1, mpi_memory);
     ProtocolCase {
         senders: senders.iter().map(|tags| tags.to_vec()).collect(),
@@ -36,10 +32,7 @@ fn cases() -> Vec<(String, ProtocolCase)> {
         let rest = [(None, None); 2];
         let receives = [reversed, rest].concat();
         let name = format!("2 x 2 polled by tags in reverse, {memory} bytes");
-        cases.push((
-            name,
-            polling_case_for(&[&[1, 2], &[1, 2]], &receives, memory),
-        ));
+        cases.push((name, polling_case_for(&[&[1, 2], &[1, 2]], &receives, memory)));
     }
     cases
 }
@@ -76,9 +69,7 @@ const STATES: [(u64, Option<u64>); 24] = [
 /// Every fair run ends.
 pub fn polled_receives() -> Vec<CaseRow> {
     { cases().into_iter().zip(STATES) }
-        .map(|((name, case), (states, _))| {
-            CaseRow::new(name, case, ExpectedResult::HoldsFairly { states })
-        })
+        .map(|((name, case), (states, _))| CaseRow::new(name, case, ExpectedResult::HoldsFairly { states }))
         .collect()
 }
 
@@ -92,11 +83,7 @@ pub fn without_rule_f() -> Vec<CaseRow> {
         .filter_map(|((name, case), (_, states))| {
             let case = with_rules_of(rules(&case), case);
             let states = states?;
-            Some(CaseRow::new(
-                name,
-                case,
-                ExpectedResult::Livelock { states },
-            ))
+            Some(CaseRow::new(name, case, ExpectedResult::Livelock { states }))
         })
         .collect()
 }

@@ -4,8 +4,8 @@
 use midplane_device::request::SendMode;
 
 use super::{
-    CaseRow, NO_BCOPY, NONE, ONE, THREE, TWO, age_bits, answers, cancelled_receive, from_one,
-    killer_case, many_senders, same, to_itself, with_rules_of,
+    CaseRow, NO_BCOPY, NONE, ONE, THREE, TWO, age_bits, answers, cancelled_receive, from_one, killer_case,
+    many_senders, same, to_itself, with_rules_of,
 };
 use crate::explore::case::ProtocolCase;
 use crate::explore::rules::ExploredRules;
@@ -69,17 +69,13 @@ pub fn any_tag() -> Vec<CaseRow> {
 
 /// The emergency memory of paper 004 is one reply, which is sufficient.
 pub fn one_answer() -> Vec<CaseRow> {
-    [
-        (NONE, [20_636, 15_687]),
-        (ONE, [70_320, 55_749]),
-        (TWO, [5_698, 4_479]),
-    ]
-    .into_iter()
-    .map(|(memory, count)| {
-        let name = format!("1 x 4, {memory} bytes, 1 answer");
-        CaseRow::holds(name, answers(1, same(4, memory)), count)
-    })
-    .collect()
+    [(NONE, [20_636, 15_687]), (ONE, [70_320, 55_749]), (TWO, [5_698, 4_479])]
+        .into_iter()
+        .map(|(memory, count)| {
+            let name = format!("1 x 4, {memory} bytes, 1 answer");
+            CaseRow::holds(name, answers(1, same(4, memory)), count)
+        })
+        .collect()
 }
 
 /// Two senders to receives from any source.
@@ -89,11 +85,7 @@ pub fn two_senders() -> Vec<CaseRow> {
         CaseRow::holds(name, answers(1, many_senders(2, 2, memory)), count)
     };
     vec![
-        CaseRow::holds(
-            "2 x 2, 64 bytes",
-            many_senders(2, 2, TWO),
-            [137_329, 41_028],
-        ),
+        CaseRow::holds("2 x 2, 64 bytes", many_senders(2, 2, TWO), [137_329, 41_028]),
         row(NONE, [178_881, 148_306]),
         row(TWO, [47_960, 41_028]),
     ]
@@ -109,24 +101,14 @@ pub fn to_oneself() -> Vec<CaseRow> {
     ];
     counts
         .into_iter()
-        .map(|(memory, count)| {
-            CaseRow::holds(
-                format!("3 to itself, {memory} bytes"),
-                to_itself(memory),
-                count,
-            )
-        })
+        .map(|(memory, count)| CaseRow::holds(format!("3 to itself, {memory} bytes"), to_itself(memory), count))
         .collect()
 }
 
 /// The largest case that every test run explores in all orders.
 pub fn two_senders_and_one_record() -> Vec<CaseRow> {
     let case = answers(1, many_senders(2, 2, ONE));
-    vec![CaseRow::holds(
-        "2 x 2, 32 bytes, 1 answer",
-        case,
-        [486_955, 372_366],
-    )]
+    vec![CaseRow::holds("2 x 2, 32 bytes, 1 answer", case, [486_955, 372_366])]
 }
 
 /// Receives by source and tag.
@@ -169,24 +151,14 @@ pub fn three_senders() -> Vec<CaseRow> {
 
 /// Messages longer than an RTS, and synchronous ones.
 pub fn long_and_synchronous() -> Vec<CaseRow> {
-    let long = [
-        (NONE, [15_292, 5_340]),
-        (ONE, [28_653, 10_327]),
-        (352, [7_671, 2_705]),
-    ]
-    .map(|(memory, count)| {
+    let long = [(NONE, [15_292, 5_340]), (ONE, [28_653, 10_327]), (352, [7_671, 2_705])].map(|(memory, count)| {
         let case = ProtocolCase {
             len: 300,
             ..same(3, memory)
         };
         CaseRow::holds(format!("1 x 3 of 300 bytes, {memory} bytes"), case, count)
     });
-    let scarce = [
-        (NONE, [7_335, 2_910]),
-        (ONE, [22_955, 9_068]),
-        (352, [5_108, 2_257]),
-    ]
-    .map(|(memory, count)| {
+    let scarce = [(NONE, [7_335, 2_910]), (ONE, [22_955, 9_068]), (352, [5_108, 2_257])].map(|(memory, count)| {
         let case = ProtocolCase {
             len: 300,
             sender_memory: NONE,
@@ -233,32 +205,17 @@ pub fn bcopy_among_others() -> Vec<CaseRow> {
     let counts = [
         (
             NONE,
-            [
-                [17_132, 7_345],
-                [24_321, 9_562],
-                [35_478, 13_957],
-                [40_592, 16_132],
-            ],
+            [[17_132, 7_345], [24_321, 9_562], [35_478, 13_957], [40_592, 16_132]],
             [27_789, 21_794],
         ),
         (
             ONE,
-            [
-                [164_311, 54_364],
-                [86_188, 27_936],
-                [97_370, 29_223],
-                [144_094, 42_844],
-            ],
+            [[164_311, 54_364], [86_188, 27_936], [97_370, 29_223], [144_094, 42_844]],
             [87_026, 63_943],
         ),
         (
             TWO,
-            [
-                [67_194, 25_633],
-                [9_000, 3_626],
-                [9_981, 3_467],
-                [12_310, 4_550],
-            ],
+            [[67_194, 25_633], [9_000, 3_626], [9_981, 3_467], [12_310, 4_550]],
             [15_190, 12_292],
         ),
     ];
@@ -317,11 +274,7 @@ pub fn cancelled_receives() -> Vec<CaseRow> {
     for (memory, counts) in counts {
         for (reuses, count) in [0, 1, 3].into_iter().zip(counts) {
             let name = format!("1 x 2, a receive cancelled, {reuses} others, {memory} bytes");
-            rows.push(CaseRow::holds(
-                name,
-                cancelled_receive(reuses, memory),
-                count,
-            ));
+            rows.push(CaseRow::holds(name, cancelled_receive(reuses, memory), count));
         }
     }
     rows
@@ -361,9 +314,7 @@ pub fn few_bits_of_names() -> Vec<CaseRow> {
         };
         for rows_of in [long_and_synchronous, cancelled_sends, cancelled_receives] {
             // With more blocks the record IDs distinguish equivalent states.
-            let few_blocks = rows_of()
-                .into_iter()
-                .filter(|row| row.case.mpi_memory <= TWO);
+            let few_blocks = rows_of().into_iter().filter(|row| row.case.mpi_memory <= TWO);
             rows.extend(few_blocks.map(|row| CaseRow {
                 name: format!("{}, names of {name_bits} bits", row.name),
                 case: with_rules_of(rules, row.case),
@@ -381,10 +332,7 @@ pub fn matched_records_are_no_release() -> Vec<CaseRow> {
         ..ExploredRules::SOUND
     };
     let counts = [
-        (
-            ONE,
-            [[115_506, 37_995], [31_899, 12_733], [240_300, 185_722]],
-        ),
+        (ONE, [[115_506, 37_995], [31_899, 12_733], [240_300, 185_722]]),
         (TWO, [[8_471, 4_088], [8_754, 3_785], [29_349, 25_368]]),
     ];
     let mut rows = Vec::new();

@@ -33,11 +33,7 @@ pub struct LuTimes {
 }
 
 /// Runs the decomposition.
-pub fn solve(
-    lu: LuParameters,
-    calls: CallKind,
-    costs: OperationCosts,
-) -> Result<LuTimes, JobFailure> {
+pub fn solve(lu: LuParameters, calls: CallKind, costs: OperationCosts) -> Result<LuTimes, JobFailure> {
     let measured = run(lu.extents, calls, costs, |process| {
         if process.blocks() {
             lu.row_by_row(process)
@@ -48,9 +44,7 @@ pub fn solve(
     })?;
     let size = measured.len() as u32;
     let computed: u64 = (0..size)
-        .flat_map(|rank| {
-            (0..lu.rows - 1).map(move |row| lu.computing(row, lu.below(row, rank, size)))
-        })
+        .flat_map(|rank| (0..lu.rows - 1).map(move |row| lu.computing(row, lu.below(row, rank, size))))
         .sum();
     let ns = measured.into_iter().max().unwrap_or(0);
     Ok(LuTimes {
@@ -139,9 +133,6 @@ mod tests {
             update_ns: 1.0,
         };
         let below = |row| [0, 1, 2].map(|rank| lu.below(row, rank, 3));
-        assert_eq!(
-            (below(0), below(2), below(6)),
-            ([2, 2, 2], [2, 1, 1], [0; 3])
-        );
+        assert_eq!((below(0), below(2), below(6)), ([2, 2, 2], [2, 1, 1], [0; 3]));
     }
 }

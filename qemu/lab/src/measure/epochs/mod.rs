@@ -16,9 +16,7 @@ use midplane_device::kernel::CallInfo;
 use midplane_device::memory::Span;
 use midplane_device::rma::calls::{EpochCall, OneSidedCalls, WindowCall, WindowCondition};
 use midplane_device::rma::deferred_ops::RecordedOperation;
-use midplane_device::rma::epochs::{
-    EpochArgs, EpochKind, ReorderFlags, WindowEvent, WindowSequence,
-};
+use midplane_device::rma::epochs::{EpochArgs, EpochKind, ReorderFlags, WindowEvent, WindowSequence};
 use midplane_device::rma::wire::{PacketKind, RequestHead};
 use midplane_device::rma::{OneSided, Window, WindowPeer};
 use midplane_rust::initialize;
@@ -81,11 +79,7 @@ impl MeasuredProcess<'_, '_, '_> {
     }
 
     /// Makes a call; if calls block, waits for the event of its sequence number.
-    fn call(
-        &self,
-        call: EpochCall<'_>,
-        watch: fn(WindowSequence) -> WindowEvent,
-    ) -> WindowSequence {
+    fn call(&self, call: EpochCall<'_>, watch: fn(WindowSequence) -> WindowEvent) -> WindowSequence {
         let serial = self.node.call_epoch(WINDOW, call);
         let serial = serial.expect("the host's memory");
         if self.blocks() {
@@ -120,10 +114,7 @@ impl MeasuredProcess<'_, '_, '_> {
     fn lock(&self, target: u32) -> WindowSequence {
         let target = Rank::new(target);
         let is_exclusive = true;
-        let sort = EpochKind::Lock {
-            target,
-            is_exclusive,
-        };
+        let sort = EpochKind::Lock { target, is_exclusive };
         self.open(sort, None)
     }
 
@@ -215,9 +206,7 @@ fn run(
     };
     let process = |node: &SimProcess<'_, '_>| as_program(node, || measure(node));
     Cluster::new(extents).costs(costs).run(process)?;
-    Ok(measured
-        .into_inner()
-        .unwrap_or_else(|held| held.into_inner()))
+    Ok(measured.into_inner().unwrap_or_else(|held| held.into_inner()))
 }
 
 /// Time from the start of a job until all processes have completed a barrier, per process.

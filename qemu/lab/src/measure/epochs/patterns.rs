@@ -42,9 +42,7 @@ impl InefficiencyPattern {
 
     fn measured(self) -> usize {
         match self {
-            InefficiencyPattern::LatePost
-            | InefficiencyPattern::EarlyTransfer
-            | InefficiencyPattern::EarlyFence => 0,
+            InefficiencyPattern::LatePost | InefficiencyPattern::EarlyTransfer | InefficiencyPattern::EarlyFence => 0,
             InefficiencyPattern::EarlyWait
             | InefficiencyPattern::LateComplete
             | InefficiencyPattern::WaitAtFence
@@ -64,15 +62,9 @@ pub fn pattern(
 ) -> Result<u64, JobFailure> {
     let play = PatternRun { bytes, late };
     let program = |process: &MeasuredProcess<'_, '_, '_>| match pattern {
-        InefficiencyPattern::LatePost | InefficiencyPattern::EarlyTransfer => {
-            play.late_post(process, pattern)
-        }
-        InefficiencyPattern::EarlyWait | InefficiencyPattern::LateComplete => {
-            play.late_complete(process, pattern)
-        }
-        InefficiencyPattern::EarlyFence | InefficiencyPattern::WaitAtFence => {
-            play.late_fence(process, pattern)
-        }
+        InefficiencyPattern::LatePost | InefficiencyPattern::EarlyTransfer => play.late_post(process, pattern),
+        InefficiencyPattern::EarlyWait | InefficiencyPattern::LateComplete => play.late_complete(process, pattern),
+        InefficiencyPattern::EarlyFence | InefficiencyPattern::WaitAtFence => play.late_fence(process, pattern),
         InefficiencyPattern::LateUnlock => play.late_unlock(process),
         InefficiencyPattern::LateTarget => play.late_target(process),
     };
@@ -87,11 +79,7 @@ struct PatternRun {
 }
 
 impl PatternRun {
-    fn late_post(
-        &self,
-        process: &MeasuredProcess<'_, '_, '_>,
-        pattern: InefficiencyPattern,
-    ) -> u64 {
+    fn late_post(&self, process: &MeasuredProcess<'_, '_, '_>, pattern: InefficiencyPattern) -> u64 {
         match process.node.rank() {
             0 => {
                 let epoch = process.start(1);
@@ -117,12 +105,7 @@ impl PatternRun {
     }
 
     /// Computes and closes the epoch, in this order if `is_late`; otherwise closes it, computes and waits.
-    fn compute_and_close(
-        &self,
-        process: &MeasuredProcess<'_, '_, '_>,
-        epoch: WindowSequence,
-        is_late: bool,
-    ) {
+    fn compute_and_close(&self, process: &MeasuredProcess<'_, '_, '_>, epoch: WindowSequence, is_late: bool) {
         if is_late {
             process.compute(self.late);
             process.close(epoch);
@@ -135,11 +118,7 @@ impl PatternRun {
 
     /// The origin computes after its transfer, the target after its epoch, for the same time. Nonblocking calls close
     /// the epoch first.
-    fn late_complete(
-        &self,
-        process: &MeasuredProcess<'_, '_, '_>,
-        pattern: InefficiencyPattern,
-    ) -> u64 {
+    fn late_complete(&self, process: &MeasuredProcess<'_, '_, '_>, pattern: InefficiencyPattern) -> u64 {
         match process.node.rank() {
             0 => {
                 let epoch = process.start(1);
@@ -162,11 +141,7 @@ impl PatternRun {
     }
 
     /// The origin computes after the fence, or before it, which is late then. Nonblocking calls issue the fence first.
-    fn late_fence(
-        &self,
-        process: &MeasuredProcess<'_, '_, '_>,
-        pattern: InefficiencyPattern,
-    ) -> u64 {
+    fn late_fence(&self, process: &MeasuredProcess<'_, '_, '_>, pattern: InefficiencyPattern) -> u64 {
         let first = process.fence(None);
         let is_origin = process.node.rank() == 0;
         if is_origin {
@@ -290,10 +265,7 @@ mod tests {
     #[test]
     fn transfers_are_hidden_behind_what_is_computed() {
         const BYTES: usize = 64 << 10;
-        for what in [
-            InefficiencyPattern::EarlyWait,
-            InefficiencyPattern::EarlyFence,
-        ] {
+        for what in [InefficiencyPattern::EarlyWait, InefficiencyPattern::EarlyFence] {
             let run = |calls| with(what, calls, BYTES);
             let (waits, goes_on) = (run(CallKind::Blocking), run(CallKind::Nonblocking));
             let wire = (BYTES as f64 * COSTS.link_ns_per_byte) as u64;

@@ -21,11 +21,7 @@ pub struct TransactionLoad {
 }
 
 /// Returns the transactions per second of all processes together.
-pub fn throughput(
-    what: TransactionLoad,
-    calls: CallKind,
-    costs: OperationCosts,
-) -> Result<f64, JobFailure> {
+pub fn throughput(what: TransactionLoad, calls: CallKind, costs: OperationCosts) -> Result<f64, JobFailure> {
     let measured = run(what.extents, calls, costs, |process| what.play(process))?;
     let ns = measured.iter().copied().max().unwrap_or(1);
     Ok((measured.len() * what.each) as f64 * 1e9 / ns as f64)

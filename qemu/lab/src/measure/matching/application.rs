@@ -115,16 +115,8 @@ impl QueueProfile {
         let posted: Vec<_> = (0..self.posted)
             .map(|number| self.name_of(number, &mut random))
             .collect();
-        drain.extend(
-            posted
-                .iter()
-                .map(|&(s, t, c)| TrafficStep::receive(Some(s), t, c)),
-        );
-        drain.extend(
-            posted
-                .iter()
-                .map(|&(s, t, c)| TrafficStep::message(s, t, c)),
-        );
+        drain.extend(posted.iter().map(|&(s, t, c)| TrafficStep::receive(Some(s), t, c)));
+        drain.extend(posted.iter().map(|&(s, t, c)| TrafficStep::message(s, t, c)));
         QueueTraffic {
             peers: self.processes,
             contexts: vec![0, COLLECTIVE_CONTEXT],
@@ -167,11 +159,7 @@ mod tests {
             let hops = measured.hops * traffic.drain.len() as f64;
             let deep = (hops - f64::from(application.posted)) / f64::from(application.unexpected);
             let ratio = deep / application.search;
-            assert!(
-                (0.75..1.25).contains(&ratio),
-                "{}: {deep}",
-                application.name
-            );
+            assert!((0.75..1.25).contains(&ratio), "{}: {deep}", application.name);
         }
     }
 }

@@ -63,11 +63,7 @@ impl<const FORWARD: bool> Matching for BlankEngine<FORWARD> {
         pop::<_, FORWARD>(&mut self.unexpected);
     }
 
-    fn find_record(
-        &mut self,
-        _: &Region,
-        _: &dyn Fn(&UnexpectedRecord) -> bool,
-    ) -> Option<BlockIndex> {
+    fn find_record(&mut self, _: &Region, _: &dyn Fn(&UnexpectedRecord) -> bool) -> Option<BlockIndex> {
         end::<_, FORWARD>(&self.unexpected)
     }
 

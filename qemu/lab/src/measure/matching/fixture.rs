@@ -93,9 +93,7 @@ impl<E: MatchingEngine> EngineFixture<E> {
         };
         let receives = traffic.receives().min(MAX_SLOTS - MAX_SLOTS % 32);
         rig.requests.grow(receives as u32).expect("room");
-        rig.engine
-            .reserve(rig.requests.slots())
-            .expect("the host's memory");
+        rig.engine.reserve(rig.requests.slots()).expect("the host's memory");
         for &context in &traffic.contexts {
             rig.engine.open(&mut rig.requests, &mut rig.region, context);
         }
@@ -144,9 +142,7 @@ impl<E: MatchingEngine> EngineFixture<E> {
                 self.conclude(id);
             }
             None => {
-                let at = self
-                    .region
-                    .record_without_buffer(&mut RawMemory, *envelope, 0, 0);
+                let at = self.region.record_without_buffer(&mut RawMemory, *envelope, 0, 0);
                 let at = at.expect("room for all messages");
                 self.engine.record(&mut self.region, at);
             }
@@ -209,9 +205,7 @@ pub fn measure<E: MatchingEngine>(traffic: &QueueTraffic, effort: MeasureEffort)
     let mut rig = EngineFixture::<E>::new(traffic);
     fill.add(&mut rig, &traffic.fill);
     // An engine may adapt during its first searches.
-    let (learning, rest) = traffic
-        .drain
-        .split_at(PROBE_STEPS.min(traffic.drain.len() / 2));
+    let (learning, rest) = traffic.drain.split_at(PROBE_STEPS.min(traffic.drain.len() / 2));
     rig.run(learning);
     probe.add(&mut rig, &rest[..PROBE_STEPS.min(rest.len())]);
     drop(rig);

@@ -4,9 +4,7 @@
 use midplane_device::matching::MatchingEngine;
 use midplane_device::memory::{RawMemory, Span};
 use midplane_device::region::Region;
-use midplane_device::request::{
-    MAX_SLOTS, PostedReceive, ReceiveRequest, ReceiveState, Request, RequestPool,
-};
+use midplane_device::request::{MAX_SLOTS, PostedReceive, ReceiveRequest, ReceiveState, Request, RequestPool};
 
 use super::traffic::TrafficStep;
 use crate::matching::blocks;
@@ -24,22 +22,14 @@ pub struct HeapOverhead {
 ///
 /// # Panics
 /// When the host's memory is exhausted.
-pub fn overhead<E: MatchingEngine>(
-    peers: u32,
-    entries: u32,
-    allocated: &dyn Fn() -> usize,
-) -> HeapOverhead {
+pub fn overhead<E: MatchingEngine>(peers: u32, entries: u32, allocated: &dyn Fn() -> usize) -> HeapOverhead {
     HeapOverhead {
         records: with_records::<E>(peers, entries, allocated),
         receives: with_receives::<E>(peers, entries, allocated),
     }
 }
 
-fn with_records<E: MatchingEngine>(
-    peers: u32,
-    entries: u32,
-    allocated: &dyn Fn() -> usize,
-) -> usize {
+fn with_records<E: MatchingEngine>(peers: u32, entries: u32, allocated: &dyn Fn() -> usize) -> usize {
     let mut requests = RequestPool::new(MAX_SLOTS);
     let mut region = Region::new(blocks(entries));
     let before = allocated();
@@ -55,11 +45,7 @@ fn with_records<E: MatchingEngine>(
     allocated() - before
 }
 
-fn with_receives<E: MatchingEngine>(
-    peers: u32,
-    entries: u32,
-    allocated: &dyn Fn() -> usize,
-) -> usize {
+fn with_receives<E: MatchingEngine>(peers: u32, entries: u32, allocated: &dyn Fn() -> usize) -> usize {
     let mut requests = RequestPool::new(MAX_SLOTS);
     let mut region = Region::new(blocks(0));
     requests.grow(entries).expect("the host's memory");
@@ -110,9 +96,7 @@ pub fn published() -> impl Iterator<Item = PublishedRow> {
             ranks,
             entries,
             array: LEAD + ranks * RANK_HEAD,
-            fourd: LEAD
-                + entries.div_ceil(span.pow(3)) * (16 + 8 * span)
-                + entries.div_ceil(span) * JUMP_POINT,
+            fourd: LEAD + entries.div_ceil(span.pow(3)) * (16 + 8 * span) + entries.div_ceil(span) * JUMP_POINT,
         })
     })
 }
@@ -146,9 +130,6 @@ mod tests {
         ];
         assert_eq!(fourd, table);
         let array: Vec<String> = published().map(|row| printed(row.array)).collect();
-        assert_eq!(
-            [&array[0], &array[4], &array[8]],
-            ["128.05 KB", "2.00 MB", "32.00 MB"]
-        );
+        assert_eq!([&array[0], &array[4], &array[8]], ["128.05 KB", "2.00 MB", "32.00 MB"]);
     }
 }

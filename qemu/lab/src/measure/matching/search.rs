@@ -78,9 +78,7 @@ impl SearchTest {
     /// from any source use separate tags, so that the sender does not matter and each message matches a receive.
     pub fn traffic(&self) -> QueueTraffic {
         let mut random = Random::new(u64::from(self.senders), RandomStream::Traffic);
-        let any: Vec<bool> = (0..self.senders)
-            .map(|_| random.chance(self.any_source))
-            .collect();
+        let any: Vec<bool> = (0..self.senders).map(|_| random.chance(self.any_source)).collect();
         let mut pairs = Vec::with_capacity(self.entries());
         let contexts: Vec<_> = (0..self.communicators).map(|c| 2 * c as u16).collect();
         for &context in &contexts {

@@ -48,9 +48,7 @@ impl QueueTraffic {
     /// Returns an upper bound of the messages recorded at a time.
     pub fn messages(&self) -> usize {
         let steps = self.fill.iter().chain(&self.drain);
-        steps
-            .filter(|step| matches!(step, TrafficStep::Message(_)))
-            .count()
+        steps.filter(|step| matches!(step, TrafficStep::Message(_))).count()
     }
 
     /// Returns an upper bound of the receives posted at a time.

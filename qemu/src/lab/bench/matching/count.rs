@@ -105,11 +105,7 @@ pub fn run(bench: &MatchingBench) -> Result<String, CliError> {
     table::csv(&rows)
 }
 
-fn count(
-    bench: &MatchingBench,
-    search: &SearchTest,
-    rows: &mut Vec<InstructionRow>,
-) -> Result<(), CliError> {
+fn count(bench: &MatchingBench, search: &SearchTest, rows: &mut Vec<InstructionRow>) -> Result<(), CliError> {
     let rest = each("none", search)?;
     let mut reference = f64::NAN;
     for engine in &bench.engines {

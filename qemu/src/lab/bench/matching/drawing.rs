@@ -41,8 +41,7 @@ pub fn draw(rows: &[SearchRow]) -> Result<String, CliError> {
         let place = engines.iter().position(|&other| other == engine);
         COLOURS[place.unwrap_or(0) % COLOURS.len()]
     };
-    let greatest =
-        |of: fn(&SearchRow) -> f64| drawn.iter().fold(1.0f64, |most, row| most.max(of(row)));
+    let greatest = |of: fn(&SearchRow) -> f64| drawn.iter().fold(1.0f64, |most, row| most.max(of(row)));
     let series = drawn.iter().map(|row| Series {
         points: vec![((row.entries as f64).log2(), row.ns().log10())],
         mark: Mark {

@@ -33,8 +33,7 @@ const TABLE: Table<MemoryRow> = Table {
             format!("{:.2}", most as f64 / f64::from(r.entries))
         }),
         Column::right("paper\n(bytes)", 10, |r| {
-            r.published_bytes
-                .map_or(String::new(), |bytes| bytes.to_string())
+            r.published_bytes.map_or(String::new(), |bytes| bytes.to_string())
         }),
     ],
     keys: 3,

@@ -91,11 +91,7 @@ impl MatchingBench {
 
 /// Measures the engines; returns the exit status.
 pub fn run(options: &MatchingArgs) -> Result<u8, CliError> {
-    if options.svg.is_some()
-        && options
-            .part
-            .is_some_and(|part| part != MatchingPart::Search)
-    {
+    if options.svg.is_some() && options.part.is_some_and(|part| part != MatchingPart::Search) {
         return Err(CliError::usage(
             "--svg: only `search` is drawn; select `search` or no experiment",
         ));
@@ -103,10 +99,7 @@ pub fn run(options: &MatchingArgs) -> Result<u8, CliError> {
     // Before the long measurement.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let is_wanted = |engine: &&NamedEngine| {
-        let wanted = options
-            .engines
-            .iter()
-            .any(|other| other.name == engine.name);
+        let wanted = options.engines.iter().any(|other| other.name == engine.name);
         engine.name == REFERENCE || wanted || options.engines.is_empty()
     };
     let bench = MatchingBench {

@@ -62,9 +62,7 @@ pub const TABLE: Table<SearchRow> = Table {
         }),
         Column::right("hops", 8, |r| short(r.hops, 1)),
         Column::right("x list", 7, |r| short(r.speedup, 2)),
-        Column::right("paper", 5, |r| {
-            r.published.map_or(String::new(), |p| p.to_string())
-        }),
+        Column::right("paper", 5, |r| r.published.map_or(String::new(), |p| p.to_string())),
     ],
     keys: 6,
     gap: 1,

@@ -114,12 +114,7 @@ fn count(
 }
 
 /// Parses the program's output: `oneself: N QUEUE: A to queue all; receive first: B, then C; message first: D, then E`.
-fn read(
-    engine: &'static str,
-    queue: &'static str,
-    entries: u32,
-    said: &str,
-) -> Option<SelfSendRow> {
+fn read(engine: &'static str, queue: &'static str, entries: u32, said: &str) -> Option<SelfSendRow> {
     let (_, rest) = said.split_once(&format!("oneself: {entries} {queue}: "))?;
     let line = rest.lines().next()?;
     let numbers = line.split(|c: char| !c.is_ascii_digit());
@@ -152,10 +147,7 @@ mod tests {
         assert_eq!((row.queued, row.first), (500.0, 900));
         assert_eq!((row.receive_first, row.message_first), (800, 600));
         assert_eq!(read("list", "posted", 11, said), None);
-        assert_eq!(
-            read("list", "posted", 10, "[0] oneself: 10 posted: 5\n"),
-            None
-        );
+        assert_eq!(read("list", "posted", 10, "[0] oneself: 10 posted: 5\n"), None);
         let slower = SelfSendRow {
             message_first: 660,
             ..row.clone()

@@ -6,8 +6,7 @@ use crate::host::error::CliError;
 use crate::show::console::print_line;
 use midplane_lab::measure::matching::application::APPLICATIONS;
 use midplane_lab::measure::matching::{
-    CollectiveTraffic, LongQueue, MatchingCost, MeasureEffort, QueueTraffic, SearchOrder,
-    SearchTest,
+    CollectiveTraffic, LongQueue, MatchingCost, MeasureEffort, QueueTraffic, SearchOrder, SearchTest,
 };
 
 /// Numbers of senders, and the additional ones of `--all`.
@@ -175,10 +174,7 @@ fn compare(
             bench.check_signals()?;
         }
     }
-    let medians: Vec<_> = taken
-        .iter()
-        .map(|runs| MatchingCost::medians(runs))
-        .collect();
+    let medians: Vec<_> = taken.iter().map(|runs| MatchingCost::medians(runs)).collect();
     let reference = medians[0].ns();
     for (engine, measured) in bench.engines.iter().zip(medians) {
         let row = SearchRow {

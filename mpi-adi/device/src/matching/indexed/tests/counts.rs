@@ -5,9 +5,7 @@ use super::{EngineFixture, LoanHeap};
 use crate::envelope::{Envelope, MatchPattern, Rank};
 use crate::ids::{BlockIndex, RequestId};
 use crate::matching::indexed::table::{BUCKET_BYTES, bucket};
-use crate::matching::indexed::{
-    FAR, IndexedEngine, MOVED_RECORDS, Matching, NEAR, SHORT, WILD_ENTRIES, WILD_MOVES,
-};
+use crate::matching::indexed::{FAR, IndexedEngine, MOVED_RECORDS, Matching, NEAR, SHORT, WILD_ENTRIES, WILD_MOVES};
 use crate::request::{KeyHash, NEIGHBOURS};
 
 /// Tag that no entry uses.
@@ -76,14 +74,8 @@ fn a_message_looks_at_each_receive_up_to_its_own() {
         for place in 0..=count {
             let mut ours = queues(1, 0);
             let posted = post(&mut ours, (0..count).rev());
-            let tag = if place < count {
-                count - 1 - place
-            } else {
-                MISSING
-            };
-            let found = ours
-                .engine
-                .match_incoming(&mut ours.requests, &envelope(tag));
+            let tag = if place < count { count - 1 - place } else { MISSING };
+            let found = ours.engine.match_incoming(&mut ours.requests, &envelope(tag));
             let own = posted.get(place as usize).map(|id| id.slot());
             assert_eq!(found, own);
             let hops = ours.engine.measures().traversals;
@@ -101,11 +93,7 @@ fn a_receive_looks_at_each_record_up_to_its_own() {
         for place in 0..=count {
             let mut ours = queues(200, 0);
             let records = record(&mut ours, (0..count).rev());
-            let tag = if place < count {
-                count - 1 - place
-            } else {
-                MISSING
-            };
+            let tag = if place < count { count - 1 - place } else { MISSING };
             let (found, hops) = probe(&mut ours, &envelope(tag).pattern());
             let own = records.get(place as usize).map(|&(_, at)| at);
             assert_eq!(found, own);
@@ -191,10 +179,7 @@ fn a_message_looks_for_the_kinds_of_receives_that_there_are() {
             tag,
             context: 0,
         };
-        assert_eq!(
-            ours.engine.match_incoming(&mut ours.requests, &envelope),
-            None
-        );
+        assert_eq!(ours.engine.match_incoming(&mut ours.requests, &envelope), None);
     };
     arrive(&mut ours, 0);
     let before = ours.engine.measures().traversals;
@@ -210,8 +195,7 @@ fn what_was_found_stays_where_it_is_when_another_one_leaves() {
     let mut ours = queues(200, 0);
     let posted = post(&mut ours, (0..40).rev());
     for tag in [MISSING, 10] {
-        ours.engine
-            .match_incoming(&mut ours.requests, &envelope(tag));
+        ours.engine.match_incoming(&mut ours.requests, &envelope(tag));
     }
     ours.cancel(posted[9]);
     assert_eq!(ours.message(envelope(10)), Ok(posted[29]));

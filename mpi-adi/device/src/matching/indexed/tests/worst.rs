@@ -21,11 +21,7 @@ struct Watched {
 impl Watched {
     fn new(depth: u32, case: String) -> Self {
         let queues = EngineFixture::new(2 * depth as usize + 100, 7);
-        Watched {
-            queues,
-            most: 0,
-            case,
-        }
+        Watched { queues, most: 0, case }
     }
 
     /// Runs one call and counts its steps, including the engine's hops.
@@ -34,11 +30,7 @@ impl Watched {
         let result = what(&mut self.queues);
         let steps = work::steps_done() + self.queues.engine.measures().traversals - before;
         self.most = self.most.max(steps);
-        assert!(
-            steps <= MAX_STEPS,
-            "{}: {steps} steps in one call",
-            self.case
-        );
+        assert!(steps <= MAX_STEPS, "{}: {steps} steps in one call", self.case);
         result
     }
 }
@@ -155,12 +147,7 @@ fn unexpected(depth: u32, keys: Keys) {
     {}
     for _ in 0..20 {
         watched.call(|queues| {
-            assert_eq!(
-                queues
-                    .engine
-                    .probe(&mut queues.region, &asked(&strange(0), 0)),
-                None
-            );
+            assert_eq!(queues.engine.probe(&mut queues.region, &asked(&strange(0), 0)), None);
         });
     }
     assert_eq!(watched.queues.engine.measures().unexpected, 0);
@@ -182,16 +169,10 @@ fn posted(depth: u32, keys: Keys, wild: bool) {
     }
     for turn in 0..TURNS.min(depth) {
         watched.call(|queues| {
-            let _ = queues
-                .engine
-                .match_incoming(&mut queues.requests, &strange(turn));
+            let _ = queues.engine.match_incoming(&mut queues.requests, &strange(turn));
         });
         let envelope = key(keys, order(turn, &mut random, depth), depth);
-        let found = watched.call(|queues| {
-            queues
-                .engine
-                .match_incoming(&mut queues.requests, &envelope)
-        });
+        let found = watched.call(|queues| queues.engine.match_incoming(&mut queues.requests, &envelope));
         assert!(found.is_some());
         let place = below(&mut random, depth) as usize;
         if let Some(id) = ids[place] {
