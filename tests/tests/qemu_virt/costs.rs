@@ -229,7 +229,7 @@ fn a_program_that_asks_for_an_errors_words_has_what_makes_them() {
 
 #[test]
 fn a_program_without_windows_has_not_a_byte_of_theirs() {
-    let of_windows = ["c/windows", "mpi/windows", "mpi/one_sided", "device/rma"];
+    let of_windows = ["c/windows", "objects/windows", "objects/one_sided", "device/rma"];
     // A wide table is printed in two parts. Each contains every row's name.
     let parts_in = |name| -> Vec<&str> {
         let ended = midplane(&["size", &program(name)]).expect(0);
