@@ -3,7 +3,7 @@
 //! A command runs in a directory that contains the checkout's files, and the file that the page tells the reader to
 //! create. The lines below a command are its expected output; `...` stands for any text.
 
-use midplane_harness::{JobLock, command, root};
+use midplane_harness::{JobLock, TempDirectory, command, root};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -180,14 +180,12 @@ fn is_line(pattern: &str, line: &str) -> bool {
 }
 
 /// Directory of a reader: the files of the checkout, and the files that a page tells the reader to create.
-struct Desk(PathBuf);
+struct Desk(TempDirectory);
 
 impl Desk {
     fn new(page: &str) -> Desk {
-        let name = page.replace('/', "-");
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("book-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).expect("a directory");
+        let desk = Desk(TempDirectory::new(&format!("book-{}", page.replace('/', "-"))));
+        let path = &desk.0.0;
         for entry in fs::read_dir(root()).expect("the checkout") {
             let entry = entry.expect("an entry");
             symlink(entry.path(), path.join(entry.file_name())).expect("a link");
@@ -205,7 +203,7 @@ impl Desk {
                 fs::write(path.join(file), content).expect("a file");
             }
         }
-        Desk(path)
+        desk
     }
 
     fn run(&self, example: &Example) -> Output {
@@ -216,16 +214,10 @@ impl Desk {
         let _lock = JobLock::acquire();
         Command::new("timeout")
             .args(["600", "sh", "-c", &words])
-            .current_dir(&self.0)
+            .current_dir(&self.0.0)
             .stdin(Stdio::null())
             .output()
             .expect("a shell")
-    }
-}
-
-impl Drop for Desk {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use midplane_harness::root;
 use text::{Kind, Sentences, count_words, is_word, paragraphs};
 
 /// Verbs of the field. Prose that avoids them uses vague verbs instead.
@@ -73,11 +74,6 @@ const PRIVATE_WORDS: [&str; 30] = [
     "whereby",
     "whosoever",
 ];
-
-fn root() -> &'static Path {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    root.expect("a directory of the workspace")
-}
 
 /// Returns the files of the repository with this suffix, without tests and fuzz targets.
 fn files(suffix: &str) -> Vec<PathBuf> {
@@ -200,7 +196,7 @@ fn is_field_verb(word: &str) -> bool {
         word.strip_suffix('s').unwrap_or(word),
         word.strip_suffix("es").unwrap_or(word),
     ];
-    let past = word.strip_suffix("ed").or(word.strip_suffix("ted"));
+    let past = word.strip_suffix("ed");
     let is_stem = |stem: &str| FIELD_VERBS.contains(&stem);
     stems.into_iter().any(is_stem)
         || word.strip_suffix('d').is_some_and(is_stem)

@@ -78,9 +78,8 @@ fn lines_of(shape: &Shape, node: &ObservedNode) -> Vec<NetworkLine> {
         let there = shape.neighbour(node.coord, direction)?;
         let value = counters.all_channels_counter(ChannelCounter::PacketsSent) as f64;
         let axis = direction as usize / 2;
-        let extent = i32::from(shape.extents()[axis]);
         let at = |coord: Coord| i32::from([coord.x, coord.y, coord.z][axis]);
-        let is_pair = extent == 2;
+        let is_pair = shape.extents()[axis] == 2;
         let is_near = (at(there) - at(node.coord)).abs() == 1;
         let step = unit(shape, axis);
         let sign = if is_near {
