@@ -21,6 +21,7 @@
 //! status        a program's status as a process's
 //! stm32f405     addresses of that board
 //! memory_access  a node's memory as the tool accesses it
+//! message_queues  the messages and grants that a blocked rank waits for
 //! word          words of 64 bits on any processor
 //! ```
 //! Nothing here depends on the kernel, the MPI device or the tool. From the torus it uses coordinates, channels and
@@ -42,6 +43,7 @@ pub mod files;
 pub mod inbox;
 pub mod layout;
 pub mod memory_access;
+pub mod message_queues;
 pub mod outbox;
 pub mod personality;
 pub mod record;

@@ -10,6 +10,7 @@ mod decode;
 mod doorbell;
 mod faults;
 mod files;
+mod hang;
 mod input;
 mod instance;
 pub mod job;

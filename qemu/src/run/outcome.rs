@@ -5,6 +5,7 @@ use crate::run::node::{Node, RecordError, StacksUse};
 use kernel_rt::mpi_failure::write_text;
 use midplane_abi::blackboard::{BlackboardSnapshot, CallSnapshot, FailureCode, NodeState};
 use midplane_abi::failure::text_of;
+use midplane_abi::message_queues::MessageQueues;
 use midplane_abi::status::exit_byte;
 use net_torus::coord::Coord;
 use serde::Serialize;
@@ -25,6 +26,10 @@ pub struct ObservedNode {
     pub stopped: Option<u32>,
     /// Value of the call counter shortly before the record was read, for a node with successive calls.
     pub shown_before: Option<u64>,
+    /// Message queues of its current call; `None` where they are not known.
+    pub queues: Option<MessageQueues>,
+    /// Location of its current call in the program, as `function at file:line`; `None` where it is not known.
+    pub called_from: Option<String>,
 }
 
 impl ObservedNode {
@@ -37,6 +42,8 @@ impl ObservedNode {
             stacks: node.stacks(),
             stopped: None,
             shown_before: None,
+            queues: None,
+            called_from: None,
         }
     }
 
@@ -436,6 +443,8 @@ pub mod tests {
             }),
             stopped: None,
             shown_before: None,
+            queues: None,
+            called_from: None,
         }
     }
 
