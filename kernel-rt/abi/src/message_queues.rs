@@ -7,23 +7,27 @@
 //! [`calls_entered`](super::blackboard::BlackboardSnapshot::calls_entered) of the blackboard.
 //!
 //! ```text
-//!   begun | call | total | entries | ENTRIES times: kind and flags | context | peer | tag | bytes (2) | complete
+//!   begun | call | KINDS times: total | KINDS * KIND_ENTRIES times: flags | context | peer | tag | bytes (2) | complete
 //! ```
-//! `begun` and `complete` contain the same sequence number unless the node is writing.
+//! `begun` and `complete` contain the same sequence number unless the node is writing. Each queue has space for
+//! [`KIND_ENTRIES`] entries; its total counts the others, too.
 
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// The image's symbol of the record.
 pub const SYMBOL: &str = "MIDPLANE_QUEUES";
-/// Maximum number of entries in a record; [`MessageQueues::total`] counts the others, too.
-pub const ENTRIES: usize = 24;
+/// Number of queues.
+pub const KINDS: usize = QueueKind::ALL.len();
+/// Maximum number of entries of one queue in a record.
+pub const KIND_ENTRIES: usize = 8;
+/// Maximum number of entries in a record.
+pub const ENTRIES: usize = KINDS * KIND_ENTRIES;
 
 const ENTRY_WORDS: usize = 6;
 const AT_BEGUN: usize = 0;
 const AT_CALL: usize = 1;
-const AT_TOTAL: usize = 2;
-const AT_COUNT: usize = 3;
-const AT_ENTRIES: usize = 4;
+const AT_TOTALS: usize = 2;
+const AT_ENTRIES: usize = AT_TOTALS + KINDS;
 const AT_COMPLETE: usize = AT_ENTRIES + ENTRIES * ENTRY_WORDS;
 /// Size of the record in 32-bit words.
 pub const WORDS: usize = AT_COMPLETE + 1;
@@ -31,35 +35,36 @@ pub const WORDS: usize = AT_COMPLETE + 1;
 pub const BYTES: usize = 4 * WORDS;
 
 /// Bit of the first word of an entry: see [`QueueEntry::is_complete`].
-const IS_COMPLETE: u32 = 1 << 8;
+const IS_COMPLETE: u32 = 1;
 
 /// Queue of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u32)]
+#[repr(u8)]
 pub enum QueueKind {
     /// A receive of this rank that no message has matched.
-    PostedReceive = 1,
+    PostedReceive,
     /// A send of this rank that no receive has matched.
-    PendingSend = 2,
+    PendingSend,
     /// A message that has arrived at this rank, and that no receive has matched.
-    UnexpectedMessage = 3,
-    /// A grant that this rank waits for: of a lock, or of the peer's MPI_Win_post.
-    WindowGrant = 4,
-    /// The end of the peer's epoch (MPI_Win_complete), for which MPI_Win_wait waits.
-    WindowEpoch = 5,
+    UnexpectedMessage,
+    /// A grant that this rank waits for: a lock at the peer, or the peer's MPI_Win_post.
+    WindowGrant,
+    /// The end of the peer's access epoch (MPI_Win_complete), for which MPI_Win_wait waits.
+    WindowEpoch,
+    /// A lock of this rank's window that the peer holds.
+    LockHolder,
 }
 
 impl QueueKind {
-    fn from_word(word: u32) -> Option<Self> {
-        Some(match word {
-            1 => Self::PostedReceive,
-            2 => Self::PendingSend,
-            3 => Self::UnexpectedMessage,
-            4 => Self::WindowGrant,
-            5 => Self::WindowEpoch,
-            _ => return None,
-        })
-    }
+    /// All queues, in the order of the record.
+    pub const ALL: [Self; 6] = [
+        Self::PostedReceive,
+        Self::PendingSend,
+        Self::UnexpectedMessage,
+        Self::WindowGrant,
+        Self::WindowEpoch,
+        Self::LockHolder,
+    ];
 }
 
 /// An entry of a queue.
@@ -113,16 +118,19 @@ impl QueueRecord {
         let turn = u32::from_le(self.words[AT_BEGUN].load(Ordering::Relaxed)).wrapping_add(1);
         self.set(AT_BEGUN, turn);
         fence(Ordering::Release);
-        let mut total = 0_u32;
+        let mut totals = [0_u32; KINDS];
         visit(&mut |entry| {
-            if (total as usize) < ENTRIES {
-                self.write_entry(total as usize, &entry);
+            let kind = entry.kind as usize;
+            let total = &mut totals[kind];
+            if (*total as usize) < KIND_ENTRIES {
+                self.write_entry(kind * KIND_ENTRIES + *total as usize, &entry);
             }
-            total = total.saturating_add(1);
+            *total = total.saturating_add(1);
         });
         self.set(AT_CALL, call as u32);
-        self.set(AT_TOTAL, total);
-        self.set(AT_COUNT, total.min(ENTRIES as u32));
+        for (kind, total) in totals.into_iter().enumerate() {
+            self.set(AT_TOTALS + kind, total);
+        }
         fence(Ordering::Release);
         self.set(AT_COMPLETE, turn);
     }
@@ -130,7 +138,7 @@ impl QueueRecord {
     fn write_entry(&self, index: usize, entry: &QueueEntry) {
         let complete = if entry.is_complete { IS_COMPLETE } else { 0 };
         let words = [
-            entry.kind as u32 | complete,
+            complete,
             entry.context.into(),
             entry.peer.unwrap_or(u32::MAX),
             // Tags are not negative.
@@ -149,9 +157,9 @@ impl QueueRecord {
 pub struct MessageQueues {
     /// The lower half of the number of the call in which the node has written it.
     pub call: u32,
-    /// Number of entries of all queues.
-    pub total: u32,
-    /// The first of them.
+    /// Number of entries of each queue, by [`QueueKind`].
+    pub totals: [u32; KINDS],
+    /// The first entries of each queue, in the order of [`QueueKind::ALL`].
     pub entries: heapless::Vec<QueueEntry, ENTRIES>,
 }
 
@@ -164,29 +172,37 @@ impl MessageQueues {
         if word(AT_BEGUN)? != word(AT_COMPLETE)? {
             return None;
         }
-        let mut entries = heapless::Vec::new();
-        for index in 0..word(AT_COUNT)? as usize {
-            let at = |place| word(AT_ENTRIES + index * ENTRY_WORDS + place);
-            if index >= ENTRIES {
-                return None;
-            }
-            let (first, peer, tag) = (at(0)?, at(2)?, at(3)? as i32);
-            let entry = QueueEntry {
-                kind: QueueKind::from_word(first & !IS_COMPLETE)?,
-                is_complete: first & IS_COMPLETE != 0,
-                context: u16::try_from(at(1)?).ok()?,
-                peer: (peer != u32::MAX).then_some(peer),
-                tag: (tag >= 0).then_some(tag),
-                bytes: u64::from(at(4)?) | u64::from(at(5)?) << 32,
-            };
-            // Cannot fail: the index is below the capacity.
-            let _ = entries.push(entry);
-        }
-        Some(Self {
+        let mut queues = Self {
             call: word(AT_CALL)?,
-            total: word(AT_TOTAL)?,
-            entries,
-        })
+            ..Self::default()
+        };
+        for (kind, total) in QueueKind::ALL.into_iter().zip(&mut queues.totals) {
+            *total = word(AT_TOTALS + kind as usize)?;
+            for index in 0..(*total as usize).min(KIND_ENTRIES) {
+                let first = AT_ENTRIES + (kind as usize * KIND_ENTRIES + index) * ENTRY_WORDS;
+                let at = |place| word(first + place);
+                let (flags, peer, tag) = (at(0)?, at(2)?, at(3)? as i32);
+                if flags & !IS_COMPLETE != 0 {
+                    return None;
+                }
+                let entry = QueueEntry {
+                    kind,
+                    is_complete: flags == IS_COMPLETE,
+                    context: u16::try_from(at(1)?).ok()?,
+                    peer: (peer != u32::MAX).then_some(peer),
+                    tag: (tag >= 0).then_some(tag),
+                    bytes: u64::from(at(4)?) | u64::from(at(5)?) << 32,
+                };
+                // Cannot fail: at most the entries of each queue.
+                let _ = queues.entries.push(entry);
+            }
+        }
+        Some(queues)
+    }
+
+    /// Returns the entries of one queue, up to [`KIND_ENTRIES`].
+    pub fn of_kind(&self, kind: QueueKind) -> impl Iterator<Item = &QueueEntry> {
+        self.entries.iter().filter(move |entry| entry.kind == kind)
     }
 }
 
@@ -222,27 +238,29 @@ mod tests {
     #[test]
     fn entries_are_read_as_they_were_written() {
         let record = QueueRecord::new();
-        record.write((1 << 32) + 5, |add| [RECEIVE, SEND].into_iter().for_each(add));
+        record.write((1 << 32) + 5, |add| [SEND, RECEIVE].into_iter().for_each(add));
         let read = MessageQueues::read(&bytes(&record)).expect("a record");
-        assert_eq!((read.call, read.total), (5, 2));
-        assert_eq!(&*read.entries, [RECEIVE, SEND]);
+        assert_eq!((read.call, read.totals), (5, [1, 1, 0, 0, 0, 0]));
+        assert_eq!(&*read.entries, [RECEIVE, SEND], "in the order of the queues");
+        assert_eq!(read.of_kind(QueueKind::PendingSend).collect::<Vec<_>>(), [&SEND]);
         record.write(6, |_| {});
         let read = MessageQueues::read(&bytes(&record)).expect("a record");
-        assert_eq!((read.call, read.total, read.entries.len()), (6, 0, 0));
+        assert_eq!((read.call, read.entries.len()), (6, 0));
     }
 
     #[test]
     fn excess_entries_are_counted() {
         let record = QueueRecord::new();
-        record.write(1, |add| (0..ENTRIES + 3).for_each(|_| add(SEND)));
+        record.write(1, |add| (0..KIND_ENTRIES + 3).for_each(|_| add(SEND)));
         let read = MessageQueues::read(&bytes(&record)).expect("a record");
-        assert_eq!((read.total as usize, read.entries.len()), (ENTRIES + 3, ENTRIES));
+        assert_eq!(read.totals[QueueKind::PendingSend as usize] as usize, KIND_ENTRIES + 3);
+        assert_eq!(read.entries.len(), KIND_ENTRIES);
     }
 
     #[test]
     fn an_incomplete_or_overwritten_record_is_refused() {
         let record = QueueRecord::new();
-        record.write(1, |add| add(SEND));
+        record.write(1, |add| add(RECEIVE));
         assert_eq!(MessageQueues::read(&bytes(&record)[1..]), None);
         let refused = |at: usize, word: u32| {
             let mut bytes = bytes(&record);
@@ -250,11 +268,7 @@ mod tests {
             MessageQueues::read(&bytes).is_none()
         };
         assert!(refused(AT_BEGUN, 2), "the node is writing");
-        assert!(
-            refused(AT_COUNT, ENTRIES as u32 + 1),
-            "more entries than the record has"
-        );
-        assert!(refused(AT_ENTRIES, 9), "an unknown queue");
+        assert!(refused(AT_ENTRIES, 9), "unknown flags");
         assert!(refused(AT_ENTRIES + 1, 1 << 16), "a context of more than 16 bits");
     }
 }
