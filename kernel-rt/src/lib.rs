@@ -7,7 +7,7 @@
 //!   node       the node: step, settle, interrupt (portable)                       heap_loan  the heap lends to MPI
 //!   dev/       virtio devices; implementations of `Link`
 //!   clock  heap  console  log  memory_plan
-//!   counters  variables  mpi_failure  records      data of this node for the host tool
+//!   counters  queues  variables  mpi_failure  records      data of this node for the host tool
 //! arch/      the processor: all architecture-dependent code
 //! midplane-abi  definitions shared with the host tool: a crate below, in `abi/`
 //! ```
@@ -35,6 +35,7 @@ pub mod node;
 pub mod records;
 
 mod counters;
+mod queues;
 mod variables;
 
 #[cfg(target_os = "none")]

@@ -43,6 +43,8 @@ pub const INTERRUPT_GRACE_NS: u64 = 20_000;
 pub const YIELD_NS: u64 = 200_000;
 /// Maximum age of the blackboard's statistics while the node makes progress, in nanoseconds of its own clock.
 pub const PUBLISH_NS: u64 = 1_000_000;
+/// Time without progress after which a node that is blocked in a call shows its message queues, in nanoseconds.
+pub const STALL_NS: u64 = 200_000_000;
 
 /// A link that can wake its node. No method blocks.
 pub trait NodeLink: Link {
@@ -132,6 +134,9 @@ impl<L: NodeLink + 'static, const FRAMES: usize> NodeLink for ReliableLink<'stat
 
 /// Services that a board provides to its node in addition to the links.
 pub trait Platform<L> {
+    /// Whether the node shows its message queues while it is blocked ([`Platform::show_queues`]).
+    const SHOWS_QUEUES: bool = false;
+
     /// Whether links and timer interrupt the program. Without interrupts the node makes progress only inside the
     /// program's calls, and no doorbell rings between them.
     const INTERRUPTS: bool = true;
@@ -156,6 +161,19 @@ pub trait Platform<L> {
     /// program makes no calls.
     fn lets_answers_wait(&self) -> bool {
         Self::INTERRUPTS
+    }
+
+    /// Writes the message queues of the call that the program is blocked in, for the explanation of a hang. Called with
+    /// [`Platform::SHOWS_QUEUES`] when a reader asks or, on a board with interrupts, when nothing has moved for a
+    /// while.
+    fn show_queues(&mut self, adi: &mut Adi) {
+        let _ = adi;
+    }
+
+    /// Blocks like [`Platform::wait`] after [`Platform::show_queues`], with the registers recorded from which a reader
+    /// determines the location of the call in the program.
+    fn wait_and_show_location(&mut self) {
+        self.wait();
     }
 
     /// Requests an interrupt `ns` nanoseconds from now, or earlier.
@@ -267,6 +285,7 @@ pub(crate) struct NodeHost<L, P> {
     /// The blackboard shows an MPI call.
     call_is_up: bool,
     stats_state: StatsState,
+    stall_state: StallState,
     /// Time of the last update of the statistics.
     published_ns: u64,
     beats: u64,
@@ -301,6 +320,17 @@ enum StatsState {
     Outdated,
     /// The blackboard is out of date, and a timer is set to update it.
     TimerSet,
+}
+
+/// Whether a call makes progress. Checked only when the timer has interrupted, so that messages do not pay for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum StallState {
+    /// Something has moved since the queues were shown, or they never were.
+    Moving,
+    /// Nothing has moved in this call for [`STALL_NS`]: the queues must be shown.
+    Due,
+    /// The queues are shown.
+    Shown,
 }
 
 impl<L: NodeLink, P: Platform<L>> Node<L, P> {
@@ -529,6 +559,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     pub fn forward(&mut self) {
         self.put_away();
         if !self.host.step(&mut self.adi) {
+            self.host.publish_if_asked(&mut self.adi);
             self.host.sleep();
         }
     }
@@ -555,6 +586,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
             call: None,
             call_is_up: false,
             stats_state: StatsState::Outdated,
+            stall_state: StallState::Moving,
             published_ns: platform.ns(platform.ticks()),
             beats: 0,
             idle_ticks: 0,
@@ -694,6 +726,19 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         if self.torus.find_dead() {
             self.end_for_links();
         }
+        if P::SHOWS_QUEUES && P::INTERRUPTS && self.call.is_some() && self.stall_state == StallState::Moving {
+            self.check_stall();
+        }
+    }
+
+    /// Checks whether the call has made no progress for a while, or sets a timer for the next check.
+    fn check_stall(&mut self) {
+        let age = self.now_ns().saturating_sub(self.published_ns);
+        if self.stats_state == StatsState::Published && age >= STALL_NS {
+            self.stall_state = StallState::Due;
+        } else {
+            self.platform.wake_in(STALL_NS);
+        }
     }
 
     fn publish_if_due(&mut self, adi: &Adi, now: u64) {
@@ -702,6 +747,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
             self.show_call();
             self.published_ns = now;
             self.stats_state = StatsState::Published;
+            self.stall_state = StallState::Moving;
         }
     }
 
@@ -750,19 +796,23 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         self.publish_if_asked(adi);
     }
 
-    /// Writes the statistics if a reader waits for them.
+    /// Writes the statistics if a reader waits for them, or the call is stalled.
     #[inline]
-    fn publish_if_asked(&mut self, adi: &Adi) {
-        if self.platform.is_asked() {
+    fn publish_if_asked(&mut self, adi: &mut Adi) {
+        if self.platform.is_asked() || P::SHOWS_QUEUES && self.stall_state == StallState::Due {
             self.answer(adi);
         }
     }
 
-    /// Writes the statistics and, within a call, the call's name.
+    /// Writes the statistics and, within a call, the call's name and its queues.
     #[cold]
     #[inline(never)]
-    fn answer(&mut self, adi: &Adi) {
+    fn answer(&mut self, adi: &mut Adi) {
         self.show_call();
+        if P::SHOWS_QUEUES && self.call.is_some() {
+            self.platform.show_queues(adi);
+            self.stall_state = StallState::Shown;
+        }
         self.publish(adi);
         self.platform.answered();
     }
@@ -896,7 +946,11 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         self.show_call();
         let before = self.platform.ticks();
         self.set_timer(self.platform.ns(before));
-        self.platform.wait();
+        if P::SHOWS_QUEUES && P::INTERRUPTS && self.stall_state == StallState::Shown {
+            self.platform.wait_and_show_location();
+        } else {
+            self.platform.wait();
+        }
         self.idle_ticks += self.platform.ticks() - before;
         self.acknowledge();
     }

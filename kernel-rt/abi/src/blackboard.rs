@@ -116,6 +116,8 @@ pub enum FailureCode {
     LinkLost = 8,
     /// The memory that a link shares with a neighbour was overwritten; `message` identifies the link.
     LinkOverwritten = 9,
+    /// The job hangs: each program waits, and the simulator has no more events.
+    Hang = 10,
 }
 
 impl NodeState {
@@ -144,6 +146,7 @@ impl FailureCode {
             7 => Self::Boot,
             8 => Self::LinkLost,
             9 => Self::LinkOverwritten,
+            10 => Self::Hang,
             _ => return None,
         })
     }
@@ -288,8 +291,7 @@ impl Blackboard {
         match call {
             Some(call) => {
                 let name = truncate(call.function, CALL_BYTES);
-                let entered = self.get(AT_CALL_ENTERED) as u64 | (self.get(AT_CALL_ENTERED + 1) as u64) << 32;
-                self.set_long(AT_CALL_ENTERED, entered.wrapping_add(1));
+                self.set_long(AT_CALL_ENTERED, self.calls_entered().wrapping_add(1));
                 self.set_bytes(AT_CALL_NAME, name.as_bytes());
                 self.set(AT_CALL_BYTES, name.len() as u32);
                 self.set(AT_CALL_PEER, call.peer.unwrap_or(0) as u32);
@@ -302,6 +304,11 @@ impl Blackboard {
         }
         fence(Ordering::Release);
         self.set(AT_CALL_COMPLETE, turn);
+    }
+
+    /// Returns the number of calls shown so far: that of the current call.
+    pub fn calls_entered(&self) -> u64 {
+        u64::from(self.get(AT_CALL_ENTERED)) | u64::from(self.get(AT_CALL_ENTERED + 1)) << 32
     }
 
     /// Sets the number of steps of the node's loop.
@@ -523,6 +530,15 @@ pub fn glance(window: &impl MemoryAccess, at: u64) -> Result<NodeState, ReadErro
     check(magic, state, end).map(|(state, _)| state)
 }
 
+/// Returns the sequence number of the call that the node whose blackboard is at `at` shows; `None` in its own code or
+/// during a change. Cheap to poll: while the result is the same, the node is in the same call.
+pub fn glance_call(window: &impl MemoryAccess, at: u64) -> Option<u32> {
+    let word = |word: usize| window.load(at + 4 * word as u64);
+    let complete = word(AT_CALL_COMPLETE)?;
+    let is_active = word(AT_CALL_ACTIVE)? & CALL_ACTIVE != 0;
+    (is_active && word(AT_CALL_BEGUN)? == complete).then_some(complete)
+}
+
 fn check(magic: u32, state: u32, end: u32) -> Result<(NodeState, FailureCode), ReadError> {
     let (state, end) = match magic {
         MAGIC => (state, end),
@@ -664,6 +680,26 @@ mod tests {
         board.set(AT_MAGIC, 5);
         assert_eq!(glance(&board, 0), Err(ReadError::Magic(5)));
         assert_eq!(glance(&board, 1 << 40), Err(ReadError::TooShort(0)));
+    }
+
+    #[test]
+    fn a_glance_tells_calls_apart() {
+        let board = Blackboard::new();
+        let call = CallRecord {
+            function: "MPI_Recv",
+            peer: None,
+            tag: None,
+        };
+        assert_eq!(glance_call(&board, 0), None);
+        board.call(Some(call));
+        let first = glance_call(&board, 0);
+        assert!(first.is_some());
+        board.call(None);
+        assert_eq!(glance_call(&board, 0), None);
+        board.call(Some(call));
+        assert_ne!(glance_call(&board, 0), first);
+        board.set(AT_CALL_BEGUN, 77);
+        assert_eq!(glance_call(&board, 0), None, "during a change");
     }
 
     #[test]

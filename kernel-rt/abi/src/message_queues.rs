@@ -201,7 +201,7 @@ impl MessageQueues {
     }
 
     /// Returns the entries of one queue, up to [`KIND_ENTRIES`].
-    pub fn of_kind(&self, kind: QueueKind) -> impl Iterator<Item = &QueueEntry> {
+    pub fn queue(&self, kind: QueueKind) -> impl Iterator<Item = &QueueEntry> {
         self.entries.iter().filter(move |entry| entry.kind == kind)
     }
 }
@@ -242,7 +242,7 @@ mod tests {
         let read = MessageQueues::read(&bytes(&record)).expect("a record");
         assert_eq!((read.call, read.totals), (5, [1, 1, 0, 0, 0, 0]));
         assert_eq!(&*read.entries, [RECEIVE, SEND], "in the order of the queues");
-        assert_eq!(read.of_kind(QueueKind::PendingSend).collect::<Vec<_>>(), [&SEND]);
+        assert_eq!(read.queue(QueueKind::PendingSend).collect::<Vec<_>>(), [&SEND]);
         record.write(6, |_| {});
         let read = MessageQueues::read(&bytes(&record)).expect("a record");
         assert_eq!((read.call, read.entries.len()), (6, 0));

@@ -23,6 +23,7 @@
 //!   send/      sends, RTSs, handlers of replies            recv/   receives, probes, handlers of RTSs
 //!   extensions linked on first use: cancelled sends, and
 //!   rma/       one-sided communication
+//!   queues     message queues of a blocked process, to explain a hang
 //!   matching/  PRQ and UMQ         request/   requests     memory/   MPI memory, and the program's buffers
 //! ```
 //!
@@ -73,6 +74,7 @@ mod peer_sets;
 pub mod peers;
 mod progress;
 pub mod protocol;
+pub mod queues;
 pub mod recv;
 pub mod request;
 pub mod rma;

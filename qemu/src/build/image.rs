@@ -13,7 +13,7 @@ use midplane_abi::backtrace::BacktraceRegisters;
 use midplane_abi::boot_error::MemoryTooSmall;
 use midplane_abi::failed_malloc::{self, MallocFailure};
 use midplane_abi::layout::SEVERAL_SYMBOL;
-use midplane_abi::{backtrace, blackboard, inbox};
+use midplane_abi::{backtrace, blackboard, inbox, message_queues};
 use midplane_abi::{files, outbox};
 use midplane_device::matching::EngineKind;
 use object::elf::{FileHeader32, FileHeader64, Machine, PT_LOAD};
@@ -55,6 +55,8 @@ pub struct Image {
     pub inbox: Option<u64>,
     /// Offset of the file call mailbox in RAM, if the program uses files.
     pub files: Option<u64>,
+    /// Offset of the message queues of a blocked node in RAM, if the board has them.
+    pub queues: Option<u64>,
     /// Offset in RAM of the registers that a node records when a call ends its job.
     callers: Option<u64>,
     /// Addresses of code and constants.
@@ -161,6 +163,7 @@ impl Image {
             outbox: 0,
             inbox: None,
             files: None,
+            queues: None,
             callers: None,
             failed_malloc: None,
             code: AddressRange::default(),
@@ -195,6 +198,7 @@ impl Image {
         let outbox = symbol(outbox::SYMBOL)?;
         let inbox = symbol(inbox::SYMBOL).ok();
         let files = symbol(files::SYMBOL).ok();
+        let queues = symbol(message_queues::SYMBOL).ok();
         let callers = symbol(backtrace::SYMBOL).ok();
         let end = symbol(IMAGE_END)?;
         let address = |name: &str| {
@@ -231,6 +235,7 @@ impl Image {
             outbox,
             inbox,
             files,
+            queues,
             callers,
             failed_malloc: symbol(failed_malloc::SYMBOL).ok(),
             code,
@@ -452,9 +457,14 @@ impl Image {
 
     /// Returns the registers that a node has recorded.
     fn recorded_registers(&self, read: MemoryReader<'_>) -> Option<BacktraceRegisters> {
+        BacktraceRegisters::read(&self.recorded_call(read)?)
+    }
+
+    /// Returns the record from which [`Image::describe_call`] determines the call: equal for nodes in the same calls.
+    pub fn recorded_call(&self, read: MemoryReader<'_>) -> Option<[u8; backtrace::BYTES]> {
         let mut noted = [0; backtrace::BYTES];
         read(self.callers?, &mut noted)?;
-        BacktraceRegisters::read(&noted)
+        Some(noted)
     }
 
     /// Reads a word of a node's memory.
@@ -606,6 +616,7 @@ mod tests {
             board: Board::Virt,
             inbox: None,
             files: None,
+            queues: None,
             callers: None,
             failed_malloc: None,
             path: "x".into(),

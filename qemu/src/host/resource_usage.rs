@@ -62,6 +62,19 @@ pub fn is_stopped(process: u32) -> bool {
     stat.is_ok_and(|stat| state(&stat) == Some("T"))
 }
 
+/// Checks whether all threads of a process sleep, so that none waits for a processor. True if the system does not tell.
+pub fn is_asleep(process: u32) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else {
+        return true;
+    };
+    let stats = threads
+        .flatten()
+        .map(|thread| fs::read_to_string(thread.path().join("stat")));
+    // A thread that has ended meanwhile has no state.
+    let mut states = stats.flatten();
+    states.all(|stat| state(&stat) == Some("S"))
+}
+
 /// Checks whether a process has ended: it is a zombie or does not exist.
 pub fn has_ended(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"));

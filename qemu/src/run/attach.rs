@@ -101,7 +101,7 @@ pub fn run(options: &AttachArgs) -> Result<u8, CliError> {
     command::show(
         &plan,
         None,
-        options.watched.timeout,
+        options.watched.limits(),
         &signals,
         &shown,
         report_files,

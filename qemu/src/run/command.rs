@@ -14,7 +14,7 @@ use crate::run::boxes::{self, InstanceBoxes};
 use crate::run::debug::DebugSession;
 use crate::run::faults::FaultOptions;
 use crate::run::files::ServedDirectory;
-use crate::run::job;
+use crate::run::job::{self, JobLimits, OnHang};
 use crate::run::job_result::JobResult;
 use crate::run::outcome::JobOutcome;
 use crate::run::output::{OutputSink, OutputStyle};
@@ -50,6 +50,16 @@ pub struct ReportOptions {
           help_heading = "Limits")]
     pub timeout: Option<Duration>,
 
+    /// Reaction when each rank is blocked in MPI and no packet moves
+    #[arg(
+        long,
+        value_name = "REACTION",
+        value_enum,
+        default_value = "report",
+        help_heading = "Limits"
+    )]
+    pub on_hang: OnHang,
+
     /// Write the report to this file as JSON (format: docs/reference/report.md)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
@@ -75,6 +85,14 @@ pub struct ReportFiles {
 }
 
 impl ReportOptions {
+    /// Returns the limits of the job.
+    pub fn limits(&self) -> JobLimits {
+        JobLimits {
+            timeout: self.timeout,
+            on_hang: self.on_hang,
+        }
+    }
+
     /// Opens the files before the job.
     ///
     /// # Errors
@@ -658,8 +676,15 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
         arguments: facts[0].arguments.clone(),
         programs: if facts.len() > 1 { facts } else { Vec::new() },
     };
-    let timeout = options.watched.timeout;
-    show(&plan, folder, timeout, &signals, &shown, report_files, look)
+    show(
+        &plan,
+        folder,
+        options.watched.limits(),
+        &signals,
+        &shown,
+        report_files,
+        look,
+    )
 }
 
 /// Display options of a job.
@@ -679,11 +704,11 @@ pub struct DisplayOptions {
 }
 
 /// Runs a job, and shows its output and result; returns the exit status. The nodes may access the files in a directory;
-/// the timeout limits the job's duration.
+/// `limits` apply to the job.
 pub fn show(
     plan: &JobPlan<'_>,
     folder: Option<ServedDirectory>,
-    timeout: Option<Duration>,
+    limits: JobLimits,
     signals: &Signals,
     shown: &DisplayOptions,
     report_files: ReportFiles,
@@ -694,7 +719,7 @@ pub fn show(
         OutputSink::new(&stdout, shown.style),
         OutputSink::new(&stderr, shown.style),
     );
-    let end = job::run(plan, folder, timeout, signals, &mut out, &mut err)?;
+    let end = job::run(plan, folder, limits, signals, &mut out, &mut err)?;
     look(&end);
     let status = print_report(shown, plan, &end, report_files, &mut err);
     job::flush(signals, &mut out, &mut err);

@@ -83,6 +83,11 @@ impl Instance {
         all.find(|process| resource_usage::is_stopped(*process))
     }
 
+    /// Checks whether all its threads sleep. True where the system does not tell.
+    pub fn is_asleep(&self) -> bool {
+        resource_usage::is_asleep(self.child.id())
+    }
+
     fn signal(&self, signal: Signal) {
         if self.gone.is_none() {
             // The descriptor identifies this child only; it may have ended meanwhile.
@@ -180,6 +185,13 @@ impl InstancePool {
         if let Some(at) = self.debugger {
             self.ending_processes = self.instances[at].children();
             self.instances[at].signal(Signal::HUP);
+        }
+    }
+
+    /// Aborts all native processes, so that they leave core files.
+    pub fn abort(&self) {
+        for instance in &self.instances {
+            instance.signal(Signal::ABORT);
         }
     }
 

@@ -4,10 +4,12 @@ use crate::host::error::{self, CliError};
 use crate::host::resource_usage::ResourceUsage;
 use crate::host::signals::Signals;
 use crate::run::boot::boot;
+use crate::run::call_location::CallLocator;
 use crate::run::cluster;
 use crate::run::decode::{LogDecoder, LogDictionary};
 use crate::run::doorbell::Doorbells;
 use crate::run::files::{FileReply, FileServer, ServedDirectory};
+use crate::run::hang;
 use crate::run::input::StandardInput;
 use crate::run::instance::{Instance, InstancePool};
 use crate::run::job_result::JobResult;
@@ -18,7 +20,9 @@ use crate::run::output::OutputSink;
 use crate::run::plan::{Backend, JobPlan};
 use crate::run::report;
 use crate::run::serial_port::{AttachedBoards, SerialPort};
+use crate::run::stall::{self, RankGlance, StallDetector, StallSample};
 use crate::show::console;
+use clap::ValueEnum;
 use kernel_rt::dev::console_relay::RelayPayload;
 use midplane_abi::blackboard::NodeState;
 use midplane_abi::files;
@@ -62,12 +66,33 @@ const _: () = assert!(CHUNK >= midplane_abi::outbox::CAPACITY as usize);
 /// Number of distinct node indices in the doorbell.
 const BELLS: usize = 256;
 
+/// Reaction to a hang.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum OnHang {
+    /// Explain it and end the job with status 1
+    #[default]
+    Report,
+    /// The same; Linux processes end with SIGABRT, and leave core files where these are enabled
+    Abort,
+    /// Do not detect it
+    Wait,
+}
+
+/// Limits of a job.
+#[derive(Clone, Copy, Debug)]
+pub struct JobLimits {
+    /// Maximum duration.
+    pub timeout: Option<Duration>,
+    /// Reaction to a hang.
+    pub on_hang: OnHang,
+}
+
 /// Boots the nodes, waits for the end, and ends all processes. Must be called from the main thread. The nodes may
 /// access the files in `folder`.
 pub fn run<'a>(
     plan: &JobPlan<'_>,
     folder: Option<ServedDirectory>,
-    timeout: Option<Duration>,
+    limits: JobLimits,
     signals: &Signals,
     out: &mut OutputSink<'a>,
     err: &mut OutputSink<'a>,
@@ -115,9 +140,13 @@ pub fn run<'a>(
             _ => emulated.as_ref().map(AttachedBoards::new),
         },
         failed: None,
+        stall: StallDetector::new(begun),
+        next_stall_look: begun,
+        requests: 0,
+        is_stall_requested: false,
         buffer: vec![0; CHUNK],
     };
-    let (mut end, lost) = job.until_end(plan, timeout, signals);
+    let (mut end, lost) = job.until_end(plan, limits, signals);
     job.pool.kill();
     job.drain();
     if let Some(at) = lost {
@@ -189,11 +218,21 @@ struct Job<'a, 'b, 'd> {
     attached: Option<AttachedBoards<'d>>,
     /// First reported failure of boards, and its time.
     failed: Option<(EndCause, Instant)>,
+    stall: StallDetector,
+    /// Time of the next look of the detector.
+    next_stall_look: Instant,
+    /// Number of requests for the processes' counters so far.
+    requests: u32,
+    /// The detector has requested them.
+    is_stall_requested: bool,
     buffer: Vec<u8>,
 }
 
 impl Job<'_, '_, '_> {
-    fn until_end(&mut self, plan: &JobPlan<'_>, timeout: Option<Duration>, signals: &Signals) -> JobEnding {
+    fn until_end(&mut self, plan: &JobPlan<'_>, limits: JobLimits, signals: &Signals) -> JobEnding {
+        let JobLimits { timeout, on_hang } = limits;
+        let detects_hangs =
+            on_hang != OnHang::Wait && plan.debug.is_none() && !matches!(plan.backend, Backend::Cluster);
         let deadline = timeout.map(|timeout| self.begun + timeout);
         let boot = BOOT_SECONDS + BOOT_SECONDS_PER_NODE * self.pool.nodes.len() as u64;
         let boot_deadline = self.begun + Duration::from_secs(boot);
@@ -208,7 +247,7 @@ impl Job<'_, '_, '_> {
             let now = Instant::now();
             if let Some(stop) = signals.pending() {
                 let nodes = self.observe_with_counters(plan);
-                return self.end_interrupted(stop.status, nodes);
+                return self.end_interrupted(plan, stop.status, nodes);
             }
             if let Some(error) = self.out.write_error() {
                 return self.stdout_error(error);
@@ -243,11 +282,17 @@ impl Job<'_, '_, '_> {
                 return {
                     let nodes = self.observe_with_counters(plan);
                     let limit = format!("the job did not end within {limit} s (--timeout); state of the ranks:");
-                    self.end_late(&limit, nodes)
+                    self.end_late(plan, &limit, nodes)
                 };
             }
-            if let Some(end) = self.poll_serial_port(now) {
+            if let Some(end) = self.poll_serial_port(plan, now) {
                 return end;
+            }
+            if detects_hangs && now >= self.next_stall_look {
+                self.next_stall_look = now + stall::LOOK_INTERVAL;
+                if self.is_hanging(plan, now) {
+                    return self.end_hang(plan, on_hang);
+                }
             }
             // With a debugger, or with attached boards, the user may start the nodes late.
             let is_hurried = plan.debug.is_none() && !matches!(plan.backend, Backend::Attached(_));
@@ -255,6 +300,7 @@ impl Job<'_, '_, '_> {
                 return {
                     let nodes = self.observe_with_counters(plan);
                     self.end_late(
+                        plan,
                         &format!("not all nodes started within {boot} s; state of the nodes:"),
                         nodes,
                     )
@@ -264,15 +310,15 @@ impl Job<'_, '_, '_> {
     }
 
     /// Returns the job's end if the serial line to the boards is lost.
-    fn poll_serial_port(&mut self, now: Instant) -> Option<JobEnding> {
+    fn poll_serial_port(&mut self, plan: &JobPlan<'_>, now: Instant) -> Option<JobEnding> {
         let attached = self.attached.as_mut()?;
         attached.announce_reader();
         if let Some(what) = attached.silence_warning(now) {
             self.err.lines.add_line(&format!("midplane: {what}"));
         }
         let headline = format!("{}; state of the ranks:", attached.closed_reason()?);
-        let nodes = self.observe_nodes();
-        let message = Some(with_activities(&headline, &nodes));
+        let mut nodes = self.observe_nodes();
+        let message = Some(self.explain_activities(plan, &headline, &mut nodes));
         let end = self.end(error::FAILURE, JobOutcome::Lost, message, nodes);
         Some((end, None))
     }
@@ -367,10 +413,11 @@ impl Job<'_, '_, '_> {
         if matches!(plan.backend, Backend::Linux | Backend::Cluster) {
             let until = Instant::now() + COUNTERS_WITHIN;
             let owes = |node: &Node| node.state() == Ok(NodeState::Running) && !linux::has_published(node);
-            linux::request_counters(&self.pool, 1);
+            self.requests += 1;
+            linux::request_counters(&self.pool, self.requests);
             while self.pool.nodes.iter().any(owes) && Instant::now() < until {
                 std::thread::sleep(PROCESS_TICK);
-                linux::request_counters(&self.pool, 1);
+                linux::request_counters(&self.pool, self.requests);
             }
         }
         self.observe_nodes()
@@ -385,11 +432,10 @@ impl Job<'_, '_, '_> {
             .map(|node| node.account.as_ref().ok().map(|account| account.calls_entered))
             .collect();
         let until = Instant::now() + POLLS_WITHIN;
-        let mut times = 1;
         while nodes.iter().any(ObservedNode::may_poll) && Instant::now() < until {
             if matches!(plan.backend, Backend::Linux | Backend::Cluster) {
-                times += 1;
-                linux::request_counters(&self.pool, times);
+                self.requests += 1;
+                linux::request_counters(&self.pool, self.requests);
             }
             std::thread::sleep(PROCESS_TICK);
             nodes = self.observe_nodes();
@@ -757,15 +803,69 @@ impl Job<'_, '_, '_> {
         (self.end(status, outcome, message, nodes), lost)
     }
 
-    fn end_late(&self, headline: &str, nodes: Vec<ObservedNode>) -> JobEnding {
-        let message = Some(with_activities(headline, &nodes));
+    /// Returns the state of each rank after the headline, and the reasons why ranks wait for each other.
+    fn explain_activities(&self, plan: &JobPlan<'_>, headline: &str, nodes: &mut [ObservedNode]) -> String {
+        let mut locator = CallLocator::new(plan);
+        for (seen, node) in nodes.iter_mut().zip(&self.pool.nodes) {
+            if seen.queues.is_some() {
+                seen.called_from = locator.locate(node);
+            }
+        }
+        let lines = outcome::describe_activities(nodes)
+            .into_iter()
+            .chain(hang::explain(nodes));
+        lines.fold(headline.to_string(), |message, line| message + "\n  " + &line)
+    }
+
+    /// Looks at the nodes' calls and, if all of them have been blocked for a while, at their counters. Returns whether
+    /// nothing can move any more.
+    fn is_hanging(&mut self, plan: &JobPlan<'_>, now: Instant) -> bool {
+        let ranks = { self.pool.nodes.iter().zip(&self.glances) }.map(|(node, glance)| match glance.state {
+            Some(NodeState::Done) => RankGlance::Ended,
+            Some(NodeState::Running) => node.call_in_progress().map_or(RankGlance::Active, RankGlance::InCall),
+            _ => RankGlance::Active,
+        });
+        let was_requested = std::mem::take(&mut self.is_stall_requested);
+        if !self.stall.look(now, ranks.collect()) {
+            return false;
+        }
+        let is_linux = matches!(plan.backend, Backend::Linux);
+        let owes = |node: &Node| node.state() == Ok(NodeState::Running) && !linux::has_published(node);
+        if is_linux && (!was_requested || self.pool.nodes.iter().any(owes)) {
+            // The request wakes the processes; the next look finds their counters.
+            self.requests += u32::from(!was_requested);
+            self.is_stall_requested = true;
+            linux::request_counters(&self.pool, self.requests);
+            return false;
+        }
+        let sample = StallSample::from_nodes(&self.observe_nodes());
+        // A processor that waits for the host would be taken for one that sleeps.
+        let is_idle = is_linux || self.pool.instances.iter().all(Instance::is_asleep);
+        self.stall.add_sample(now, sample) && is_idle
+    }
+
+    /// Ends a job in which nothing moves any more.
+    fn end_hang(&mut self, plan: &JobPlan<'_>, on_hang: OnHang) -> JobEnding {
+        let mut nodes = self.observe_nodes();
+        let headline = "the job hangs: each rank is blocked in MPI or has ended, and no packet moves (--on-hang wait \
+                        disables this check); state of the ranks:";
+        let message = Some(self.explain_activities(plan, headline, &mut nodes));
+        if on_hang == OnHang::Abort {
+            self.pool.abort();
+        }
+        (self.end(error::FAILURE, JobOutcome::Hang, message, nodes), None)
+    }
+
+    fn end_late(&self, plan: &JobPlan<'_>, headline: &str, mut nodes: Vec<ObservedNode>) -> JobEnding {
+        let message = Some(self.explain_activities(plan, headline, &mut nodes));
         (self.end(error::FAILURE, JobOutcome::Timeout, message, nodes), None)
     }
 
     /// Handles a signal. A hanging job is ended by Ctrl-C as often as by `--timeout`, so the location report is printed
     /// here, too.
-    fn end_interrupted(&self, status: u8, nodes: Vec<ObservedNode>) -> JobEnding {
-        let message = Some(with_activities("interrupted by a signal; state of the ranks:", &nodes));
+    fn end_interrupted(&self, plan: &JobPlan<'_>, status: u8, mut nodes: Vec<ObservedNode>) -> JobEnding {
+        let message = self.explain_activities(plan, "interrupted by a signal; state of the ranks:", &mut nodes);
+        let message = Some(message);
         (self.end(status, JobOutcome::Interrupted, message, nodes), None)
     }
 
@@ -818,15 +918,6 @@ impl Job<'_, '_, '_> {
         let process = plan.backend.process();
         Some(outcome::lost_message(&nodes, process, gone, &complaints))
     }
-}
-
-fn with_activities(headline: &str, nodes: &[ObservedNode]) -> String {
-    let mut message = headline.to_string();
-    for line in outcome::describe_activities(nodes) {
-        message.push_str("\n  ");
-        message.push_str(&line);
-    }
-    message
 }
 
 /// Prints lines that belong to no rank.

@@ -3,6 +3,7 @@
 pub mod attach;
 mod boot;
 mod boxes;
+mod call_location;
 mod cluster;
 pub mod command;
 pub mod debug;
@@ -27,6 +28,7 @@ mod plan;
 pub mod report;
 pub mod serial_port;
 mod sockets;
+mod stall;
 mod stm32f405;
 pub mod topology;
 mod wiring;

@@ -2,6 +2,7 @@
 
 use crate::build::image::{Image, StackRanges};
 use crate::host::shared::SharedMemory;
+use kernel_rt::board::linux::share::AT_QUEUES;
 use kernel_rt::dev::ring::SleepFlag;
 use midplane_abi::address::AddressRange;
 use midplane_abi::blackboard::{self, BlackboardSnapshot, NodeState, ReadError};
@@ -9,6 +10,7 @@ use midplane_abi::files::{self, FileRequest};
 use midplane_abi::inbox::{self, InboxState};
 use midplane_abi::layout::InstanceLayout;
 use midplane_abi::memory_access::MemoryAccess;
+use midplane_abi::message_queues::{self, MessageQueues};
 use midplane_abi::outbox::{OutboxCorruption, OutboxReader, OutputStream};
 use net_torus::coord::Coord;
 use serde::Serialize;
@@ -131,6 +133,8 @@ pub struct Node {
     blackboard: u64,
     inbox: Option<u64>,
     files: Option<u64>,
+    /// `None` for a board without message queues.
+    queues: Option<u64>,
     /// `None` for a native process: its stack is in its own memory.
     stacks: Option<StackRanges>,
     /// Reader of its output; `None` for a native process: it uses its standard streams.
@@ -161,6 +165,7 @@ impl Node {
             blackboard: image.blackboard,
             inbox: image.inbox,
             files: image.files,
+            queues: image.queues,
             stacks: Some(image.stacks),
             outbox: Some(OutboxReader::new(image.outbox)),
             overwritten: None,
@@ -181,6 +186,7 @@ impl Node {
             blackboard,
             inbox: None,
             files: None,
+            queues: Some(blackboard + AT_QUEUES),
             stacks: None,
             outbox: None,
             overwritten: None,
@@ -203,6 +209,18 @@ impl Node {
             None => Err(ReadError::TooShort(0)),
         }
         .map_err(RecordError::Blackboard)
+    }
+
+    /// Returns the number of the call that the program is in, from its blackboard; `None` in its own code. Inexpensive.
+    pub fn call_in_progress(&self) -> Option<u32> {
+        blackboard::glance_call(&self.memory, self.blackboard)
+    }
+
+    /// Returns the message queues of the program's current call. `None` if the node has not shown them, or is writing.
+    pub fn queues(&self) -> Option<MessageQueues> {
+        let mut bytes = [0; message_queues::BYTES];
+        self.memory.read(self.queues?, &mut bytes)?;
+        MessageQueues::read(&bytes)
     }
 
     fn check_record(&self) -> Result<(), RecordError> {

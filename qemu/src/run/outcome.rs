@@ -35,14 +35,18 @@ pub struct ObservedNode {
 impl ObservedNode {
     /// Reads the state of a node.
     pub fn from_node(node: &Node) -> Self {
+        let account = node.snapshot();
         Self {
             rank: node.rank,
             coord: node.coord,
-            account: node.snapshot(),
+            queues: account.as_ref().ok().and_then(|account| {
+                let is_shown = |queues: &MessageQueues| queues.call == account.calls_entered as u32;
+                account.call.as_ref().and_then(|_| node.queues()).filter(is_shown)
+            }),
+            account,
             stacks: node.stacks(),
             stopped: None,
             shown_before: None,
-            queues: None,
             called_from: None,
         }
     }
@@ -54,6 +58,13 @@ impl ObservedNode {
         let call = &*account.last_call;
         let begins = |begin: &&str| call.starts_with(begin);
         (is_again && POLLS.iter().any(begins)).then_some(call)
+    }
+
+    /// Returns the MPI call that the program is blocked in; `None` for nonblocking calls and those of the C library.
+    pub fn blocking_call(&self) -> Option<&CallSnapshot> {
+        let call = self.account.as_ref().ok()?.call.as_ref()?;
+        let polls = POLLS.iter().any(|begin| call.function.starts_with(begin));
+        (call.function.starts_with("MPI_") && !polls).then_some(call)
     }
 
     /// Checks whether the program may be polling: it is outside of calls, or only in nonblocking ones.
@@ -114,6 +125,8 @@ pub enum JobOutcome {
     Lost,
     /// The job did not start or end in time.
     Timeout,
+    /// Every rank is blocked, and no packet moves.
+    Hang,
     /// A signal requested the end.
     Interrupted,
 }
@@ -355,13 +368,14 @@ fn activity(node: &ObservedNode) -> String {
     };
     let place = match account.state {
         NodeState::Done => return format!("ended with status {}", account.status),
-        NodeState::Failed => return "failed".into(),
+        // The node reports that all are blocked, itself included.
+        NodeState::Failed if account.end != FailureCode::Hang => return "failed".into(),
         NodeState::Off => "not started".into(),
         NodeState::Booting => "booting".into(),
         NodeState::Running if let Some(call) = node.polling_call() => {
             format!("polling, with {call}")
         }
-        NodeState::Running => match &account.call {
+        NodeState::Running | NodeState::Failed => match &account.call {
             Some(call) => format!("in {}", describe_call(call)),
             None if node.stopped.is_some() => "outside MPI".into(),
             None => "computing, outside MPI".into(),

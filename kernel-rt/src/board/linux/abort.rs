@@ -18,6 +18,7 @@ use midplane_abi::fault::{Fault, FaultReport, MemoryMap, NodeName, TrapCause};
 use midplane_abi::status::exit_byte;
 
 use super::process;
+use super::share::NodeAccount;
 use crate::mpi_failure::write_text;
 
 /// Signals that end a program because of its errors.
@@ -77,6 +78,11 @@ pub fn end(why: FailureCode, status: i32, message: &str) -> ! {
     // SAFETY: ends the process. Not by `_exit`, which reports the program's end to this module (`ld/linux.c`).
     unsafe { libc::syscall(libc::SYS_exit_group, c_int::from(exit_byte(status).max(1))) };
     unreachable!("exit_group does not return")
+}
+
+/// Shows the location of the current call in the program. Called within a call, outside of signal handlers.
+pub fn show_location(account: &NodeAccount) {
+    account.trace.note(frames().map(in_file).into_iter());
 }
 
 fn is_traced() -> bool {

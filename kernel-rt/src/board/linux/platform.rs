@@ -5,6 +5,7 @@ use std::{hint, ptr};
 
 use midplane_abi::blackboard::{Blackboard, FailureCode};
 use midplane_abi::failure::{Failure, FailureReason};
+use midplane_device::Adi;
 use midplane_device::kernel::{AbortReason, HeapUsage};
 use midplane_objects::ErrorText;
 use net_torus::coord::{Coord, Direction, Rank};
@@ -15,6 +16,7 @@ use crate::dev::ring::{Doorbell, RingLink, SleepFlag};
 use crate::heap_loan::NodeMemory;
 use crate::mpi_failure::write_text;
 use crate::node::{Node, Platform};
+use crate::queues::show_queues;
 
 /// This board's node.
 pub type LinuxNode = Node<WireLink, LinuxPlatform>;
@@ -112,6 +114,7 @@ pub struct LinuxPlatform {
 }
 
 impl Platform<WireLink> for LinuxPlatform {
+    const SHOWS_QUEUES: bool = true;
     const INTERRUPTS: bool = false;
 
     type Memory = NodeMemory;
@@ -218,6 +221,11 @@ impl Platform<WireLink> for LinuxPlatform {
 
     fn blackboard(&self) -> &Blackboard {
         &self.account.blackboard
+    }
+
+    fn show_queues(&mut self, adi: &mut Adi) {
+        abort::show_location(self.account);
+        show_queues(&self.account.queues, &self.account.blackboard, adi);
     }
 
     fn is_asked(&self) -> bool {

@@ -12,6 +12,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use midplane_abi::address::PAGE;
 use midplane_abi::blackboard::Blackboard;
+use midplane_abi::message_queues::QueueRecord;
 use net_torus::coord::Rank;
 
 use crate::dev::ring::RingPair;
@@ -20,6 +21,8 @@ use crate::dev::ring::RingPair;
 pub const FRAMES: usize = 32;
 /// Offset of [`StackTrace`] in an account.
 pub const AT_TRACE: u64 = core::mem::offset_of!(NodeAccount, trace) as u64;
+/// Offset of the message queues in an account.
+pub const AT_QUEUES: u64 = core::mem::offset_of!(NodeAccount, queues) as u64;
 
 /// Offsets of the words of [`ToolRequests`] in an account.
 pub const AT_ENDS: u64 = AT_ORDERS + core::mem::offset_of!(ToolRequests, ends) as u64;
@@ -40,10 +43,12 @@ pub const NO_RANK: Rank = Rank::MAX;
 pub struct NodeAccount {
     /// Its status.
     pub blackboard: Blackboard,
-    /// Its backtrace when it failed.
+    /// Its backtrace when it failed, or when the tool last requested the counters within a call.
     pub trace: StackTrace,
     /// The tool's requests.
     pub orders: ToolRequests,
+    /// Message queues of its current call.
+    pub queues: QueueRecord,
 }
 
 /// Requests of the tool to a node. The tool writes all words except `answered`.

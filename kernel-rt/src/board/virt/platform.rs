@@ -2,11 +2,13 @@
 #![forbid(unsafe_code)]
 
 use midplane_abi::blackboard::Blackboard;
+use midplane_device::Adi;
 use midplane_device::kernel::{AbortReason, HeapUsage};
 use net_torus::coord::{Coord, Direction, Rank};
 
 #[cfg(not(feature = "options"))]
 use super::neighbours::RegisterDoorbell;
+use super::records::MIDPLANE_QUEUES;
 use super::timer;
 use crate::board::start::abort_job;
 #[cfg(not(feature = "options"))]
@@ -14,6 +16,7 @@ use crate::dev::ring::RingLink;
 use crate::dev::ring::SleepFlag;
 use crate::heap_loan::NodeMemory;
 use crate::node::{Node, Platform};
+use crate::queues::show_queues;
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 use crate::{arch, clock, heap};
 
@@ -76,6 +79,8 @@ pub fn acknowledge() -> bool {
 }
 
 impl Platform<WireLink> for VirtPlatform {
+    const SHOWS_QUEUES: bool = true;
+
     type Memory = NodeMemory;
 
     #[inline]
@@ -101,6 +106,18 @@ impl Platform<WireLink> for VirtPlatform {
         if self.watched.is_some_and(|word| word.spin(goes_on)) {
             return;
         }
+        arch::wait_for_interrupt();
+    }
+
+    fn show_queues(&mut self, adi: &mut Adi) {
+        show_queues(&MIDPLANE_QUEUES, &MIDPLANE_BLACKBOARD, adi);
+    }
+
+    /// The registers remain valid while the node is in this function, which keeps its callers' frames.
+    #[cold]
+    #[inline(never)]
+    fn wait_and_show_location(&mut self) {
+        MIDPLANE_CALLERS.note(&arch::registers());
         arch::wait_for_interrupt();
     }
 

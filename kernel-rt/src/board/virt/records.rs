@@ -3,6 +3,7 @@
 
 use midplane_abi::files::FileMailbox;
 use midplane_abi::inbox::Inbox;
+use midplane_abi::message_queues::QueueRecord;
 use midplane_abi::outbox::Outbox;
 
 /// See [`midplane_abi::files`].
@@ -11,6 +12,9 @@ pub static MIDPLANE_FILES: FileMailbox = FileMailbox::new();
 /// See [`midplane_abi::inbox`].
 #[unsafe(no_mangle)]
 pub static MIDPLANE_INBOX: Inbox = Inbox::new();
+/// See [`midplane_abi::message_queues`].
+#[unsafe(no_mangle)]
+pub static MIDPLANE_QUEUES: QueueRecord = QueueRecord::new();
 /// See [`midplane_abi::outbox`].
 #[unsafe(no_mangle)]
 pub static MIDPLANE_OUTBOX: Outbox = Outbox::new();

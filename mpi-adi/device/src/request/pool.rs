@@ -15,6 +15,7 @@ use crate::envelope::{Context, Envelope, MatchPattern, Rank, Tag};
 use crate::ids::{BcopyId, GenerationBits, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot};
 use crate::list::LinkStorage;
 use crate::memory::Span;
+use crate::queues::{QueueEntry, QueueKind};
 use crate::work::count_steps;
 
 /// Slots per chunk, the unit of pool growth.
@@ -344,6 +345,39 @@ impl RequestPool {
     #[inline]
     pub fn get_receive(&self, id: RequestId) -> Option<ReceiveRequest> {
         self.entry_by_id(id)?.receive()
+    }
+
+    /// Iterates over the receives that no message has matched and the sends that no receive has matched, as far as this
+    /// process knows.
+    pub(crate) fn unmatched(&self) -> impl Iterator<Item = QueueEntry> {
+        self.entries().filter_map(|entry| {
+            if let Some(send) = entry.send() {
+                let is_open = matches!(
+                    send.state,
+                    SendState::Bcopy | SendState::Pending(_) | SendState::Held(_)
+                );
+                return is_open.then(|| QueueEntry {
+                    kind: QueueKind::PendingSend,
+                    is_complete: matches!(send.data, SendData::Bcopy(_)),
+                    context: send.context,
+                    peer: Some(send.dest),
+                    tag: Some(send.tag),
+                    bytes: send.length as usize,
+                });
+            }
+            let receive = entry.receive()?;
+            let ReceiveState::Posted(PostedReceive { pattern, .. }) = receive.state else {
+                return None;
+            };
+            Some(QueueEntry {
+                kind: QueueKind::PostedReceive,
+                is_complete: false,
+                context: pattern.context(),
+                peer: pattern.source(),
+                tag: pattern.tag(),
+                bytes: receive.span.len(),
+            })
+        })
     }
 
     /// Checks whether a send of this context is neither recorded nor matched by its receiver.

@@ -53,6 +53,7 @@ use msg_layer::header::SHORT_BYTES;
 use crate::envelope::{Context, Rank};
 use crate::extensions::OutgoingPacket;
 use crate::memory::{Span, UserMemory};
+use crate::queues::{QueueEntry, QueueKind};
 use crate::rma::wire::{self, HEAD_BYTES, PacketKind, RequestHead};
 use crate::rma::{OneSided, PeerFlags, ReplyPurpose, Window, WindowPeer};
 
@@ -1119,6 +1120,42 @@ impl<R: EpochRules> OneSided<R> {
             flags.set(PeerFlags::WANTED, true);
         }
         wants
+    }
+
+    /// Calls `visit` for each grant and each end of an epoch that this process waits for, and for each holder of a lock
+    /// of its windows.
+    pub(crate) fn visit_waits(&self, visit: &mut dyn FnMut(QueueEntry)) {
+        for window in &self.windows {
+            let entry = |kind, peer| QueueEntry::for_window(kind, window.context, peer);
+            for epoch in window.epochs.iter().filter(|epoch| epoch.is_active()) {
+                match epoch.sort {
+                    EpochKind::Post => {
+                        let awaited = epoch.members.iter().filter(|member| !member.has_done);
+                        awaited.for_each(|member| visit(entry(QueueKind::WindowEpoch, member.rank)));
+                    }
+                    EpochKind::Start if epoch.checks => {
+                        let owes = |member: &&EpochMember| {
+                            let peer = window.peers.get(member.rank.index() as usize);
+                            !member.is_told && peer.is_none_or(|peer| peer.grants == 0)
+                        };
+                        let awaited = epoch.members.iter().filter(owes);
+                        awaited.for_each(|member| visit(entry(QueueKind::WindowGrant, member.rank)));
+                    }
+                    EpochKind::Lock { target, .. } if epoch.checks && epoch.step < EpochState::Open => {
+                        visit(entry(QueueKind::WindowGrant, target));
+                    }
+                    EpochKind::LockAll | EpochKind::Lock { .. } | EpochKind::Start | EpochKind::Fence => {}
+                }
+            }
+            for (peer, rank) in window.peers.iter().zip(0..) {
+                if peer.flags.has(PeerFlags::ASKED) && !peer.flags.has(PeerFlags::HELD) {
+                    visit(entry(QueueKind::WindowGrant, Rank::new(rank)));
+                }
+                if peer.flags.has(PeerFlags::HOLDS) {
+                    visit(entry(QueueKind::LockHolder, Rank::new(rank)));
+                }
+            }
+        }
     }
 
     /// Returns whether two epochs of a window are concurrently active that must not be: for a model checker.

@@ -260,12 +260,18 @@ fn variables<'a>(app: &PlannedApp<'a>) -> impl Iterator<Item = (&'a OsStr, &'a O
     })
 }
 
-/// Returns the functions and lines of a failed node's location, innermost first.
-pub fn describe(plan: &JobPlan<'_>, node: &Node, stands: FailureLocation) -> Vec<String> {
+/// Returns the return addresses that a process has shown.
+pub fn trace(plan: &JobPlan<'_>, node: &Node) -> Option<[u8; 8 * FRAMES]> {
     let mut bytes = [0; 8 * FRAMES];
     let trace = ShareLayout::new(plan.shape.nodes()).account(node.rank) + AT_TRACE;
-    let calls = match node.read_ram(trace, &mut bytes) {
-        Some(()) => StackTrace::read(&bytes).collect(),
+    node.read_ram(trace, &mut bytes)?;
+    Some(bytes)
+}
+
+/// Returns the functions and lines of a failed node's location, innermost first.
+pub fn describe(plan: &JobPlan<'_>, node: &Node, stands: FailureLocation) -> Vec<String> {
+    let calls = match trace(plan, node) {
+        Some(bytes) => StackTrace::read(&bytes).collect(),
         None => Vec::new(),
     };
     let pc = match stands {

@@ -181,6 +181,7 @@ fn fields() -> Vec<Field> {
         JobOutcome::Failed,
         JobOutcome::Lost,
         JobOutcome::Timeout,
+        JobOutcome::Hang,
         JobOutcome::Interrupted,
     ];
     let outcomes = outcomes.map(|outcome| {

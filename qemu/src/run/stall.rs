@@ -1,0 +1,209 @@
+//! Detection of a hang: every rank is blocked in MPI or has ended, and no packet moves. Free of side effects.
+//!
+//! A packet in transit could still wake a rank, so it is not sufficient that all ranks are blocked. The detector uses
+//! the counters of sent and received packets, which a node publishes after each change (four-counter method: F. Mattern,
+//! "Algorithms for distributed termination detection", 1987):
+//!
+//! ```text
+//!   all ranks are in the same calls for BLOCKED_FOR  ->  first sample  -> SAMPLE_INTERVAL ->  second sample
+//! ```
+//! A sample contains the number of the current call of each rank, and the packets that all nodes have sent and
+//! received. If both samples are equal and as many packets were received as sent, no packet was in transit between the
+//! samples, and no rank had work: nothing can move any more. A busy host delays the detection and causes no false one.
+
+use crate::run::outcome::ObservedNode;
+use midplane_abi::blackboard::NodeState;
+use midplane_abi::counters::Counter;
+use std::time::{Duration, Instant};
+
+/// Interval between looks at the ranks' calls.
+pub const LOOK_INTERVAL: Duration = Duration::from_millis(150);
+/// Time for which all ranks must be in the same calls before the first sample.
+const BLOCKED_FOR: Duration = Duration::from_millis(300);
+/// Minimum time between two samples.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(400);
+
+/// State of one rank at a look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RankGlance {
+    /// The program is in the call with this sequence number.
+    InCall(u32),
+    /// The program has ended.
+    Ended,
+    /// The program computes, or the node is not up.
+    Active,
+}
+
+/// Counters of all nodes at one time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StallSample {
+    /// Number of the current call, by rank.
+    calls: Vec<u64>,
+    packets_sent: u64,
+    packets_received: u64,
+}
+
+impl StallSample {
+    /// Creates the sample of these nodes; `None` unless each of them is blocked in MPI or has ended.
+    pub fn from_nodes(nodes: &[ObservedNode]) -> Option<Self> {
+        let is_stuck = |node: &ObservedNode| match node.state() {
+            Some(NodeState::Done) => true,
+            Some(NodeState::Running) => node.blocking_call().is_some(),
+            _ => false,
+        };
+        if !nodes.iter().all(is_stuck) {
+            return None;
+        }
+        let accounts = || nodes.iter().filter_map(|node| node.account.as_ref().ok());
+        let total = |counter| {
+            accounts()
+                .map(|account| account.counter(counter))
+                .fold(0, u64::wrapping_add)
+        };
+        Some(Self {
+            calls: accounts().map(|account| account.calls_entered).collect(),
+            packets_sent: total(Counter::PacketsSent),
+            packets_received: total(Counter::PacketsReceived),
+        })
+    }
+}
+
+/// Detector of a hang.
+#[derive(Debug)]
+pub struct StallDetector {
+    ranks: Vec<RankGlance>,
+    /// Time since which the ranks are in these calls.
+    since: Instant,
+    /// The last sample since then, and its time.
+    sample: Option<(Instant, StallSample)>,
+}
+
+impl StallDetector {
+    /// Creates the detector at the start of the job.
+    pub fn new(now: Instant) -> Self {
+        Self {
+            ranks: Vec::new(),
+            since: now,
+            sample: None,
+        }
+    }
+
+    /// Records the ranks' states. Returns whether a sample is due.
+    pub fn look(&mut self, now: Instant, ranks: Vec<RankGlance>) -> bool {
+        let is_blocked = |ranks: &[RankGlance]| {
+            ranks.iter().all(|rank| *rank != RankGlance::Active)
+                && ranks.iter().any(|rank| matches!(rank, RankGlance::InCall(_)))
+        };
+        if ranks != self.ranks || !is_blocked(&ranks) {
+            *self = Self {
+                ranks,
+                ..Self::new(now)
+            };
+            return false;
+        }
+        match &self.sample {
+            None => now >= self.since + BLOCKED_FOR,
+            Some((at, _)) => now >= *at + SAMPLE_INTERVAL,
+        }
+    }
+
+    /// Records a sample, or the absence of one. Returns whether the job hangs.
+    pub fn add_sample(&mut self, now: Instant, sample: Option<StallSample>) -> bool {
+        let Some(sample) = sample else {
+            self.sample = None;
+            return false;
+        };
+        let is_at_rest = sample.packets_sent == sample.packets_received;
+        let is_same = self.sample.as_ref().is_some_and(|(_, before)| *before == sample);
+        self.sample = Some((now, sample));
+        is_at_rest && is_same
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::outcome::tests::seen;
+    use midplane_abi::blackboard::{BlackboardSnapshot, CallSnapshot};
+
+    const STEP: Duration = Duration::from_millis(500);
+
+    fn in_call(account: &mut BlackboardSnapshot, function: &str, packets: [u64; 2]) {
+        account.call = Some(CallSnapshot {
+            function: function.try_into().unwrap(),
+            peer: None,
+            tag: None,
+        });
+        account.last_call = function.try_into().unwrap();
+        account.calls_entered = 3;
+        account.counters[Counter::PacketsSent as usize] = packets[0];
+        account.counters[Counter::PacketsReceived as usize] = packets[1];
+    }
+
+    fn blocked(rank: u32, function: &str, packets: [u64; 2]) -> ObservedNode {
+        seen(rank, NodeState::Running, |account| in_call(account, function, packets))
+    }
+
+    /// Looks and samples repeatedly; returns whether a hang is detected.
+    fn detects(mut looks: impl FnMut(usize) -> (Vec<RankGlance>, Option<StallSample>)) -> bool {
+        let mut now = Instant::now();
+        let mut detector = StallDetector::new(now);
+        (0..8).any(|turn| {
+            now += STEP;
+            let (ranks, sample) = looks(turn);
+            detector.look(now, ranks) && detector.add_sample(now, sample)
+        })
+    }
+
+    #[test]
+    fn blocked_ranks_without_packets_in_transit_hang() {
+        let nodes = [blocked(0, "MPI_Recv", [4, 1]), blocked(1, "MPI_Ssend", [0, 3])];
+        let ranks = vec![RankGlance::InCall(1), RankGlance::InCall(2)];
+        assert!(detects(|_| (ranks.clone(), StallSample::from_nodes(&nodes))));
+        let ended = [blocked(0, "MPI_Recv", [1, 1]), seen(1, NodeState::Done, |_| {})];
+        let ranks = vec![RankGlance::InCall(1), RankGlance::Ended];
+        assert!(detects(|_| (ranks.clone(), StallSample::from_nodes(&ended))));
+    }
+
+    #[test]
+    fn a_packet_in_transit_is_no_hang() {
+        let nodes = [blocked(0, "MPI_Recv", [4, 1]), blocked(1, "MPI_Recv", [0, 2])];
+        let ranks = vec![RankGlance::InCall(1), RankGlance::InCall(2)];
+        assert!(!detects(|_| (ranks.clone(), StallSample::from_nodes(&nodes))));
+    }
+
+    #[test]
+    fn packets_between_the_samples_are_no_hang() {
+        let ranks = vec![RankGlance::InCall(1), RankGlance::InCall(2)];
+        let moving = |turn: usize| {
+            let packets = [turn as u64; 2];
+            StallSample::from_nodes(&[blocked(0, "MPI_Recv", packets), blocked(1, "MPI_Recv", packets)])
+        };
+        assert!(!detects(|turn| (ranks.clone(), moving(turn))));
+    }
+
+    #[test]
+    fn new_calls_and_computing_ranks_are_no_hang() {
+        let nodes = [blocked(0, "MPI_Recv", [0, 0]), blocked(1, "MPI_Recv", [0, 0])];
+        let sample = || StallSample::from_nodes(&nodes);
+        let changing = |turn: usize| vec![RankGlance::InCall(1), RankGlance::InCall(turn as u32)];
+        assert!(!detects(|turn| (changing(turn), sample())));
+        assert!(!detects(|_| (
+            vec![RankGlance::InCall(1), RankGlance::Active],
+            sample()
+        )));
+        assert!(
+            !detects(|_| (vec![RankGlance::Ended; 2], sample())),
+            "the job has ended"
+        );
+    }
+
+    #[test]
+    fn only_blocking_calls_of_mpi_are_sampled() {
+        let with = |function| StallSample::from_nodes(&[blocked(0, function, [0, 0])]);
+        assert!(with("MPI_Recv").is_some());
+        assert!(with("read").is_none(), "a rank that waits for its input");
+        assert!(with("MPI_Test").is_none(), "a rank that polls");
+        assert!(StallSample::from_nodes(&[seen(0, NodeState::Booting, |_| {})]).is_none());
+    }
+}
