@@ -32,4 +32,12 @@ pub trait ProgramHost {
     /// Reports the counters of the node of `rank`, with its clock and its idle time, in nanoseconds of virtual time.
     /// Called at the job's end, on a reader's request, and when the program asks.
     fn counts(&self, rank: usize, adi: &Adi, router: &Router<'_>, times_ns: [u64; 2]);
+
+    /// Reports the message queues of the node of `rank`, whose program waits forever. Called at the end of a job that
+    /// hangs.
+    fn reports_queues(&self, rank: usize, adi: &mut Adi);
+
+    /// Reports the location of the current call in the running program. Called at the end of a job that hangs, for up
+    /// to [`MAX_LOCATIONS`](crate::MAX_LOCATIONS) programs.
+    fn reports_location(&self, rank: usize);
 }

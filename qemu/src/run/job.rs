@@ -273,7 +273,14 @@ impl Job<'_, '_, '_> {
                 }
                 Some(cause) => {
                     let nodes = self.observe_at_end(plan);
-                    return self.explain_end(plan, cause, nodes);
+                    match cause {
+                        EndCause::Failed(at) if nodes[at].reports_hang() => {
+                            if on_hang != OnHang::Wait {
+                                return self.end_hang(plan, on_hang, nodes);
+                            }
+                        }
+                        cause => return self.explain_end(plan, cause, nodes),
+                    }
                 }
                 None => {}
             }
@@ -291,7 +298,8 @@ impl Job<'_, '_, '_> {
             if detects_hangs && now >= self.next_stall_look {
                 self.next_stall_look = now + stall::LOOK_INTERVAL;
                 if self.is_hanging(plan, now) {
-                    return self.end_hang(plan, on_hang);
+                    let nodes = self.observe_nodes();
+                    return self.end_hang(plan, on_hang, nodes);
                 }
             }
             // With a debugger, or with attached boards, the user may start the nodes late.
@@ -845,8 +853,7 @@ impl Job<'_, '_, '_> {
     }
 
     /// Ends a job in which nothing moves any more.
-    fn end_hang(&mut self, plan: &JobPlan<'_>, on_hang: OnHang) -> JobEnding {
-        let mut nodes = self.observe_nodes();
+    fn end_hang(&mut self, plan: &JobPlan<'_>, on_hang: OnHang, mut nodes: Vec<ObservedNode>) -> JobEnding {
         let headline = "the job hangs: each rank is blocked in MPI or has ended, and no packet moves (--on-hang wait \
                         disables this check); state of the ranks:";
         let message = Some(self.explain_activities(plan, headline, &mut nodes));

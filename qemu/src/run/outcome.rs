@@ -78,6 +78,13 @@ impl ObservedNode {
             && self.polling_call().is_none()
     }
 
+    /// Checks whether the node is one of a simulator that has found a hang.
+    pub fn reports_hang(&self) -> bool {
+        self.account
+            .as_ref()
+            .is_ok_and(|account| account.end == FailureCode::Hang)
+    }
+
     /// Returns rank and coordinates for messages.
     pub fn name(&self) -> String {
         name(self.rank, self.coord)

@@ -175,7 +175,7 @@ fn what_fails_is_named_with_its_rank_and_its_line() {
 #[test]
 fn processes_that_all_wait_are_told_at_once() {
     let ended = run(&["-n", "4", "-D", "WAITS"], "private.c", &[]).expect(1);
-    ended.says(&["nothing moves any more", "4 in MPI_Recv", "rank 0"]);
+    ended.says(&["the job hangs", "in MPI_Recv", "rank 0"]);
 }
 
 /// Options for the program's files only: early headers, and macros with names of the runtime.

@@ -1,7 +1,6 @@
 //! Runs a job, from the process's start to the job's end.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int};
 use std::time::Duration;
 
@@ -132,7 +131,7 @@ fn divide_process(
         Ok(ProcessRole::Worker(worker)) => Some(worker),
         Ok(ProcessRole::First(first)) => {
             let accounts = told.accounts(boot.shape, matching::select_engine(boot.matching), 0);
-            hang(&accounts, &first.hand_on());
+            hang(&accounts, Some(first.hand_on()));
         }
         Err(error) => boot_failed(format_args!("no more processes: {error}")),
     }
@@ -152,12 +151,14 @@ fn report_outcome(accounts: &AccountTable, worker: Option<&WorkerProcess>, first
             accounts.all_done((first..).zip(statuses));
         }
         Err(Some(JobFailure::Hang(calls))) => {
-            let calls = (first..).zip(calls);
-            let waiting = calls.filter_map(|(rank, call)| Some((rank, call?.function)));
+            let mut waiting = (first..).zip(calls).filter(|(_, call)| call.is_some());
+            let waiting = waiting.next().map(|(rank, _)| rank);
             match worker {
-                None => hang(accounts, &waiting.collect::<Vec<_>>()),
+                None => hang(accounts, waiting),
                 Some(worker) => {
-                    waiting.for_each(|(rank, function)| worker.waits(rank, function));
+                    if let Some(rank) = waiting {
+                        worker.waits(rank);
+                    }
                     worker.mark(workers::END);
                 }
             }
@@ -199,24 +200,11 @@ fn stack(bytes: usize) -> AddressRange {
     }
 }
 
-/// Ends a job that makes no more progress, while these ranks wait in these functions. The first of them reports it.
-fn hang(accounts: &AccountTable, waiting: &[(u32, impl AsRef<str>)]) -> ! {
-    let mut by_function = BTreeMap::<&str, usize>::new();
-    for (_, function) in waiting {
-        *by_function.entry(function.as_ref()).or_default() += 1;
-    }
-    let groups: Vec<String> = { by_function.iter() }
-        .map(|(function, count)| format!("{count} in {function}"))
-        .collect();
-    let (first, call) = match waiting.first() {
-        Some((first, function)) => (*first, function.as_ref()),
-        None => (0, "no call"),
-    };
-    let why = format!(
-        "nothing moves any more; processes that wait: {}; rank {first} is the first, in {call}",
-        groups.join(", ")
-    );
-    accounts.fail(first, FailureCode::Panic, 1, &why)
+/// Ends a job that makes no more progress, on the account of a rank that waits. The tool explains it from the accounts of
+/// all ranks.
+fn hang(accounts: &AccountTable, waiting: Option<u32>) -> ! {
+    let why = "each program waits, and the simulator has no more events";
+    accounts.fail(waiting.unwrap_or(0), FailureCode::Hang, 1, why)
 }
 
 /// Callbacks of the simulator to its process.
@@ -285,6 +273,14 @@ impl ProgramHost for SimCallbacks {
     fn counts(&self, rank: usize, adi: &Adi, router: &Router<'_>, times_ns: [u64; 2]) {
         self.accounts.count(rank as u32, adi, router, times_ns);
         self.accounts.answered(rank as u32);
+    }
+
+    fn reports_queues(&self, rank: usize, adi: &mut Adi) {
+        self.accounts.show_queues(rank as u32, adi);
+    }
+
+    fn reports_location(&self, rank: usize) {
+        self.accounts.show_location(rank as u32);
     }
 
     fn is_asked(&self, rank: usize) -> bool {

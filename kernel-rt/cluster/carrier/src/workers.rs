@@ -34,7 +34,7 @@ pub const END: EventTime = (u64::MAX, u32::MAX);
 
 /// Type of a worker's message, in the field of the stream's number.
 const MARK: u32 = 0;
-/// The rank waits forever, in the function whose name follows.
+/// A rank waits forever.
 const WAITS: u32 = 3;
 /// Size of the moment and of the stream or message type, in bytes.
 const HEAD_BYTES: usize = 16;
@@ -199,9 +199,9 @@ impl WorkerProcess {
         self.tell(moment, MARK, &[]);
     }
 
-    /// Reports, at the end of a job without progress, that this rank waits in this function.
-    pub fn waits(&self, rank: u32, function: &str) {
-        self.tell((u64::MAX, rank), WAITS, function.as_bytes());
+    /// Reports, at the end of a job without progress, that this rank waits.
+    pub fn waits(&self, rank: u32) {
+        self.tell((u64::MAX, rank), WAITS, &[]);
     }
 
     /// Waits until all output of all workers before their last marks was forwarded.
@@ -271,8 +271,8 @@ pub struct FirstProcess {
 
 impl FirstProcess {
     /// Forwards output until a worker ends, and then ends the process like it; or until nothing makes progress any
-    /// more: then returns the ranks that wait forever, and their functions.
-    pub fn hand_on(mut self) -> Vec<(u32, String)> {
+    /// more: then returns a rank that waits forever.
+    pub fn hand_on(mut self) -> u32 {
         let mut waiting = Vec::new();
         loop {
             let at = self.next_to_speak();
@@ -282,9 +282,10 @@ impl FirstProcess {
             self.hand_on_before(marked);
             let heeded = { self.workers.iter() }.map(|worker| worker.marks).min();
             self.heeded.store(heeded.unwrap_or(0), Ordering::Release);
-            if marked == END && !waiting.is_empty() {
-                waiting.sort();
-                return waiting;
+            if marked == END
+                && let Some(first) = waiting.iter().min()
+            {
+                return *first;
             }
         }
     }
@@ -307,7 +308,7 @@ impl FirstProcess {
         }
     }
 
-    fn hear(&mut self, at: usize, waiting: &mut Vec<(u32, String)>) {
+    fn hear(&mut self, at: usize, waiting: &mut Vec<u32>) {
         let worker = &mut self.workers[at];
         let mut message = [0; MESSAGE_BYTES];
         // SAFETY: the buffer has that many bytes.
@@ -328,7 +329,7 @@ impl FirstProcess {
                 worker.marked = moment;
                 worker.marks += 1;
             }
-            WAITS => waiting.push((moment.1, String::from_utf8_lossy(text).into_owned())),
+            WAITS => waiting.push(moment.1),
             stream => {
                 let print = (moment, stream as c_int, text.to_vec());
                 worker.prints.push_back(print);

@@ -24,6 +24,7 @@ use super::share::NodeAccount;
 use super::{PROCESS, ProcessIdentity, abort, tool};
 use crate::board::matching;
 use crate::counters::{CounterSources, LinkDeviceStats, NodeStats, publish};
+use crate::queues::show_queues;
 
 /// Environment variable with the number of processes that simulate the nodes; without it, one.
 pub const PROCESSORS: &str = "MIDPLANE_PROCESSORS";
@@ -175,6 +176,17 @@ impl AccountTable {
         let links = router.links().iter();
         let links = links.map(|direction| (direction, LinkDeviceStats::default()));
         publish(&self.account_of_rank(rank).blackboard, sources, links);
+    }
+
+    /// Writes the message queues of a node whose program waits.
+    pub fn show_queues(&self, rank: Rank, adi: &mut Adi) {
+        let account = self.account_of_rank(rank);
+        show_queues(&account.queues, &account.blackboard, adi);
+    }
+
+    /// Writes the location of the current call of the running program, whose node has this rank.
+    pub fn show_location(&self, rank: Rank) {
+        abort::show_location(self.account_of_rank(rank));
     }
 
     /// Returns whether the tool requests the counters of `rank`.
