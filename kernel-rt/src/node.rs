@@ -1216,12 +1216,29 @@ mod tests {
         looks: std::cell::Cell<u64>,
         /// Number of link polls before a sleep.
         link_looks: u32,
+        /// Number of times that the queues were shown, and of sleeps with a recorded location.
+        queues_shown: usize,
+        located_waits: usize,
     }
 
     impl<L, const INTERRUPTS: bool> Platform<L> for TestPlatform<INTERRUPTS> {
+        const SHOWS_QUEUES: bool = true;
         const INTERRUPTS: bool = INTERRUPTS;
 
         type Memory = RawMemory;
+
+        fn show_queues(&mut self, _: &mut Adi) {
+            self.queues_shown += 1;
+        }
+
+        fn wait_and_show_location(&mut self) {
+            self.located_waits += 1;
+        }
+
+        /// Each sleep ends by the timer.
+        fn is_audit_due(&mut self) -> bool {
+            true
+        }
 
         fn ticks(&self) -> u64 {
             self.looks.set(self.looks.get() + 1);
@@ -1836,5 +1853,54 @@ mod tests {
             kernel.poll(adi);
         });
         assert_eq!(call_seen(node), (Some("MPI_Test".into()), 2));
+    }
+
+    /// Passes time in a call of the node in steps, each with a poll and a sleep.
+    fn pass_in_call(node: &mut TestNode, ns: u64) {
+        const STEPS: u64 = 8;
+        for _ in 0..STEPS {
+            pass(node, ns / STEPS);
+            node.enter(&mut |adi, kernel| {
+                kernel.poll(adi);
+                kernel.idle();
+            });
+        }
+    }
+
+    #[test]
+    fn a_call_without_progress_shows_its_queues() {
+        const NOTE: CallInfo = CallInfo::without_peer("MPI_Recv");
+        let mut nodes = nodes([2, 1, 1]);
+        nodes[0].interrupted();
+        let computes = |node: &mut TestNode| node.enter(&mut |_, kernel| kernel.record_call(None));
+        let enters = |node: &mut TestNode| node.enter(&mut |_, kernel| kernel.record_call(Some(NOTE)));
+        let shown = |node: &TestNode| node.host.platform.queues_shown;
+        computes(&mut nodes[0]);
+        pass_in_call(&mut nodes[0], 4 * STALL_NS);
+        assert_eq!(shown(&nodes[0]), 0, "outside of calls");
+        enters(&mut nodes[0]);
+        // The statistics are old, so that the first check finds no progress.
+        pass_in_call(&mut nodes[0], STALL_NS);
+        assert_eq!(shown(&nodes[0]), 1);
+        pass_in_call(&mut nodes[0], 8 * STALL_NS);
+        assert_eq!(shown(&nodes[0]), 1, "not again without progress");
+        assert!(nodes[0].host.platform.located_waits > 0);
+        // A message arrives.
+        let waits = nodes[0].host.platform.located_waits;
+        let to = SendTo {
+            dest: Rank::new(0),
+            ..TO_THE_OTHER
+        };
+        nodes[1].enter(&mut |adi, kernel| {
+            adi.send_within_call(kernel.memory(), to, Span::EMPTY).unwrap();
+            kernel.poll(adi);
+        });
+        nodes[0].acknowledge();
+        pass_in_call(&mut nodes[0], STALL_NS / 2);
+        assert_eq!(shown(&nodes[0]), 1, "it has made progress");
+        let since = nodes[0].host.platform.located_waits - waits;
+        assert!(since < 4, "{since} sleeps with an outdated location");
+        pass_in_call(&mut nodes[0], 2 * STALL_NS);
+        assert_eq!(shown(&nodes[0]), 2);
     }
 }

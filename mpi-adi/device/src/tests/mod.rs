@@ -19,6 +19,7 @@ mod multi_peer;
 mod order;
 mod polls;
 mod probes;
+mod queues;
 mod rejected;
 mod requested;
 mod requests;

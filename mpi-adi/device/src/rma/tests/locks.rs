@@ -1,6 +1,7 @@
 //! Holders of a lock, and waiting processes.
 
 use super::*;
+use crate::queues::QueueKind;
 
 fn holders(rig: &mut RmaFixture) -> Vec<usize> {
     (0..rig.all.len())
@@ -195,4 +196,36 @@ fn a_lock_of_all_ends_when_what_was_asked_for_has_been_given_back() {
     rig.synchronize(2, 0, PacketKind::Lock, wire::EXCLUSIVE);
     rig.settle();
     assert_eq!(holders(&mut rig), [2]);
+}
+
+fn waits(rig: &RmaFixture, at: usize) -> Vec<(QueueKind, Option<Rank>)> {
+    let mut entries = Vec::new();
+    rig.all[at].visit_waits(&mut |entry| entries.push((entry.kind, entry.peer)));
+    entries
+}
+
+#[test]
+fn awaited_grants_and_holders_of_locks_are_visited() {
+    let mut rig = RmaFixture::new(3, 8);
+    let first = rig.begin(1, lock(0), &[], ticket());
+    rig.settle();
+    rig.begin(2, lock(0), &[], ticket());
+    rig.settle();
+    assert_eq!(waits(&rig, 0), [(QueueKind::LockHolder, Some(rank(1)))]);
+    assert_eq!(waits(&rig, 1), []);
+    assert_eq!(waits(&rig, 2), [(QueueKind::WindowGrant, Some(rank(0)))]);
+    rig.end(1, first);
+    rig.settle();
+    assert_eq!(waits(&rig, 0), [(QueueKind::LockHolder, Some(rank(2)))]);
+    assert_eq!(waits(&rig, 2), []);
+}
+
+#[test]
+fn missing_posts_and_completions_are_visited() {
+    let mut rig = RmaFixture::new(3, 8);
+    rig.begin(0, EpochKind::Start, &[rank(1), rank(2)], ticket());
+    rig.begin(1, EpochKind::Post, &[rank(0)], ticket());
+    rig.settle();
+    assert_eq!(waits(&rig, 0), [(QueueKind::WindowGrant, Some(rank(2)))]);
+    assert_eq!(waits(&rig, 1), [(QueueKind::WindowEpoch, Some(rank(0)))]);
 }
