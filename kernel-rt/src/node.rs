@@ -285,7 +285,8 @@ pub(crate) struct NodeHost<L, P> {
     /// The blackboard shows an MPI call.
     call_is_up: bool,
     stats_state: StatsState,
-    stall_state: StallState,
+    /// The message queues are shown, and nothing has moved since.
+    are_queues_shown: bool,
     /// Time of the last update of the statistics.
     published_ns: u64,
     beats: u64,
@@ -320,17 +321,9 @@ enum StatsState {
     Outdated,
     /// The blackboard is out of date, and a timer is set to update it.
     TimerSet,
-}
-
-/// Whether a call makes progress. Checked only when the timer has interrupted, so that messages do not pay for it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum StallState {
-    /// Something has moved since the queues were shown, or they never were.
-    Moving,
-    /// Nothing has moved in this call for [`STALL_NS`]: the queues must be shown.
-    Due,
-    /// The queues are shown.
-    Shown,
+    /// The blackboard is current, but the call has made no progress for [`STALL_NS`]: the message queues must be shown.
+    /// Set only when the timer has interrupted, so that messages do not pay for the check.
+    Stalled,
 }
 
 impl<L: NodeLink, P: Platform<L>> Node<L, P> {
@@ -586,7 +579,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
             call: None,
             call_is_up: false,
             stats_state: StatsState::Outdated,
-            stall_state: StallState::Moving,
+            are_queues_shown: false,
             published_ns: platform.ns(platform.ticks()),
             beats: 0,
             idle_ticks: 0,
@@ -726,7 +719,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         if self.torus.find_dead() {
             self.end_for_links();
         }
-        if P::SHOWS_QUEUES && P::INTERRUPTS && self.call.is_some() && self.stall_state == StallState::Moving {
+        if P::SHOWS_QUEUES && P::INTERRUPTS && self.call.is_some() && !self.are_queues_shown {
             self.check_stall();
         }
     }
@@ -735,20 +728,31 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     fn check_stall(&mut self) {
         let age = self.now_ns().saturating_sub(self.published_ns);
         if self.stats_state == StatsState::Published && age >= STALL_NS {
-            self.stall_state = StallState::Due;
+            self.stats_state = StatsState::Stalled;
         } else {
             self.platform.wake_in(STALL_NS);
         }
     }
 
-    fn publish_if_due(&mut self, adi: &Adi, now: u64) {
+    #[inline]
+    fn publish_if_due(&mut self, adi: &mut Adi, now: u64) {
         if now.saturating_sub(self.published_ns) >= PUBLISH_NS {
-            self.publish(adi);
-            self.show_call();
-            self.published_ns = now;
-            self.stats_state = StatsState::Published;
-            self.stall_state = StallState::Moving;
+            self.publish_all(adi, now);
         }
+    }
+
+    /// Writes the statistics, the call's name and, if the call is stalled, its queues.
+    #[cold]
+    #[inline(never)]
+    fn publish_all(&mut self, adi: &mut Adi, now: u64) {
+        self.publish(adi);
+        self.show_call();
+        self.are_queues_shown = false;
+        if self.stats_state == StatsState::Stalled {
+            self.show_queues(adi);
+        }
+        self.published_ns = now;
+        self.stats_state = StatsState::Published;
     }
 
     /// Transmits a message that the device has just queued, when nothing else has moved.
@@ -796,10 +800,10 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         self.publish_if_asked(adi);
     }
 
-    /// Writes the statistics if a reader waits for them, or the call is stalled.
+    /// Writes the statistics if a reader waits for them.
     #[inline]
     fn publish_if_asked(&mut self, adi: &mut Adi) {
-        if self.platform.is_asked() || P::SHOWS_QUEUES && self.stall_state == StallState::Due {
+        if self.platform.is_asked() {
             self.answer(adi);
         }
     }
@@ -809,10 +813,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     #[inline(never)]
     fn answer(&mut self, adi: &mut Adi) {
         self.show_call();
-        if P::SHOWS_QUEUES && self.call.is_some() {
-            self.platform.show_queues(adi);
-            self.stall_state = StallState::Shown;
-        }
+        self.show_queues(adi);
         self.publish(adi);
         self.platform.answered();
     }
@@ -850,7 +851,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     }
 
     /// Handles the state in which only a link or the timer brings new work.
-    fn settled(&mut self, adi: &Adi) {
+    fn settled(&mut self, adi: &mut Adi) {
         if self.stats_state == StatsState::Outdated {
             let now = self.step_ns();
             self.publish_if_due(adi, now);
@@ -935,7 +936,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
                 self.platform.wake_in(PUBLISH_NS.saturating_sub(age));
                 self.stats_state = StatsState::TimerSet;
             }
-            StatsState::Published | StatsState::TimerSet => {}
+            StatsState::Published | StatsState::TimerSet | StatsState::Stalled => {}
         }
     }
 
@@ -943,14 +944,26 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         if self.sees_news() || self.answers_first() || !self.is_watched() {
             return;
         }
+        if P::SHOWS_QUEUES && P::INTERRUPTS && self.call_is_up && self.are_queues_shown {
+            return self.sleep_and_show_location();
+        }
         self.show_call();
+        self.sleep_with(P::wait);
+    }
+
+    /// Implements [`NodeHost::sleep`] in a call that has shown its queues.
+    #[cold]
+    #[inline(never)]
+    fn sleep_and_show_location(&mut self) {
+        self.sleep_with(P::wait_and_show_location);
+    }
+
+    /// Sleeps with one of the platform's methods, until an interrupt.
+    #[inline(always)]
+    fn sleep_with(&mut self, wait: impl FnOnce(&mut P)) {
         let before = self.platform.ticks();
         self.set_timer(self.platform.ns(before));
-        if P::SHOWS_QUEUES && P::INTERRUPTS && self.stall_state == StallState::Shown {
-            self.platform.wait_and_show_location();
-        } else {
-            self.platform.wait();
-        }
+        wait(&mut self.platform);
         self.idle_ticks += self.platform.ticks() - before;
         self.acknowledge();
     }
@@ -990,6 +1003,14 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
             self.stats_state = StatsState::Outdated;
         }
         self.audit_if_due();
+    }
+
+    /// Shows the message queues of the program's current call.
+    fn show_queues(&mut self, adi: &mut Adi) {
+        if P::SHOWS_QUEUES && self.call.is_some() {
+            self.platform.show_queues(adi);
+            self.are_queues_shown = true;
+        }
     }
 
     /// Shows the program's current call on the blackboard.
