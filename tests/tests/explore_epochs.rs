@@ -3,7 +3,7 @@
 //! `-- --nocapture` prints the numbers of states.
 #![forbid(unsafe_code)]
 
-use midplane_device::rma::epochs::BrokenRule;
+use midplane_device::rma::rules::BrokenRule;
 use midplane_lab::epochs::cases::{CaseRow, RequiredResult, table};
 use midplane_lab::epochs::explore::{ExploreResult, explore, walk};
 use midplane_lab::epochs::random::WindowJob;

@@ -255,16 +255,6 @@ fn what_node_and_tool_share_is_data() {
 /// Known import cycles, each with its planned fix. A new cycle fails the test; a fixed one is removed from this list.
 const CIRCLES: &[(&str, &[&str])] = &[
     (
-        "windows are one object; they become a part with its own state",
-        &[
-            "mpi-adi/device/src/rma/deferred_ops.rs",
-            "mpi-adi/device/src/rma/epochs.rs",
-            "mpi-adi/device/src/rma/mod.rs",
-            "mpi-adi/device/src/rma/origin.rs",
-            "mpi-adi/device/src/rma/target.rs",
-        ],
-    ),
-    (
         "communicators and requests of the Rust binding name each other; the binding is rewritten",
         &[
             "mpi-adi/rust/src/info.rs",

@@ -10,7 +10,11 @@ use crate::kernel::{CallInfo, Kernel};
 use crate::memory::Span;
 use crate::rma::deferred_ops::RecordedOperation;
 use crate::rma::epochs::{EpochArgs, ReorderFlags, TicketRef, WindowEvent, WindowSequence};
-use crate::rma::{AttachError, DataPieces, OneSided, TargetRequest, Window};
+use crate::rma::exposure::AttachError;
+use crate::rma::one_sided::OneSided;
+use crate::rma::origin_requests::TargetRequest;
+use crate::rma::pieces::DataPieces;
+use crate::rma::window::Window;
 
 /// A condition of a window.
 #[derive(Clone, Copy, Debug)]

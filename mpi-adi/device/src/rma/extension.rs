@@ -11,7 +11,8 @@ use crate::envelope::Rank;
 use crate::extensions::{ActiveExtension, ExtensionId, TransmitStep};
 use crate::memory::UserMemory;
 use crate::protocol::ProtocolRules;
-use crate::rma::{OneSided, RmaRequest, wire};
+use crate::rma::one_sided::OneSided;
+use crate::rma::wire::{self, RmaRequest};
 
 impl<R: ProtocolRules> Adi<R> {
     /// Enables one-sided communication.

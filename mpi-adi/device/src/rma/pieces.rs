@@ -17,9 +17,10 @@ use msg_layer::header::SHORT_BYTES;
 use crate::envelope::Rank;
 use crate::extensions::PendingPackets;
 use crate::memory::{Span, UserMemory};
-use crate::rma::OneSided;
-use crate::rma::epochs::EpochRules;
-use crate::rma::origin::RmaPacket;
+use crate::rma::one_sided::OneSided;
+use crate::rma::outgoing::RmaPacket;
+use crate::rma::peers::PeerFlags;
+use crate::rma::rules::EpochRules;
 use crate::rma::wire::{HEAD_BYTES, MAX_BYTES, PIECE_BYTES, RequestHead, emit_piece};
 
 /// Data on its way to a target.
@@ -101,7 +102,7 @@ impl<R: EpochRules> OneSided<R> {
             let _ = self.outgoing.ring.push_back(packet);
         }
         if let Some(window) = self.window(pieces.head.window) {
-            window.touch(pieces.target);
+            window.peers.set(pieces.target, PeerFlags::TOUCHED);
         }
         true
     }

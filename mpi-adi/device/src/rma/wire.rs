@@ -18,9 +18,9 @@
 //! UNLOCK, as if that had followed directly. Otherwise 0.
 #![forbid(unsafe_code)]
 
-use msg_layer::header::SHORT_BYTES;
+use msg_layer::header::{SHORT_BYTES, TargetOffset};
 
-use crate::envelope::Context;
+use crate::envelope::{Context, Rank};
 use crate::extensions::ExtensionId;
 
 /// Handler ID of one-sided packets, and of their replies.
@@ -43,6 +43,17 @@ pub const MAX_BYTES: usize = (SHORT_BYTES - HEAD_BYTES - PIECE_BYTES) / ELEMENT_
 /// Maximum element size: two long doubles, or one and its index.
 const ELEMENT_BYTES: usize = 32;
 const _: () = assert!(MAX_BYTES > 0);
+/// Maximum bytes of one get; longer ones are split.
+pub const MAX_GET_BYTES: u32 = 1 << 30;
+
+/// A received request: its source, the header's argument and target, and the payload.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RmaRequest<'a> {
+    pub(crate) source: Rank,
+    pub(crate) argument: u16,
+    pub(crate) place: Option<TargetOffset>,
+    pub(crate) bytes: &'a [u8],
+}
 
 /// Kind of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -152,6 +163,14 @@ impl RequestHead {
         };
         Some((head, rest))
     }
+}
+
+/// Writes the request of a get; returns its length.
+pub fn get_request(out: &mut [u8], window: Context, place: u64, len: u32) -> usize {
+    RequestHead::new(PacketKind::Get, window).emit(out);
+    out[HEAD_BYTES..][..8].copy_from_slice(&place.to_le_bytes());
+    out[HEAD_BYTES + 8..][..4].copy_from_slice(&len.to_le_bytes());
+    HEAD_BYTES + 12
 }
 
 /// Writes displacement and length of a piece to the first [`PIECE_BYTES`] of `out`; returns the buffer for its bytes.

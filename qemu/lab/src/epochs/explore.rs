@@ -7,7 +7,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::envelope::Rank;
 use midplane_device::rma::OneSided;
-use midplane_device::rma::epochs::{BrokenRule, EpochRules, ReorderFlags};
+use midplane_device::rma::epochs::ReorderFlags;
+use midplane_device::rma::rules::{BrokenRule, EpochRules};
 use msg_layer::header::{SHORT_BYTES, TargetOffset};
 use rustc_hash::FxBuildHasher;
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use midplane_device::envelope::{Context, Rank};
 use midplane_device::memory::{Span, UserMemory};
 use midplane_device::rma::deferred_ops::RecordedOperation;
-use midplane_device::rma::epochs::{EpochArgs, EpochKind, EpochRules, ReorderFlags, WindowEvent, WindowSequence};
+use midplane_device::rma::epochs::{EpochArgs, EpochKind, ReorderFlags, WindowEvent, WindowSequence};
+use midplane_device::rma::rules::EpochRules;
 use midplane_device::rma::wire::{HEAD_BYTES, MAX_BYTES, PIECE_BYTES, PacketKind, RequestHead, emit_piece};
 use midplane_device::rma::{AttachError, OneSided, Window, WindowPeer};
 

@@ -5,7 +5,7 @@ use midplane_device::envelope::{MatchPattern, Rank};
 use midplane_device::memory::Span;
 use midplane_device::recv::ProbedMessage;
 use midplane_device::request::RequestId;
-use midplane_device::rma::epochs;
+use midplane_device::rma::rules::AllEpochRules;
 use midplane_device::send::SendTo;
 use midplane_device::{Adi, OutOfMemory};
 use midplane_objects::Error;
@@ -100,7 +100,7 @@ impl<'a> RankProcess<'a> {
         if !calls.is_empty() {
             let (size, windows) = (program.ops.len() as u32, &program.windows);
             let (count, reorder) = (windows.count, windows.reorder);
-            let all = script::windows(here, size, count, epochs::AllEpochRules, reorder);
+            let all = script::windows(here, size, count, AllEpochRules, reorder);
             adi.set_one_sided(Box::new(all));
         }
         RankProcess {

@@ -75,7 +75,7 @@ fn nothing_is_exposed_beside_an_access_while_the_window_is_locked() {
         rig.synchronize(2, 1, PacketKind::Lock, wire::EXCLUSIVE);
         rig.settle();
         if !is_locked {
-            rig.window(2).clear(rank(1), PeerFlags::HELD);
+            rig.window(2).peers.clear(rank(1), PeerFlags::HELD);
             rig.synchronize(2, 1, PacketKind::Unlock, 0);
             rig.settle();
         }

@@ -143,7 +143,7 @@ fn what_is_done_without_a_packet_is_a_step() {
         checks: true,
     };
     let epoch = all.adis[0].with_one_sided(|one| one.open(WINDOW, opening, None));
-    let opened = epochs::WindowEvent::Opened(epoch.flatten().expect("room"));
+    let opened = WindowEvent::Opened(epoch.flatten().expect("room"));
     assert!(!all.adis[0].has_occurred(WINDOW, opened));
     assert_eq!(all.step(0), (0, true));
     assert!(all.adis[0].has_occurred(WINDOW, opened));

@@ -5,12 +5,12 @@ use crate::queues::QueueKind;
 
 fn holders(rig: &mut RmaFixture) -> Vec<usize> {
     (0..rig.all.len())
-        .filter(|at| rig.window(*at).has(rank(0), PeerFlags::HELD))
+        .filter(|at| rig.window(*at).peers.has(rank(0), PeerFlags::HELD))
         .collect()
 }
 
 fn unlock(rig: &mut RmaFixture, at: usize) {
-    rig.window(at).clear(rank(0), PeerFlags::HELD);
+    rig.window(at).peers.clear(rank(0), PeerFlags::HELD);
     rig.synchronize(at, 0, PacketKind::Unlock, 0);
     rig.settle();
 }
@@ -71,9 +71,9 @@ fn a_lock_of_ones_own_that_comes_free_is_a_move() {
     };
     let epoch = rig.all[0].open(WINDOW, opening, None).expect("room");
     rig.settle();
-    let opened = epochs::WindowEvent::Opened(epoch);
+    let opened = WindowEvent::Opened(epoch);
     assert!(!rig.all[0].has_occurred(WINDOW, opened), "1 has it");
-    rig.window(1).clear(rank(0), PeerFlags::HELD);
+    rig.window(1).peers.clear(rank(0), PeerFlags::HELD);
     rig.synchronize(1, 0, PacketKind::Unlock, 0);
     let _ = rig.leave(1);
     // The network has no space, so that packets are only received.
@@ -132,7 +132,7 @@ fn who_asks_for_other_locks_while_it_waits_leaves_the_queue() {
         let epoch = rig.all[1].open(WINDOW, opening, None).expect("room");
         let before = rig.left;
         rig.settle();
-        (epochs::WindowEvent::Opened(epoch), rig.left - before)
+        (WindowEvent::Opened(epoch), rig.left - before)
     };
     let (first, _) = ask(&mut rig, 0);
     assert!(!rig.all[1].has_occurred(WINDOW, first), "it waits behind 2");
@@ -171,7 +171,7 @@ fn who_had_the_lock_last_is_behind_all_that_wait() {
     ask(&mut rig, 3);
     unlock(&mut rig, 2);
     assert_eq!(holders(&mut rig), [3]);
-    rig.window(3).clear(rank(0), PeerFlags::HELD);
+    rig.window(3).peers.clear(rank(0), PeerFlags::HELD);
     rig.synchronize(3, 0, PacketKind::Unlock, 0);
     ask(&mut rig, 3);
     rig.settle();

@@ -6,9 +6,12 @@ use msg_layer::handler::MalformedPacket;
 use msg_layer::header::{SHORT_BYTES, TargetOffset};
 
 use super::deferred_ops::RecordedOperation;
-use super::epochs::{CompletionTicket, EpochArgs, EpochKind};
-use super::wire::{HEAD_BYTES, MAX_BYTES, PIECE_BYTES, PacketKind, ReplyKind, RequestHead, emit_piece};
+use super::epochs::{CompletionTicket, EpochArgs, EpochKind, ReorderFlags, WindowEvent, WindowSequence};
+use super::peers::PeerFlags;
+use super::wire::{HEAD_BYTES, MAX_BYTES, PIECE_BYTES, PacketKind, ReplyKind, RequestHead, RmaRequest, emit_piece};
 use super::*;
+use crate::envelope::{Context, Rank};
+use crate::memory::{Span, UserMemory};
 
 mod completion_tickets;
 mod concurrent_epochs;
@@ -199,11 +202,12 @@ impl RmaFixture {
         }
     }
 
-    fn get(&mut self, from: usize, to: usize, (place, len): (u64, u32), offset: usize) {
+    /// Requests a get; returns its ID.
+    fn get(&mut self, from: usize, to: usize, (place, len): (u64, u32), offset: usize) -> u16 {
         let mut packet = [0; 32];
         let bytes = get_request(&mut packet, WINDOW, place, len);
         let awaited = ReplyPurpose::Data { place, len };
-        self.ask(from, to, awaited, offset, &packet[..bytes]);
+        self.ask(from, to, awaited, offset, &packet[..bytes])
     }
 }
 

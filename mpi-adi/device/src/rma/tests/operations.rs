@@ -13,9 +13,13 @@ fn a_put_is_in_place_when_its_packet_has_been_taken_and_has_no_answer() {
     rig.take(1).expect("sound");
     assert_eq!(rig.buffers[1].0[0][39..44], [0, 1, 7, 3, 0]);
     assert!(rig.answers[0].is_empty());
-    assert!(rig.window(0).has(rank(1), PeerFlags::TOUCHED));
+    assert!(rig.window(0).peers.has(rank(1), PeerFlags::TOUCHED));
     assert_eq!(
-        rig.all[1].window(WINDOW).unwrap().next_with(PeerFlags::TOUCHED, 0),
+        rig.all[1]
+            .window(WINDOW)
+            .unwrap()
+            .peers
+            .next_with(PeerFlags::TOUCHED, 0),
         None
     );
 }
@@ -76,7 +80,7 @@ fn operations_on_oneself_make_no_packets() {
     rig.get(0, 0, (1, 599), 0);
     rig.get(0, 0, (1, 5), 700);
     rig.synchronize(0, 0, PacketKind::Lock, 1);
-    assert!(rig.window(0).has(rank(0), PeerFlags::HELD));
+    assert!(rig.window(0).peers.has(rank(0), PeerFlags::HELD));
     assert!(!rig.all[0].awaits(WINDOW, None) && !rig.all[0].has_pending_tx());
     let expected = rig.buffers[0].0[0].clone();
     assert_eq!(rig.buffers[0].0[1][..599], expected[1..]);
@@ -230,7 +234,7 @@ fn a_fence_takes_two_packets_for_each_process_and_ends_when_all_have_come() {
     for at in 0..size {
         assert!((0..at).all(|at| !rig.all[at].has_occurred(WINDOW, opened[at])));
         let epoch = rig.all[at].open(WINDOW, fence, None).expect("room");
-        opened.push(epochs::WindowEvent::Opened(epoch));
+        opened.push(WindowEvent::Opened(epoch));
         rig.settle();
     }
     assert!((0..size).all(|at| rig.all[at].has_occurred(WINDOW, opened[at])));
@@ -257,10 +261,7 @@ fn what_a_packet_allows_is_done_when_it_leaves() {
         unit: 1,
     };
     let put = rig.all[0].defer(WINDOW, epoch, rank(1), put, None);
-    let [put, closed] = [
-        epochs::WindowEvent::Done(put.expect("room")),
-        epochs::WindowEvent::Closed(epoch),
-    ];
+    let [put, closed] = [WindowEvent::Done(put.expect("room")), WindowEvent::Closed(epoch)];
     rig.all[0].close(WINDOW, epoch, None);
     assert_eq!(rig.leave(0), 0, "nothing is granted");
     let mut grant = [0; HEAD_BYTES];

@@ -63,7 +63,10 @@ fn short_puts_share_a_packet_that_leaves_when_it_is_full() {
     rig.settle();
     let expected = (1..=8).collect::<Vec<u8>>().repeat(IN_ONE as usize);
     assert_eq!(rig.buffers[1].0[0][8..][..8 * IN_ONE as usize], expected);
-    assert!(rig.window(0).has(rank(1), PeerFlags::TOUCHED), "a flush has to ask");
+    assert!(
+        rig.window(0).peers.has(rank(1), PeerFlags::TOUCHED),
+        "a flush has to ask"
+    );
 }
 
 /// Another target, operation or window requires another packet: then neither is held.
@@ -88,7 +91,9 @@ fn whatever_else_is_to_be_said_ends_it() {
     let flush = packet(PacketKind::Flush, 0, 0, &[]);
     let say: [fn(&mut RmaFixture, &[u8]); 5] = [
         |rig, flush| assert!(rig.all[0].push((WINDOW, rank(1)), 7, flush)),
-        |rig, _| rig.get(0, 1, (0, 8), 64),
+        |rig, _| {
+            rig.get(0, 1, (0, 8), 64);
+        },
         |rig, _| {
             rig.begin(0, EpochKind::Fence, &[], ticket());
         },

@@ -105,13 +105,7 @@ fn who_is_not_below_has_not_come_to_a_fence() {
 #[test]
 fn what_contradicts_a_get_is_refused() {
     let mut rig = RmaFixture::new(2, 64);
-    rig.get(0, 1, (0, 40), 0);
-    let index = rig.all[0]
-        .origin_requests
-        .slots
-        .iter()
-        .position(origin::ReplySlot::is_in_use);
-    let name = rig.all[0].name(index.expect("a slot"));
+    let name = rig.get(0, 1, (0, 40), 0);
     let hear = |rig: &mut RmaFixture| {
         let refused = ReplyKind::Rejected.to_argument(name);
         rig.answers[0].push_back((rank(1), refused, None, vec![0; 16]));

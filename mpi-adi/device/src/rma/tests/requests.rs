@@ -191,7 +191,7 @@ fn a_flush_waits_for_answers_that_were_awaited_before_it() {
 
 #[test]
 fn a_long_get_asks_for_what_is_left() {
-    use super::deferred_ops::GET_BYTES;
+    use super::replay::GET_BYTES;
     let mut rig = RmaFixture::new(2, 8);
     let epoch = rig.begin(0, lock(1), &[], ticket());
     rig.settle();

@@ -12,7 +12,7 @@ mod pairs;
 mod passive;
 mod row;
 
-use midplane_device::rma::epochs::BrokenRule;
+use midplane_device::rma::rules::BrokenRule;
 
 use self::active::*;
 use self::calls::fence;
