@@ -12,8 +12,8 @@
 //! midplane-abi  definitions shared with the host tool: a crate below, in `abi/`
 //! ```
 //! Dependencies point downwards or sideways in this list. The board registers callbacks for calls from below: a freed
-//! block, the last statistics of a failing node, an interrupt. As an exception, console, log, abort and the node's lock
-//! call their board's devices by name; `tests/tests/architecture` lists them.
+//! block, the last statistics of a failing node, an interrupt, whether the node is in use. A board's devices without a
+//! driver (`uart`, `timer`, `system`, `records`) are below the console, under the same names on each board.
 //!
 //! Code that does not require a machine is portable and tested on the host: [`mod@node`], [`board::device_tree`],
 //! [`board::stm32f405::memory`], [`arch::riscv64::cause`], [`arch::cortex_m::cause`], [`dev::serial`], [`memory_plan`],

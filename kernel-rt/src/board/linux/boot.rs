@@ -24,7 +24,7 @@ use super::node_lock::{self, with_node};
 use super::platform::{FutexDoorbell, LinuxNode, LinuxPlatform, ProcessLink, WireLink, now_ns};
 use super::share::{NodeAccount, ShareLayout};
 use super::tool::{self, ToolParameters};
-use super::{PROCESS, ProcessIdentity, abort, heap, note_forks, process, progress_thread};
+use super::{PROCESS, ProcessIdentity, abort, heap, process, progress_thread};
 use crate::board::device::device;
 use crate::board::matching;
 use crate::dev::ring::{RingLink, RingPair, SleepFlag};
@@ -181,7 +181,7 @@ pub(super) fn boot(panics: PanicMeaning) {
         account,
         stack: abort::look_at_stack(),
     });
-    note_forks();
+    node_lock::remove_from_children();
     abort::explain(match told {
         Some(_) => panics,
         None => panics.for_single_process(),

@@ -60,13 +60,3 @@ static PROCESS: OnceLock<ProcessIdentity> = OnceLock::new();
 fn process() -> Option<&'static ProcessIdentity> {
     PROCESS.get().filter(|p| p.number == std::process::id())
 }
-
-/// Registers the handler of forks.
-fn note_forks() {
-    extern "C" fn forked() {
-        node_lock::remove_node();
-    }
-    // SAFETY: the function only stores a word. If there is no memory to register it, a child that calls MPI harms the
-    // job, as it may under any MPI. So do children that share our memory until they run another program (vfork).
-    unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-}

@@ -63,9 +63,14 @@ pub fn set(node: LinuxNode) {
     TAKEN.store(FREE, Ordering::Release);
 }
 
-/// Removes the node: the process is the child of a fork.
-pub fn remove_node() {
-    TAKEN.store(ABSENT, Ordering::Relaxed);
+/// Removes the node from children of forks, from now on.
+pub fn remove_from_children() {
+    extern "C" fn remove_node() {
+        TAKEN.store(ABSENT, Ordering::Relaxed);
+    }
+    // SAFETY: the function only stores a word. If there is no memory to register it, a child that calls MPI harms the
+    // job, as it may under any MPI. So do children that share our memory until they run another program (vfork).
+    unsafe { libc::pthread_atfork(None, None, Some(remove_node)) };
 }
 
 /// Returns the calls begun plus the calls ended. For the holder of the lock.

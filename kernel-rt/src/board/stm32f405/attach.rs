@@ -15,11 +15,10 @@ use net_torus::{Coord, Direction, Shape};
 
 use super::lines::{self, UsartLine};
 use super::memory::{BAUD, CHAIN_BYTES};
-use crate::board::start::boot_failed;
 use crate::dev::console_relay::{self, ConsoleRelay, MemoryRange, RelayHost};
 use crate::dev::serial::{self, FrameCollector, SerialLine};
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, MIDPLANE_FAILED_MALLOC};
-use crate::{arch, clock, running};
+use crate::{arch, clock};
 
 /// Poll interval of a node that waits for space to print, in nanoseconds.
 const FULL_NS: u64 = 1_000_000;
@@ -33,6 +32,8 @@ struct RelayState {
     lines: [bool; 6],
     /// The last state sent.
     shown: Option<NodeState>,
+    /// Checks whether the node is in use, so that it called the caller.
+    is_node_in_use: fn() -> bool,
 }
 
 /// An `Option` whose empty value is all zeros, so that it uses no space in the image's data.
@@ -133,14 +134,20 @@ fn with_last<R>(f: impl FnOnce(&mut RelayState) -> R) -> Option<R> {
     })
 }
 
-/// Makes the node part of the relay to this console.
-pub fn open(shape: Shape, coord: Coord, console: SerialConsole) {
+/// Makes the node part of the relay to this console. `is_node_in_use` checks whether the node called the caller.
+///
+/// # Errors
+/// [`BootFailure::NoConsole`]: the node is not in this machine.
+pub fn open(
+    shape: Shape,
+    coord: Coord,
+    console: SerialConsole,
+    is_node_in_use: fn() -> bool,
+) -> Result<(), BootFailure<'static>> {
     let up = console_relay::up(&shape, coord, console.at);
     let line_up = up.unwrap_or(console.direction) as usize;
     let rank = shape.rank(coord).and_then(|rank| u16::try_from(rank).ok());
-    let Some(rank) = rank else {
-        boot_failed(BootFailure::NoConsole);
-    };
+    let rank = rank.ok_or(BootFailure::NoConsole)?;
     let has_link = |d| shape.neighbour(coord, d).is_some();
     let account = part((&raw const MIDPLANE_BLACKBOARD).addr(), blackboard::BYTES);
     let chain = ConsoleRelay::new(rank, line_up, account, shape.nodes(), BAUD);
@@ -150,12 +157,14 @@ pub fn open(shape: Shape, coord: Coord, console: SerialConsole) {
         is_console: up.is_none(),
         lines: Direction::ALL.map(|d| d as usize == line_up || has_link(d)),
         shown: None,
+        is_node_in_use,
     });
     if up.is_none() {
         lines::start(console.direction);
     }
     critical_section::with(|cs| core::mem::swap(&mut *CHAIN.borrow_ref_mut(cs), &mut held));
     show();
+    Ok(())
 }
 
 /// Starts the line in this direction, for a link: the relay receives its own frames.
@@ -207,7 +216,7 @@ fn wait() {
         arch::wake_by(arch::ticks() + clock::ticks_of(FULL_NS));
         arch::wait_for_interrupt();
     });
-    if running::is_at_work() {
+    if with(|held| (held.is_node_in_use)()) == Some(true) {
         // The program prints in a callback of the device: until it returns, the links do not receive. Lost frames are
         // retransmitted.
         arch::acknowledge_call();

@@ -83,7 +83,7 @@ extern "C" fn boot() -> ! {
     }
     #[cfg(feature = "options")]
     if let Some(console) = boot.console {
-        super::attach::open(who.shape, who.coord, console);
+        or_fail(super::attach::open(who.shape, who.coord, console, running::is_at_work));
     }
     start_node(&who, &boot);
     let program = boot.programs.for_rank(who.rank);

@@ -13,7 +13,7 @@ use net_torus::{Coord, Direction, Link, Shape};
 use super::memory::HeapNeeds;
 use super::{heap, start_line};
 use crate::board::matching;
-use crate::board::start::boot_failed_in_words;
+use crate::board::start::{boot_failed_in_words, or_fail};
 use crate::dev::serial::SerialLink;
 use crate::memory_plan::MPI_SHARE;
 use crate::{arch, clock};
@@ -120,7 +120,13 @@ fn speak(number: u32, discovery: &Discovery<'_>) {
         use midplane_abi::boot_parameters::single;
         let at = Coord::default();
         let direction = link;
-        super::attach::open(single(), at, SerialConsole { at, direction });
+        // There is no node yet.
+        or_fail(super::attach::open(
+            single(),
+            at,
+            SerialConsole { at, direction },
+            || false,
+        ));
     }
     let _ = (number, discovery);
 }

@@ -11,9 +11,10 @@ use midplane_device::Adi;
 use net_torus::router::{ConfigError, Router};
 use net_torus::torus::Torus;
 
+use super::links::NodeLinks;
 use super::machine::{self, MachineInfo};
 use super::neighbours::{BoxMachine, own_word};
-use super::platform::{BoardNode, NodeLinks, VirtPlatform, WireLink};
+use super::platform::{BoardNode, VirtPlatform, WireLink};
 #[cfg(feature = "options")]
 use super::slots::NetDevices;
 #[cfg(not(feature = "options"))]

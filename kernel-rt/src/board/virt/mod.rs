@@ -6,6 +6,7 @@
 //! doorbell    the doorbell to other instances
 //! boot        from a node's first instruction to the program
 //! traps       interrupts and faults, called by the processor's code
+//! links       links of a node, and the interrupts that they share
 //! slots       the links of a node with its own machine, and slots_stub: an image without such links
 //! platform    clock, timer, sleep and heap of a node
 //! records     records that the tool reads in the node's memory
@@ -18,6 +19,7 @@ mod doorbell;
 mod layout;
 #[cfg(feature = "options")]
 mod link_kind;
+mod links;
 mod machine;
 mod neighbours;
 pub mod platform;

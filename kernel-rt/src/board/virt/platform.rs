@@ -6,13 +6,10 @@ use midplane_device::Adi;
 use midplane_device::kernel::{AbortReason, HeapUsage};
 use net_torus::coord::{Coord, Direction, Rank};
 
-#[cfg(not(feature = "options"))]
-use super::neighbours::RegisterDoorbell;
+use super::links::{self, BoardLink, NodeLinks};
 use super::records::MIDPLANE_QUEUES;
 use super::timer;
 use crate::board::start::abort_job;
-#[cfg(not(feature = "options"))]
-use crate::dev::ring::RingLink;
 use crate::dev::ring::SleepFlag;
 use crate::heap_loan::NodeMemory;
 use crate::node::{Node, Platform};
@@ -20,12 +17,6 @@ use crate::queues::show_queues;
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 use crate::{arch, clock, heap};
 
-/// A link of this board: of a node of a box.
-#[cfg(not(feature = "options"))]
-pub type BoardLink = RingLink<'static, RegisterDoorbell>;
-/// A link of this board, in images for nodes with their own machine.
-#[cfg(feature = "options")]
-pub use super::link_kind::BoardLink;
 /// This board's node.
 pub type BoardNode = Node<WireLink, VirtPlatform>;
 /// A link of the node.
@@ -36,8 +27,6 @@ pub type WireLink = BoardLink;
 pub type WireLink = crate::dev::faults::RepairedLink<BoardLink>;
 /// Storage of the node: in the image's own memory.
 pub type NodeStorage = BoardNode;
-/// Links, by direction.
-pub type NodeLinks<L = BoardLink> = [Option<L>; 6];
 
 /// The machine below the node.
 pub struct VirtPlatform {
@@ -65,18 +54,6 @@ const LOOKS: u32 = 500;
 const VAIN_LOOKS: u32 = 64;
 /// Unsuccessful polls before a node with its own processor sleeps: some milliseconds. The sleep shows which call polls.
 const ALONE_LOOKS: u32 = 4096;
-
-/// Clears all pending interrupts except those of devices; returns false if there are none at all.
-pub fn acknowledge() -> bool {
-    // The word ended the wait, or the node polls by itself: the rest would lock the emulator's devices.
-    if !arch::is_interrupt_pending() {
-        return false;
-    }
-    timer::acknowledge();
-    // A neighbour's doorbell; the node polls all its links next.
-    arch::acknowledge_software();
-    true
-}
 
 impl Platform<WireLink> for VirtPlatform {
     const SHOWS_QUEUES: bool = true;
@@ -134,12 +111,12 @@ impl Platform<WireLink> for VirtPlatform {
 
     #[cfg(not(feature = "options"))]
     fn acknowledge(&mut self, _: &mut NodeLinks<WireLink>) {
-        acknowledge();
+        links::acknowledge();
     }
 
     #[cfg(feature = "options")]
     fn acknowledge(&mut self, links: &mut NodeLinks<WireLink>) {
-        super::slots::acknowledge(links, device);
+        links::acknowledge_devices(links, device);
     }
 
     #[inline]

@@ -9,8 +9,7 @@ use midplane_abi::personality::Personality;
 use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::mmio::MmioTransport;
 
-use super::link_kind::BoardLink;
-use super::platform::{self, NodeLinks};
+use super::links::{BoardLink, NodeLinks, acknowledge_devices};
 use super::{plic, timer};
 use crate::board::device_tree::{HardwareInfo, VirtioSlot};
 use crate::board::start::boot_failed;
@@ -119,24 +118,6 @@ fn midplane_greeted(links: [Option<NetLink>; 6]) -> (NodeLinks, u32) {
         };
         timer::wake_by(clock::ticks_of(next));
         arch::wait_for_interrupt();
-        acknowledge(&mut links, |link| link);
-    }
-}
-
-/// Clears all pending interrupts, including those of links; `device` returns the board's own part of a link.
-pub fn acknowledge<L>(links: &mut NodeLinks<L>, device: impl Fn(&mut L) -> &mut BoardLink) {
-    if !platform::acknowledge() {
-        return;
-    }
-    while arch::is_external_pending()
-        && let Some(number) = plic::claim()
-    {
-        // On this board interrupt IDs are in the order of the slots, from 1; links use the same indices.
-        let link = links.get_mut((number as usize).wrapping_sub(1));
-        let link = link.and_then(Option::as_mut).map(&device);
-        if let Some(link) = link.and_then(BoardLink::net) {
-            link.acknowledge();
-        }
-        plic::complete(number);
+        acknowledge_devices(&mut links, |link| link);
     }
 }

@@ -3,7 +3,7 @@
 use midplane_abi::boot_parameters::RecordError;
 use midplane_abi::personality::Personality;
 
-use super::platform::NodeLinks;
+use super::links::NodeLinks;
 use crate::board::device_tree::HardwareInfo;
 use crate::board::start::boot_failed;
 use crate::memory_plan::MemoryPlan;
