@@ -6,8 +6,7 @@ use alloc::rc::Rc;
 use alloc::string::{FromUtf8Error, String};
 use alloc::vec::Vec;
 
-use super::point_to_point::buffered::AttachedBuffer;
-use super::process::{MpiPhase, ProcessState, ask, phase, start};
+use super::process::{AttachedBuffer, MpiPhase, ProcessState, ask, phase, start};
 use super::topology::SimpleCommunicator;
 use midplane_objects::environment as job;
 use midplane_objects::process::Env;

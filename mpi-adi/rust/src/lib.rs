@@ -43,7 +43,7 @@
 //! # Errors
 //! A call under an rsmpi name returns its result. An error aborts the job with a message that contains the rank, the
 //! call and the remedy, as under MPI_ERRORS_ARE_FATAL (MPI-3.1 section 8.3).
-//! [`try_run`](collective::Collective::try_run) runs a collective and returns its [error](crate::Error) as a value.
+//! [`try_run`](collective::Collective::try_run) runs a collective and returns its [error](midplane_objects::Error) as a value.
 //! Other calls that can fail for a reason outside the program provide a `try_` form, as under MPI_ERRORS_RETURN.
 //! Argument errors that are detected before communication starts, such as a rank outside the communicator, panic where
 //! rsmpi panics, too.
@@ -159,9 +159,8 @@ pub mod traits {
 }
 
 pub use environment::{Threading, initialize, initialize_with_threading, time, time_resolution};
+pub(crate) use process::{NoObject, fatal};
 pub use topology::Rank;
-
-use midplane_objects::error::Error;
 
 /// Element count.
 pub type Count = i32;
@@ -169,26 +168,3 @@ pub type Count = i32;
 pub type Tag = i32;
 /// Displacement or address, in bytes.
 pub type Address = isize;
-
-/// Error handler of calls that belong to no communicator or window.
-pub(crate) struct NoObject;
-
-impl NoObject {
-    #[track_caller]
-    pub(crate) fn or_fatal<T>(self, function: &'static str, result: Result<T, Error>) -> T {
-        fatal(function, result)
-    }
-}
-
-/// Returns the value of a call of `function` that belongs to no object. An error aborts the job.
-#[track_caller]
-pub(crate) fn fatal<T>(function: &'static str, result: Result<T, Error>) -> T {
-    let error = match result {
-        Ok(value) => return value,
-        Err(error) => error,
-    };
-    match process::current() {
-        Some(here) => here.fatal(function, error),
-        None => panic!("{function}: {error}"),
-    }
-}

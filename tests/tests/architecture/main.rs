@@ -252,63 +252,10 @@ fn what_node_and_tool_share_is_data() {
     assert_eq!(names, DATA.map(String::from).into());
 }
 
-/// Known import cycles, each with its planned fix. A new cycle fails the test; a fixed one is removed from this list.
-const CIRCLES: &[(&str, &[&str])] = &[
-    (
-        "communicators and requests of the Rust binding name each other; the binding is rewritten",
-        &[
-            "mpi-adi/rust/src/info.rs",
-            "mpi-adi/rust/src/point_to_point/buffered.rs",
-            "mpi-adi/rust/src/process.rs",
-            "mpi-adi/rust/src/request/duplicate.rs",
-            "mpi-adi/rust/src/request/generalized.rs",
-            "mpi-adi/rust/src/request/mod.rs",
-            "mpi-adi/rust/src/request/scopes.rs",
-            "mpi-adi/rust/src/request/ticket.rs",
-            "mpi-adi/rust/src/request/in_flight.rs",
-            "mpi-adi/rust/src/topology/cartesian.rs",
-            "mpi-adi/rust/src/topology/communicator.rs",
-            "mpi-adi/rust/src/topology/graph.rs",
-            "mpi-adi/rust/src/topology/inter.rs",
-            "mpi-adi/rust/src/topology/kinds.rs",
-            "mpi-adi/rust/src/topology/process.rs",
-            "mpi-adi/rust/src/topology/record.rs",
-            "mpi-adi/rust/src/window/record.rs",
-        ],
-    ),
-    (
-        "console, end and the node's lock call their board by name; they become a board's own types",
-        &[
-            "kernel-rt/src/board/start.rs",
-            "kernel-rt/src/board/stm32f405/attach.rs",
-            "kernel-rt/src/board/stm32f405/platform.rs",
-            "kernel-rt/src/board/stm32f405/system.rs",
-            "kernel-rt/src/board/stm32f405/uart.rs",
-            "kernel-rt/src/board/virt/platform.rs",
-            "kernel-rt/src/board/virt/slots.rs",
-            "kernel-rt/src/console.rs",
-            "kernel-rt/src/abort.rs",
-            "kernel-rt/src/log.rs",
-            "kernel-rt/src/running.rs",
-        ],
-    ),
-];
-
 #[test]
 fn files_import_each_other_in_no_circles() {
-    let mut found = BTreeSet::new();
     for modules in crates() {
-        found.extend(circles(&files(&modules)));
-    }
-    let known = { CIRCLES.iter() }.map(|(_, files)| files.iter().map(|file| file.to_string()).collect());
-    let known: BTreeSet<BTreeSet<String>> = known.collect();
-    for circle in &found {
-        assert!(known.contains(circle), "these files import each other: {circle:#?}");
-    }
-    for circle in &known {
-        assert!(
-            found.contains(circle),
-            "no circle any more, or a smaller one: {circle:#?}"
-        );
+        let found = circles(&files(&modules));
+        assert!(found.is_empty(), "these files import each other: {found:#?}");
     }
 }

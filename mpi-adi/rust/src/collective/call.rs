@@ -1,6 +1,5 @@
 //! A collective as a value, between its arguments and its run.
 
-use alloc::rc::Rc;
 use core::marker::PhantomData;
 
 use super::group::{CollectiveMode, CollectiveTarget, PartnerCounts};
@@ -15,7 +14,7 @@ use midplane_objects::error::Error;
 /// borrowed for `'a`, its communicator for `'c`. `D` is the buffer type of its request.
 #[must_use = "it does nothing until it is run or started"]
 pub struct Collective<'c, 'a, D: ?Sized, F> {
-    record: &'c Rc<CommRecord>,
+    record: &'c CommRecord,
     names: CallNames,
     /// The ranks of this process and of the root, if this process must call the other form.
     misplaced: Option<[Rank; 2]>,
@@ -36,7 +35,7 @@ const FORMS: &str = "the root calls the form with `_root`, the others the form w
 impl<'c, 'a, D: ?Sized, F: CollectiveForm> Collective<'c, 'a, D, F> {
     /// Creates a collective. `form` borrows its buffers for `'a`, exclusively if written; `buffer` is one of them.
     pub(super) fn new(
-        record: &'c Rc<CommRecord>,
+        record: &'c CommRecord,
         names: CallNames,
         misplaced: Option<[Rank; 2]>,
         buffer: *const D,
@@ -120,11 +119,11 @@ pub trait CollectiveForm {
 
 /// Arguments that locate a call: the communicator's record, the group, the root, and the ranks of this process and of
 /// the root if this process must call the other form.
-pub(super) type CallTarget<'c, C, X> = (&'c Rc<CommRecord>, C, Result<X, Error>, Option<[Rank; 2]>);
+pub(super) type CallTarget<'c, C, X> = (&'c CommRecord, C, Result<X, Error>, Option<[Rank; 2]>);
 
 /// A collective with two implementations: `run` blocks, and `plan` creates the schedule of a nonblocking one.
 pub(super) struct CollectiveCall<'c, C, X, S, T, O, B, P> {
-    at: (&'c Rc<CommRecord>, C, Result<X, Error>),
+    at: (&'c CommRecord, C, Result<X, Error>),
     buffers: (S, T),
     op: O,
     run: B,
@@ -133,7 +132,7 @@ pub(super) struct CollectiveCall<'c, C, X, S, T, O, B, P> {
 
 /// Creates a collective from its blocking and its nonblocking implementation.
 pub(super) fn form<'c, C: CollectiveTarget, X, S: CollectiveBuffer, T: CollectiveBuffer, O: CollectiveReduction, B, P>(
-    at: (&'c Rc<CommRecord>, C, Result<X, Error>),
+    at: (&'c CommRecord, C, Result<X, Error>),
     buffers: (S, T),
     op: O,
     run: B,

@@ -1,8 +1,6 @@
 //! Collectives without a root, symmetric in all processes.
 #![forbid(unsafe_code)]
 
-use alloc::rc::Rc;
-
 use super::call::{self, CallTarget, Collective, CollectiveForm, collectives};
 use super::group::{self, CollectiveMode, CollectiveTarget};
 use super::operation::{NoOperation, Operation, by};
@@ -112,11 +110,11 @@ macro_rules! of_everyone {
 }
 pub(super) use of_everyone;
 
-fn everyone<C: Communicator + ?Sized>(comm: &C) -> CallTarget<'_, &Rc<CommRecord>, ()> {
+fn everyone<C: Communicator + ?Sized>(comm: &C) -> CallTarget<'_, &CommRecord, ()> {
     (comm.record(), comm.record(), Ok(()), None)
 }
 
-fn own(on: &Rc<CommRecord>) -> CommRank {
+fn own(on: &CommRecord) -> CommRank {
     on.membership().rank
 }
 

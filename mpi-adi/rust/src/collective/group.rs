@@ -1,8 +1,6 @@
 //! Targets of collectives: the processes of a communicator, or the two groups of an intercommunicator.
 #![forbid(unsafe_code)]
 
-use alloc::rc::Rc;
-
 use super::operation::{CombineElements, combining};
 use crate::datatype::operands::{EqualParts, RankParts, same_length};
 use crate::request::in_flight;
@@ -113,7 +111,7 @@ macro_rules! routes {
     )*};
 }
 
-impl CollectiveTarget for &Rc<CommRecord> {
+impl CollectiveTarget for &CommRecord {
     type RootArg = CommRank;
 
     fn partners(self) -> usize {
@@ -121,7 +119,7 @@ impl CollectiveTarget for &Rc<CommRecord> {
     }
 
     fn blocks(self, all: BufferSlice, bytes: usize, _: usize) -> Result<EqualParts, Error> {
-        same_length(bytes * self.partners(), all.len())?;
+        same_length(bytes * CollectiveTarget::partners(self), all.len())?;
         Ok(EqualParts(all, bytes))
     }
 
@@ -156,14 +154,14 @@ routes! {
     [pub(super) fn], |core, function, elements, combine|;
 
     /// All-to-all in one buffer.
-    alltoall_in_place(on: &Rc<CommRecord>, place: impl RankParts) [place]
+    alltoall_in_place(on: &CommRecord, place: impl RankParts) [place]
         => coll::alltoall_in_place(core, function, &place), nonblocking::alltoall_in_place(core, place);
     /// Scan, inclusive or exclusive of this process's own data.
-    scan(on: &Rc<CommRecord>, areas: ReduceAreas, inclusive: bool) []
+    scan(on: &CommRecord, areas: ReduceAreas, inclusive: bool) []
         => coll::scan(core, function, areas, elements.size, combine, inclusive),
         nonblocking::scan(core, areas, elements.size, combining(combine), inclusive, ());
     /// Exchange with all neighbours: `part` for the destinations, `place` for data from the sources.
-    exchange(on: &Rc<CommRecord>, neighbours: NeighbourLists, part: impl RankParts, place: impl RankParts) [part, place]
+    exchange(on: &CommRecord, neighbours: NeighbourLists, part: impl RankParts, place: impl RankParts) [part, place]
         => {
             let (from, to) = neighbours.messages(part, place)?;
             let place = in_flight::start(on, function, nonblocking::neighbours(from, to, ())?)?;

@@ -37,8 +37,8 @@ fn member<'c>(root: &'c Process<'_, InterCommunicator>) -> CallTarget<'c, &'c In
 /// do not participate and do not call it.
 ///
 /// # Errors
-/// Those of a communicator, with [`LocalDiffers`](crate::Error::LocalDiffers) and
-/// [`RemoteDiffers`](crate::Error::RemoteDiffers) in place of [`CountsDiffer`](crate::Error::CountsDiffer).
+/// Those of a communicator, with [`LocalDiffers`](midplane_objects::Error::LocalDiffers) and
+/// [`RemoteDiffers`](midplane_objects::Error::RemoteDiffers) in place of [`CountsDiffer`](midplane_objects::Error::CountsDiffer).
 ///
 /// # Nonblocking collectives
 /// All processes of both groups start the nonblocking collectives in the same order. A process that does not
@@ -178,7 +178,7 @@ impl InterCommunicator {
 }
 
 /// Collectives whose root is this process of the remote group, which calls the form with `_root` of
-/// [`InterCommunicator`]. They return the same errors, and [`RemoteRank`](crate::Error::RemoteRank) for the null
+/// [`InterCommunicator`]. They return the same errors, and [`RemoteRank`](midplane_objects::Error::RemoteRank) for the null
 /// process, which cannot be a root.
 impl Process<'_, InterCommunicator> {
     of_members!("mpi::collective::Process", [pub fn], member, member);

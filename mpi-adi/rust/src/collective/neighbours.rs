@@ -1,8 +1,6 @@
 //! Neighbourhood collectives (MPI-3.1 sections 7.6 and 7.7).
 #![forbid(unsafe_code)]
 
-use alloc::rc::Rc;
-
 use super::call::{CallTarget, collectives};
 use super::group::exchange;
 use super::operation::NoOperation;
@@ -14,7 +12,7 @@ use crate::topology::{
 };
 use midplane_objects::topology::NeighbourLists;
 
-fn all_neighbours<C: Communicator + ?Sized>(comm: &C) -> CallTarget<'_, &Rc<CommRecord>, NeighbourLists> {
+fn all_neighbours<C: Communicator + ?Sized>(comm: &C) -> CallTarget<'_, &CommRecord, NeighbourLists> {
     let record = comm.record();
     (record, record, record.neighbours(), None)
 }

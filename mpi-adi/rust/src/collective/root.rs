@@ -1,8 +1,6 @@
 //! Collectives with a root.
 #![forbid(unsafe_code)]
 
-use alloc::rc::Rc;
-
 use super::call::{CallTarget, collectives};
 use super::group::CollectiveTarget;
 use super::operation::{NoOperation, Operation, by};
@@ -55,7 +53,7 @@ macro_rules! of_members {
 }
 pub(super) use of_members;
 
-type RootedCall<'c> = CallTarget<'c, &'c Rc<CommRecord>, CommRank>;
+type RootedCall<'c> = CallTarget<'c, &'c CommRecord, CommRank>;
 
 fn anyone<R: Root + ?Sized>(of: &R) -> RootedCall<'_> {
     let record = &of.as_communicator().as_simple().record;
@@ -84,7 +82,7 @@ fn others<R: Root + ?Sized>(of: &R) -> RootedCall<'_> {
 /// blocking and errors.
 ///
 /// A process that calls the wrong form panics; [`try_run`](super::Collective::try_run) and
-/// [`try_start`](super::Collective::try_start) return [`Error::Argument`](crate::Error::Argument) instead.
+/// [`try_start`](super::Collective::try_start) return [`Error::Argument`](midplane_objects::Error::Argument) instead.
 pub trait Root: AsCommunicator<Out: Communicator> {
     /// Returns the root's rank.
     fn root_rank(&self) -> Rank;

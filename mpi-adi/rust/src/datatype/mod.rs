@@ -20,9 +20,9 @@
 //! Datatypes are allocated from the program's heap.
 //!
 //! # Errors
-//! [`Error::NoSpace`](crate::Error::NoSpace) when the heap has no space, [`Error::Count`](crate::Error::Count) for a
-//! negative count, [`Error::Argument`](crate::Error::Argument) for lists of different lengths, and
-//! [`Error::TooLarge`](crate::Error::TooLarge) for sizes beyond an address. A constructor aborts the job with a
+//! [`Error::NoSpace`](midplane_objects::Error::NoSpace) when the heap has no space, [`Error::Count`](midplane_objects::Error::Count) for a
+//! negative count, [`Error::Argument`](midplane_objects::Error::Argument) for lists of different lengths, and
+//! [`Error::TooLarge`](midplane_objects::Error::TooLarge) for sizes beyond an address. A constructor aborts the job with a
 //! message, as under MPI_ERRORS_ARE_FATAL; the `try_` forms return the error.
 
 #[allow(unsafe_code)]

@@ -1,36 +1,18 @@
 //! Buffered sends (MPI-3.1 sections 3.4 and 3.6).
 
-use alloc::rc::Rc;
-use alloc::vec::Vec;
-
+use crate::process::AttachedBuffer;
 use crate::topology::CommRecord;
 use midplane_device::envelope::Tag;
 use midplane_device::interface::Device;
 use midplane_device::memory::Span;
 use midplane_device::request::SendMode;
-use midplane_objects::buffered::BufferUse;
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::Error;
-
-pub(crate) struct AttachedBuffer {
-    /// Accessed by its address only.
-    memory: Vec<u8>,
-    pub(crate) room: BufferUse,
-}
-
-impl AttachedBuffer {
-    /// Allocates `bytes` bytes. Returns [`Error::NoSpace`] when the heap is full.
-    pub(crate) fn new(bytes: usize) -> Result<AttachedBuffer, Error> {
-        let (mut memory, room) = (midplane_objects::coll::try_with_capacity(bytes)?, BufferUse::new(bytes));
-        memory.resize(bytes, 0);
-        Ok(AttachedBuffer { memory, room })
-    }
-}
 
 /// Copies the message into the attached buffer and sends it from there. Waits at most as long as [`BufferUse::place`].
 /// Returns [`Error::BufferFull`], [`Error::Buffer`], or the errors of a send.
 pub(crate) fn send(
-    record: &Rc<CommRecord>,
+    record: &CommRecord,
     function: &'static str,
     data: Span,
     dest: CommRank,

@@ -1,6 +1,5 @@
 //! Destinations of messages.
 
-use alloc::rc::Rc;
 use core::ops::Deref;
 
 use super::persistent::{Persistent, PersistentSend};
@@ -16,7 +15,7 @@ use midplane_objects::comm::{CommRank, OutgoingData, Partners};
 use midplane_objects::error::Error;
 
 pub(super) struct SendContext<'r> {
-    record: &'r Rc<CommRecord>,
+    record: &'r CommRecord,
     partners: Partners<'r>,
 }
 

@@ -1,6 +1,5 @@
 //! Messages matched by a matched probe (MPI-3.1 section 3.8.2).
 
-use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use super::{Status, not_empty};
@@ -20,14 +19,14 @@ const FUNCTION: &str = "MPI_Mrecv";
 /// A message that a matched probe returned and that must be received. Its drop panics.
 #[must_use = "a message that was taken is to be received"]
 pub struct Message {
-    record: Rc<CommRecord>,
+    record: CommRecord,
     /// `None`: from MPI_PROC_NULL.
     id: Option<RequestId>,
     is_received: bool,
 }
 
 impl Message {
-    pub(super) fn new(record: &Rc<CommRecord>, id: Option<RequestId>) -> Message {
+    pub(super) fn new(record: &CommRecord, id: Option<RequestId>) -> Message {
         Message {
             record: record.clone(),
             id,

@@ -41,8 +41,6 @@ pub use message::{MatchedReceiveVec, Message};
 pub use persistent::{Persistent, PersistentMessage, PersistentReceive, PersistentSend};
 pub use source::Source;
 
-use alloc::rc::Rc;
-
 use crate::topology::{AsCommunicator, CommRecord, Context, Rank};
 use midplane_objects::comm::{CommRank, Partners};
 use midplane_objects::error::Error;
@@ -52,7 +50,7 @@ pub mod traits {
     pub use super::{Destination, MatchedReceiveVec, Persistent, Source};
 }
 
-fn record<A: AsCommunicator + ?Sized>(of: &A) -> &Rc<CommRecord> {
+fn record<A: AsCommunicator + ?Sized>(of: &A) -> &CommRecord {
     of.as_communicator().record()
 }
 

@@ -9,20 +9,24 @@
 //! Objects of the program can outlive the process. They reference the `ProcessState`, not the device, which is removed from it
 //! at the end. A call on such an object then returns an error.
 
+mod attached_buffer;
+mod in_flight;
+
 use alloc::rc::Rc;
 use core::cell::{Cell, RefCell};
 use core::panic::Location;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use crate::point_to_point::buffered::AttachedBuffer;
-use crate::request::in_flight::InFlightCollectives;
-use crate::topology::CommRecord;
+use crate::topology::CommState;
 use midplane_device::interface::{AbortCause, Device, FatalError};
 use midplane_objects::error::{CallOrder, Error};
 pub(crate) use midplane_objects::installed::MpiPhase;
 use midplane_objects::installed::{self, is_owner};
 use midplane_objects::process::{Env, Process};
+
+pub(crate) use attached_buffer::AttachedBuffer;
+pub(crate) use in_flight::InFlightCollectives;
 
 /// Per-process state of the binding.
 pub(crate) struct ProcessState {
@@ -37,7 +41,7 @@ pub(crate) struct ProcessState {
     /// Buffer for buffered sends.
     pub(crate) attached: RefCell<Option<AttachedBuffer>>,
     /// MPI_COMM_WORLD and MPI_COMM_SELF, from initialization on.
-    pub(crate) own: RefCell<Option<[Rc<CommRecord>; 2]>>,
+    pub(crate) own: RefCell<Option<[Rc<CommState>; 2]>>,
 }
 
 impl ProcessState {
@@ -225,4 +229,27 @@ pub(crate) fn ask<R>(question: impl FnOnce(&dyn Env) -> R) -> Option<R> {
         return found.0.env().ok().map(question);
     }
     installed::installed_or_started().map(|env| question(env))
+}
+
+/// Error handler of calls that belong to no communicator or window.
+pub(crate) struct NoObject;
+
+impl NoObject {
+    #[track_caller]
+    pub(crate) fn or_fatal<T>(self, function: &'static str, result: Result<T, Error>) -> T {
+        fatal(function, result)
+    }
+}
+
+/// Returns the value of a call of `function` that belongs to no object. An error aborts the job.
+#[track_caller]
+pub(crate) fn fatal<T>(function: &'static str, result: Result<T, Error>) -> T {
+    let error = match result {
+        Ok(value) => return value,
+        Err(error) => error,
+    };
+    match current() {
+        Some(here) => here.fatal(function, error),
+        None => panic!("{function}: {error}"),
+    }
 }

@@ -29,7 +29,7 @@ unsafe impl<T> Send for OfCalls<T> {}
 
 /// The state of the duplicate, captured when the duplication starts.
 struct DuplicateState<C> {
-    parent: Rc<CommRecord>,
+    parent: CommRecord,
     /// An error means that the heap has no space for them: the duplication fails.
     attributes: Result<Option<CommAttributes>, Error>,
     twin: Option<C>,
@@ -65,7 +65,7 @@ impl<C: DuplicableContext> ContextHolder for OfCalls<DuplicateState<C>> {
 
 impl<C: DuplicableContext + 'static> DuplicateFuture<C> {
     /// Starts the duplication. Returns [`Error::NoSpace`] or [`Error::NoMemory`].
-    pub(crate) fn new(parent: &Rc<CommRecord>) -> Result<Self, Error> {
+    pub(crate) fn new(parent: &CommRecord) -> Result<Self, Error> {
         let core = parent.core()?;
         let place = Rc::new(Cell::new(None));
         let duplicate = DuplicateState {

@@ -111,6 +111,7 @@ mod guards;
 pub(crate) mod in_flight;
 mod scopes;
 mod ticket;
+mod user_operation;
 
 use alloc::rc::Rc;
 use core::cell::Cell;
@@ -122,13 +123,13 @@ pub use duplicate::DuplicateFuture;
 pub use future::ReceiveFuture;
 pub(crate) use future::zeroed;
 pub use generalized::{
-    Completion, GeneralizedOperation, start_generalized, start_generalized_with_data, try_start_generalized,
-    try_start_generalized_with_data,
+    start_generalized, start_generalized_with_data, try_start_generalized, try_start_generalized_with_data,
 };
 pub use guards::{CancelGuard, RequestGuard, WaitGuard};
 pub use scopes::{LocalScope, Scope, StaticScope, scope};
 use ticket::ObservedStatus;
 pub(crate) use ticket::{Ticket, TicketKind};
+pub use user_operation::{Completion, GeneralizedOperation};
 
 use super::datatype::AsDatatype;
 use super::datatype::operands::{BorrowedBuffer, BufferLoan, CollectiveBuffer, TargetOperand};

@@ -3,8 +3,8 @@
 use alloc::rc::Rc;
 use midplane_device::kernel::CallInfo;
 
-use super::generalized::OpenGeneralized;
 use super::in_flight;
+use super::user_operation::OpenGeneralized;
 use crate::datatype::operands::BufferLoan;
 use crate::fatal;
 use crate::process::ProcessState;
@@ -21,11 +21,11 @@ use midplane_objects::process::Env;
 /// Kind of operation.
 pub(crate) enum TicketKind {
     /// A send.
-    Send(Rc<CommRecord>, RequestId),
+    Send(CommRecord, RequestId),
     /// A receive.
-    Receive(Rc<CommRecord>, RequestId),
+    Receive(CommRecord, RequestId),
     /// The collective with this index in the process's list.
-    Collective(Rc<CommRecord>, usize),
+    Collective(CommRecord, usize),
     /// An operation in a window.
     OneSided(Rc<window::WindowRecord>, WatchedEvent),
     /// A generalized request.

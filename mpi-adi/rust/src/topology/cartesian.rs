@@ -3,7 +3,8 @@
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
-use super::{Communicator, Rank, SimpleCommunicator};
+use super::Rank;
+use super::simple::SimpleCommunicator;
 use crate::Count;
 use midplane_objects::cart::{self, CartGrid};
 use midplane_objects::error::Error;
@@ -43,7 +44,7 @@ pub(super) fn grid(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) 
         return Err(Error::argument("there are not as many periods as extents"));
     }
     let each = dims.iter().copied().zip(periods.iter().copied());
-    CartGrid::within(each, comm.size() as u32)
+    CartGrid::within(each, comm.record.size() as u32)
 }
 
 impl CartesianCommunicator {
@@ -80,7 +81,7 @@ impl CartesianCommunicator {
         CartesianLayout {
             dims: dimensions.iter().map(|d| d.extent as Count).collect(),
             periods: dimensions.iter().map(|d| d.periodic).collect(),
-            coords: self.rank_to_coordinates(self.rank()),
+            coords: self.rank_to_coordinates(self.0.record.rank()),
         }
     }
 
@@ -108,7 +109,7 @@ impl CartesianCommunicator {
     /// # Panics
     /// When there is no such rank.
     pub fn rank_to_coordinates(&self, rank: Rank) -> Vec<Count> {
-        assert!((0..self.size()).contains(&rank), "there is no rank {rank}");
+        assert!((0..self.0.record.size()).contains(&rank), "there is no rank {rank}");
         self.grid().coords(rank as u32).to_vec()
     }
 
@@ -120,7 +121,7 @@ impl CartesianCommunicator {
     pub fn shift(&self, dimension: Count, displacement: Count) -> (Option<Rank>, Option<Rank>) {
         let is_there = (0..self.num_dimensions()).contains(&dimension);
         assert!(is_there, "there is no dimension {dimension}");
-        let (grid, own) = (self.grid(), self.rank() as u32);
+        let (grid, own) = (self.grid(), self.0.record.rank() as u32);
         let away = |steps: i64| Some(grid.neighbour(own, dimension as usize, steps)? as Rank);
         let steps = i64::from(displacement);
         (away(-steps), away(steps))
@@ -130,7 +131,7 @@ impl CartesianCommunicator {
         "mpi::topology::CartesianCommunicator", [pub fn(&self)], self.0.record.here;
 
         /// Creates the subgrid of the retained dimensions that contains this process (MPI_Cart_sub, MPI-3.1 section
-        /// 7.5.7). Blocks and aborts like the calls of [`Communicator`] that create one.
+        /// 7.5.7). Blocks and aborts like the calls of [`Communicator`](super::Communicator) that create one.
         ///
         /// # Panics
         /// When the length of `retain` is not the number of dimensions.
@@ -141,7 +142,7 @@ impl CartesianCommunicator {
     }
 
     /// [`subgroup`](Self::subgroup) that returns its error: [`Error::Argument`] when the length of `retain` is not the
-    /// number of dimensions, or one of [`Communicator::try_duplicate`].
+    /// number of dimensions, or one of [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
     pub fn try_subgroup(&self, retain: &[bool]) -> Result<CartesianCommunicator, Error> {
         let grid = self.grid();
         if retain.len() != grid.dimensions().len() {
@@ -153,5 +154,3 @@ impl CartesianCommunicator {
         Ok(CartesianCommunicator::from_created(&self.0, made, grid.part(retain)))
     }
 }
-
-has_topology!(CartesianCommunicator);

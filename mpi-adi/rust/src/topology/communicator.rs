@@ -1,230 +1,32 @@
 //! Communicators (MPI-3.1 chapter 6).
 
-use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::Rank;
 use super::cartesian::{self, CartesianCommunicator};
+use super::context::{AsCommunicator, Color, CommunicatorRelation, Context, DuplicableContext, Key};
 use super::graph::{self, DistributedGraphCommunicator, GraphCommunicator, Weight};
+use super::group::{Group, UserGroup};
 use super::inter::{self, InterCommunicator};
-use super::kinds::TopologyHolder;
-use super::process::AnyRank;
-use super::record::{CommMembers, CommRecord};
-use super::{AnyProcess, Group, GroupRelation, Process, Rank, UserGroup};
-use crate::attribute::{CommAttribute, CommAttributes};
+use super::process::{AnyProcess, AnyRank, Process};
+use super::record::CommRecord;
+use super::simple::{SimpleCommunicator, UserCommunicator};
+use super::state::CommMembers;
+use crate::attribute::CommAttributes;
 use crate::datatype::operands::{with_span, with_span_mut};
 use crate::datatype::user::kind_of;
 use crate::datatype::{Buffer, BufferMut, Datatype};
-use crate::info::Info;
-use crate::process::ProcessState;
 use crate::request::DuplicateFuture;
 use crate::{Count, Tag};
 use midplane_device::envelope;
 use midplane_device::interface::Device;
 use midplane_objects::coll::try_with_capacity;
-use midplane_objects::comm::{self, Membership};
 use midplane_objects::environment as job;
 use midplane_objects::error::Error;
 use midplane_objects::external32::places;
-use midplane_objects::group;
-use midplane_objects::split::{CreatedComm, PrepareComm, ready};
+use midplane_objects::split::{PrepareComm, ready};
 use midplane_objects::topology::rank_in;
-
-/// A communicator (MPI-3.1 section 6.4), predefined or created by the program. The drop of a created one frees it, once
-/// its requests are complete.
-pub struct SimpleCommunicator {
-    pub(crate) record: Rc<CommRecord>,
-}
-
-/// Communicator of all processes.
-pub type SystemCommunicator = SimpleCommunicator;
-/// Communicator created by the program.
-pub type UserCommunicator = SimpleCommunicator;
-
-impl SimpleCommunicator {
-    /// Registers the predefined communicators. Returns [`Error::Order`] without a device.
-    pub(crate) fn enter_system(here: &Rc<ProcessState>) -> Result<(), Error> {
-        let env = here.env()?;
-        let world = comm::Communicator::world(env);
-        let own = Membership::own(envelope::Rank::new(world.rank()));
-        let world = Membership::world(envelope::Rank::new(world.rank()), world.size());
-        let records = [world, own]
-            .map(|members| CommRecord::new(here, CommMembers::System(members), None, CommAttributes::new()));
-        *here.own.borrow_mut() = Some(records);
-        Ok(())
-    }
-
-    /// Drops the attributes of the predefined communicators, the first step of MPI_Finalize (MPI-3.1 section 8.7.1).
-    pub(crate) fn drop_attributes(here: &Rc<ProcessState>) {
-        if let Some([world, own]) = &*here.own.borrow() {
-            own.attributes.clear();
-            world.attributes.clear();
-        }
-    }
-
-    pub(crate) fn system(here: &Rc<ProcessState>, which: usize) -> SimpleCommunicator {
-        let own = here.own.borrow();
-        let record = own.as_ref().expect("entered at the start")[which].clone();
-        SimpleCommunicator { record }
-    }
-
-    /// Returns the communicator of all processes of the job (MPI_COMM_WORLD).
-    ///
-    /// # Panics
-    /// Before [`initialize`](crate::initialize).
-    pub fn world() -> SimpleCommunicator {
-        let here = crate::process::current().expect("MPI has been started");
-        Self::system(&here, 0)
-    }
-
-    /// Returns the communicator of this process alone (MPI_COMM_SELF).
-    ///
-    /// # Panics
-    /// Before [`initialize`](crate::initialize).
-    pub fn self_comm() -> SimpleCommunicator {
-        let here = crate::process::current().expect("MPI has been started");
-        Self::system(&here, 1)
-    }
-
-    pub(super) fn made(&self, made: CreatedComm, topology: Option<Rc<dyn TopologyHolder>>) -> SimpleCommunicator {
-        let members = CommMembers::Made(made);
-        let record = CommRecord::new(&self.record.here, members, topology, CommAttributes::new());
-        SimpleCommunicator { record }
-    }
-
-    /// Creates a duplicate for the library's use, without the program's attributes. Returns the errors of
-    /// [`try_duplicate`](Communicator::try_duplicate).
-    pub(crate) fn private(&self) -> Result<SimpleCommunicator, Error> {
-        let core = self.record.core()?;
-        let made = core.make_duplicate("MPI_Comm_dup", &mut ready)?;
-        Ok(self.made(made, None))
-    }
-}
-
-/// Context of messages: a [`Communicator`] or an [`InterCommunicator`].
-pub trait Context {
-    /// Returns its record.
-    #[doc(hidden)]
-    fn record(&self) -> &Rc<CommRecord>;
-
-    /// Returns the attached value of this type (MPI_Comm_get_attr, MPI-3.1 section 6.7.2). Does not block.
-    fn get_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
-        self.record().attributes.get()
-    }
-
-    /// Removes the attached value of this type (MPI_Comm_delete_attr, MPI-3.1 section 6.7.2). Does not block.
-    fn delete_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
-        self.record().attributes.remove()
-    }
-
-    /// Sets hints (MPI_Comm_set_info, MPI-3.1 section 6.4.4), all of which this library ignores. Replaces the info
-    /// argument of C's graph constructors, too. Does not block.
-    fn set_info(&self, info: &Info) {
-        let _ = info;
-    }
-
-    /// Returns the hints in use (MPI_Comm_get_info, MPI-3.1 section 6.4.4): none. Does not block.
-    fn get_info(&self) -> Info {
-        Info::new()
-    }
-
-    ends_the_job! {
-        "mpi::topology::Context", [fn(&self)], self.record().here;
-
-        /// Attaches a value, which replaces and drops one of the same type (MPI_Comm_set_attr, MPI-3.1 section 6.7.2).
-        ///
-        /// The value is dropped with the communicator; that of a predefined communicator is dropped as the first step
-        /// of MPI_Finalize. Several values are dropped in the reverse order of setting. Allocates the value and a list
-        /// entry from the program's heap, and aborts the job when it has no space. Does not block.
-        set_attr[A: CommAttribute](value: A), "MPI_Comm_set_attr";
-        /// [`set_attr`](Context::set_attr) that returns [`Error::NoSpace`] when the list cannot grow.
-        or try_set_attr = self.record().attributes.set(value);
-    }
-}
-
-impl<C: Communicator + ?Sized> Context for C {
-    fn record(&self) -> &Rc<CommRecord> {
-        &self.as_simple().record
-    }
-}
-
-/// A context that can be duplicated: a communicator or an intercommunicator.
-pub trait DuplicableContext: Context + Sized {
-    /// Creates a duplicate of `parent` with this context. Returns [`Error::NoSpace`] when the heap is full.
-    #[doc(hidden)]
-    fn duplicate_in(parent: &CommRecord, context: envelope::Context) -> Result<Self, Error>;
-}
-
-impl DuplicableContext for SimpleCommunicator {
-    fn duplicate_in(parent: &CommRecord, context: envelope::Context) -> Result<Self, Error> {
-        let members = CommMembers::Made(parent.core()?.make_duplicate_in(context)?);
-        let topology = parent.topology.clone();
-        let record = CommRecord::new(&parent.here, members, topology, CommAttributes::new());
-        Ok(SimpleCommunicator { record })
-    }
-}
-
-/// Part of a communicator or an intercommunicator.
-pub trait AsCommunicator {
-    /// The communicator's type.
-    type Out: Context;
-    /// Returns the communicator.
-    fn as_communicator(&self) -> &Self::Out;
-}
-
-impl AsCommunicator for SimpleCommunicator {
-    type Out = SimpleCommunicator;
-    fn as_communicator(&self) -> &SimpleCommunicator {
-        self
-    }
-}
-
-/// A process's color in [`Communicator::split_by_color`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Color(pub(super) Option<u32>);
-
-impl Color {
-    /// Returns the color of processes without a new communicator (MPI_UNDEFINED).
-    pub fn undefined() -> Color {
-        Color(None)
-    }
-
-    /// Returns the color with this value.
-    ///
-    /// # Panics
-    /// When the value is negative.
-    pub fn with_value(value: i32) -> Color {
-        let value = u32::try_from(value);
-        Color(Some(value.expect("the value of a color is not negative")))
-    }
-}
-
-/// Sort key of processes with the same color.
-pub type Key = i32;
-
-/// Relation of two communicators (MPI-3.1 section 6.4.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CommunicatorRelation {
-    /// The same communicator.
-    Identical,
-    /// The same processes in the same order, but a different context.
-    Congruent,
-    /// The same processes in a different order.
-    Similar,
-    /// Different processes.
-    Unequal,
-}
-
-impl From<GroupRelation> for CommunicatorRelation {
-    /// Returns the relation of two different communicators, from that of their groups.
-    fn from(groups: GroupRelation) -> Self {
-        match groups {
-            GroupRelation::Identical => CommunicatorRelation::Congruent,
-            GroupRelation::Similar => CommunicatorRelation::Similar,
-            GroupRelation::Unequal => CommunicatorRelation::Unequal,
-        }
-    }
-}
 
 /// A context for messages, and its processes (MPI-3.1 chapter 6).
 ///
@@ -650,43 +452,58 @@ fn packed(room: usize, position: Count, bytes: usize) -> Result<(usize, usize), 
     places(room as isize, position as isize, bytes)
 }
 
-/// # Panics
-/// When `size` processes do not include this rank.
-#[track_caller]
-pub(super) fn check_rank(rank: Rank, size: Rank, of: &str) {
-    let is_there = (0..size).contains(&rank);
-    assert!(
-        is_there,
-        "there is no rank {rank}: the {of} has ranks 0 to {}",
-        size - 1
-    );
-}
-
 impl Communicator for SimpleCommunicator {
     fn as_simple(&self) -> &SimpleCommunicator {
         self
     }
 }
 
-impl SimpleCommunicator {
-    /// Checks a rank.
-    ///
-    /// # Panics
-    /// When there is no such rank.
-    #[track_caller]
-    pub(super) fn check(&self, rank: Rank) {
-        check_rank(rank, self.size(), "communicator");
-    }
-
-    /// Copies a list of this communicator's processes. Returns [`Error::Wrong`] for another process, or
-    /// [`Error::NoSpace`].
-    fn members(&self, given: &[envelope::Rank]) -> Result<Vec<envelope::Rank>, Error> {
-        if !group::are_in(given, self.record.membership()) {
-            return Err(Error::Wrong {
-                class: midplane_objects::ErrorClass::Group,
-                what: "the group has a process that the communicator does not have",
-            });
-        }
-        group::exact(given)
+impl<C: Communicator + ?Sized> Context for C {
+    fn record(&self) -> &CommRecord {
+        &self.as_simple().record
     }
 }
+
+impl DuplicableContext for SimpleCommunicator {
+    fn duplicate_in(parent: &CommRecord, context: envelope::Context) -> Result<Self, Error> {
+        let members = CommMembers::Made(parent.core()?.make_duplicate_in(context)?);
+        let topology = parent.topology.clone();
+        let record = CommRecord::new(&parent.here, members, topology, CommAttributes::new());
+        Ok(SimpleCommunicator { record })
+    }
+}
+
+impl AsCommunicator for SimpleCommunicator {
+    type Out = SimpleCommunicator;
+    fn as_communicator(&self) -> &SimpleCommunicator {
+        self
+    }
+}
+
+/// Implements the communicator traits for a communicator with a topology.
+macro_rules! has_topology {
+    ($name:ident) => {
+        impl Communicator for $name {
+            fn as_simple(&self) -> &SimpleCommunicator {
+                &self.0
+            }
+        }
+
+        impl AsCommunicator for $name {
+            type Out = $name;
+            fn as_communicator(&self) -> &$name {
+                self
+            }
+        }
+
+        impl From<$name> for SimpleCommunicator {
+            fn from(comm: $name) -> Self {
+                comm.0
+            }
+        }
+    };
+}
+
+has_topology!(CartesianCommunicator);
+has_topology!(DistributedGraphCommunicator);
+has_topology!(GraphCommunicator);

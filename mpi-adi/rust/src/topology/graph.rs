@@ -3,8 +3,9 @@
 
 use alloc::rc::Rc;
 
-use super::kinds::TopologyHolder;
-use super::{Communicator, Rank, SimpleCommunicator};
+use super::Rank;
+use super::simple::SimpleCommunicator;
+use super::state::TopologyHolder;
 use crate::Count;
 use midplane_objects::coll::try_with_capacity;
 use midplane_objects::comm::CommRank;
@@ -143,8 +144,6 @@ fn weights(edges: &[[i32; 2]]) -> impl ExactSizeIterator<Item = Weight> {
     edges.iter().map(|[_, weight]| *weight)
 }
 
-has_topology!(DistributedGraphCommunicator);
-
 /// A communicator with a graph topology that all processes store.
 pub struct GraphCommunicator(pub(super) SimpleCommunicator);
 
@@ -168,7 +167,7 @@ pub(super) fn create_known(
 /// Returns the number of nodes, or [`Error::Argument`] if it exceeds the number of processes.
 pub(super) fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<u32, Error> {
     let nodes = neighbors.len() as u32;
-    if neighbors.len() <= comm.size() as usize {
+    if neighbors.len() <= comm.record.size() as usize {
         Ok(nodes)
     } else {
         Err(Error::argument("a graph of more nodes than the communicator has ranks"))
@@ -219,5 +218,3 @@ impl GraphCommunicator {
         self.graph().neighbours(CommRank(rank as u32))
     }
 }
-
-has_topology!(GraphCommunicator);

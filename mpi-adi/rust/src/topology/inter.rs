@@ -3,13 +3,13 @@
 use alloc::rc::Rc;
 use alloc::string::String;
 
-use super::communicator::check_rank;
-use super::process::AnyRank;
-use super::record::{CommMembers, CommRecord};
-use super::{
-    AnyProcess, AsCommunicator, Color, CommunicatorRelation, Context, DuplicableContext, Group, Key, Process, Rank,
-    SimpleCommunicator, UserGroup,
-};
+use super::Rank;
+use super::context::{AsCommunicator, Color, CommunicatorRelation, Context, DuplicableContext, Key, check_rank};
+use super::group::{Group, UserGroup};
+use super::process::{AnyProcess, AnyRank, Process};
+use super::record::CommRecord;
+use super::simple::SimpleCommunicator;
+use super::state::CommMembers;
 use crate::Tag;
 use crate::attribute::CommAttributes;
 use crate::point_to_point::PROC_NULL;
@@ -67,7 +67,7 @@ use midplane_objects::split::{PrepareComm, ready};
 /// ```
 pub struct InterCommunicator {
     /// Its drop frees the context.
-    record: Rc<CommRecord>,
+    record: CommRecord,
 }
 
 /// Position of a group's processes in the communicator that merges an intercommunicator (MPI-3.1 section 6.6.2).
@@ -317,7 +317,7 @@ impl DuplicableContext for InterCommunicator {
 }
 
 impl Context for InterCommunicator {
-    fn record(&self) -> &Rc<CommRecord> {
+    fn record(&self) -> &CommRecord {
         &self.record
     }
 }

@@ -1,18 +1,9 @@
 //! Kinds of topologies of communicators (MPI-3.1 section 7.5.5).
 
-use super::{CartesianCommunicator, DistributedGraphCommunicator, GraphCommunicator, SimpleCommunicator};
+use super::cartesian::CartesianCommunicator;
+use super::graph::{DistributedGraphCommunicator, GraphCommunicator};
+use super::simple::SimpleCommunicator;
 use midplane_objects::topology;
-
-/// A topology behind a function table: only programs that create a topology link its drop code.
-pub(super) trait TopologyHolder {
-    fn topology(&self) -> &topology::Topology;
-}
-
-impl TopologyHolder for topology::Topology {
-    fn topology(&self) -> &topology::Topology {
-        self
-    }
-}
 
 /// Kind of a communicator's topology (MPI_Topo_test, MPI-3.1 section 7.5.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

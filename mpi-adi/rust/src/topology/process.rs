@@ -1,6 +1,8 @@
 //! Processes of a communicator.
 
-use super::{AsCommunicator, Context, Rank, SimpleCommunicator};
+use super::Rank;
+use super::context::{AsCommunicator, Context};
+use super::simple::SimpleCommunicator;
 
 /// Source or destination of messages in a communicator: a [`Process`] or [`AnyProcess`].
 pub struct ProcessRef<'a, C, R> {
@@ -44,7 +46,7 @@ impl<C> Process<'_, C> {
 impl Process<'_> {
     /// Checks whether it is the calling process.
     pub fn is_self(&self) -> bool {
-        self.rank == super::Communicator::rank(self.comm)
+        self.rank == self.comm.record.rank()
     }
 }
 

@@ -328,7 +328,7 @@ fn members(record: &WindowRecord, group: &(impl Group + ?Sized)) -> Result<Vec<e
 /// MPI_MODE_NOCHECK is not supported: no compiler can check that promise. The other assertions would have no effect.
 ///
 /// # Errors
-/// [`Error::NoSpace`](crate::Error::NoSpace), and class RmaSync when an open epoch excludes this one. They abort the job;
+/// [`Error::NoSpace`](midplane_objects::Error::NoSpace), and class RmaSync when an open epoch excludes this one. They abort the job;
 /// the `try_` forms return them.
 pub trait WindowEpochs: AnyWindow {
     /// [`lock_exclusive`](WindowEpochs::lock_exclusive) or [`lock_shared`](WindowEpochs::lock_shared) that returns its error, such
