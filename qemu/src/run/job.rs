@@ -3,6 +3,7 @@
 use crate::host::error::{self, CliError};
 use crate::host::resource_usage::ResourceUsage;
 use crate::host::signals::Signals;
+use crate::run::activity;
 use crate::run::boot::boot;
 use crate::run::call_location::CallLocator;
 use crate::run::cluster;
@@ -819,7 +820,7 @@ impl Job<'_, '_, '_> {
                 seen.called_from = locator.locate(node);
             }
         }
-        let lines = outcome::describe_activities(nodes)
+        let lines = activity::describe_activities(nodes)
             .into_iter()
             .chain(hang::explain(nodes));
         lines.fold(headline.to_string(), |message, line| message + "\n  " + &line)

@@ -1,5 +1,6 @@
 //! A job on a torus of nodes.
 
+mod activity;
 pub mod attach;
 mod boot;
 mod boxes;

@@ -349,54 +349,8 @@ pub fn lost_message(nodes: &[(u32, Coord)], process: &str, gone: ExitStatus, com
     text
 }
 
-/// Returns the activity of each rank, with one line per common activity.
-pub fn describe_activities(nodes: &[ObservedNode]) -> Vec<String> {
-    let mut groups: Vec<(String, Vec<&ObservedNode>)> = Vec::new();
-    for node in nodes {
-        let activity = activity(node);
-        match groups.iter_mut().find(|(text, _)| *text == activity) {
-            Some((_, members)) => members.push(node),
-            None => groups.push((activity, vec![node])),
-        }
-    }
-    groups
-        .into_iter()
-        .map(|(activity, members)| match members[..] {
-            [one] => format!("{}: {activity}", one.name()),
-            _ => format!("ranks {}: {activity}", ranges(members.iter().map(|n| n.rank))),
-        })
-        .collect()
-}
-
-fn activity(node: &ObservedNode) -> String {
-    let account = match &node.account {
-        Ok(account) => account,
-        Err(error) => return format!("unreadable, {error}"),
-    };
-    let place = match account.state {
-        NodeState::Done => return format!("ended with status {}", account.status),
-        // The node reports that all are blocked, itself included.
-        NodeState::Failed if account.end != FailureCode::Hang => return "failed".into(),
-        NodeState::Off => "not started".into(),
-        NodeState::Booting => "booting".into(),
-        NodeState::Running if let Some(call) = node.polling_call() => {
-            format!("polling, with {call}")
-        }
-        NodeState::Running | NodeState::Failed => match &account.call {
-            Some(call) => format!("in {}", describe_call(call)),
-            None if node.stopped.is_some() => "outside MPI".into(),
-            None => "computing, outside MPI".into(),
-        },
-    };
-    match node.stopped {
-        None => place,
-        Some(process) => {
-            format!("stopped by a signal, {place} (`kill -CONT {process}` resumes its process)")
-        }
-    }
-}
-
-fn describe_call(call: &CallSnapshot) -> String {
+/// Formats a call with its peer and tag.
+pub fn describe_call(call: &CallSnapshot) -> String {
     let value = |value: i32| match value {
         v if v < 0 => "any".to_string(),
         v => v.to_string(),
@@ -412,8 +366,11 @@ fn describe_call(call: &CallSnapshot) -> String {
     text
 }
 
-/// Formats ascending numbers as ranges: `0, 2-5, 7`.
-fn ranges(numbers: impl IntoIterator<Item = u32>) -> String {
+/// Maximum number of ranges in a list.
+const MAX_RANGES: usize = 16;
+
+/// Formats ascending numbers as ranges: `0, 2-5, 7`. Numbers beyond the first ranges are counted only.
+pub fn ranges(numbers: impl IntoIterator<Item = u32>) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
         match runs.last_mut() {
@@ -421,15 +378,21 @@ fn ranges(numbers: impl IntoIterator<Item = u32>) -> String {
             _ => runs.push((number, number)),
         }
     }
-    let texts: Vec<String> = runs
-        .into_iter()
+    let omitted: u64 = { runs.iter().skip(MAX_RANGES) }
+        .map(|(first, last)| u64::from(last - first) + 1)
+        .sum();
+    let shown = runs.into_iter().take(MAX_RANGES);
+    let texts: Vec<String> = shown
         .map(|(first, last)| match last - first {
             0 => first.to_string(),
             1 => format!("{first}, {last}"),
             _ => format!("{first}-{last}"),
         })
         .collect();
-    texts.join(", ")
+    match omitted {
+        0 => texts.join(", "),
+        _ => format!("{} and {omitted} more", texts.join(", ")),
+    }
 }
 
 #[cfg(test)]
@@ -458,7 +421,7 @@ pub mod tests {
                     bytes: 20480,
                 },
                 interrupts: StackUse {
-                    peak_bytes: 900 - u64::from(rank),
+                    peak_bytes: 900_u64.saturating_sub(u64::from(rank)),
                     bytes: 6144,
                 },
             }),
@@ -481,11 +444,13 @@ pub mod tests {
         }
     }
 
-    fn done(rank: u32, status: i32) -> ObservedNode {
+    /// Creates a node's state for tests.
+    pub fn done(rank: u32, status: i32) -> ObservedNode {
         seen(rank, NodeState::Done, |s| s.status = status)
     }
 
-    fn running(rank: u32) -> ObservedNode {
+    /// Creates a node's state for tests.
+    pub fn running(rank: u32) -> ObservedNode {
         seen(rank, NodeState::Running, |_| ())
     }
 
@@ -497,7 +462,8 @@ pub mod tests {
         })
     }
 
-    fn calling(rank: u32, function: &str, peer: Option<i32>, tag: Option<i32>) -> ObservedNode {
+    /// Creates a node's state for tests.
+    pub fn calling(rank: u32, function: &str, peer: Option<i32>, tag: Option<i32>) -> ObservedNode {
         seen(rank, NodeState::Running, |s| {
             s.call = Some(CallSnapshot {
                 function: function.parse().unwrap(),
@@ -654,58 +620,9 @@ pub mod tests {
     }
 
     #[test]
-    fn a_rank_that_polls_shows_its_call_again_and_again() {
-        let polls = |last_call: &str, shown_before| {
-            let account = seen(0, NodeState::Running, |s| {
-                s.calls_entered = 5;
-                s.last_call = last_call.parse().unwrap();
-            });
-            let node = ObservedNode {
-                shown_before,
-                ..account
-            };
-            describe_activities(&[node]).remove(0)
-        };
-        let computes = "rank 0 at (0,0,0): computing, outside MPI";
-        assert_eq!(
-            polls("MPI_Testsome", Some(4)),
-            "rank 0 at (0,0,0): polling, with MPI_Testsome"
-        );
-        // The last call is old, unknown, or a blocking one.
-        assert_eq!(polls("MPI_Testsome", Some(5)), computes);
-        assert_eq!(polls("MPI_Testsome", None), computes);
-        assert_eq!(polls("MPI_Wait", Some(4)), computes);
-    }
-
-    #[test]
-    fn whereabouts_join_ranks_that_did_the_same() {
-        let nodes = [
-            calling(0, "MPI_Recv", Some(3), Some(-1)),
-            calling(1, "MPI_Barrier", None, None),
-            calling(2, "MPI_Barrier", None, None),
-            done(3, 0),
-            calling(4, "MPI_Barrier", None, None),
-            running(5),
-            ObservedNode {
-                stopped: Some(77),
-                ..running(6)
-            },
-            ObservedNode {
-                stopped: Some(78),
-                ..seen(7, NodeState::Off, |_| ())
-            },
-        ];
-        assert_eq!(
-            describe_activities(&nodes),
-            [
-                "rank 0 at (0,0,0): in MPI_Recv (peer 3, tag any)",
-                "ranks 1, 2, 4: in MPI_Barrier",
-                "rank 3 at (3,0,0): ended with status 0",
-                "rank 5 at (5,0,0): computing, outside MPI",
-                "rank 6 at (6,0,0): stopped by a signal, outside MPI (`kill -CONT 77` resumes its process)",
-                "rank 7 at (7,0,0): stopped by a signal, not started (`kill -CONT 78` resumes its process)",
-            ]
-        );
+    fn numbers_are_joined_to_ranges() {
         assert_eq!(ranges([0, 2, 3, 4, 7, 8]), "0, 2-4, 7, 8");
+        let odd = ranges((0..100).map(|number| 2 * number));
+        assert!(odd.starts_with("0, 2, 4,") && odd.ends_with("30 and 84 more"), "{odd}");
     }
 }

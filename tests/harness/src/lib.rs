@@ -3,6 +3,7 @@
 
 pub mod boards;
 pub mod cases;
+pub mod hangs;
 pub mod probe;
 mod programs;
 

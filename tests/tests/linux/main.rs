@@ -8,6 +8,7 @@ mod costs;
 mod debug;
 mod ends;
 mod faults;
+mod hangs;
 mod jobs;
 mod launch;
 mod packages;

@@ -12,6 +12,7 @@ mod costs;
 mod debug;
 mod faults;
 mod files;
+mod hangs;
 mod jobs;
 mod launch;
 mod matching;
