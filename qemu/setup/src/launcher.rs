@@ -101,11 +101,11 @@ impl ToolProfile {
         }
     }
 
-    /// Returns cargo's arguments. The test profile builds the tests together with the tool.
+    /// Returns cargo's arguments. The test profile builds the tests of jobs together with the tool.
     fn words(self) -> Vec<&'static str> {
         match self {
             ToolProfile::Release => vec!["--release", "--package", "midplane"],
-            ToolProfile::Dev => [test_groups::machines(), vec!["--bins", "--tests"]].concat(),
+            ToolProfile::Dev => test_groups::command_and_jobs(),
         }
     }
 

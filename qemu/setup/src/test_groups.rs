@@ -1,63 +1,24 @@
-//! Cargo arguments that compile the workspace's tests in separate groups.
+//! Cargo arguments that compile the workspace's tests.
 //!
-//! The libraries' own tests are small. They are compiled without optional features and with little optimization, since
-//! compile time dominates. All other tests simulate complete nodes and use the optimization level in `Cargo.toml`.
+//! Cargo unifies the features of dependencies over the selected packages. All tests are therefore compiled with all
+//! packages selected, and each crate is compiled once; only the selected targets differ.
 
-/// The libraries, bottom layer first. The last is the kernel.
-pub const LIBRARIES: [&str; 9] = [
-    "net-torus",
-    "msg-layer",
-    "midplane-device",
-    "midplane-engines",
-    "midplane-objects",
-    "midplane-c",
-    "midplane-rust",
-    "midplane-abi",
-    "kernel-rt",
-];
+/// Test programs that start jobs, grouped by platform. They take as long as all others together and run in parallel to
+/// them: one after the other, each program would idle processors while its last test waits.
+pub const JOBS: [&[&str]; 3] = [&["qemu_virt"], &["linux"], &["stm32f405", "boards", "attach"]];
 
-/// Returns the libraries below the kernel. Their many device tests run ten times slower without optimization.
-pub fn below_kernel() -> Vec<&'static str> {
-    by_themselves(OPTIMISED, &LIBRARIES[..7])
+/// Environment variable with the path of the command under test. Without it, the tests let cargo build the command.
+pub const COMMAND: &str = "MIDPLANE_TEST_COMMAND";
+
+/// Selection of all packages.
+pub const PACKAGES: &str = "--workspace";
+
+/// Returns the arguments that build the command together with the test programs that start jobs with it.
+pub fn command_and_jobs() -> Vec<&'static str> {
+    [PACKAGES, "--bin", "midplane"].into_iter().chain(jobs()).collect()
 }
 
-/// Returns the kernel and the code that it shares with the tool. Their tests use little of the device.
-pub fn kernel() -> Vec<&'static str> {
-    by_themselves(UNOPTIMISED, &LIBRARIES[7..])
-}
-
-/// Returns all libraries; the device is configured as in [`kernel`].
-pub fn libraries() -> Vec<&'static str> {
-    by_themselves(UNOPTIMISED, &LIBRARIES)
-}
-
-/// Optimization of the device and the layers above it.
-type CargoSettings = [&'static str; 5];
-
-const OPTIMISED: CargoSettings = [
-    "profile.dev.package.midplane-device.opt-level=1",
-    "profile.dev.package.midplane-engines.opt-level=1",
-    "profile.dev.package.midplane-objects.opt-level=1",
-    "profile.dev.package.midplane-c.opt-level=1",
-    "profile.dev.package.midplane-rust.opt-level=1",
-];
-const UNOPTIMISED: CargoSettings = [
-    "profile.dev.package.midplane-device.opt-level=0",
-    "profile.dev.package.midplane-engines.opt-level=0",
-    "profile.dev.package.midplane-objects.opt-level=0",
-    "profile.dev.package.midplane-c.opt-level=0",
-    "profile.dev.package.midplane-rust.opt-level=0",
-];
-
-fn by_themselves(configured: CargoSettings, names: &[&'static str]) -> Vec<&'static str> {
-    let packages = names.iter().flat_map(|name| ["--package", name]);
-    let configs = { configured.into_iter() }.flat_map(|config| ["--config", config]);
-    let words = configs.chain(["--no-default-features"]);
-    words.chain(packages).collect()
-}
-
-/// Returns the workspace without the libraries.
-pub fn machines() -> Vec<&'static str> {
-    let packages = LIBRARIES.iter().flat_map(|name| ["--exclude", name]);
-    ["--workspace"].into_iter().chain(packages).collect()
+/// Returns the arguments that select the test programs that start jobs.
+pub fn jobs() -> impl Iterator<Item = &'static str> {
+    JOBS.concat().into_iter().flat_map(|name| ["--test", name])
 }

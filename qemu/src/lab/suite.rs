@@ -56,10 +56,6 @@ impl fmt::Display for TestCounts {
     }
 }
 
-/// Test programs that start jobs, grouped by platform. They take as long as all others together and run in parallel to
-/// them: one after the other, each program would idle processors while its last test waits.
-const JOBS: [&[&str]; 3] = [&["qemu_virt"], &["linux"], &["stm32f405", "boards", "attach"]];
-
 /// Creates a cargo command for tests of this workspace.
 fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(setup::own_cargo());
@@ -70,22 +66,19 @@ fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Returns the names of the workspace's integration tests except the libraries'.
-fn integration_tests() -> Result<Vec<String>, CliError> {
+/// Returns the names of the workspace's integration tests that start no jobs.
+fn other_tests() -> Result<Vec<String>, CliError> {
     let metadata = cargo(&["metadata", "--no-deps", "--format-version", "1"])
         .stderr(Stdio::inherit())
         .output()
         .map_err(setup::no_cargo)?;
     let metadata: Value = serde_json::from_slice(&metadata.stdout).context("read the output of cargo metadata")?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let is_library =
-        |package: &Value| { package["name"].as_str() }.is_some_and(|name| test_groups::LIBRARIES.contains(&name));
-    let packages = list(&metadata["packages"]).into_iter();
-    let targets = { packages.filter(|one| !is_library(one)) }.flat_map(|one| list(&one["targets"]));
+    let targets = { list(&metadata["packages"]).into_iter() }.flat_map(|package| list(&package["targets"]));
     let tests = targets.filter(|target| target["kind"][0] == "test");
-    Ok(tests
-        .filter_map(|target| target["name"].as_str().map(String::from))
-        .collect())
+    let names = tests.filter_map(|target| target["name"].as_str().map(String::from));
+    let starts_jobs = |name: &String| test_groups::JOBS.concat().contains(&name.as_str());
+    Ok(names.filter(|name| !starts_jobs(name)).collect())
 }
 
 /// Prefix of the reason for ignoring a test that only takes long. Other reasons are missing requirements of this
@@ -140,6 +133,9 @@ impl TestLane {
             .stdout(Stdio::piped())
             // A separate process group, so that a signal reaches all processes of the tests.
             .process_group(0);
+        if let Ok(own) = std::env::current_exe() {
+            command.env(test_groups::COMMAND, own);
+        }
         sys::bind_to_this_process(&mut command, Signal::TERM, Vec::new());
         let mut child = command.spawn().map_err(setup::no_cargo)?;
         let output = child
@@ -290,36 +286,21 @@ pub fn run(options: &TestArgs) -> Result<u8, CliError> {
     }
     setup::ensure()?;
     let signals = Signals::catch()?;
-    let tests = integration_tests()?;
-    let starts_jobs = |name: &&str| JOBS.concat().contains(name);
-    let names = tests.iter().map(String::as_str);
-    let others: Vec<&str> = names.filter(|name| !starts_jobs(name)).collect();
-    let machines = test_groups::machines();
-    let named = |part: &[&'static str], kinds: &[&'static str], tests: &[&str]| {
-        let words = [part, kinds].concat().into_iter().map(String::from);
-        let tests = tests.iter().flat_map(|name| ["--test".to_string(), name.to_string()]);
-        words.chain(tests).collect::<Vec<String>>()
+    let others = other_tests()?;
+    let words = |words: &[&str]| words.iter().copied().map(String::from).collect::<Vec<String>>();
+    let named = |tests: &[&str]| {
+        let tests = tests.iter().flat_map(|name| ["--test", name]);
+        words(&[test_groups::PACKAGES].into_iter().chain(tests).collect::<Vec<&str>>())
     };
+    let others: Vec<&str> = others.iter().map(String::as_str).collect();
+    let others = [named(&others), words(&["--lib", "--bins", "--examples"])].concat();
+    let jobs = test_groups::JOBS.concat();
     let steps = [
-        (vec![named(&machines, &["--no-run"], &[])], vec![]),
-        // The libraries are compiled while machines wait for each other.
+        (vec![[named(&jobs), words(&["--no-run"])].concat()], vec![]),
+        // All other tests are compiled while machines wait for each other.
         (
-            [(&["--lib", "--bins", "--examples"][..], &others[..])]
-                .into_iter()
-                .chain(JOBS.map(|tests| (&[][..], tests)))
-                .map(|(kinds, tests)| named(&machines, kinds, tests))
-                .collect(),
-            vec![
-                named(&test_groups::below_kernel(), &["--tests"], &[]),
-                named(&test_groups::kernel(), &["--tests"], &[]),
-            ],
-        ),
-        (
-            vec![
-                named(&machines, &["--doc"], &[]),
-                named(&test_groups::libraries(), &["--doc"], &[]),
-            ],
-            vec![],
+            test_groups::JOBS.map(named).into(),
+            vec![others, words(&[test_groups::PACKAGES, "--doc"])],
         ),
     ];
     let mut counts = TestCounts::default();

@@ -7,6 +7,7 @@ pub mod hangs;
 pub mod probe;
 mod programs;
 
+use midplane_setup::test_groups;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::{self, File, Permissions};
@@ -46,15 +47,18 @@ pub fn rust_programs() -> Vec<String> {
     names
 }
 
-/// Returns the path of the command, built like in `cargo midplane test`.
+/// Returns the path of the command: the one that runs the tests, or one built like in `cargo midplane test`.
 pub fn command() -> &'static Path {
     static COMMAND: OnceLock<PathBuf> = OnceLock::new();
     COMMAND.get_or_init(|| {
+        // Cargo would wait for the compilation of other tests.
+        if let Some(path) = std::env::var_os(test_groups::COMMAND) {
+            return path.into();
+        }
         // Uses the same arguments, so that nothing is built twice.
         let output = Command::new(env!("CARGO"))
             .args(["build", "--quiet"])
-            .args(midplane_setup::test_groups::machines())
-            .args(["--bins", "--tests"])
+            .args(test_groups::command_and_jobs())
             .arg("--message-format=json-render-diagnostics")
             .current_dir(root())
             .stderr(Stdio::inherit())
