@@ -257,12 +257,19 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
     let folder_of_all = if is_along { "sources" } else { "installed" };
     let target = harness::root().join("target/midplane").join(folder_of_all);
     let mut cargo = std::process::Command::new(env!("CARGO"));
+    cargo.arg("run");
     if is_along {
+        // The tool writes the description of the target with its first image. With the same one, the library and the
+        // runtime are compiled once for both.
+        midplane(&["size", "--board", "stm32f405", &harness::program("killer.c")]).expect(0);
+        let described = target.join("thumbv7em-none-eabihf.json");
+        assert!(described.exists(), "{}", described.display());
         let along = harness::root().join(".cargo/along.toml");
         cargo.arg("--config").arg(along).env("RUSTC_BOOTSTRAP", "1");
+        cargo.arg("-Zjson-target-spec").arg("--target").arg(described);
     }
     let ended = cargo
-        .args(["run", "--profile", "node-small", "--target-dir"])
+        .args(["--profile", "node-small", "--target-dir"])
         .arg(&target)
         .current_dir(&own)
         .env("PATH", path)

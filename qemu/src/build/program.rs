@@ -286,32 +286,35 @@ fn keep_versions(package: &Path, lock: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns cargo's target directory for nodes. It is separate, so that builds for nodes never wait for builds of tests.
-/// Returns the manifest of the generated package.
+/// Kernel feature with the texts of panics.
+const PANIC_TEXT: &str = "panic-text";
+
+/// Returns the manifest of the generated package. It requests only the features that the job requires, so that C and
+/// Rust programs share the compiled device.
 fn manifest(name: &str, source: &Path, runtime: RuntimeFeatures, links: RuntimeDependencies) -> String {
     let root = directories::root();
     let quoted = |path: &Path| toml_string(&path.to_string_lossy());
-    let features = match &runtime.features()[..] {
-        [] => String::new(),
-        features => format!(", features = [\"{}\"]", features.join("\", \"")),
-    };
-    let (defaults, binding) = match links {
+    let mut features = runtime.features();
+    let binding = match links {
         // C programs do not require panic messages.
-        RuntimeDependencies::Kernel => (
-            ", default-features = false",
-            format!("midplane-c = {{ path = {} }}\n", quoted(&root.join("mpi-adi/c"))),
-        ),
-        RuntimeDependencies::Binding => (
-            "",
-            format!("mpi = {{ path = {} }}\n", quoted(&root.join("mpi-adi/mpi"))),
-        ),
-        RuntimeDependencies::Cluster => (
-            "",
+        RuntimeDependencies::Kernel => {
+            format!("midplane-c = {{ path = {} }}\n", quoted(&root.join("mpi-adi/c")))
+        }
+        RuntimeDependencies::Binding => {
+            features.push(PANIC_TEXT);
+            format!("mpi = {{ path = {} }}\n", quoted(&root.join("mpi-adi/mpi")))
+        }
+        RuntimeDependencies::Cluster => {
+            features.push(PANIC_TEXT);
             format!(
                 "midplane-carrier = {{ path = {} }}\n",
                 quoted(&root.join("kernel-rt/cluster/carrier"))
-            ),
-        ),
+            )
+        }
+    };
+    let features = match &features[..] {
+        [] => String::new(),
+        features => format!(", features = [\"{}\"]", features.join("\", \"")),
     };
     format!(
         "# Made by `midplane` around one source file.\n\
@@ -323,7 +326,7 @@ fn manifest(name: &str, source: &Path, runtime: RuntimeFeatures, links: RuntimeD
          {}\n\
          path = {}\n\n\
          [dependencies]\n\
-         kernel-rt = {{ path = {}{features}{defaults} }}\n\
+         kernel-rt = {{ path = {}{features}, default-features = false }}\n\
          {binding}\n\
          [workspace]\n",
         match links {
@@ -378,19 +381,24 @@ mod tests {
 
     #[test]
     fn a_package_has_the_features_of_its_runtime() {
-        for (all, features) in [(false, None), (true, Some("[\"faults\", \"options\", \"borrow\"] }"))] {
+        for (all, features) in [(false, ""), (true, "\"faults\", \"options\", \"borrow\"")] {
             let runtime = RuntimeFeatures {
                 faults: all,
                 options: all,
                 borrow: all,
             };
-            let of = |links| manifest("a", Path::new("/a.rs"), runtime, links);
-            assert!(of(RuntimeDependencies::Kernel).contains("default-features = false }"));
-            let manifest = of(RuntimeDependencies::Binding);
-            assert!(!manifest.contains("default-features"), "{manifest}");
-            let said = manifest.lines().filter_map(|line| line.split_once("features = "));
-            let said: Vec<&str> = said.map(|(_, said)| said).collect();
-            assert_eq!(said, features.into_iter().collect::<Vec<_>>());
+            let features_of = |links| {
+                let manifest = manifest("a", Path::new("/a.rs"), runtime, links);
+                assert!(manifest.contains("default-features = false }"), "{manifest}");
+                let (_, features) = manifest.split_once("features = [").unwrap_or_default();
+                features.split(']').next().unwrap_or_default().to_string()
+            };
+            assert_eq!(features_of(RuntimeDependencies::Kernel), features);
+            let with_text = [features, "\"panic-text\""].into_iter().filter(|text| !text.is_empty());
+            assert_eq!(
+                features_of(RuntimeDependencies::Binding),
+                with_text.collect::<Vec<_>>().join(", ")
+            );
         }
     }
 }

@@ -100,7 +100,7 @@ fn a_fault_is_its_nodes_alone_and_named_with_its_place() {
 fn a_panic_is_its_nodes_alone_and_named() {
     // The combined program would require another image for several instances.
     for (instances, name, arguments) in [
-        ("1", "rsmpi.rs", &["fail_panic"][..]),
+        ("1", "rsmpi_few.rs", &["fail_panic"][..]),
         ("2", "fail_panic.rs", &[]),
         ("4", "fail_panic.rs", &[]),
     ] {

@@ -76,7 +76,7 @@ fn a_panic_of_the_runtime_is_told_with_its_place_and_the_programs_line() {
 
 #[test]
 fn a_panic_of_a_rust_program_is_told_with_its_place_and_its_words() {
-    run(&["--torus", "2x2x1"], "rsmpi.rs", &["fail_panic"])
+    run(&["--torus", "2x2x1"], "rsmpi_few.rs", &["fail_panic"])
         .expect(1)
         .says(&[
             "rank 3 at (1,1,0): panicked at ",
