@@ -1113,7 +1113,7 @@ const OPTIONS: [(u32, &str); 5] = [
 
 impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const AGAIN: &str = "start or flash the node again with the `cargo midplane` that built its image";
+        const AGAIN: &str = "start or flash the node again with the command that built its image";
         write!(f, "boot parameters: ")?;
         match self {
             Self::Magic(word) => write!(f, "{word:#010x} begins no record; {AGAIN}"),

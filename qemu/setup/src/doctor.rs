@@ -3,12 +3,15 @@
 use crate::apt::PackageLists;
 use crate::detect::DetectedTools;
 use crate::detection_result::ToolDetection;
+use crate::invocation::command_name;
 use crate::machine::{MachineResources, touched_bytes};
 use crate::plan::{self, CompletedAttempts, HostMachine};
-use crate::rust::{RustChoice, RustSource};
+use crate::query::run_checked;
+use crate::rust::{self, RustChoice, RustSource};
 use crate::toolchain::kit;
 use crate::{CheckoutDirs, DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, SetupError};
 use std::fmt::Write;
+use std::process::Command;
 
 /// Detected tools and planned actions.
 pub struct DoctorReport {
@@ -25,7 +28,9 @@ pub struct DoctorReport {
 pub fn examine(places: &CheckoutDirs) -> Result<DoctorReport, SetupError> {
     let choice = RustChoice::read()?;
     let found = DetectedTools::detect(choice, places);
-    let mut text = table(&found);
+    let mut text = String::new();
+    let has_host_tools = host_tools(places, &mut text);
+    text.push_str(&table(&found));
     let mebibytes = DEFAULT_NODE_MEMORY >> 20;
     let touched = touched_bytes(DEFAULT_NODE_MEMORY, DEFAULT_MPI_MEMORY);
     let nodes = MachineResources::read().capacity_shared(touched, 1);
@@ -34,8 +39,27 @@ pub fn examine(places: &CheckoutDirs) -> Result<DoctorReport, SetupError> {
         "this machine",
         &format!("room for {nodes} nodes of {mebibytes}M now"),
     );
-    let all_there = what_would_be_done(&found, choice, places, &mut text);
-    Ok(DoctorReport { text, all_there })
+    let has_node_tools = what_would_be_done(&found, choice, places, &mut text);
+    Ok(DoctorReport {
+        text,
+        all_there: has_host_tools && has_node_tools,
+    })
+}
+
+/// Appends the compilers of the host, which every job requires and `run` does not install. Returns true if both work.
+fn host_tools(places: &CheckoutDirs, text: &mut String) -> bool {
+    let rust = rust::check_own(&places.root);
+    let cc = run_checked(Command::new("cc").arg("--version"));
+    let (state, cc_state) = (
+        rust.clone().unwrap_or_else(|SetupError(why)| why),
+        match &cc {
+            Ok(version) => version.lines().next().unwrap_or_default().to_string(),
+            Err(error) => format!("missing: cannot run `cc`: {error}; install a C compiler, for example gcc"),
+        },
+    );
+    row(text, "Rust", &state);
+    row(text, "host C compiler", &cc_state);
+    rust.is_ok() && cc.is_ok()
 }
 
 fn row(text: &mut String, name: &str, state: &str) {
@@ -85,7 +109,7 @@ fn what_would_be_done(found: &DetectedTools, choice: RustChoice, places: &Checko
     let machine = HostMachine::with(PackageLists::System);
     match plan::plan(&missing, choice, &CompletedAttempts::default(), &machine) {
         Ok(plan) => {
-            text.push_str("`cargo midplane run` and `test` would do this first:\n");
+            text.push_str(&format!("`{} run` would do this first:\n", command_name()));
             for line in plan.describe(&plan::own_folder(places)) {
                 text.push_str(&format!("  {line}\n"));
             }

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_setup::stamp::BuildArtifact;
-use midplane_setup::{CheckoutDirs, ROOT, SetupError, check_root, doctor, rust, test_groups};
+use midplane_setup::{CheckoutDirs, ROOT, SetupError, check_root, doctor, invocation, rust, test_groups};
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -48,7 +48,7 @@ fn launch(arguments: &[OsString]) -> Result<u8, (u8, SetupError)> {
     }
     let mut command = Command::new(&tool.file);
     // The tool prints this name in help texts.
-    command.arg0("cargo midplane");
+    command.arg0(invocation::LAUNCHED);
     let error = command.env(ROOT, &places.root).args(arguments).exec();
     let message = format!("cannot start {}: {error}", tool.file.display());
     Err((FAILURE, SetupError(message)))
@@ -67,11 +67,7 @@ fn places() -> CheckoutDirs {
 }
 
 fn doctor(places: &CheckoutDirs) -> Result<u8, (u8, SetupError)> {
-    let mut report = doctor::examine(places).map_err(|refusal| (USAGE, refusal))?;
-    if let Err(SetupError(why)) = rust::check_own(&places.root) {
-        report.text.push_str(&format!("{why}\n"));
-        report.all_there = false;
-    }
+    let report = doctor::examine(places).map_err(|refusal| (USAGE, refusal))?;
     let mut stdout = io::stdout();
     let written = { stdout.write_all(report.text.as_bytes()) }.and_then(|()| stdout.flush());
     // A closed pipe is no error: its reader needs no more output.

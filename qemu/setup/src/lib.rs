@@ -17,6 +17,7 @@ pub mod dependency;
 pub mod detect;
 pub mod detection_result;
 pub mod doctor;
+pub mod invocation;
 pub mod machine;
 pub mod package_dir;
 pub mod plan;

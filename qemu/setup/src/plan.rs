@@ -6,6 +6,7 @@
 use crate::apt::{self, InstallSimulation, Installer, PackageLists};
 use crate::dependency::ADD_SOURCES;
 use crate::dependency::{MissingTool, MissingTools, NoPackage};
+use crate::invocation::command_name;
 use crate::query::{in_path, line};
 use crate::rust::RustChoice;
 use crate::{CheckoutDirs, SetupError, package_dir};
@@ -122,7 +123,10 @@ pub fn plan(
         return refuse(&missing.by_hand());
     }
     if needs.iter().any(|need| tried.needs.contains(need)) {
-        return refuse("still missing after installing; `cargo midplane doctor` shows what is found");
+        return refuse(&format!(
+            "still missing after installing; `{} doctor` prints the detected tools",
+            command_name()
+        ));
     }
     let installer = machine.installer();
     let update = || match installer {

@@ -111,18 +111,23 @@ pub fn no_cargo(error: &std::io::Error) -> String {
 /// Creates a command of the default compiler: the one that cargo would use.
 fn own_rustc(root: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    command.current_dir(root);
+    // An installed command unpacks its sources before the first build.
+    command.current_dir(if root.is_dir() { root } else { Path::new("/") });
     command
 }
 
-/// Checks that the default compiler can build the host tool.
+/// Checks that the default compiler can build the host tool and the runtime; returns its version string.
 ///
 /// # Errors
 /// Returns a message with the remedy if it does not work or is too old.
-pub fn check_own(root: &Path) -> Result<(), SetupError> {
-    let said = run_checked(own_rustc(root).arg("--version"))
-        .map_err(|error| SetupError(format!("the Rust compiler at hand does not work: {error}")))?;
-    check_version(&said)
+pub fn check_own(root: &Path) -> Result<String, SetupError> {
+    let said = run_checked(own_rustc(root).arg("--version")).map_err(|error| {
+        SetupError(format!(
+            "the Rust compiler at hand does not work: {error}; https://rustup.rs has Rust"
+        ))
+    })?;
+    check_version(&said)?;
+    Ok(said)
 }
 
 fn check_version(said: &str) -> Result<(), SetupError> {

@@ -42,7 +42,7 @@ unsafe extern "C" {
 #[unsafe(no_mangle)]
 extern "C" fn midplane_cluster() -> ! {
     let Some(told) = ToolParameters::read() else {
-        eprintln!("this is a program for `cargo midplane cluster`, which has to start it");
+        eprintln!("this program requires `midplane run --on cluster`, which starts it");
         std::process::abort();
     };
     let boot = told.boot_parameters();
