@@ -13,11 +13,13 @@
 //! | `probe` | physical boards: image files, flashing                                            |
 //! | `lab`   | measurements and tests: simulation, benchmarks, soak, memory sums, the test suite |
 //! | `host`  | the host machine: capacity, signals, processes, directories, sizes, errors        |
+//! | `install` | completions, man pages, new projects                                          |
 //! | `show`  | output for users: lines, tables, drawings, result files                           |
 #![deny(unsafe_code)]
 
 mod build;
 mod host;
+mod install;
 mod lab;
 mod probe;
 #[cfg(test)]
@@ -25,15 +27,17 @@ mod reference;
 mod run;
 mod show;
 
+use build::carried::provide_sources;
 use build::cc;
 use cap::Cap;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use host::directories::root;
 use host::error::{self, CliError, HelpPage};
-use host::invocation::{command_name, help_page, one_line, with_name};
+use host::invocation::{help_page, one_line, with_name};
 use host::setup;
+use install::{CompletionArgs, ManArgs, NewArgs};
 use lab::{bench, cluster, memory, sim, size, soak, suite};
+use midplane_setup::invocation::command_name;
 use probe::{explain, flash, image};
 use run::linux::supervisor;
 use run::{attach, command, debug, mpiexec};
@@ -56,7 +60,8 @@ static HEAP: Cap<System> = Cap::new(System, usize::MAX);
     arg_required_else_help = true
 )]
 #[command(
-    after_help = "Exit status: the program's exit status; 1 if the job or a test failed; 2 if the command line, the \
+    after_help = "Installation: `cargo midplane completions` prints completions for bash, zsh and fish, `cargo midplane \
+                  man` writes man pages.\n\nExit status: the program's exit status; 1 if the job or a test failed; 2 if the command line, the \
                   program or the machine cannot be used as specified."
 )]
 struct Cli {
@@ -70,11 +75,11 @@ enum CliCommand {
     Run(Box<command::RunOptions>),
     /// Compile and link C programs as mpicc does, for make, CMake and configure
     ///
-    /// Accepts the compiler's command-line arguments. `midplane help cc` lists the additional options.
+    /// Accepts the compiler's command-line arguments. `cargo midplane help cc` lists the additional options.
     Cc(CcArgs),
     /// Start one or several programs with the options of other implementations' mpiexec
     ///
-    /// `midplane help mpiexec` lists the options.
+    /// `cargo midplane help mpiexec` lists the options.
     Mpiexec(CcArgs),
     /// Simulate only the routers of a machine, with synthetic traffic
     Sim(sim::SimArgs),
@@ -97,9 +102,14 @@ enum CliCommand {
     Bench(bench::BenchCommand),
     /// Run random jobs and long explorations of the memory protocol for a specified time
     Soak(soak::SoakArgs),
+    /// Create a project: a C or Rust program with a test, in a new directory
+    ///
+    /// The project uses this command outside the checkout. The command prints how to test the program and how to run
+    /// it on nodes.
+    New(NewArgs),
     /// Run all tests of this repository: host, cluster and QEMU
     ///
-    /// Installs missing tools first, as `run` does. The last line contains the number of passed, failed and skipped
+    /// Requires a checkout. Installs missing tools first, as `run` does. The last line contains the number of passed, failed and skipped
     /// tests. The exit status is 1 if a test failed. Without --all, tests that take minutes are skipped.
     Test(suite::TestArgs),
     /// Check the required tools and print the commands that `run` would use to install missing ones
@@ -111,12 +121,37 @@ enum CliCommand {
     /// `installed` uses the installed library of the target, `rustup` builds the library from the sources that rustup
     /// adds, and `debian` uses Debian's compiler.
     Doctor,
+    /// Print a script with which a shell completes commands, options and values
+    #[command(hide = true)]
+    Completions(CompletionArgs),
+    /// Write man pages of all commands to a directory, or print that of `midplane`
+    #[command(hide = true)]
+    Man(ManArgs),
     /// Start the process of a debugged rank (`run --debug`)
     #[command(hide = true)]
     Debugged(debug::DebuggedArgs),
     /// Supervise the wrapper command of a rank (`run --under`)
     #[command(hide = true)]
     Kept(supervisor::SupervisedArgs),
+}
+
+impl CliCommand {
+    /// Checks whether the command reads the sources of the runtime, or a directory next to them. The others work where
+    /// nothing can be written.
+    fn requires_sources(&self) -> bool {
+        !matches!(
+            self,
+            CliCommand::Sim(_)
+                | CliCommand::Memory(_)
+                | CliCommand::Attach(_)
+                | CliCommand::Explain(_)
+                | CliCommand::Doctor
+                | CliCommand::Completions(_)
+                | CliCommand::Man(_)
+                | CliCommand::Debugged(_)
+                | CliCommand::Kept(_)
+        )
+    }
 }
 
 #[derive(Args)]
@@ -139,7 +174,7 @@ fn main() -> ExitCode {
         _ => None,
     };
     if let Some(run) = run {
-        return end(check_checkout().and_then(|()| run(&arguments[1..])), &arguments);
+        return end(provide_sources().and_then(|()| run(&arguments[1..])), &arguments);
     }
     if let [help, command] = &arguments[..]
         && help == "help"
@@ -151,7 +186,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return report_parse_error(&error, &arguments),
     };
-    if let Err(stop) = check_checkout() {
+    if cli.command.requires_sources()
+        && let Err(stop) = provide_sources()
+    {
         return end(Err(stop), &arguments);
     }
     let status = match cli.command {
@@ -169,6 +206,9 @@ fn main() -> ExitCode {
         CliCommand::Bench(bench) => bench::run(&bench),
         CliCommand::Soak(options) => soak::run(&options),
         CliCommand::Test(options) => suite::run(&options),
+        CliCommand::New(options) => install::create_project(&options),
+        CliCommand::Completions(options) => install::print_completions(&options, command_line()),
+        CliCommand::Man(options) => install::write_pages(&options, command_line()),
         CliCommand::Debugged(options) => debug::become_process(&options),
         CliCommand::Kept(options) => supervisor::supervise(&options),
         CliCommand::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),
@@ -208,11 +248,6 @@ fn run_options(words: &[OsString]) -> Result<command::RunOptions, CliError> {
         Ok(_) => Err(usage("give a program".into())),
         Err(error) => Err(usage(one_line(&error))),
     }
-}
-
-/// Checks that there is a checkout to build from.
-fn check_checkout() -> Result<(), CliError> {
-    midplane_setup::check_root(root()).map_err(CliError::from)
 }
 
 /// Converts the result to the exit status and prints the message. `arguments` are those of the command line.
@@ -295,7 +330,7 @@ mod tests {
     #[test]
     fn the_reference_page_is_up_to_date() {
         let name = "docs/reference/cli.md";
-        let present = std::fs::read_to_string(root().join(name)).expect("the page");
+        let present = std::fs::read_to_string(host::directories::root().join(name)).expect("the page");
         let mut command = command_line();
         command.build();
         reference::check_file(name, &reference::page(&present, &command));

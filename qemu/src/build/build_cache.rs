@@ -1,11 +1,12 @@
-//! Cache of build directories: of programs, below `target/midplane/programs`, and of runtime libraries, below
-//! `target/midplane`. Each kind has a size limit. Cargo's outputs for such a directory are in a shared directory, under
+//! Cache of build directories: of programs, below `target/midplane/programs`, of runtime libraries, below
+//! `target/midplane`, and of installed commands, in the user's directory (`carried.rs`). Each kind has a size limit. Cargo's outputs for such a directory are in a shared directory, under
 //! the name of its crate, and are removed with it.
 //!
 //! Each directory contains a file that its users lock for the lifetime of their process, and whose modification time is
 //! that of the last use. After a new directory is added, unused ones are removed until the rest is within the limit,
 //! least recently used first. The system releases the lock regardless of how the process ends.
 
+use crate::host::directories::SOURCES;
 use crate::host::error::CliError;
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -156,7 +157,7 @@ fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
     let made = CargoOutputs::below(midplane.unwrap_or(all));
     let is_kept = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        is_programs || RUNTIMES.iter().any(|begin| name.starts_with(begin))
+        is_programs || RUNTIMES.iter().any(|begin| name.starts_with(begin)) || path.join(SOURCES).is_dir()
     };
     let mut folders: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
     for entry in fs::read_dir(all)? {
@@ -254,6 +255,22 @@ mod tests {
         prune(&all, 0, now).unwrap();
         assert_eq!(are_there(), [false; 4]);
         fs::remove_dir_all(&midplane).unwrap();
+    }
+
+    #[test]
+    fn of_installed_commands_the_one_that_was_not_used_is_removed() {
+        let user = std::env::temp_dir().join(format!("midplane-commands-{}", std::process::id()));
+        let now = SystemTime::now();
+        for (name, hours) in [("0.1.0-a/sources", 9), ("0.2.0-b/sources", 1), ("qemu/usr", 99)] {
+            fs::create_dir_all(user.join(name)).unwrap();
+            fs::write(user.join(name).join("file"), [1; 1 << 16]).unwrap();
+            let mark = hold(user.join(name).parent().unwrap()).unwrap();
+            mark.set_modified(now - Duration::from_secs(3600 * hours)).unwrap();
+        }
+        prune(&user, 100_000, now).unwrap();
+        let are_there = ["0.1.0-a", "0.2.0-b", "qemu"].map(|name| user.join(name).exists());
+        assert_eq!(are_there, [false, true, true]);
+        fs::remove_dir_all(&user).unwrap();
     }
 
     #[test]

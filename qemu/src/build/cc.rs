@@ -17,12 +17,12 @@ use crate::build::inputs::{BuildFlags, FileKind};
 use crate::build::linux;
 use crate::build::program::kernel_library;
 use crate::build::unsupported;
-use crate::host::directories::{self, write_atomically};
+use crate::host::directories::{self, SourceTree, write_atomically};
 use crate::host::error::{CliError, ErrorContext};
-use crate::host::invocation::command_name;
 use crate::host::setup;
 use crate::host::sys;
 use crate::show::console::{self, print_error_line};
+use midplane_setup::invocation::command_name;
 use rustix::process::Signal;
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -638,16 +638,15 @@ fn print_missing_functions(said: &CompilerOutput) {
 
 /// Writes the wrapper scripts `mpicc`, `mpicxx`, `mpiexec` and `mpirun` for build systems, and `midplane`, to run this
 /// command from any directory. Returns the path of the first.
-fn write_wrappers() -> Result<PathBuf, CliError> {
+pub fn write_wrappers() -> Result<PathBuf, CliError> {
     let tool = std::env::current_exe().context("find this command")?;
     let folder = directories::target().join("midplane/bin");
     fs::create_dir_all(&folder).context(format_args!("create {}", folder.display()))?;
     let quote = |path: &Path| shell_words::quote(&path.to_string_lossy()).into_owned();
-    let root = quote(directories::root());
-    let start = format!(
-        "#!/bin/sh\n# Written by `cargo midplane cc --path`.\nexport {}={root}\n",
-        midplane_setup::ROOT
-    );
+    let mut start = format!("#!/bin/sh\n# Written by `{} cc --path`.\n", command_name());
+    if let SourceTree::Checkout(root) = SourceTree::current() {
+        start.push_str(&format!("export {}={}\n", midplane_setup::ROOT, quote(root)));
+    }
     let tool = quote(&tool);
     let scripts = [
         ("mpicc", format!("{start}exec {tool} cc \"$@\"\n")),

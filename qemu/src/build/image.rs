@@ -16,6 +16,7 @@ use midplane_abi::layout::SEVERAL_SYMBOL;
 use midplane_abi::{backtrace, blackboard, inbox, message_queues};
 use midplane_abi::{files, outbox};
 use midplane_device::matching::EngineKind;
+use midplane_setup::invocation::command_name;
 use object::elf::{FileHeader32, FileHeader64, Machine, PT_LOAD};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
 use object::{Endianness, FileKind, Object, ObjectSection, ObjectSymbol};
@@ -120,8 +121,9 @@ fn symbol_in_ram<'data>(elf: &impl Object<'data>, base: u64, name: &str) -> Resu
                      whose option -s keeps the required symbols, or strip it with --strip-debug only"
                 .into(),
             Some(_) => format!(
-                "no symbol {name} in RAM: it was not linked with Midplane's runtime; link it with mpicc (`midplane \
-                 cc`)"
+                "no symbol {name} in RAM: it was not linked with Midplane's runtime; link it with mpicc (`{} \
+                 cc`)",
+                command_name()
             ),
         })
 }
@@ -268,8 +270,9 @@ impl Image {
         for (needed, symbol, what) in lacking {
             if needed && lacks(symbol) {
                 return Err(CliError::unusable(format!(
-                    "{} was built {what}; specify its source, or link it with `midplane cc`",
-                    self.path.display()
+                    "{} was built {what}; specify its source, or link it with `{} cc`",
+                    self.path.display(),
+                    command_name()
                 )));
             }
         }

@@ -4,6 +4,7 @@ pub mod board;
 mod build_cache;
 mod callees;
 mod cargo;
+pub mod carried;
 pub mod cc;
 pub mod compiler;
 mod diagnostics;

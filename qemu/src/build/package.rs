@@ -108,7 +108,7 @@ impl PackageMetadata {
     fn mpi(&self) -> Result<String, CliError> {
         let line = format!(
             "mpi = {{ path = \"{}\" }}",
-            directories::root().join("mpi-adi/mpi").display()
+            directories::root_for_packages().join("mpi-adi/mpi").display()
         );
         match self.knows(MPI) {
             Some((_, one)) if one.is_from_registry() => Err(CliError::unusable(format!(
@@ -292,7 +292,7 @@ impl Package {
             "the package {} does not depend on kernel-rt, which boots a node; add this line to its Cargo.toml: \
              kernel-rt = {{ path = \"{}\" }} (docs/rust.md describes its main file), or use --on linux",
             self.name,
-            directories::root().join("kernel-rt").display()
+            directories::root_for_packages().join("kernel-rt").display()
         )))
     }
 

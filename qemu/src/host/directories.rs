@@ -9,18 +9,73 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Returns the workspace: the launcher's path, else the build-time path.
-pub fn root() -> &'static Path {
-    static ROOT: OnceLock<PathBuf> = OnceLock::new();
-    ROOT.get_or_init(|| root_from(std::env::var_os(midplane_setup::ROOT)))
+/// Location of the sources that this command compiles for programs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SourceTree {
+    /// Checkout that the launcher or a build of this command belongs to.
+    Checkout(PathBuf),
+    /// Copy that an installed command contains, unpacked into this directory of the user; `None` if the user has none.
+    Carried(Option<PathBuf>),
 }
 
-fn root_from(told: Option<OsString>) -> PathBuf {
-    let told = told.map(PathBuf::from).filter(|root| root.is_absolute());
-    told.unwrap_or_else(|| {
-        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-        package.parent().unwrap_or(Path::new(".")).into()
+/// Directory of the sources within the directory of an installed command; also the name of the link to them.
+pub const SOURCES: &str = "sources";
+
+impl SourceTree {
+    /// Returns the sources of this process.
+    pub fn current() -> &'static Self {
+        static TREE: OnceLock<SourceTree> = OnceLock::new();
+        TREE.get_or_init(|| {
+            let told = std::env::var_os(midplane_setup::ROOT);
+            let executable = std::env::current_exe().ok();
+            Self::locate(told, executable.as_deref(), midplane_setup::package_dir::user_dir())
+        })
+    }
+
+    /// Selects the launcher's checkout, else the checkout in whose target directory the executable is. Any other
+    /// executable is installed and uses its own copy.
+    fn locate(told: Option<OsString>, executable: Option<&Path>, user: Option<PathBuf>) -> Self {
+        if let Some(root) = told.map(PathBuf::from).filter(|root| root.is_absolute()) {
+            return Self::Checkout(root);
+        }
+        if executable.is_some_and(|executable| cargo_target(executable).is_some()) {
+            let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+            return Self::Checkout(package.parent().unwrap_or(package).into());
+        }
+        let version = concat!(env!("CARGO_PKG_VERSION"), "-", env!("MIDPLANE_SOURCES"));
+        Self::Carried(user.map(|user| user.join(version)))
+    }
+}
+
+/// Returns the target directory of cargo that contains an executable or a test.
+fn cargo_target(executable: &Path) -> Option<PathBuf> {
+    let profile = executable.parent()?;
+    let profile = if profile.ends_with("deps") {
+        profile.parent()?
+    } else {
+        profile
+    };
+    let target = profile.parent()?;
+    target.join("CACHEDIR.TAG").exists().then(|| target.into())
+}
+
+/// Returns the directory of the sources: a checkout, or the unpacked copy of an installed command.
+pub fn root() -> &'static Path {
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| match SourceTree::current() {
+        SourceTree::Checkout(root) => root.clone(),
+        SourceTree::Carried(Some(directory)) => directory.join(SOURCES),
+        // Commands that require the sources are refused (`build::carried`).
+        SourceTree::Carried(None) => "/".into(),
     })
+}
+
+/// Returns the directory of the sources for manifests of packages. It does not depend on the version of the command.
+pub fn root_for_packages() -> PathBuf {
+    match SourceTree::current() {
+        SourceTree::Carried(Some(directory)) => directory.with_file_name(SOURCES),
+        _ => root().into(),
+    }
 }
 
 /// Returns cargo's target directory: [the one that contains this program](built), or a directory of the user for this
@@ -54,13 +109,14 @@ fn user_cache(root: &Path) -> Option<PathBuf> {
     is_writable(&folder).then_some(folder)
 }
 
-/// Returns the target directory that contains this program, else the workspace's.
+/// Returns the target directory that contains this program, else that of the sources.
 pub fn built() -> PathBuf {
-    std::env::current_exe()
-        .ok()
-        .and_then(|exe| exe.ancestors().nth(2).map(PathBuf::from))
-        .filter(|target| target.join("CACHEDIR.TAG").exists())
-        .unwrap_or_else(|| root().join("target"))
+    if let SourceTree::Carried(Some(directory)) = SourceTree::current() {
+        return directory.join("target");
+    }
+    let executable = std::env::current_exe().ok();
+    let target = executable.and_then(|executable| cargo_target(&executable));
+    target.unwrap_or_else(|| root().join("target"))
 }
 
 /// Writes a file atomically: a reader finds the old file or the new one.
@@ -77,11 +133,31 @@ pub fn write_atomically(file: &Path, text: &str, mode: u32) -> Result<(), CliErr
 mod tests {
     use super::*;
 
-    #[test]
-    fn in_a_checkout_that_was_moved_the_launcher_is_believed() {
-        assert_eq!(root_from(Some("/moved".into())), Path::new("/moved"));
-        for told in [None, Some("relative".into())] {
-            assert!(midplane_setup::check_root(&root_from(told)).is_ok());
+    fn checkout(told: Option<&str>, executable: &Path) -> Option<PathBuf> {
+        match SourceTree::locate(told.map(OsString::from), Some(executable), Some("/cache".into())) {
+            SourceTree::Checkout(root) => Some(root),
+            SourceTree::Carried(directory) => {
+                let directory = directory.expect("a directory of the user");
+                assert!(directory.starts_with("/cache/"), "{}", directory.display());
+                None
+            }
         }
+    }
+
+    #[test]
+    fn a_command_in_a_target_directory_uses_the_checkout_and_an_installed_one_its_copy() {
+        let this = std::env::current_exe().unwrap();
+        assert!(checkout(None, &this).is_some_and(|root| midplane_setup::check_root(&root).is_ok()));
+        assert_eq!(checkout(None, Path::new("/usr/local/bin/midplane")), None);
+        for executable in [&this, Path::new("/usr/local/bin/midplane")] {
+            assert_eq!(checkout(Some("/moved"), executable), Some("/moved".into()));
+            assert_eq!(checkout(Some("relative"), executable), checkout(None, executable));
+        }
+    }
+
+    #[test]
+    fn a_user_without_a_directory_is_told_apart() {
+        let tree = SourceTree::locate(None, Some(Path::new("/bin/midplane")), None);
+        assert_eq!(tree, SourceTree::Carried(None));
     }
 }

@@ -1,34 +1,45 @@
-//! Name by which the user called the command, and the help page of a command line.
+//! Help texts under the name by which the user called the command, and the help page of a command line.
 
+use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use midplane_setup::invocation::{LAUNCHED, command_name};
 use std::ffi::OsString;
-use std::path::Path;
 
-/// Argument 0 from the launcher `cargo midplane`; also the name in help texts.
-const LAUNCHER: &str = "cargo midplane";
-
-/// Returns the command's name: `cargo midplane` if the launcher has started it, otherwise `midplane`.
-pub fn command_name() -> &'static str {
-    let first = std::env::args_os().next().unwrap_or_default();
-    match Path::new(&first).file_name() {
-        Some(name) if name == LAUNCHER => LAUNCHER,
-        _ => "midplane",
-    }
-}
-
-/// Replaces the launcher's name in the examples of a command and its subcommands.
+/// Replaces the launcher's name, by which help texts refer to the command, in a command and its subcommands.
 pub fn with_name(command: clap::Command, name: &'static str) -> clap::Command {
-    let text = command.get_after_help().map(ToString::to_string);
-    let command = match text {
-        Some(text) => command.after_help(text.replace(LAUNCHER, name)),
-        None => command,
-    };
-    let names: Vec<String> = { command.get_subcommands() }
-        .map(|sub| sub.get_name().to_string())
-        .collect();
-    names.into_iter().fold(command, |command, sub| {
-        command.mut_subcommand(sub, |sub| with_name(sub, name))
-    })
+    let named = |text: &StyledStr| text.ansi().to_string().replace(LAUNCHED, name);
+    let texts = [
+        command.get_about(),
+        command.get_long_about(),
+        command.get_after_help(),
+        command.get_after_long_help(),
+    ];
+    let [about, long_about, after_help, after_long_help] = texts.map(|text| text.map(named));
+    let mut command = command;
+    if let Some(text) = about {
+        command = command.about(text);
+    }
+    if let Some(text) = long_about {
+        command = command.long_about(text);
+    }
+    if let Some(text) = after_help {
+        command = command.after_help(text);
+    }
+    if let Some(text) = after_long_help {
+        command = command.after_long_help(text);
+    }
+    let command = command.mut_args(|argument| {
+        let [help, long_help] = [argument.get_help(), argument.get_long_help()].map(|text| text.map(named));
+        let argument = match help {
+            Some(text) => argument.help(text),
+            None => argument,
+        };
+        match long_help {
+            Some(text) => argument.long_help(text),
+            None => argument,
+        }
+    });
+    command.mut_subcommands(|sub| with_name(sub, name))
 }
 
 /// Returns the command line that prints the help page for these arguments, for example `midplane help bench killer`.
@@ -69,6 +80,23 @@ pub fn one_line(error: &clap::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn help_texts_contain_the_name_of_the_call() {
+        let run = clap::Command::new("run")
+            .about("See `cargo midplane help run`")
+            .long_about("See `cargo midplane help run`.")
+            .arg(clap::arg!(--file <FILE> "Output of `cargo midplane image`"))
+            .after_help("Example: cargo midplane run a.c");
+        let root = clap::Command::new("midplane").subcommand(run);
+        for (name, count) in [("midplane", 0), ("cargo midplane", 3)] {
+            let mut named = with_name(root.clone(), name);
+            let run = named.find_subcommand_mut("run").unwrap();
+            let text = run.render_long_help().to_string();
+            assert_eq!(text.matches("cargo midplane ").count(), count, "{text}");
+            assert_eq!(text.matches("midplane ").count(), 3, "{text}");
+        }
+    }
 
     #[test]
     fn the_help_page_is_that_of_the_innermost_command() {

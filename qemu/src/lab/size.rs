@@ -24,7 +24,7 @@ use std::path::PathBuf;
 
 /// Options of `midplane size`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example: cargo midplane size --board stm32f405 tests/programs/killer.c")]
+#[command(after_help = "Example: cargo midplane size --board stm32f405 main.c")]
 pub struct SizeArgs {
     /// Board of the image
     #[arg(long, value_name = "BOARD", value_enum, default_value_t = Board::Virt)]

@@ -9,6 +9,7 @@ use midplane_engines::EngineChoice;
 use midplane_lab::explore::{Background, RowProgress, RowResult, cases};
 use midplane_lab::matching as sequences;
 use midplane_lab::sim::{JobReport, POLLING, SeededJob};
+use midplane_setup::invocation::command_name;
 
 use crate::host::capacity;
 use crate::host::error::{self, CliError, ErrorContext};
@@ -223,7 +224,8 @@ fn print_failure(
     job: Option<&SeededJob>,
 ) -> Result<(), CliError> {
     print_line(format_args!(
-        "seed {seed}: {failure}\n  replay: cargo midplane soak --seed {seed} --jobs 1 --matching {matching}"
+        "seed {seed}: {failure}\n  replay: {} soak --seed {seed} --jobs 1 --matching {matching}",
+        command_name()
     ))?;
     job.map_or(Ok(()), |job| print_line(format_args!("{job:#?}")))
 }

@@ -1,5 +1,6 @@
 //! `midplane test`: runs all tests of the workspace and prints a summary. Long tests run only on request.
 
+use crate::host::directories::SourceTree;
 use crate::host::error::{self, CliError, ErrorContext};
 use crate::host::setup;
 use crate::host::signals::Signals;
@@ -281,6 +282,11 @@ pub struct TestArgs {
 
 /// Runs the tests; returns 0 if all passed.
 pub fn run(options: &TestArgs) -> Result<u8, CliError> {
+    if let SourceTree::Carried(_) = SourceTree::current() {
+        return Err(CliError::unusable(
+            "the tests require a checkout of Midplane; run `cargo midplane test` there",
+        ));
+    }
     if let Some(why) = free_bytes().and_then(low_disk_warning) {
         return Err(CliError::failure(why));
     }

@@ -106,9 +106,7 @@ pub struct ImageOptions {
 
 /// Options of `midplane image`.
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example: cargo midplane image --torus 2x2x1 --node 1,0,0 -o node1 tests/programs/killer.c -- 5 64"
-)]
+#[command(after_help = "Example: cargo midplane image --torus 2x2x1 --node 1,0,0 -o node1 main.c -- arguments")]
 pub struct ImageArgs {
     /// Path of the files without extension; .elf, .bin and .hex are added [default: name of the program and coordinates
     /// of the node]

@@ -14,6 +14,7 @@ use kernel_rt::board::stm32f405::memory::BAUD;
 use kernel_rt::memory_plan::MPI_SHARE;
 use midplane_abi::boot_parameters::BootParameters;
 use midplane_abi::stm32f405::RAM;
+use midplane_setup::invocation::command_name;
 use net_torus::coord::Shape;
 use std::path::PathBuf;
 
@@ -57,9 +58,12 @@ pub fn run(options: &AttachArgs) -> Result<u8, CliError> {
     let image = Image::read(&options.image)?;
     let shown = options.image.display();
     let refused = |why: &str| CliError::usage(format!("{shown}: {why}"));
-    let record = image
-        .personality()
-        .ok_or_else(|| refused("it contains no boot configuration of a node; create one with `midplane image`"))?;
+    let record = image.personality().ok_or_else(|| {
+        let name = command_name();
+        refused(&format!(
+            "it contains no boot configuration of a node; create one with `{name} image`"
+        ))
+    })?;
     let boot = BootParameters::read(record).map_err(|why| refused(&why.to_string()))?;
     if boot.console.is_none() && !boot.auto.is_some_and(|auto| auto.has_console) {
         return Err(refused(

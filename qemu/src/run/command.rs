@@ -112,7 +112,7 @@ impl ReportOptions {
 /// Options of `midplane run`.
 #[derive(Args, Debug)]
 #[command(after_help = "Standard input goes to rank 0.\n\n\
-                  Example: cargo midplane run --torus 2x2x2 tests/programs/killer.c -- 5 1024")]
+                  Example: cargo midplane run --torus 2x2x2 main.c -- arguments")]
 pub struct RunOptions {
     /// Extents of the machine along X, Y and Z, each 1 to 256. Each node runs one MPI rank
     #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents,

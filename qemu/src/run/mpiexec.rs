@@ -3,10 +3,10 @@
 //! programs (MPI-3.1 section 8.8).
 
 use crate::host::error::CliError;
-use crate::host::invocation::command_name;
 use crate::run::command::{AppOptions, RunOptions};
 use crate::show::console::print_error_line;
 use clap::Args;
+use midplane_setup::invocation::command_name;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

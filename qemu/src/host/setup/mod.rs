@@ -15,6 +15,7 @@ use midplane_setup::dependency::MissingTool;
 pub use midplane_setup::detect::ToolSet;
 use midplane_setup::detect::{DetectedTools, qemu};
 use midplane_setup::detection_result::ToolDetection;
+use midplane_setup::invocation::command_name;
 use midplane_setup::plan::{CompletedAttempts, HostMachine, PlanStep, plan};
 pub use midplane_setup::query::{SystemTool, in_path};
 pub use midplane_setup::rust::own_cargo;
@@ -40,6 +41,14 @@ fn places() -> CheckoutDirs {
 /// Checks whether a supported QEMU is available.
 pub fn has_qemu() -> bool {
     matches!(qemu(&places()), ToolDetection::Usable(_))
+}
+
+/// Returns the reason and the remedy if no QEMU is available.
+pub fn no_qemu() -> String {
+    format!(
+        "QEMU is not installed (`{} doctor` lists missing tools)",
+        command_name()
+    )
 }
 
 /// Returns the directory of the LLVM linker in the Rust compiler's installation, if there is one.

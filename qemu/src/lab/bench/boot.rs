@@ -3,6 +3,7 @@
 use crate::host::directories;
 use crate::host::error::{CliError, ErrorContext, USAGE};
 use crate::host::resource_usage::ResourceUsage;
+use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::sys;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -15,8 +16,17 @@ use std::process::{Child, Command, Output, Stdio};
 use std::str::FromStr;
 
 /// Returns the path of a program in `tests/programs`.
-pub fn program(name: &str) -> PathBuf {
-    directories::root().join("tests/programs").join(name)
+///
+/// # Errors
+/// Returns an error for the sources of an installed command, which contain no such programs.
+pub fn program(name: &str) -> Result<PathBuf, CliError> {
+    let path = directories::root().join("tests/programs").join(name);
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(CliError::unusable(format!(
+        "this measurement uses tests/programs/{name} of a checkout of Midplane; run `cargo midplane bench` there"
+    )))
 }
 
 /// Runs a program of `tests/programs` with `midplane run` and returns its output.
@@ -42,7 +52,7 @@ pub fn run_with_usage(
     command
         .args(["run", "--quiet"])
         .args(options)
-        .arg(program(name))
+        .arg(program(name)?)
         .arg("--")
         .args(arguments);
     match capture_output_and_usage(command, None, signals)? {
@@ -164,16 +174,14 @@ fn read_all(stream: Option<impl Read>) -> io::Result<Vec<u8>> {
 pub fn compile(compiler: &Path, name: &str, to: &Path, signals: &Signals) -> Result<(), CliError> {
     let mut command = Command::new(compiler);
     command.args(["-O2", "-w"]);
-    command.arg(program(&format!("{name}.c")));
+    command.arg(program(&format!("{name}.c"))?);
     command.arg("-o").arg(to).arg("-lm");
     capture_output(command, None, signals).map(drop)
 }
 
 /// Returns the error of a command that requires QEMU.
 pub fn no_qemu(command: &str) -> CliError {
-    CliError::unusable(format!(
-        "{command}: QEMU is not installed (`midplane doctor` lists missing tools)"
-    ))
+    CliError::unusable(format!("{command}: {}", setup::no_qemu()))
 }
 
 /// Parses the run time in seconds that a program prints, such as `tests/programs/killer.c`.

@@ -21,9 +21,7 @@ const COUNTED: [(&str, &str); 6] = [
 /// Counts and prints the instructions; prints a note if QEMU is missing.
 pub fn run() -> Result<(), CliError> {
     if !setup::has_qemu() {
-        return print_line(
-            "no instruction counts on nodes: QEMU is not installed (`midplane doctor` lists missing tools)",
-        );
+        return print_line(format_args!("no instruction counts on nodes: {}", setup::no_qemu()));
     }
     let signals = Signals::catch()?;
     print_line("instructions on nodes (riscv64, in QEMU), all nodes of a job together")?;

@@ -66,9 +66,7 @@ pub fn run(
     rows: &mut Vec<KillerRow>,
 ) -> Result<(), CliError> {
     if !setup::has_qemu() {
-        return print_line(
-            "the part in QEMU is omitted: QEMU is not installed (`midplane doctor` lists missing tools)",
-        );
+        return print_line(format_args!("the part in QEMU is omitted: {}", setup::no_qemu()));
     }
     let report = directories::target().join(format!("bench-report-{}.json", std::process::id()));
     let boots = JobSettings {

@@ -238,7 +238,7 @@ fn run_cluster(
     let mut command = Command::new(std::env::current_exe().context("find this command")?);
     command.args(["cluster", "--nodes", &ranks.to_string()]);
     command.args(["--mpi-memory", MPI_MEMORY, "--csv"]).arg(&lines);
-    command.arg(boot::program(&format!("{}.c", job.program)));
+    command.arg(boot::program(&format!("{}.c", job.program))?);
     command.arg("--").args(job.arguments);
     let Some(said) = boot::capture_output(command, Some(limit_s), signals)? else {
         return Ok(None);

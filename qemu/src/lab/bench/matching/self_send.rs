@@ -65,9 +65,7 @@ pub fn check() -> Result<(), CliError> {
     if setup::has_qemu() {
         Ok(())
     } else {
-        Err(CliError::unusable(
-            "bench matching self: QEMU is not installed (`midplane doctor` lists missing tools)",
-        ))
+        Err(boot::no_qemu("bench matching self"))
     }
 }
 
