@@ -9,6 +9,7 @@ mod debug;
 mod ends;
 mod faults;
 mod hangs;
+mod installed;
 mod jobs;
 mod launch;
 mod packages;
