@@ -37,7 +37,7 @@ use host::invocation::{help_page, one_line, with_name};
 use host::setup;
 use install::{CompletionArgs, ManArgs, NewArgs};
 use lab::{bench, cluster, memory, sim, size, soak, suite};
-use midplane_setup::invocation::command_name;
+use midplane_setup::invocation::{INSTALLED, command_name};
 use probe::{explain, flash, image};
 use run::linux::supervisor;
 use run::{attach, command, debug, mpiexec};
@@ -207,8 +207,8 @@ fn main() -> ExitCode {
         CliCommand::Soak(options) => soak::run(&options),
         CliCommand::Test(options) => suite::run(&options),
         CliCommand::New(options) => install::create_project(&options),
-        CliCommand::Completions(options) => install::print_completions(&options, command_line()),
-        CliCommand::Man(options) => install::write_pages(&options, command_line()),
+        CliCommand::Completions(options) => install::print_completions(&options, command_line_of(INSTALLED)),
+        CliCommand::Man(options) => install::write_pages(&options, command_line_of(INSTALLED)),
         CliCommand::Debugged(options) => debug::become_process(&options),
         CliCommand::Kept(options) => supervisor::supervise(&options),
         CliCommand::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),
@@ -218,7 +218,10 @@ fn main() -> ExitCode {
 
 /// Returns the command line's definition, with the name by which the user called the command.
 fn command_line() -> clap::Command {
-    let name = command_name();
+    command_line_of(command_name())
+}
+
+fn command_line_of(name: &'static str) -> clap::Command {
     with_name(Cli::command().bin_name(name), name)
 }
 

@@ -78,12 +78,19 @@ fn link(sources: &Path, link: &Path) -> Result<(), CliError> {
     }
     let new = link.with_extension(std::process::id().to_string());
     match symlink(sources, &new) {
-        // Programs that are no packages do not require the link.
-        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => Ok(()),
+        // Programs that are no packages do not require the link. A read-only directory contains that of its owner.
+        Err(error) if is_read_only(&error) => Ok(()),
         linked => linked
             .and_then(|()| fs::rename(&new, link))
             .context(format_args!("create the link {}", link.display())),
     }
+}
+
+fn is_read_only(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied
+    )
 }
 
 #[cfg(test)]

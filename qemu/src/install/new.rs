@@ -90,9 +90,14 @@ impl ProjectLanguage {
 /// # Errors
 /// Returns a usage error for a directory that exists and for a name that make or cargo cannot use.
 pub fn create_project(options: &NewArgs) -> Result<u8, CliError> {
+    check_name(&options.directory)?;
+    create_for(options, &portable_command()?)
+}
+
+/// Creates a project that starts this program with the command `midplane`.
+fn create_for(options: &NewArgs, midplane: &str) -> Result<u8, CliError> {
     let directory = &options.directory;
     let name = check_name(directory)?;
-    let midplane = portable_command()?;
     if let Some(parent) = directory.parent() {
         fs::create_dir_all(parent).context(format_args!("create {}", parent.display()))?;
     }
@@ -108,7 +113,7 @@ pub fn create_project(options: &NewArgs) -> Result<u8, CliError> {
     let values = [
         ("@NAME@", name.to_string()),
         ("@CRATE@", name.replace('-', "_")),
-        ("@MIDPLANE@", midplane.clone()),
+        ("@MIDPLANE@", midplane.to_string()),
         ("@RUNNER@", format!("{midplane:?}")),
         ("@MPI@", quoted(&sources.join("mpi-adi/mpi"))),
         ("@KERNEL@", quoted(&sources.join("kernel-rt"))),
@@ -122,7 +127,7 @@ pub fn create_project(options: &NewArgs) -> Result<u8, CliError> {
         let versions = fs::read(directories::root().join("Cargo.lock")).context("read Cargo.lock")?;
         write(&directory.join("Cargo.lock"), &versions)?;
     }
-    let [test, run] = options.lang.commands(&midplane);
+    let [test, run] = options.lang.commands(midplane);
     console::print_line(format_args!(
         "{} is created. Test it, and run it on emulated nodes:\n  cd {}\n  {test}\n  {run}",
         directory.display(),
@@ -180,10 +185,8 @@ mod tests {
     use crate::host::error::USAGE;
 
     fn create(directory: &Path, lang: ProjectLanguage) -> Result<u8, CliError> {
-        create_project(&NewArgs {
-            directory: directory.into(),
-            lang,
-        })
+        let directory = directory.into();
+        create_for(&NewArgs { directory, lang }, INSTALLED)
     }
 
     #[test]
