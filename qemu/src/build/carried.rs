@@ -161,9 +161,8 @@ mod tests {
         };
         let listed = ["ls-files", "--cached", "--others", "--exclude-standard"];
         if let Some(listed) = git(&listed).ok().filter(|output| output.status.success()) {
-            let tracked: BTreeSet<PathBuf> = { String::from_utf8(listed.stdout).unwrap().lines() }
-                .map(PathBuf::from)
-                .collect();
+            let listed = String::from_utf8(listed.stdout).unwrap();
+            let tracked: BTreeSet<PathBuf> = listed.lines().map(PathBuf::from).collect();
             let others: Vec<_> = carried.difference(&tracked).collect();
             assert!(others.is_empty(), "{others:?}");
         }

@@ -270,10 +270,10 @@ pub(super) fn run_linker(mut command: Command, linked: &Path, program: &Path) ->
 }
 
 /// A directory of this process, removed on drop.
-pub(super) struct ScratchDirectory(pub(super) PathBuf);
+pub struct ScratchDirectory(pub PathBuf);
 
 impl ScratchDirectory {
-    pub(super) fn new(parent: &Path) -> Result<Self, CliError> {
+    pub fn new(parent: &Path) -> Result<Self, CliError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = parent.join(format!("build-{}-{number}", std::process::id()));

@@ -56,7 +56,9 @@ fn cargo_target(executable: &Path) -> Option<PathBuf> {
         profile
     };
     let target = profile.parent()?;
-    target.join("CACHEDIR.TAG").exists().then(|| target.into())
+    // Cargo writes the tag only into a directory that it creates itself.
+    let marks = [target.join("CACHEDIR.TAG"), profile.join(".fingerprint")];
+    marks.iter().any(|mark| mark.exists()).then(|| target.into())
 }
 
 /// Returns the directory of the sources: a checkout, or the unpacked copy of an installed command.
