@@ -356,7 +356,7 @@ impl RequestPool {
                     send.state,
                     SendState::Bcopy | SendState::Pending(_) | SendState::Held(_)
                 );
-                return is_open.then(|| QueueEntry {
+                return is_open.then_some(QueueEntry {
                     kind: QueueKind::PendingSend,
                     is_complete: matches!(send.data, SendData::Bcopy(_)),
                     context: send.context,
