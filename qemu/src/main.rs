@@ -29,7 +29,6 @@ mod show;
 
 use build::carried::provide_sources;
 use build::cc;
-use cap::Cap;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use host::error::{self, CliError, HelpPage};
@@ -42,14 +41,9 @@ use probe::{explain, flash, image};
 use run::linux::supervisor;
 use run::{attach, command, debug, mpiexec};
 use show::console::{self, print_error_line, stdout_error};
-use std::alloc::System;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind as IoErrorKind;
 use std::process::ExitCode;
-
-/// Heap with an allocation counter: `bench matching` reports the memory of the engines.
-#[global_allocator]
-static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 
 /// Bare-metal MPI on a 3-D torus of emulated nodes.
 #[derive(Parser)]

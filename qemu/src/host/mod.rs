@@ -3,6 +3,7 @@
 pub mod capacity;
 pub mod directories;
 pub mod error;
+pub mod heap;
 pub mod invocation;
 pub mod resource_usage;
 pub mod setup;

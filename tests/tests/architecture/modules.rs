@@ -240,10 +240,12 @@ impl Reader<'_> {
                     (is_test, is_public) = (false, false);
                     continue;
                 }
-                "crate" | "super" | "self"
-                    if self.word(self.at + 1) == "::" && self.word(self.at.wrapping_sub(1)) != "$" =>
+                // A path of this crate, or of a child module; `add` drops those of other crates.
+                word if self.word(self.at + 1) == "::"
+                    && word.starts_with(char::is_alphabetic)
+                    && !["$", "::"].contains(&self.word(self.at.wrapping_sub(1))) =>
                 {
-                    let mut names = vec![word.clone()];
+                    let mut names = vec![word.to_string()];
                     while self.word(self.at + 1) == "::"
                         && self
                             .word(self.at + 2)
@@ -476,10 +478,13 @@ mod tests {
     fn imports_of_every_form_are_read() {
         let text = "use crate::b::{C, d::{self, E as F}, *}; use super::g; use self::h::I; use core::fmt;
             pub(crate) mod own; use own::J; fn f() { use crate::k; crate::l::m(super::n); }
-            fn g<'a>(x: &'a u8) -> impl Sized + use<'a> { let c = '\"'; let d = '\\''; x }";
+            fn g<'a>(x: &'a u8) -> impl Sized + use<'a> { let c = '\"'; let d = '\\''; x }
+            struct S(own::o::P<u8>); impl S { fn h() { own::q(); core::own::r(); Self::own::s() } }";
         let expected = [
             "a::h::I",
             "a::own::J",
+            "a::own::o::P",
+            "a::own::q",
             "b::*",
             "b::C",
             "b::d",

@@ -16,7 +16,7 @@ use kernel_rt::board::linux::share::{AT_ANSWERED, AT_ASKED, AT_ENDS, AT_TRACE, F
 use midplane_abi::boot_parameters::InstanceNodes;
 use net_torus::coord::Coord;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Resource, Signal};
+use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -145,7 +145,7 @@ fn start(
             let mut command = process(plan, coord, &inherited, &under)?;
             connect_streams(&mut command, prints, rank == 0 && plan.debug.is_none());
             if under.is_empty() {
-                limit(&mut command, limits);
+                supervisor::limit(&mut command, limits);
             }
             (command, inherited.descriptors())
         }
@@ -170,15 +170,6 @@ fn start(
 /// Returns the signal for a child when the tool ends. A [`supervisor`] must kill its descendants first.
 pub fn end_signal(is_supervised: bool) -> Signal {
     if is_supervised { Signal::TERM } else { Signal::KILL }
-}
-
-/// Limits a process's stack and data, in bytes.
-fn limit(command: &mut Command, limits: [Option<u64>; 2]) {
-    for (resource, limit) in [Resource::Stack, Resource::Data].into_iter().zip(limits) {
-        if let Some(bytes) = limit {
-            sys::limit(command, resource, bytes);
-        }
-    }
 }
 
 /// Creates the command for a process of the program, run by the command `under` if it is not empty. Its first node is

@@ -10,7 +10,9 @@ use clap::Args;
 use midplane_setup::query::in_path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, wait};
+use rustix::process::{
+    Pid, Resource, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, wait,
+};
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -95,7 +97,7 @@ pub fn supervise(options: &SupervisedArgs) -> Result<u8, CliError> {
     set_child_subreaper(Some(getpid())).context("preserve the state of the command")?;
     let mut command = Command::new(&options.words[0]);
     command.args(&options.words[1..]);
-    super::limit(&mut command, [options.stack, options.data]);
+    limit(&mut command, [options.stack, options.data]);
     sys::bind_to_this_process(&mut command, Signal::KILL, Vec::new());
     let child = command
         .spawn()
@@ -188,4 +190,13 @@ fn status(ended: Option<WaitStatus>) -> u8 {
         return 128_u8.wrapping_add(signal as u8);
     }
     ended.exit_status().map_or(0, |status| status as u8)
+}
+
+/// Limits a process's stack and data, in bytes.
+pub(super) fn limit(command: &mut Command, limits: [Option<u64>; 2]) {
+    for (resource, limit) in [Resource::Stack, Resource::Data].into_iter().zip(limits) {
+        if let Some(bytes) = limit {
+            sys::limit(command, resource, bytes);
+        }
+    }
 }

@@ -16,21 +16,6 @@ const MAX_FETCHED: usize = 8;
 /// Addresses without memory in any process.
 const NOWHERE: Range<usize> = 1..256;
 
-/// A process's state of the dynamic window.
-#[derive(Clone, Default)]
-pub(super) struct DynamicState {
-    pieces: Vec<Range<usize>>,
-    /// It has issued an operation beyond a target's attached memory, and has not checked for the error yet.
-    is_faulty: bool,
-}
-
-impl DynamicState {
-    /// Returns the first of these bytes that is not attached.
-    fn gap(&self, mut bytes: Range<usize>) -> Option<usize> {
-        bytes.find(|at| !self.pieces.iter().any(|piece| piece.contains(at)))
-    }
-}
-
 /// Returns the target displacement that operations use for an offset in the window.
 pub(super) fn name(window: usize, place: usize) -> usize {
     match window {

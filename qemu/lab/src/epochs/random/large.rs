@@ -25,15 +25,6 @@ pub(super) struct LargeSize {
     pub is_strided: bool,
 }
 
-/// By process: start of the unused memory for results of large operations.
-pub(super) struct LargeState(Vec<usize>);
-
-impl LargeState {
-    pub(super) fn new(size: u32) -> LargeState {
-        LargeState(vec![LARGE_RESULTS.start; size as usize])
-    }
-}
-
 /// Checks whether the window's operations consist of several packets.
 fn is_large(window: usize) -> bool {
     matches!(window, LARGE | DYNAMIC)

@@ -16,6 +16,7 @@
 //! ```text
 //!   mod.rs         a job, and the start and end of its epochs
 //!   rounds.rs      the rounds of all jobs
+//!   state.rs       state of the windows of larger jobs
 //!   operations.rs  small operations
 //!   large.rs       operations of several packets
 //!   dynamic.rs     a window with attached and detached memory, and operations beyond it
@@ -28,6 +29,7 @@ mod dynamic;
 mod large;
 mod operations;
 mod rounds;
+mod state;
 mod unchecked;
 
 use midplane_cluster::random::{Random, RandomStream};
@@ -36,6 +38,7 @@ use midplane_device::rma::epochs::{EpochKind, ReorderFlags};
 
 use super::memory::{ALL_WINDOWS, BUFFERS, HELD, LARGE, WINDOWS, part};
 use super::script::ScriptCall;
+use state::{DynamicState, LargeState};
 
 /// A random job.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -89,8 +92,8 @@ struct JobDraw {
     deferred: Vec<usize>,
     races: Vec<AtomicRace>,
     /// For larger jobs.
-    large: large::LargeState,
-    dynamic: Vec<dynamic::DynamicState>,
+    large: LargeState,
+    dynamic: Vec<DynamicState>,
 }
 
 #[derive(Clone)]
@@ -375,8 +378,8 @@ impl JobDraw {
             put: vec![Vec::new(); size as usize],
             deferred: vec![0; size as usize],
             races: vec![AtomicRace::default(); count * size as usize],
-            large: large::LargeState::new(size),
-            dynamic: vec![dynamic::DynamicState::default(); size as usize],
+            large: LargeState::new(size),
+            dynamic: vec![DynamicState::default(); size as usize],
         }
     }
 

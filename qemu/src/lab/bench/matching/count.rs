@@ -1,6 +1,6 @@
 //! Instruction counts of searches.
 
-use super::MatchingBench;
+use super::shared::MatchingBench;
 use crate::host::error::CliError;
 use crate::lab::bench::callgrind;
 use crate::show::console::print_line;

@@ -1,7 +1,8 @@
 //! Memory of the engines in addition to receives and records, compared with table 4.5 of 001.
 
-use super::MatchingBench;
+use super::shared::MatchingBench;
 use crate::host::error::CliError;
+use crate::host::heap::HEAP;
 use crate::show::console::print_line;
 use crate::show::table::{self, Column, Table};
 use midplane_lab::measure::matching::overhead::published;
@@ -52,7 +53,7 @@ pub fn run(bench: &MatchingBench) -> Result<String, CliError> {
     let mut rows = Vec::new();
     for published in published() {
         for engine in &bench.engines {
-            let allocated = || crate::HEAP.allocated();
+            let allocated = || HEAP.allocated();
             let overhead = engine.overhead(published.ranks, published.entries, &allocated);
             let row = MemoryRow {
                 ranks: published.ranks,

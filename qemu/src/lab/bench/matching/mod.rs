@@ -5,6 +5,7 @@ mod drawing;
 mod memory;
 mod row;
 mod self_send;
+mod shared;
 mod time;
 
 use crate::host::error::CliError;
@@ -16,6 +17,7 @@ use midplane_lab::matching::{ENGINES, NamedEngine};
 use std::path::PathBuf;
 
 pub use count::{LoopArgs, run_loop};
+use shared::MatchingBench;
 
 /// Experiment with the matching engines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -71,22 +73,6 @@ fn parse_engine(name: &str) -> Result<NamedEngine, String> {
     found
         .copied()
         .ok_or_else(|| format!("engines are {}", known().collect::<Vec<_>>().join(", ")))
-}
-
-/// State that the parts share.
-struct MatchingBench {
-    /// Engines; the first one is the reference.
-    engines: Vec<NamedEngine>,
-    runs: u32,
-    all: bool,
-    signals: Signals,
-}
-
-impl MatchingBench {
-    /// Returns an error after a signal.
-    fn check_signals(&self) -> Result<(), CliError> {
-        self.signals.pending().map_or(Ok(()), Err)
-    }
 }
 
 /// Measures the engines; returns the exit status.

@@ -1,6 +1,6 @@
 //! Instruction counts of a self-send on a node, with few and with many other entries in the queue.
 
-use super::MatchingBench;
+use super::shared::MatchingBench;
 use crate::host::error::CliError;
 use crate::host::setup;
 use crate::lab::bench::boot;

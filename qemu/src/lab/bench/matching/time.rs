@@ -1,7 +1,7 @@
 //! Times of searches and traffic, with the engines measured round robin.
 
-use super::MatchingBench;
 use super::row::{SearchRow, TABLE};
+use super::shared::MatchingBench;
 use crate::host::error::CliError;
 use crate::show::console::print_line;
 use midplane_lab::measure::matching::application::APPLICATIONS;
