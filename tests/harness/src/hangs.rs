@@ -107,7 +107,7 @@ const HANGS: [Hang; 12] = [
         way: "post",
         statements: &[
             "for MPI_Win_post of rank 0 (the window with context ",
-            "), which is in MPI_Barrier",
+            "): rank 0 is in MPI_Barrier",
         ],
     },
     Hang {

@@ -124,12 +124,12 @@ pub fn describe_windows(graph: &WaitGraph<'_>) -> Vec<String> {
             ),
             EventKind::Grant if is_lock_call(&call.call.function) => text::lock(graph, target, event),
             EventKind::Grant => format!(
-                "MPI_Win_post of rank {rank} ({window}), which {}",
+                "MPI_Win_post of rank {rank} ({window}): rank {rank} {}",
                 text::state(graph, target)
             ),
             EventKind::Complete => {
                 format!(
-                    "MPI_Win_complete of rank {rank} ({window}), which {}",
+                    "MPI_Win_complete of rank {rank} ({window}): rank {rank} {}",
                     text::state(graph, target)
                 )
             }
