@@ -38,6 +38,6 @@ pub trait ProgramHost {
     fn reports_queues(&self, rank: usize, adi: &mut Adi);
 
     /// Reports the location of the current call in the running program. Called at the end of a job that hangs, for up
-    /// to [`MAX_LOCATIONS`](crate::MAX_LOCATIONS) programs.
+    /// to 256 programs of each block.
     fn reports_location(&self, rank: usize);
 }
