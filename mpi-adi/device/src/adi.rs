@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
+use core::cell::RefCell;
 use core::hash::{Hash, Hasher};
 
 use net_torus::coord::{Coord, Shape};
@@ -16,6 +17,7 @@ use crate::memory::region::Region;
 use crate::memory::{UserMemory, try_boxed_with};
 use crate::peers::{PeerAges, PeerTable};
 use crate::protocol::{AllRules, ProtocolRules};
+use crate::queues::{QueueEntry, QueueKind};
 use crate::recv::Receiver;
 use crate::request::{CompletedRequest, PlainCompletion, RESERVED_SLOTS, RequestOutcome, RequestPool};
 use crate::rma::OneSided;
@@ -137,6 +139,28 @@ impl Adi {
         let mut adi = Self::new_idle_boxed(config, here, memory)?;
         adi.initialize();
         Some(adi)
+    }
+
+    /// Calls `visit` for each entry of the queues: requests in the order of their slots, then windows, then unexpected
+    /// messages in the order of the matching engine. The statistics count one search.
+    pub fn visit_queues(&mut self, visit: &mut dyn FnMut(QueueEntry)) {
+        self.requests.unmatched().for_each(&mut *visit);
+        if let Some(all) = self.extensions.one_sided.as_deref() {
+            all.visit_waits(visit);
+        }
+        let visit = RefCell::new(visit);
+        // The search finds nothing, so that it visits every message.
+        self.matching.find_record(&self.region, &|record| {
+            visit.borrow_mut()(QueueEntry {
+                kind: QueueKind::UnexpectedMessage,
+                is_complete: false,
+                context: record.envelope.context,
+                peer: Some(record.envelope.source),
+                tag: Some(record.envelope.tag),
+                bytes: record.length as usize,
+            });
+            false
+        });
     }
 
     // Not inlined, so that its stack frame is released before `begin` runs.

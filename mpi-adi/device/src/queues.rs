@@ -1,15 +1,11 @@
 //! Message queues of a blocked process, for the explanation of a hang.
 //!
-//! Nothing is recorded for them: a visit walks the requests, the unexpected messages and the windows. It changes
-//! nothing and allocates nothing. Its cost is proportional to their number, so hosts visit only a process that has
-//! made no progress for a while.
+//! Nothing is recorded for them: a [visit](crate::Adi::visit_queues) walks the requests, the unexpected messages and the
+//! windows. It changes nothing and allocates nothing. Its cost is proportional to their number, so hosts visit only a
+//! process that has made no progress for a while.
 #![forbid(unsafe_code)]
 
-use core::cell::RefCell;
-
-use crate::adi::Adi;
 use crate::envelope::{Context, Rank, Tag};
-use crate::matching::Matching;
 
 /// Queue of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,29 +52,5 @@ impl QueueEntry {
             tag: None,
             bytes: 0,
         }
-    }
-}
-
-impl Adi {
-    /// Calls `visit` for each entry of the queues: requests in the order of their slots, then windows, then unexpected
-    /// messages in the order of the matching engine. The statistics count one search.
-    pub fn visit_queues(&mut self, visit: &mut dyn FnMut(QueueEntry)) {
-        self.requests.unmatched().for_each(&mut *visit);
-        if let Some(all) = self.extensions.one_sided.as_deref() {
-            all.visit_waits(visit);
-        }
-        let visit = RefCell::new(visit);
-        // The search finds nothing, so that it visits every message.
-        self.matching.find_record(&self.region, &|record| {
-            visit.borrow_mut()(QueueEntry {
-                kind: QueueKind::UnexpectedMessage,
-                is_complete: false,
-                context: record.envelope.context,
-                peer: Some(record.envelope.source),
-                tag: Some(record.envelope.tag),
-                bytes: record.length as usize,
-            });
-            false
-        });
     }
 }
