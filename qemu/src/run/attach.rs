@@ -5,6 +5,7 @@ use crate::build::image::Image;
 use crate::host::error::CliError;
 use crate::host::signals::Signals;
 use crate::run::command::{self, DisplayOptions, ReportOptions};
+use crate::run::job::OnHang;
 use crate::run::output::OutputStyle;
 use crate::run::plan::{Backend, JobPlan};
 use crate::run::serial_port::SerialPort;
@@ -105,7 +106,8 @@ pub fn run(options: &AttachArgs) -> Result<u8, CliError> {
     command::show(
         &plan,
         None,
-        options.watched.limits(),
+        // The copies of the boards' records are too old to decide whether packets are in transit.
+        options.watched.limits(OnHang::Wait),
         &signals,
         &shown,
         report_files,

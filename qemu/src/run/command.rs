@@ -50,16 +50,6 @@ pub struct ReportOptions {
           help_heading = "Limits")]
     pub timeout: Option<Duration>,
 
-    /// Reaction when each rank is blocked in MPI and no packet moves
-    #[arg(
-        long,
-        value_name = "REACTION",
-        value_enum,
-        default_value = "report",
-        help_heading = "Limits"
-    )]
-    pub on_hang: OnHang,
-
     /// Write the report to this file as JSON (format: docs/reference/report.md)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
@@ -85,11 +75,11 @@ pub struct ReportFiles {
 }
 
 impl ReportOptions {
-    /// Returns the limits of the job.
-    pub fn limits(&self) -> JobLimits {
+    /// Returns the limits of a job with this reaction to a hang.
+    pub fn limits(&self, on_hang: OnHang) -> JobLimits {
         JobLimits {
             timeout: self.timeout,
-            on_hang: self.on_hang,
+            on_hang,
         }
     }
 
@@ -237,6 +227,16 @@ pub struct RunOptions {
 
     #[command(flatten)]
     watched: ReportOptions,
+
+    /// Reaction when each rank is blocked in MPI and no packet moves
+    #[arg(
+        long,
+        value_name = "REACTION",
+        value_enum,
+        default_value = "report",
+        help_heading = "Limits"
+    )]
+    on_hang: OnHang,
 
     /// Print the log of the kernels to stderr
     #[arg(short, long, visible_alias = "log", help_heading = "Debugging")]
@@ -679,7 +679,7 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
     show(
         &plan,
         folder,
-        options.watched.limits(),
+        options.watched.limits(options.on_hang),
         &signals,
         &shown,
         report_files,
