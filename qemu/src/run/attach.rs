@@ -106,7 +106,7 @@ pub fn run(options: &AttachArgs) -> Result<u8, CliError> {
     command::show(
         &plan,
         None,
-        // The copies of the boards' records are too old to decide whether packets are in transit.
+        // Serial links retransmit, and the copies of the boards' records are old.
         options.watched.limits(OnHang::Wait),
         &signals,
         &shown,

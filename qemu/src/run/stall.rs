@@ -10,6 +10,9 @@
 //! A sample contains the number of the current call of each rank, and the packets that all nodes have sent and
 //! received. If both samples are equal and as many packets were received as sent, no packet was in transit between the
 //! samples, and no rank had work: nothing can move any more. A busy host delays the detection and causes no false one.
+//!
+//! The method requires links that deliver at once: a packet that waits for a retransmission is counted neither as sent
+//! nor as received. Jobs with such links are not checked.
 
 use crate::run::outcome::ObservedNode;
 use midplane_abi::blackboard::NodeState;
