@@ -1,5 +1,8 @@
 /* Hangs in one of many ways, or seems to hang and ends. The first argument is the way. For 4 processes; everything
  * before the error is correct. */
+/* The reports name the function of each call. Optimized code merges functions and omits frames. */
+#pragma GCC optimize ("O0")
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
