@@ -36,8 +36,4 @@ pub trait ProgramHost {
     /// Reports the message queues of the node of `rank`, whose program waits forever. Called at the end of a job that
     /// hangs.
     fn reports_queues(&self, rank: usize, adi: &mut Adi);
-
-    /// Reports the location of the current call in the running program. Called at the end of a job that hangs, for up
-    /// to 256 programs of each block.
-    fn reports_location(&self, rank: usize);
 }

@@ -85,10 +85,6 @@ pub(super) struct SharedState<'m> {
     host: Option<&'m dyn ProgramHost>,
 }
 
-/// Maximum number of locations of calls that a block reports for a job that hangs: each requires a switch of the
-/// program's data.
-pub const MAX_LOCATIONS: usize = 256;
-
 /// Unwinds a process's program when the job is over.
 pub(super) struct UnwindPayload;
 
@@ -145,7 +141,7 @@ impl<'m> SharedState<'m> {
         if let Some(host) = self.host
             && self.is_hang()
         {
-            self.report_hang(host, coroutines);
+            self.report_hang(host);
         }
         for (rank, coroutine) in (first..).zip(coroutines) {
             match self.host {
@@ -167,18 +163,11 @@ impl<'m> SharedState<'m> {
         matches!(&*self.failure.borrow(), Some((_, Some(JobFailure::Hang(_)))))
     }
 
-    /// Reports the queues of all waiting programs, and the locations of the first ones.
-    fn report_hang(&self, host: &dyn ProgramHost, coroutines: &mut [ProcessCoroutine<'_>]) {
-        let mut locations = 0..MAX_LOCATIONS;
-        for (rank, coroutine) in self.here.clone().zip(coroutines) {
-            if self.calls[rank].get().is_none() || !coroutine.is_under_way() {
-                continue;
-            }
+    /// Reports the queues of all waiting programs.
+    fn report_hang(&self, host: &dyn ProgramHost) {
+        for rank in self.here.clone().filter(|rank| self.calls[*rank].get().is_some()) {
             // A copy, because the waiting program holds its node. The job is over, so the cost is irrelevant.
             coroutines::look_at_rest(&self.body(rank).adi, |adi| host.reports_queues(rank, &mut adi.clone()));
-            if locations.next().is_some() {
-                self.resume(coroutine, rank);
-            }
         }
     }
 
@@ -455,13 +444,8 @@ impl<'m> SharedState<'m> {
 
     /// Ends the calling process: its program is unwound, or never resumed.
     pub(super) fn end_process(&self, yielder: &Yielder<(), ()>) -> ! {
-        let Some(host) = self.host else {
+        if self.host.is_none() {
             resume_unwind(Box::new(UnwindPayload));
-        };
-        if self.is_hang()
-            && let Some(rank) = RUNNING.get()
-        {
-            host.reports_location(rank);
         }
         loop {
             yielder.suspend(());

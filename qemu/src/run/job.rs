@@ -817,7 +817,8 @@ impl Job<'_, '_, '_> {
     fn explain_activities(&self, plan: &JobPlan<'_>, headline: &str, nodes: &mut [ObservedNode]) -> String {
         let mut locator = CallLocator::new(plan);
         for (seen, node) in nodes.iter_mut().zip(&self.pool.nodes) {
-            if seen.queues.is_some() {
+            // The simulator shows no locations.
+            if seen.queues.is_some() && !self.in_messages {
                 seen.called_from = locator.locate(node);
             }
         }

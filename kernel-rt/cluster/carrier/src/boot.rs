@@ -279,10 +279,6 @@ impl ProgramHost for SimCallbacks {
         self.accounts.show_queues(rank as u32, adi);
     }
 
-    fn reports_location(&self, rank: usize) {
-        self.accounts.show_location(rank as u32);
-    }
-
     fn is_asked(&self, rank: usize) -> bool {
         self.accounts.is_asked(rank as u32)
     }

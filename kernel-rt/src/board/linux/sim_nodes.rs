@@ -184,11 +184,6 @@ impl AccountTable {
         show_queues(&account.queues, &account.blackboard, adi);
     }
 
-    /// Writes the location of the current call of the running program, whose node has this rank.
-    pub fn show_location(&self, rank: Rank) {
-        abort::show_location(self.account_of_rank(rank));
-    }
-
     /// Returns whether the tool requests the counters of `rank`.
     pub fn is_asked(&self, rank: Rank) -> bool {
         self.account_of_rank(rank).orders.wants_counters()
