@@ -80,7 +80,7 @@ const HANGS: [Hang; 12] = [
     Hang {
         way: "waitall",
         statements: &[
-            "rank 0 at (0,0,0): in MPI_Waitall on MPI_COMM_WORLD, called from waitall at hang.c:",
+            "rank 0 at (0,0,0): in MPI_Waitall (peer 1, tag 31) on MPI_COMM_WORLD, called from waitall at hang.c:",
             "rank 1 sent a message with tag 32 to rank 0 (MPI_COMM_WORLD, 4 bytes), \
              which waits for tag 31 from rank 1: the tags differ",
             "rank 0 waits in MPI_Waitall for a message with tag 31 from rank 1 (MPI_COMM_WORLD)",
