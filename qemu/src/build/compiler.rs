@@ -270,6 +270,7 @@ pub(super) fn run_linker(mut command: Command, linked: &Path, program: &Path) ->
 }
 
 /// A directory of this process, removed on drop.
+#[derive(Debug)]
 pub struct ScratchDirectory(pub PathBuf);
 
 impl ScratchDirectory {

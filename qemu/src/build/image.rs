@@ -17,6 +17,7 @@ use midplane_abi::{backtrace, blackboard, inbox, message_queues};
 use midplane_abi::{files, outbox};
 use midplane_device::matching::EngineKind;
 use midplane_setup::invocation::command_name;
+use midplane_trace::Recorder;
 use object::elf::{FileHeader32, FileHeader64, Machine, PT_LOAD};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
 use object::{Endianness, FileKind, Object, ObjectSection, ObjectSymbol};
@@ -58,6 +59,8 @@ pub struct Image {
     pub files: Option<u64>,
     /// Offset of the message queues of a blocked node in RAM, if the board has them.
     pub queues: Option<u64>,
+    /// Offset of the ring buffer with the program's calls in RAM, if it is recorded.
+    pub calls: Option<u64>,
     /// Offset in RAM of the registers that a node records when a call ends its job.
     callers: Option<u64>,
     /// Addresses of code and constants.
@@ -166,6 +169,7 @@ impl Image {
             inbox: None,
             files: None,
             queues: None,
+            calls: None,
             callers: None,
             failed_malloc: None,
             code: AddressRange::default(),
@@ -201,6 +205,7 @@ impl Image {
         let inbox = symbol(inbox::SYMBOL).ok();
         let files = symbol(files::SYMBOL).ok();
         let queues = symbol(message_queues::SYMBOL).ok();
+        let calls = symbol(Recorder::SYMBOL).ok();
         let callers = symbol(backtrace::SYMBOL).ok();
         let end = symbol(IMAGE_END)?;
         let address = |name: &str| {
@@ -238,6 +243,7 @@ impl Image {
             inbox,
             files,
             queues,
+            calls,
             callers,
             failed_malloc: symbol(failed_malloc::SYMBOL).ok(),
             code,
@@ -581,9 +587,15 @@ fn is_program(loader: &addr2line::Loader, address: u64) -> bool {
     };
     let file = frame.location.as_ref().and_then(|location| location.file);
     let is_library = file.is_some_and(|file| {
-        ["newlib/libc/", "newlib/libm/", "libgcc/", "kernel-rt/ld/"]
-            .iter()
-            .any(|folder| file.contains(folder))
+        [
+            "newlib/libc/",
+            "newlib/libm/",
+            "libgcc/",
+            "kernel-rt/ld/",
+            "midplane/recorder/",
+        ]
+        .iter()
+        .any(|folder| file.contains(folder))
     });
     let language = frame.function.and_then(|function| function.language);
     !is_library && language.is_some_and(|language| language != gimli::DW_LANG_Rust)
@@ -620,6 +632,7 @@ mod tests {
             inbox: None,
             files: None,
             queues: None,
+            calls: None,
             callers: None,
             failed_malloc: None,
             path: "x".into(),

@@ -31,6 +31,10 @@ pub struct BuildFlags {
     pub log: bool,
     /// Enables loans from the heap to the MPI device.
     pub borrow: bool,
+    /// Links a C program with the recorder of its MPI calls.
+    pub recorder: bool,
+    /// Reports the program's accesses to memory to the recorder. For native processes only.
+    pub accesses: bool,
 }
 
 /// Build configuration of the runtime.

@@ -9,6 +9,7 @@ use crate::build::image::Image;
 use crate::build::incremental::ImageBuild;
 use crate::build::inputs::{BuildFlags, FileKind, RuntimeFeatures};
 use crate::build::program::{RuntimeDependencies, runtime_library};
+use crate::build::recorder;
 use crate::build::source::Program;
 use crate::host::directories;
 use crate::host::error::{CliError, ErrorContext};
@@ -251,7 +252,15 @@ fn build_program(
     }
     match program {
         Program::C(paths) => {
-            let objects = making.objects(paths, scratch, |path| compile(&flags.compile, path))?;
+            let recorder = recorder::sources(flags)?;
+            let paths = [&paths[..], &recorder].concat();
+            let objects = making.objects(&paths, scratch, |path| {
+                let mut command = compile(&flags.compile, path)?;
+                if flags.accesses && !recorder.iter().any(|own| own == path) {
+                    command.args(recorder::ACCESS_OPTIONS);
+                }
+                Ok(command)
+            })?;
             link.args(objects);
             match carries {
                 ProcessContent::Node => link.args(&flags.link),

@@ -15,6 +15,7 @@ pub mod inputs;
 pub mod linux;
 pub mod package;
 pub mod program;
+mod recorder;
 pub mod source;
 mod target;
 mod unsupported;

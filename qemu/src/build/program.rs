@@ -11,6 +11,7 @@ use crate::build::image::Image;
 use crate::build::incremental::ImageBuild;
 use crate::build::inputs::{BuildFlags, RuntimeFeatures};
 use crate::build::package::{self, add_link, copy_program};
+use crate::build::recorder;
 use crate::build::source::Program;
 use crate::host::directories;
 use crate::host::error::{CliError, ErrorContext};
@@ -100,7 +101,10 @@ impl Program {
         scratch: &ScratchDirectory,
     ) -> Result<(), CliError> {
         let objects = match self {
-            Self::C(paths) => making.objects(paths, scratch, |path| compile_c(tools, flags, path))?,
+            Self::C(paths) => {
+                let paths = [&paths[..], &recorder::sources(flags)?].concat();
+                making.objects(&paths, scratch, |path| compile_c(tools, flags, path))?
+            }
             Self::Rust(_) | Self::Package(_) | Self::Image(_) => Vec::new(),
         };
         let link = |linker: &Linker| {
@@ -132,6 +136,7 @@ impl Program {
         }
         let asked = (flags.runtime(), flags.matching);
         (&flags.compile, &flags.link, asked, machine).hash(&mut hasher);
+        (flags.recorder, flags.accesses).hash(&mut hasher);
         let name = format!("{}-{:016x}", self.name(), hasher.finish());
         let folder = directories::target().join("midplane").join(build_cache::PROGRAMS);
         let folder = folder.join(name);

@@ -10,6 +10,7 @@ use crate::host::error::{CliError, FAILURE};
 use crate::host::setup::{self, SystemTool, ToolSet};
 use crate::host::signals::Signals;
 use crate::host::size;
+use crate::run::analysis::{Analysis, AnalysisOptions};
 use crate::run::boxes::{self, InstanceBoxes};
 use crate::run::debug::DebugSession;
 use crate::run::faults::FaultOptions;
@@ -19,6 +20,7 @@ use crate::run::job_result::JobResult;
 use crate::run::outcome::JobOutcome;
 use crate::run::output::{OutputSink, OutputStyle};
 use crate::run::plan::{self, Backend, JobPlan};
+use crate::run::recording::Recording;
 use crate::run::report::{self, JobFacts, ProgramFacts, picture};
 use crate::run::serial_port::{check_console, parse_console};
 use crate::run::{limits, topology, wiring};
@@ -72,6 +74,7 @@ pub struct ReportOptions {
 pub struct ReportFiles {
     json: Option<ResultFile>,
     svg: Option<ResultFile>,
+    analysis: Analysis,
 }
 
 impl ReportOptions {
@@ -95,7 +98,11 @@ impl ReportOptions {
             )));
         }
         let (json, svg) = ResultFile::open_both(self.report.as_ref(), self.svg.as_ref())?;
-        Ok(ReportFiles { json, svg })
+        Ok(ReportFiles {
+            json,
+            svg,
+            analysis: Analysis::default(),
+        })
     }
 }
 
@@ -227,6 +234,9 @@ pub struct RunOptions {
 
     #[command(flatten)]
     watched: ReportOptions,
+
+    #[command(flatten)]
+    analysis: AnalysisOptions,
 
     /// Reaction when each rank is blocked in MPI and no packet moves
     #[arg(
@@ -376,6 +386,8 @@ impl RunOptions {
             instances: false,
             log: false,
             borrow: self.mpi_borrow,
+            recorder: self.analysis.is_recorded(),
+            accesses: self.analysis.is_checked() && self.on != RunPlatform::Qemu,
         }
     }
 
@@ -442,6 +454,15 @@ impl RunOptions {
                 "with --on cluster, all ranks run in one process, which cannot have several {what}; use --on linux"
             ))),
             None => Ok(()),
+        }
+    }
+
+    /// Returns the recording of the program's calls, if an analysis requires it.
+    fn recording(&self) -> Result<Option<Recording>, CliError> {
+        match self.on {
+            _ if !self.analysis.is_recorded() => Ok(None),
+            RunPlatform::Qemu => Ok(Some(Recording::Rings)),
+            RunPlatform::Linux | RunPlatform::Cluster => Recording::of_processes().map(Some),
         }
     }
 
@@ -514,6 +535,7 @@ impl RunOptions {
             (self.console.is_some(), OptionScope::Link("--console")),
         ]
         .into_iter()
+        .chain(self.analysis.specified_options())
         .filter_map(|(given, option)| given.then_some(option))
         .chain(self.faults.first_specified().map(OptionScope::Link))
         .collect()
@@ -578,7 +600,13 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
     let shape = checked(options)?;
     let node_memory = options.node_memory();
     let faults = options.faults.configured_faults(&shape)?;
-    let apps = options.apps(shape.nodes())?;
+    let recording = options.recording()?;
+    let mut apps = options.apps(shape.nodes())?;
+    if let Some(variable) = recording.as_ref().map(Recording::variable).transpose()?.flatten() {
+        for app in &mut apps {
+            app.environment.push(variable.clone());
+        }
+    }
     for app in &apps {
         app.program.check_flags(&options.specified_options())?;
     }
@@ -592,7 +620,10 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
         .map(|at| apps[at].first)
         .collect();
     let folder = { options.files.as_deref() }.map(ServedDirectory::open).transpose()?;
-    let report_files = options.watched.open_files(&shape)?;
+    let report_files = ReportFiles {
+        analysis: options.analysis.open_files()?,
+        ..options.watched.open_files(&shape)?
+    };
     let division = match options.board {
         Board::Virt if options.debug.is_some() => None,
         Board::Virt => boxes::divide(shape, options.instances, &starts)?,
@@ -661,6 +692,7 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
         log: options.verbose,
         counted: options.count_instructions,
         sandbox: tools.as_ref().is_some_and(|tools| supports_sandbox(&tools.qemu)),
+        recording: recording.as_ref(),
     };
     let signals = match debug {
         // The debugger reads from the terminal and handles its keys.
@@ -960,11 +992,16 @@ fn print_report(
         matching: report::matching(end).map(Into::into),
         ..JobFacts::of_shape(&plan.shape)
     };
-    let ReportFiles { json, svg } = report_files;
+    let ReportFiles { json, svg, analysis } = report_files;
     let json = json.map(|file| report::write(file, &facts, end));
     let svg = svg.map(|file| file.write(&picture::draw(&plan.shape, &facts, end)?));
     let mut status = end.status;
-    for error in [json, svg].into_iter().flatten().filter_map(Result::err) {
+    let analysis = analysis.write(plan, end, &mut err.lines);
+    for error in [json, svg, Some(analysis)]
+        .into_iter()
+        .flatten()
+        .filter_map(Result::err)
+    {
         err.lines.add_line(&format!("midplane: {error}"));
         status = or_failure(end.status);
     }

@@ -19,6 +19,7 @@ use crate::run::node::Node;
 use crate::run::outcome::{self, EndCause, FailureLocation, JobOutcome, NodeGlance, ObservedNode};
 use crate::run::output::OutputSink;
 use crate::run::plan::{Backend, JobPlan};
+use crate::run::recording::CallCollector;
 use crate::run::report;
 use crate::run::serial_port::{AttachedBoards, SerialPort};
 use crate::run::stall::{self, RankGlance, StallDetector, StallSample};
@@ -41,6 +42,8 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_millis(200);
 /// Interval for native processes without a doorbell.
 const PROCESS_TICK: Duration = Duration::from_millis(10);
+/// Interval for nodes whose calls are recorded: they wait while their ring buffers are full.
+const RECORDING_TICK: Duration = Duration::from_millis(1);
 /// Minimum interval per node of a cluster: polling must use only a small part of the time.
 const CLUSTER_TICK_PER_NODE: Duration = Duration::from_micros(30);
 /// Time limit in seconds for the nodes to boot, plus an amount for each node that shares the host.
@@ -145,6 +148,7 @@ pub fn run<'a>(
         next_stall_look: begun,
         requests: 0,
         is_stall_requested: false,
+        calls: plan.recording.map(|_| CallCollector::new(nodes)),
         buffer: vec![0; CHUNK],
     };
     let (mut end, lost) = job.until_end(plan, limits, signals);
@@ -153,6 +157,9 @@ pub fn run<'a>(
     if let Some(at) = lost {
         // QEMU's messages are complete only now.
         end.message = job.lost_message(plan, at);
+    }
+    if let (Some(calls), Some(recording)) = (job.calls.take(), plan.recording) {
+        end.calls = Some(calls.finish(recording)?);
     }
     job.out.lines.finish();
     job.err.lines.finish();
@@ -226,6 +233,8 @@ struct Job<'a, 'b, 'd> {
     requests: u32,
     /// The detector has requested them.
     is_stall_requested: bool,
+    /// Records of the program's calls.
+    calls: Option<CallCollector>,
     buffer: Vec<u8>,
 }
 
@@ -240,6 +249,7 @@ impl Job<'_, '_, '_> {
         let boot_deadline = self.begun + Duration::from_secs(boot);
         let mut next_look = Instant::now();
         let tick = match plan.backend {
+            Backend::Qemu(_) if self.calls.is_some() => RECORDING_TICK,
             Backend::Qemu(_) | Backend::Boards(_) | Backend::Attached(_) => TICK,
             Backend::Linux => PROCESS_TICK,
             Backend::Cluster => PROCESS_TICK.max(CLUSTER_TICK_PER_NODE * plan.shape.nodes()),
@@ -650,6 +660,9 @@ impl Job<'_, '_, '_> {
         if at == 0 {
             self.input.poll_inbox(node);
         }
+        if let Some(calls) = &mut self.calls {
+            calls.poll(node);
+        }
         let state = node.state().ok();
         self.accept_file_call(at);
         self.stirred |= self.glances[at].state != state;
@@ -748,6 +761,9 @@ impl Job<'_, '_, '_> {
             for stream in OutputStream::ALL {
                 // One read is sufficient: a ring buffer contains no more.
                 self.forward_stream(at, stream);
+            }
+            if let Some(calls) = &mut self.calls {
+                calls.poll(&self.pool.nodes[at]);
             }
         }
     }
@@ -898,6 +914,7 @@ impl Job<'_, '_, '_> {
 
     fn end(&self, status: u8, outcome: JobOutcome, message: Option<String>, nodes: Vec<ObservedNode>) -> JobResult {
         JobResult {
+            calls: None,
             status,
             outcome,
             message,

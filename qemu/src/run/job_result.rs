@@ -2,6 +2,7 @@
 
 use crate::host::resource_usage::ResourceUsage;
 use crate::run::outcome::{JobOutcome, ObservedNode};
+use midplane_trace::job::JobTrace;
 use std::time::Duration;
 
 /// Result of a job.
@@ -20,4 +21,6 @@ pub struct JobResult {
     pub virtual_time: Option<Duration>,
     /// Resources used by the process that contains all nodes, if there is one.
     pub used: Option<ResourceUsage>,
+    /// Calls of the ranks, if they were recorded.
+    pub calls: Option<JobTrace>,
 }

@@ -1,6 +1,7 @@
 //! A job on a torus of nodes.
 
 mod activity;
+mod analysis;
 pub mod attach;
 mod boot;
 mod boxes;
@@ -26,6 +27,7 @@ pub mod notation;
 mod outcome;
 mod output;
 mod plan;
+pub mod recording;
 pub mod report;
 pub mod serial_port;
 mod sockets;

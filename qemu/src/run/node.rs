@@ -15,7 +15,9 @@ use midplane_abi::outbox::{OutboxCorruption, OutboxReader, OutputStream};
 use net_torus::coord::Coord;
 use serde::Serialize;
 use std::fmt;
+use std::ops::Range;
 use std::rc::Rc;
+use std::sync::atomic::{Ordering, fence};
 
 /// Location of a node's memory in its instance's memory.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +102,15 @@ impl fmt::Display for RecordError {
     }
 }
 
+/// Offsets of the words before the records in the ring buffer of a program's calls (recorder.c): magic number, capacity,
+/// number of words written, number of words read. The counts are modulo 2^32.
+const RING_HEAD: [u64; 4] = [0, 4, 8, 12];
+/// Offset of the records.
+const RING_WORDS: u64 = 16;
+const RING_MAGIC: u32 = u32::from_le_bytes(*b"MPC1");
+/// Maximum capacity of a ring buffer in words.
+const MAX_RING_WORDS: u32 = 1 << 20;
+
 /// Granularity of stack usage in bytes.
 const WORD: u64 = 8;
 
@@ -135,6 +146,8 @@ pub struct Node {
     files: Option<u64>,
     /// `None` for a board without message queues.
     queues: Option<u64>,
+    /// `None` for a program that is not recorded, and for a native process.
+    calls: Option<u64>,
     /// `None` for a native process: its stack is in its own memory.
     stacks: Option<StackRanges>,
     /// Reader of its output; `None` for a native process: it uses its standard streams.
@@ -166,6 +179,7 @@ impl Node {
             inbox: image.inbox,
             files: image.files,
             queues: image.queues,
+            calls: image.calls,
             stacks: Some(image.stacks),
             outbox: Some(OutboxReader::new(image.outbox)),
             overwritten: None,
@@ -187,6 +201,7 @@ impl Node {
             inbox: None,
             files: None,
             queues: Some(blackboard + AT_QUEUES),
+            calls: None,
             stacks: None,
             outbox: None,
             overwritten: None,
@@ -221,6 +236,47 @@ impl Node {
         let mut bytes = [0; message_queues::BYTES];
         self.memory.read(self.queues?, &mut bytes)?;
         MessageQueues::read(&bytes)
+    }
+
+    /// Moves the records of the program's calls from its ring buffer to `words`. Returns false if the ring buffer is
+    /// invalid, because the program has overwritten it.
+    pub fn read_calls(&self, words: &mut Vec<u64>) -> bool {
+        let Some(at) = self.calls else {
+            return true;
+        };
+        let head = RING_HEAD.map(|offset| self.memory.load(at + offset));
+        let [Some(magic), Some(capacity), Some(count), Some(read)] = head else {
+            return false;
+        };
+        // Not open yet.
+        if magic == 0 {
+            return true;
+        }
+        let pending = count.wrapping_sub(read);
+        if magic != RING_MAGIC || capacity == 0 || capacity > MAX_RING_WORDS || pending > capacity {
+            return false;
+        }
+        // The records must not be read before their number.
+        fence(Ordering::Acquire);
+        let first = read % capacity;
+        let until_end = pending.min(capacity - first);
+        let parts = [first..first + until_end, 0..pending - until_end];
+        let is_read = parts
+            .into_iter()
+            .all(|part| self.read_words(at + RING_WORDS, part, words));
+        is_read && self.memory.store(at + RING_HEAD[3], count)
+    }
+
+    /// Appends words of an array in the node's RAM.
+    fn read_words(&self, array: u64, part: Range<u32>, words: &mut Vec<u64>) -> bool {
+        let mut bytes = vec![0; 8 * part.len()];
+        let is_read = self
+            .memory
+            .read(array + 8 * u64::from(part.start), &mut bytes)
+            .is_some();
+        let chunks = bytes.chunks_exact(8).map(|chunk| chunk.try_into().unwrap_or_default());
+        words.extend(chunks.map(u64::from_le_bytes));
+        is_read
     }
 
     fn check_record(&self) -> Result<(), RecordError> {

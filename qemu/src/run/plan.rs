@@ -6,6 +6,7 @@ use crate::host::setup::SystemTool;
 use crate::host::shared::memory_file;
 use crate::run::boxes::InstanceBoxes;
 use crate::run::debug::DebugSession;
+use crate::run::recording::Recording;
 use crate::run::serial_port::SerialPort;
 use midplane_abi::boot_parameters::{
     AutoConfig, BootParameters, InstanceNodes, OutputTarget, ProgramList, ProgramSection, SerialConsole,
@@ -95,6 +96,8 @@ pub struct JobPlan<'a> {
     pub counted: bool,
     /// Whether the emulator supports its sandbox.
     pub sandbox: bool,
+    /// Recording of the program's calls.
+    pub recording: Option<&'a Recording>,
 }
 
 /// Platform of a job's nodes.
@@ -139,6 +142,7 @@ impl<'a> JobPlan<'a> {
             log: false,
             counted: false,
             sandbox: false,
+            recording: None,
         }
     }
 

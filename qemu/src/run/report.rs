@@ -564,6 +564,7 @@ mod tests {
 
     pub fn end(nodes: u32) -> JobResult {
         JobResult {
+            calls: None,
             status: 0,
             outcome: JobOutcome::Ended,
             message: None,

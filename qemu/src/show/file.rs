@@ -2,7 +2,7 @@
 
 use crate::host::error::{CliError, ErrorContext};
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// A file to be written. Its old content stays until then.
@@ -55,11 +55,21 @@ impl ResultFile {
     ///
     /// # Errors
     /// Returns a failure that contains the path, for example if the device is full.
-    pub fn write(mut self, text: &str) -> Result<(), CliError> {
+    pub fn write(self, text: &str) -> Result<(), CliError> {
+        self.write_with(|file| file.write_all(text.as_bytes()))
+    }
+
+    /// Replaces the file's content by the output of `write`.
+    ///
+    /// # Errors
+    /// Returns a failure that contains the path, for example if the device is full.
+    pub fn write_with(self, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), CliError> {
         // A pipe or a terminal cannot be truncated.
         let is_regular = self.file.metadata().is_ok_and(|m| m.is_file());
         let cut = if is_regular { self.file.set_len(0) } else { Ok(()) };
-        cut.and_then(|()| self.file.write_all(text.as_bytes()))
+        let mut file = BufWriter::new(&self.file);
+        cut.and_then(|()| write(&mut file))
+            .and_then(|()| file.flush())
             .context(format_args!("write {}", self.path.display()))
     }
 }

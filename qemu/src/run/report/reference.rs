@@ -455,6 +455,7 @@ fn check(value: &Value, schema: &Value, path: &str) -> Result<(), String> {
 fn sample() -> Value {
     let shape = Shape::new([2, 1, 1], [true; 3]).expect("a shape");
     let mut end = JobResult {
+        calls: None,
         message: Some("a message".into()),
         virtual_time: Some(Duration::from_millis(1)),
         ..end(2)

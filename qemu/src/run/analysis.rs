@@ -1,0 +1,134 @@
+//! Options that analyse the MPI calls of a job, and the results.
+
+use crate::build::inputs::OptionScope;
+use crate::host::error::CliError;
+use crate::run::job_result::JobResult;
+use crate::run::output::LineAssembler;
+use crate::run::plan::JobPlan;
+use crate::show::file::ResultFile;
+use clap::Args;
+use midplane_trace::messages::Messages;
+use midplane_trace::operations::JobOperations;
+use midplane_trace::perfetto;
+use midplane_trace::record::CorruptStream;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// Analyses of a job's MPI calls.
+#[derive(Args, Debug)]
+pub struct AnalysisOptions {
+    /// Write the calls, messages and counters of all ranks to this file, for Perfetto (https://ui.perfetto.dev). Requires
+    /// a C program
+    #[arg(long, value_name = "FILE", help_heading = "Analysis")]
+    trace: Option<PathBuf>,
+
+    /// Write the same as one HTML page: communication matrix, links, memory over time, table of the ranks. Requires a C
+    /// program
+    #[arg(long, value_name = "FILE", help_heading = "Analysis")]
+    html: Option<PathBuf>,
+
+    /// Find misuse of MPI: datatypes that do not match, buffers that are used too early, objects that are not freed,
+    /// and more. Requires a C program; the job takes longer
+    #[arg(long, help_heading = "Analysis")]
+    check: bool,
+}
+
+impl AnalysisOptions {
+    /// Checks whether the calls must be recorded.
+    pub fn is_recorded(&self) -> bool {
+        self.trace.is_some() || self.html.is_some() || self.check
+    }
+
+    /// Checks whether misuse is searched for.
+    pub fn is_checked(&self) -> bool {
+        self.check
+    }
+
+    /// Returns the specified options: programs in Rust and linked images have no recorder.
+    pub fn specified_options(&self) -> impl Iterator<Item = (bool, OptionScope)> {
+        [
+            (self.trace.is_some(), OptionScope::LinkC("--trace")),
+            (self.html.is_some(), OptionScope::LinkC("--html")),
+            (self.check, OptionScope::LinkC("--check")),
+        ]
+        .into_iter()
+    }
+
+    /// Opens the files before the job.
+    ///
+    /// # Errors
+    /// Returns a usage error if a file cannot be written, or if both are the same.
+    pub fn open_files(&self) -> Result<Analysis, CliError> {
+        let (trace, html) = ResultFile::open_both(self.trace.as_ref(), self.html.as_ref())?;
+        Ok(Analysis {
+            trace,
+            html,
+            check: self.check,
+        })
+    }
+}
+
+/// Analyses to make after the job.
+#[derive(Debug, Default)]
+pub struct Analysis {
+    trace: Option<ResultFile>,
+    html: Option<ResultFile>,
+    check: bool,
+}
+
+impl Analysis {
+    /// Analyses the calls of a job, writes the files and prints the findings.
+    ///
+    /// # Errors
+    /// Returns a failure if a file cannot be written.
+    pub fn write(self, plan: &JobPlan<'_>, end: &JobResult, lines: &mut LineAssembler) -> Result<(), CliError> {
+        let Some(calls) = &end.calls else {
+            return Ok(());
+        };
+        for (rank, trace) in calls.ranks.iter().enumerate() {
+            if let Some(CorruptStream { word }) = trace.corrupt {
+                lines.add_line(&format!(
+                    "midplane: rank {rank}: the records of its calls are invalid after {word} words: the program has \
+                     overwritten them; the analysis omits the rest"
+                ));
+            }
+        }
+        let locator = LineLocator::new(plan);
+        let operations = JobOperations::collect(calls);
+        let messages = Messages::find(&operations);
+        if let Some(file) = self.trace {
+            file.write_with(|to| {
+                perfetto::write(to, calls, &operations, &messages, &|rank, address| {
+                    locator.locate(rank, address)
+                })
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Source lines of return addresses. Each is determined once for a program.
+struct LineLocator<'p> {
+    plan: &'p JobPlan<'p>,
+    known: RefCell<HashMap<(u32, u64), Option<String>>>,
+}
+
+impl<'p> LineLocator<'p> {
+    fn new(plan: &'p JobPlan<'p>) -> Self {
+        Self {
+            plan,
+            known: RefCell::default(),
+        }
+    }
+
+    /// Returns the line that contains a call, as `function at file:line`. `None` without debug information.
+    fn locate(&self, rank: usize, address: u64) -> Option<String> {
+        let rank = u32::try_from(rank).ok()?;
+        let (app, planned) = self.plan.app(rank);
+        let mut known = self.known.borrow_mut();
+        let line = known.entry((app, address));
+        let describe = || planned.image.describe(address.saturating_sub(1)).into_iter().next();
+        line.or_insert_with(describe).clone()
+    }
+}

@@ -1,0 +1,97 @@
+//! Records of a job's MPI calls, on their way from the ranks to the analyses. A node has a ring buffer, which the tool
+//! empties regularly; a process maps a file of a temporary directory.
+
+use crate::build::compiler::ScratchDirectory;
+use crate::host::directories;
+use crate::host::error::{CliError, ErrorContext};
+use crate::run::node::Node;
+use midplane_trace::Recorder;
+use midplane_trace::job::{JobTrace, RankTrace};
+use std::fs;
+use std::path::Path;
+
+/// Offset of the records in a process's file; the first word contains their number.
+const FILE_HEADER_BYTES: usize = 4096;
+
+/// Source of the records.
+#[derive(Debug)]
+pub enum Recording {
+    /// Ring buffers of the nodes.
+    Rings,
+    /// Files of the processes.
+    Files(ScratchDirectory),
+}
+
+impl Recording {
+    /// Prepares the recording of native processes.
+    ///
+    /// # Errors
+    /// Returns a failure if the directory cannot be created.
+    pub fn of_processes() -> Result<Self, CliError> {
+        Ok(Self::Files(ScratchDirectory::new(
+            &directories::target().join("midplane"),
+        )?))
+    }
+
+    /// Returns the environment variable of the processes, as NAME=VALUE.
+    ///
+    /// # Errors
+    /// Returns a failure if the working directory, to which the path is relative, is unknown.
+    pub fn variable(&self) -> Result<Option<Vec<u8>>, CliError> {
+        let Recording::Files(directory) = self else {
+            return Ok(None);
+        };
+        let path = std::path::absolute(&directory.0).context("find the directory of the records")?;
+        Ok(Some(format!("{}={}", Recorder::VARIABLE, path.display()).into_bytes()))
+    }
+}
+
+/// Collector of the records of a job.
+pub struct CallCollector {
+    /// Words of each node with a ring buffer.
+    streams: Vec<Vec<u64>>,
+}
+
+impl CallCollector {
+    /// Creates a collector for this many nodes.
+    pub fn new(nodes: usize) -> Self {
+        Self {
+            streams: vec![Vec::new(); nodes],
+        }
+    }
+
+    /// Empties the ring buffer of a node.
+    pub fn poll(&mut self, node: &Node) {
+        // An overwritten ring buffer stays in the node. The decoder reports the missing rest.
+        node.read_calls(&mut self.streams[node.rank as usize]);
+    }
+
+    /// Decodes the records after the end of the job.
+    ///
+    /// # Errors
+    /// Returns a failure if a file cannot be read.
+    pub fn finish(self, recording: &Recording) -> Result<JobTrace, CliError> {
+        let mut ranks = Vec::new();
+        for (rank, words) in self.streams.into_iter().enumerate() {
+            let words = match recording {
+                Recording::Rings => words,
+                Recording::Files(directory) => read_file(&directory.0.join(rank.to_string()))?,
+            };
+            ranks.push(RankTrace::decode(&words));
+        }
+        Ok(JobTrace { ranks })
+    }
+}
+
+/// Reads the records of a process. Empty if it has not called MPI_Init.
+fn read_file(path: &Path) -> Result<Vec<u64>, CliError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let bytes = fs::read(path).context(format_args!("read {}", path.display()))?;
+    let word = |chunk: &[u8]| u64::from_le_bytes(chunk.try_into().unwrap_or_default());
+    let count = bytes.get(..8).map_or(0, word);
+    let records = bytes.get(FILE_HEADER_BYTES..).unwrap_or_default();
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    Ok(records.chunks_exact(8).take(count).map(word).collect())
+}

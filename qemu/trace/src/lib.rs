@@ -1,0 +1,22 @@
+//! Records of the MPI calls of a job, and their analysis.
+//!
+//! `midplane run --trace` and `--check` link a program with a recorder ([`Recorder`]). It wraps each MPI function by the
+//! profiling interface (MPI-3.1 section 14.2): a program without these options contains no additional instruction. Each
+//! rank writes a stream of words ([`record`]). [`JobTrace`] decodes the streams of all ranks to calls. The analyses use
+//! the calls only, and are the same for each platform:
+//!
+//! | module | contents |
+//! |---|---|
+//!
+//! The records of a job are in memory: about 100 bytes per call.
+#![forbid(unsafe_code)]
+
+pub mod job;
+pub mod messages;
+pub mod objects;
+pub mod operations;
+pub mod perfetto;
+pub mod record;
+mod recorder;
+
+pub use recorder::Recorder;

@@ -1,0 +1,153 @@
+//! Communicators of a job, identified across its ranks.
+//!
+//! A handle identifies a communicator in one rank only. Two ranks mean the same communicator if it has the same members
+//! and if each has created as many others with these members before: MPI requires that the members create them in the
+//! same order (MPI-3.1 section 6.4.2).
+
+use crate::job::CommunicatorRecord;
+use std::collections::HashMap;
+
+/// Handle of MPI_COMM_WORLD (mpi.h).
+pub const COMM_WORLD: i64 = 0x4400_0000;
+/// Handle of MPI_COMM_SELF.
+pub const COMM_SELF: i64 = 0x4400_0001;
+/// Handle of MPI_COMM_NULL.
+pub const COMM_NULL: i64 = 0x0400_0000;
+
+/// Number of a communicator in [`Communicators`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CommId(pub usize);
+
+/// Sorted pair of groups: an intercommunicator has the same members seen from both sides.
+type Members = [Vec<i64>; 2];
+
+/// All communicators of a job.
+#[derive(Clone, Debug, Default)]
+pub struct Communicators {
+    numbers: HashMap<(Members, usize), CommId>,
+}
+
+impl Communicators {
+    /// Returns the number of a communicator that is the `occurrence`-th one with its members in a rank.
+    fn number(&mut self, members: Members, occurrence: usize) -> CommId {
+        let next = CommId(self.numbers.len());
+        *self.numbers.entry((members, occurrence)).or_insert(next)
+    }
+}
+
+/// A communicator, as a rank sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Communicator {
+    /// Number in the job.
+    pub id: CommId,
+    /// Rank of this process.
+    pub rank: i64,
+    /// Ranks in MPI_COMM_WORLD of its group.
+    pub members: Vec<i64>,
+    /// The same of the remote group; empty for an intracommunicator.
+    pub remote: Vec<i64>,
+}
+
+impl Communicator {
+    /// Returns the rank in MPI_COMM_WORLD of a partner in point-to-point communication.
+    #[must_use]
+    pub fn partner(&self, rank: i64) -> Option<usize> {
+        let group = if self.remote.is_empty() {
+            &self.members
+        } else {
+            &self.remote
+        };
+        let world = *group.get(usize::try_from(rank).ok()?)?;
+        usize::try_from(world).ok()
+    }
+
+    /// Checks for an intercommunicator.
+    #[must_use]
+    pub fn is_inter(&self) -> bool {
+        !self.remote.is_empty()
+    }
+}
+
+/// Communicators of a rank by handle, at the current position in its records.
+#[derive(Clone, Debug, Default)]
+pub struct RankCommunicators {
+    by_handle: HashMap<i64, Communicator>,
+    occurrences: HashMap<Members, usize>,
+}
+
+impl RankCommunicators {
+    /// Adds a new communicator.
+    pub fn add(&mut self, record: &CommunicatorRecord, all: &mut Communicators) {
+        let mut members = [record.members.clone(), record.remote.clone()];
+        members.sort();
+        let occurrence = self.occurrences.entry(members.clone()).or_default();
+        let id = all.number(members, *occurrence);
+        *occurrence += 1;
+        self.by_handle.insert(
+            record.handle,
+            Communicator {
+                id,
+                rank: record.rank,
+                members: record.members.clone(),
+                remote: record.remote.clone(),
+            },
+        );
+    }
+
+    /// Adds a duplicate of a communicator that has no record of its own.
+    pub fn add_duplicate(&mut self, original: i64, handle: i64, all: &mut Communicators) {
+        if let Some(original) = self.get(original).cloned() {
+            let record = CommunicatorRecord {
+                handle,
+                rank: original.rank,
+                members: original.members,
+                remote: original.remote,
+            };
+            self.add(&record, all);
+        }
+    }
+
+    /// Returns a communicator.
+    #[must_use]
+    pub fn get(&self, handle: i64) -> Option<&Communicator> {
+        self.by_handle.get(&handle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(handle: i64, members: &[i64], remote: &[i64]) -> CommunicatorRecord {
+        CommunicatorRecord {
+            handle,
+            rank: 0,
+            members: members.into(),
+            remote: remote.into(),
+        }
+    }
+
+    #[test]
+    fn handles_of_different_ranks_identify_one_communicator() {
+        let mut all = Communicators::default();
+        let [mut one, mut other] = [RankCommunicators::default(), RankCommunicators::default()];
+        one.add(&record(1, &[0, 1], &[]), &mut all);
+        one.add(&record(2, &[0, 1], &[]), &mut all);
+        other.add(&record(7, &[0, 1], &[]), &mut all);
+        other.add(&record(1, &[0, 1], &[]), &mut all);
+        let id = |rank: &RankCommunicators, handle| rank.get(handle).map(|comm| comm.id);
+        assert_eq!(id(&one, 1), id(&other, 7));
+        assert_eq!(id(&one, 2), id(&other, 1));
+        assert_ne!(id(&one, 1), id(&one, 2));
+    }
+
+    #[test]
+    fn both_sides_of_an_intercommunicator_are_one() {
+        let mut all = Communicators::default();
+        let [mut one, mut other] = [RankCommunicators::default(), RankCommunicators::default()];
+        one.add(&record(1, &[0], &[1, 2]), &mut all);
+        other.add(&record(1, &[1, 2], &[0]), &mut all);
+        assert_eq!(one.get(1).unwrap().id, other.get(1).unwrap().id);
+        assert_eq!(one.get(1).unwrap().partner(1), Some(2));
+    }
+}

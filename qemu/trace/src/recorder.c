@@ -1,0 +1,387 @@
+/* Recorder of MPI calls. `midplane` compiles this file, followed by a wrapper for each MPI function, and links it with a
+ * program for --trace and --check. A wrapper records its call and calls the function by its profiling name (MPI-3.1
+ * section 14.2). A program without these options contains none of it.
+ *
+ * The records of a rank are a stream of 64-bit words; record.rs describes them. A process appends them to a file that it
+ * maps. A node has no file: it writes them to a ring buffer, which the tool empties, and waits while the buffer is full. */
+
+#include <mpi.h>
+#include <pmpi.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__linux__)
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+enum {
+    MIDPLANE_ENTER = 1,
+    MIDPLANE_LEAVE = 2,
+    MIDPLANE_COMMUNICATOR = 3,
+    MIDPLANE_GROUP = 4,
+    MIDPLANE_COUNTERS = 5,
+    MIDPLANE_ACCESS = 6,
+    MIDPLANE_DATATYPE = 7
+};
+
+/* Maximum number of recorded elements of an array argument. */
+#define MIDPLANE_MAX_ELEMENTS 16384
+
+static int midplane_is_open;
+
+#define MIDPLANE_WORD(value) ((uint64_t)(int64_t)(value))
+#define MIDPLANE_ADDRESS(pointer) ((uint64_t)(uintptr_t)(pointer))
+
+#if defined(__linux__)
+
+/* ---- A mapped file ---- */
+
+/* The first page contains the number of complete words, which follow it. */
+#define MIDPLANE_HEADER_BYTES 4096
+#define MIDPLANE_WINDOW_BYTES (1 << 20)
+
+static struct {
+    int file;
+    uint64_t *count;     /* In the header: words of complete records. */
+    uint64_t *window;    /* Mapped part of the file. */
+    uint64_t words;      /* Words written so far, complete records or not. */
+} midplane_stream;
+
+static void midplane_map_window(void)
+{
+    off_t start = MIDPLANE_HEADER_BYTES + (off_t)(midplane_stream.words * 8);
+
+    if (midplane_stream.window != NULL)
+        munmap(midplane_stream.window, MIDPLANE_WINDOW_BYTES);
+    midplane_stream.window = NULL;
+    if (ftruncate(midplane_stream.file, start + MIDPLANE_WINDOW_BYTES) == 0) {
+        void *window = mmap(NULL, MIDPLANE_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, midplane_stream.file, start);
+
+        if (window != MAP_FAILED)
+            midplane_stream.window = window;
+    }
+    if (midplane_stream.window == NULL) {
+        fputs("midplane: the record of MPI calls cannot grow: the disk may be full\n", stderr);
+        midplane_is_open = 0;
+    }
+}
+
+static inline void midplane_put(uint64_t word)
+{
+    uint64_t at = midplane_stream.words % (MIDPLANE_WINDOW_BYTES / 8);
+
+    if (at == 0)
+        midplane_map_window();
+    if (midplane_stream.window != NULL) {
+        midplane_stream.window[at] = word;
+        midplane_stream.words++;
+    }
+}
+
+static inline void midplane_commit(void)
+{
+    if (midplane_stream.window != NULL)
+        __atomic_store_n(midplane_stream.count, midplane_stream.words, __ATOMIC_RELEASE);
+}
+
+static int midplane_open_stream(int rank)
+{
+    const char *directory = getenv("MIDPLANE_CALLS");
+    char path[4096];
+    void *header;
+
+    if (directory == NULL || snprintf(path, sizeof path, "%s/%d", directory, rank) >= (int)sizeof path)
+        return 0;
+    midplane_stream.file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (midplane_stream.file < 0 || ftruncate(midplane_stream.file, MIDPLANE_HEADER_BYTES) != 0)
+        return 0;
+    header = mmap(NULL, MIDPLANE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, midplane_stream.file, 0);
+    if (header == MAP_FAILED)
+        return 0;
+    midplane_stream.count = header;
+    return 1;
+}
+
+#else
+
+/* ---- A ring buffer that the tool reads ---- */
+
+#define MIDPLANE_RING_WORDS (1 << 15)
+
+/* The tool finds it by its symbol, and writes `read` only. */
+struct {
+    uint32_t magic;
+    uint32_t capacity;       /* In words. */
+    volatile uint32_t count; /* Words of complete records since the start, modulo 2^32. */
+    volatile uint32_t read;  /* Words that the tool has read, modulo 2^32. */
+    uint64_t words[MIDPLANE_RING_WORDS];
+} MIDPLANE_CALLS;
+
+static uint32_t midplane_words;
+
+static inline void midplane_publish(void)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    MIDPLANE_CALLS.count = midplane_words;
+}
+
+static inline void midplane_put(uint64_t word)
+{
+    /* A record that is longer than the buffer is published in parts. */
+    while (midplane_words - MIDPLANE_CALLS.read >= MIDPLANE_RING_WORDS)
+        midplane_publish();
+    MIDPLANE_CALLS.words[midplane_words++ % MIDPLANE_RING_WORDS] = word;
+}
+
+static inline void midplane_commit(void)
+{
+    midplane_publish();
+}
+
+static int midplane_open_stream(int rank)
+{
+    (void)rank;
+    MIDPLANE_CALLS.capacity = MIDPLANE_RING_WORDS;
+    MIDPLANE_CALLS.magic = 0x3143504d; /* "MPC1" */
+    return 1;
+}
+
+#endif
+
+/* ---- Records ---- */
+
+static uint64_t midplane_now(void)
+{
+    return (uint64_t)(PMPI_Wtime() * 1e9);
+}
+
+static inline void midplane_begin(int kind, int function)
+{
+    midplane_put((uint64_t)kind | (uint64_t)function << 8);
+    midplane_put(midplane_now());
+}
+
+static void midplane_put_ints(const int *elements, int count)
+{
+    int kept = elements == NULL || count < 0 ? 0 : count > MIDPLANE_MAX_ELEMENTS ? MIDPLANE_MAX_ELEMENTS : count;
+
+    midplane_put(MIDPLANE_WORD(kept));
+    for (int i = 0; i < kept; i++)
+        midplane_put(MIDPLANE_WORD(elements[i]));
+}
+
+static void midplane_put_aints(const MPI_Aint *elements, int count)
+{
+    int kept = elements == NULL || count < 0 ? 0 : count > MIDPLANE_MAX_ELEMENTS ? MIDPLANE_MAX_ELEMENTS : count;
+
+    midplane_put(MIDPLANE_WORD(kept));
+    for (int i = 0; i < kept; i++)
+        midplane_put(MIDPLANE_WORD(elements[i]));
+}
+
+static void midplane_put_status(const MPI_Status *status)
+{
+    midplane_put(MIDPLANE_WORD(status->MPI_SOURCE));
+    midplane_put(MIDPLANE_WORD(status->MPI_TAG));
+    midplane_put((uint64_t)(uint32_t)status->MPI_ERROR | (uint64_t)(status->midplane_cancelled != 0) << 32);
+    midplane_put(MIDPLANE_WORD(status->midplane_bytes));
+}
+
+static void midplane_put_statuses(const MPI_Status *statuses, int count)
+{
+    int kept = statuses == NULL || count < 0 ? 0 : count > MIDPLANE_MAX_ELEMENTS ? MIDPLANE_MAX_ELEMENTS : count;
+
+    midplane_put(MIDPLANE_WORD(4 * kept));
+    for (int i = 0; i < kept; i++)
+        midplane_put_status(&statuses[i]);
+}
+
+/* A receive buffer for statuses that the program ignores. NULL if the heap is full: they are not recorded then. */
+static MPI_Status *midplane_statuses(int count)
+{
+    return count > 0 ? calloc((size_t)count, sizeof(MPI_Status)) : NULL;
+}
+
+/* Number of elements of an array argument with one for each process of the other side. */
+static int midplane_peers(MPI_Comm comm)
+{
+    int is_inter = 0, size = 0;
+
+    PMPI_Comm_test_inter(comm, &is_inter);
+    if (is_inter)
+        PMPI_Comm_remote_size(comm, &size);
+    else
+        PMPI_Comm_size(comm, &size);
+    return size;
+}
+
+/* The same for an array that only the root passes. */
+static int midplane_peers_at_root(MPI_Comm comm, int root)
+{
+    int is_inter = 0, rank = -1;
+
+    PMPI_Comm_test_inter(comm, &is_inter);
+    if (is_inter)
+        return root == MPI_ROOT ? midplane_peers(comm) : 0;
+    PMPI_Comm_rank(comm, &rank);
+    return root == rank ? midplane_peers(comm) : 0;
+}
+
+static int midplane_own_size(MPI_Comm comm)
+{
+    int size = 0;
+
+    PMPI_Comm_size(comm, &size);
+    return size;
+}
+
+/* Ranks in MPI_COMM_WORLD of the members of a group: their number, and then each. */
+static void midplane_put_members(MPI_Group group)
+{
+    MPI_Group world;
+    int size = 0;
+
+    PMPI_Group_size(group, &size);
+    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    midplane_put(MIDPLANE_WORD(size));
+    for (int i = 0; i < size; i++) {
+        int member = MPI_UNDEFINED;
+
+        PMPI_Group_translate_ranks(group, 1, &i, world, &member);
+        midplane_put(MIDPLANE_WORD(member));
+    }
+    PMPI_Group_free(&world);
+}
+
+static void midplane_record_group(MPI_Group group)
+{
+    if (group == MPI_GROUP_NULL || !midplane_is_open)
+        return;
+    midplane_begin(MIDPLANE_GROUP, 0);
+    midplane_put(MIDPLANE_WORD(group));
+    midplane_put_members(group);
+    midplane_commit();
+}
+
+static void midplane_record_communicator(MPI_Comm comm)
+{
+    MPI_Group group;
+    int is_inter = 0, rank = 0;
+
+    if (comm == MPI_COMM_NULL || !midplane_is_open)
+        return;
+    PMPI_Comm_test_inter(comm, &is_inter);
+    PMPI_Comm_rank(comm, &rank);
+    midplane_begin(MIDPLANE_COMMUNICATOR, 0);
+    midplane_put(MIDPLANE_WORD(comm));
+    midplane_put(MIDPLANE_WORD(rank));
+    PMPI_Comm_group(comm, &group);
+    midplane_put_members(group);
+    PMPI_Group_free(&group);
+    if (is_inter) {
+        PMPI_Comm_remote_group(comm, &group);
+        midplane_put_members(group);
+        PMPI_Group_free(&group);
+    } else {
+        midplane_put(0);
+    }
+    midplane_commit();
+}
+
+/* Size and extent of a new datatype, so that the analysis needs no layout rules of this machine. */
+static void midplane_record_datatype(MPI_Datatype datatype)
+{
+    MPI_Aint lower = 0, extent = 0, true_lower = 0, true_extent = 0;
+    MPI_Count size = 0;
+
+    if (datatype == MPI_DATATYPE_NULL || !midplane_is_open)
+        return;
+    PMPI_Type_size_x(datatype, &size);
+    PMPI_Type_get_extent(datatype, &lower, &extent);
+    PMPI_Type_get_true_extent(datatype, &true_lower, &true_extent);
+    midplane_begin(MIDPLANE_DATATYPE, 0);
+    midplane_put(MIDPLANE_WORD(datatype));
+    midplane_put(MIDPLANE_WORD(size));
+    midplane_put(MIDPLANE_WORD(lower));
+    midplane_put(MIDPLANE_WORD(extent));
+    midplane_put(MIDPLANE_WORD(true_lower));
+    midplane_put(MIDPLANE_WORD(true_extent));
+    midplane_commit();
+}
+
+/* ---- Counters of the node, as MPI_T performance variables ---- */
+
+/* The order is that of `Counters` in record.rs. */
+static const char *const midplane_counter_names[] = {
+    MIDPLANE_COUNTER_NAMES
+};
+
+#define MIDPLANE_COUNTERS_COUNT ((int)(sizeof midplane_counter_names / sizeof midplane_counter_names[0]))
+/* Minimum time between two records of the counters. */
+#define MIDPLANE_COUNTERS_INTERVAL_NS 50000
+
+static struct {
+    MPI_T_pvar_session session;
+    MPI_T_pvar_handle handles[MIDPLANE_COUNTERS_COUNT];
+    uint64_t last_time;
+} midplane_counters;
+
+static void midplane_open_counters(void)
+{
+    int provided, count = 0;
+
+    if (PMPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
+        return;
+    if (PMPI_T_pvar_session_create(&midplane_counters.session) != MPI_SUCCESS)
+        return;
+    PMPI_T_pvar_get_num(&count);
+    for (int at = 0; at < count; at++) {
+        char name[64];
+        int length = sizeof name, verbosity, class, binding, readonly, continuous, atomic, elements;
+        MPI_Datatype datatype;
+        MPI_T_enum enumtype;
+
+        if (PMPI_T_pvar_get_info(at, name, &length, &verbosity, &class, &datatype, &enumtype, NULL, NULL, &binding,
+                                 &readonly, &continuous, &atomic) != MPI_SUCCESS)
+            continue;
+        for (int i = 0; i < MIDPLANE_COUNTERS_COUNT; i++)
+            if (strcmp(name, midplane_counter_names[i]) == 0)
+                PMPI_T_pvar_handle_alloc(midplane_counters.session, at, NULL, &midplane_counters.handles[i], &elements);
+    }
+}
+
+static void midplane_record_counters(int is_last)
+{
+    uint64_t now = midplane_now();
+
+    if (!is_last && now - midplane_counters.last_time < MIDPLANE_COUNTERS_INTERVAL_NS)
+        return;
+    midplane_counters.last_time = now;
+    midplane_begin(MIDPLANE_COUNTERS, 0);
+    midplane_put(MIDPLANE_WORD(MIDPLANE_COUNTERS_COUNT));
+    for (int i = 0; i < MIDPLANE_COUNTERS_COUNT; i++) {
+        unsigned long long value = 0;
+
+        if (midplane_counters.handles[i] != MPI_T_PVAR_HANDLE_NULL)
+            PMPI_T_pvar_read(midplane_counters.session, midplane_counters.handles[i], &value);
+        midplane_put(value);
+    }
+    midplane_commit();
+}
+
+/* ---- Start and end ---- */
+
+static void midplane_open(void)
+{
+    int rank = 0;
+
+    if (PMPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || !midplane_open_stream(rank))
+        return;
+    midplane_is_open = 1;
+    midplane_record_communicator(MPI_COMM_WORLD);
+    midplane_open_counters();
+}
