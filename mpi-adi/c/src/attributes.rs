@@ -9,8 +9,8 @@ use super::args;
 use super::codes::LAST_USED;
 use super::comm_objects::{handler, with_attributes, world};
 use super::error_dispatch::{on_any, on_process};
-use super::hook::Hook;
 use super::keyvals::{self, AttributeCarrier, CarrierKind, CopyFunction, DeleteFunction, Keyval};
+use super::lazy_callback::LazyCallback;
 use super::types::constants::*;
 use midplane_device::envelope::Tag;
 use midplane_objects::attributes::Attributes;
@@ -63,7 +63,7 @@ unsafe fn free(function: &'static str, keyval: *mut c_int) -> c_int {
 
 /// Deletes the attributes of MPI_COMM_SELF and MPI_COMM_WORLD. Installed with the first attribute, so that the image of
 /// a program without attributes does not contain this code.
-static DELETE_LAST: Hook<DeleteLast> = Hook::new();
+static DELETE_LAST: LazyCallback<DeleteLast> = LazyCallback::new();
 
 type DeleteLast = fn() -> Result<(), (c_int, Error)>;
 

@@ -1,6 +1,6 @@
 //! Barrier by messages, for communicators whose barrier the network does not support.
 
-use super::hook::Hook;
+use super::lazy_callback::LazyCallback;
 use midplane_objects::coll;
 use midplane_objects::comm::Communicator;
 use midplane_objects::error::Error;
@@ -9,7 +9,7 @@ type BarrierFn = fn(Communicator<'static>, &'static str) -> Result<(), Error>;
 
 /// Barrier by messages. Installed with the first communicator that may need it, so that the image of a program without
 /// one does not contain this code.
-static BY_MESSAGES: Hook<BarrierFn> = Hook::new();
+static BY_MESSAGES: LazyCallback<BarrierFn> = LazyCallback::new();
 
 /// Installs the barrier by messages.
 pub(super) fn allow_barriers_by_messages() {

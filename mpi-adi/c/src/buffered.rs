@@ -9,7 +9,7 @@ use spin::Mutex;
 use super::args::{self, PeerRank, send_args};
 use super::binding::env;
 use super::error_dispatch::{on_partners, on_process};
-use super::hook::Hook;
+use super::lazy_callback::LazyCallback;
 use super::requests::SEND_COMPLETE;
 use midplane_device::envelope::Tag;
 use midplane_device::interface::Device;
@@ -141,7 +141,7 @@ fn detach(env: &dyn Env, function: &'static str) -> Option<(*mut c_void, c_int)>
 
 /// Detaches the buffer. Installed with the first attached buffer, so that the image of a program without one does not
 /// contain this code.
-static DETACH: Hook<DetachFn> = Hook::new();
+static DETACH: LazyCallback<DetachFn> = LazyCallback::new();
 
 type DetachFn = fn(&dyn Env);
 

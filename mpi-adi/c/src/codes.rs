@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicI32, Ordering};
 
 use spin::Mutex;
 
-use super::hook::Hook;
+use super::lazy_callback::LazyCallback;
 use super::types::constants::MPI_ERR_LASTCODE;
 use midplane_objects::error::{Error, ErrorClass, LimitedResource};
 
@@ -107,7 +107,7 @@ pub(super) fn take_text(code: c_int) -> Option<Box<str>> {
 
 /// Implements [`take_text`]. Installed with the first code, so that the image of a program without codes does not
 /// contain this code.
-static TAKE_TEXT: Hook<TakeText> = Hook::new();
+static TAKE_TEXT: LazyCallback<TakeText> = LazyCallback::new();
 
 type TakeText = fn(c_int) -> Option<Box<str>>;
 

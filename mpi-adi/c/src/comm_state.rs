@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use spin::Mutex;
 
-use super::hook::Hook;
+use super::lazy_callback::LazyCallback;
 use midplane_device::envelope::Context;
 use midplane_objects::cart::CartGrid;
 use midplane_objects::error::Error;
@@ -70,7 +70,7 @@ pub(super) fn forget(context: Context) {
 
 /// Removes a topology. Installed with the first topology, so that the image of a program without one does not contain
 /// this code.
-static DETACH: Hook<fn(Context)> = Hook::new();
+static DETACH: LazyCallback<fn(Context)> = LazyCallback::new();
 
 fn detach(context: Context) {
     TOPOLOGIES.lock().retain(|(of, _)| *of != context);

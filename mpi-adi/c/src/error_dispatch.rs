@@ -8,7 +8,7 @@ use spin::Mutex;
 use super::binding::{MpiPhase, any_env, env, phase};
 use super::codes;
 use super::comm_objects::{self, CommViews, ErrorTarget};
-use super::hook::Hook;
+use super::lazy_callback::LazyCallback;
 use super::types::MPI_Status;
 use super::types::constants::*;
 use midplane_device::interface::{AbortCause, Device, FatalError, MeasuredQuantity};
@@ -53,7 +53,7 @@ pub(super) static LAST: Mutex<[Option<DescribedError>; CLASSES]> = Mutex::new([N
 
 /// Records a returned error. Installed with the first handler that returns errors, so that the image of a program with
 /// only fatal errors does not contain this code.
-static NOTE: Hook<fn(&dyn Env, Error)> = Hook::new();
+static NOTE: LazyCallback<fn(&dyn Env, Error)> = LazyCallback::new();
 
 /// Enables the recording of errors, because a handler may return them.
 pub(super) fn note_errors() {

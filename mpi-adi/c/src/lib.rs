@@ -57,12 +57,12 @@ mod generalized;
 mod graphs;
 mod groups;
 mod handles;
-mod hook;
 mod idup;
 mod infos;
 mod inter_calls;
 mod intercommunicators;
 mod keyvals;
+mod lazy_callback;
 mod matched;
 #[doc(hidden)]
 pub mod measure;

@@ -17,7 +17,7 @@ use super::comm_table;
 use super::datatypes;
 use super::error_dispatch::code;
 use super::handles::{HandleKind, HandleTable};
-use super::hook::Hook;
+use super::lazy_callback::LazyCallback;
 use super::types::MPI_Status;
 use super::types::constants::MPI_REQUEST_NULL;
 use midplane_device::envelope::Context;
@@ -389,7 +389,7 @@ static TABLE: Mutex<HandleTable<PersistentRequest>> = Mutex::new(HandleTable::ne
 
 /// Returns the active request of a persistent one, and deactivates it on request. Installed with the first persistent
 /// request, so that the image of a program without one does not contain this code.
-static ACTIVE: Hook<ActiveFn> = Hook::new();
+static ACTIVE: LazyCallback<ActiveFn> = LazyCallback::new();
 
 type ActiveFn = fn(c_int, bool) -> Option<c_int>;
 

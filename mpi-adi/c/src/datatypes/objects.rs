@@ -8,7 +8,7 @@ use spin::Mutex;
 
 use super::try_arc::TryArc;
 use crate::handles::{HandleKind, HandleTable};
-use crate::hook::Hook;
+use crate::lazy_callback::LazyCallback;
 use midplane_objects::datatype::BasicType;
 use midplane_objects::datatype::derived::{DerivedType, PairLayout};
 use midplane_objects::error::{Error, LimitedResource};
@@ -228,7 +228,7 @@ pub fn known(handle: c_int) -> Result<KnownDatatype, Error> {
 
 /// Finds datatypes created by the program. Installed with the first such handle, so that the image of a program without
 /// one does not contain this code.
-static LOOK: Hook<LookupFn> = Hook::new();
+static LOOK: LazyCallback<LookupFn> = LazyCallback::new();
 
 type LookupFn = fn(c_int) -> Option<TryArc<DatatypeObject>>;
 
@@ -280,7 +280,7 @@ enum HandleHold {
 }
 
 /// Performs it. Installed with the first handle created by the program, like [`LOOK`].
-static HOLD: Hook<fn(c_int, HandleHold) -> bool> = Hook::new();
+static HOLD: LazyCallback<fn(c_int, HandleHold) -> bool> = LazyCallback::new();
 
 /// A handle for user-defined functions: while they run it refers to the same datatype, freed or not.
 pub struct HeldHandle {

@@ -17,7 +17,7 @@ use super::objects::{self, DatatypeObject, committed, pair, row_bytes};
 use super::try_arc::{TryArc, allocate, deallocate};
 use crate::addresses::is_in_place;
 use crate::binding::any_env;
-use crate::hook::Hook;
+use crate::lazy_callback::LazyCallback;
 use midplane_device::interface::{Device, ReleaseTarget};
 use midplane_device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, TypedMemory};
 use midplane_device::request::RequestId;
@@ -404,7 +404,7 @@ pub fn give_up(span: Span, request: RequestId) {
 
 /// Implements [`sweep`]. Installed with the first such request, so that the image of a program without one does not
 /// contain this code.
-static SWEEP: Hook<SweepFn> = Hook::new();
+static SWEEP: LazyCallback<SweepFn> = LazyCallback::new();
 
 type SweepFn = fn(&dyn Env);
 

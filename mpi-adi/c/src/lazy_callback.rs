@@ -4,12 +4,12 @@
 use spin::Once;
 
 /// A function, once it is installed.
-pub(super) struct Hook<F>(Once<F>);
+pub(super) struct LazyCallback<F>(Once<F>);
 
-impl<F: Copy> Hook<F> {
-    /// Creates an empty hook.
-    pub const fn new() -> Hook<F> {
-        Hook(Once::new())
+impl<F: Copy> LazyCallback<F> {
+    /// Creates an empty callback.
+    pub const fn new() -> LazyCallback<F> {
+        LazyCallback(Once::new())
     }
 
     /// Installs the function, if it is the first.
