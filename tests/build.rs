@@ -36,8 +36,8 @@ fn main() {
 /// Checks whether a put between two fences is complete after the second. MPICH 4.0.2 over UCX, as in Debian 12, loses
 /// it on some machines.
 fn puts() -> bool {
-    let folder = std::env::var_os("OUT_DIR").unwrap_or_default();
-    let program = PathBuf::from(folder).join("put");
+    let dir = std::env::var_os("OUT_DIR").unwrap_or_default();
+    let program = PathBuf::from(dir).join("put");
     let succeeds = |command: &mut Command| {
         let output = command.env("MPIEXEC_TIMEOUT", "30").output();
         output.is_ok_and(|output| output.status.success())

@@ -222,12 +222,12 @@ static void streams(void)
     }
     free(line);
     errno = 0;
-    no_file = fopen("/no such folder/file", "r");
+    no_file = fopen("/no such directory/file", "r");
     CHECK(no_file == NULL && (errno == EROFS || errno == ENOENT));
-    no_file = fopen("/no such folder/file", "w");
+    no_file = fopen("/no such directory/file", "w");
     CHECK(no_file == NULL && (errno == EROFS || errno == ENOENT));
-    CHECK(remove("/no such folder/file") == -1);
-    CHECK(rename("/no such folder/file", "/no such folder/other") == -1);
+    CHECK(remove("/no such directory/file") == -1);
+    CHECK(rename("/no such directory/file", "/no such directory/other") == -1);
     CHECK(FILENAME_MAX >= PATH_MAX && FOPEN_MAX >= 8 && FOPEN_MAX <= sysconf(_SC_OPEN_MAX));
 }
 
@@ -235,17 +235,17 @@ static void files(void)
 {
     struct stat status;
     char place[256];
-    DIR *folder;
+    DIR *dir;
 
-    CHECK(open("/no such folder/file", O_RDONLY) == -1);
-    CHECK(access("/no such folder/file", R_OK) == -1 && errno == ENOENT);
-    CHECK(stat("/no such folder/file", &status) == -1 && errno == ENOENT);
-    CHECK(lstat("/no such folder/file", &status) == -1 && errno == ENOENT);
-    CHECK(unlink("/no such folder/file") == -1 && errno == ENOENT);
-    CHECK(mkdir("/no such folder/folder", 0777) == -1);
+    CHECK(open("/no such directory/file", O_RDONLY) == -1);
+    CHECK(access("/no such directory/file", R_OK) == -1 && errno == ENOENT);
+    CHECK(stat("/no such directory/file", &status) == -1 && errno == ENOENT);
+    CHECK(lstat("/no such directory/file", &status) == -1 && errno == ENOENT);
+    CHECK(unlink("/no such directory/file") == -1 && errno == ENOENT);
+    CHECK(mkdir("/no such directory/directory", 0777) == -1);
     CHECK(close(1000) == -1 && errno == EBADF);
-    folder = opendir("/no such folder");
-    CHECK(folder == NULL && (errno == EROFS || errno == ENOENT));
+    dir = opendir("/no such directory");
+    CHECK(dir == NULL && (errno == EROFS || errno == ENOENT));
     CHECK(getcwd(place, sizeof place) == place && place[0] == '/');
 }
 

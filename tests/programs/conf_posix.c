@@ -108,7 +108,7 @@ static void streams(void)
 
 static void files(void)
 {
-    char bytes[8] = "", name[] = "/no such folder/XXXXXX", bad[] = "short", whole[PATH_MAX];
+    char bytes[8] = "", name[] = "/no such directory/XXXXXX", bad[] = "short", whole[PATH_MAX];
     struct iovec pieces[2] = {{bytes, 4}, {bytes + 4, 4}};
     struct utimbuf times = {0, 0};
     struct dirent **entries;
@@ -122,15 +122,15 @@ static void files(void)
     CHECK(writev(STDERR_FILENO, pieces, 2) == 0);
     CHECK(fdatasync(1000) == -1);
     sync();
-    CHECK(realpath("/no such folder/file", whole) == NULL && errno == ENOENT);
+    CHECK(realpath("/no such directory/file", whole) == NULL && errno == ENOENT);
     CHECK(realpath("", NULL) == NULL && errno == ENOENT);
     CHECK(realpath("/./../", whole) == whole && strcmp(whole, "/") == 0);
     CHECK(mkdtemp(name) == NULL && mkdtemp(bad) == NULL && errno == EINVAL);
-    CHECK(scandir("/no such folder", &entries, NULL, alphasort) == -1);
+    CHECK(scandir("/no such directory", &entries, NULL, alphasort) == -1);
     mask = umask(022);
     CHECK(umask(mask) == 022);
-    CHECK(mkfifo("/no such folder/pipe", 0600) == -1);
-    CHECK(utime("/no such folder/file", &times) == -1 && utimes("/no such folder/file", NULL) == -1);
+    CHECK(mkfifo("/no such directory/pipe", 0600) == -1);
+    CHECK(utime("/no such directory/file", &times) == -1 && utimes("/no such directory/file", NULL) == -1);
     CHECK(pathconf("/", _PC_NAME_MAX) >= 14 && pathconf("/", _PC_PATH_MAX) >= 256);
     CHECK(flock(1000, LOCK_EX) == -1 && lockf(1000, F_LOCK, 0) == -1);
 }

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
-/* Files: each rank works in a folder of its own inside the one that is given (/ on nodes, where `--files` says what that
- * is), and then all look at one file. Without an argument there must be no files at all. */
+/* Files: each rank works in its own directory inside the one of the argument (/ on nodes, which `--files` selects), and
+ * then all access one file. Without an argument there must be no files at all. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 static char root[512], names[8][600];
 
-/* A path inside this rank's folder; eight of them at a time. */
+/* A path inside this rank's directory; eight of them at a time. */
 static const char *in(const char *name)
 {
     static int turn;
@@ -110,12 +110,12 @@ static void descriptors(void)
     MISSES(access(in("none"), F_OK), ENOENT);
 }
 
-static void folders(void)
+static void directories(void)
 {
     char name[300];
     struct stat status;
     struct dirent *entry;
-    DIR *folder;
+    DIR *dir;
     int found = 0, i;
 
     CHECK(mkdir(in("sub"), 0755) == 0);
@@ -126,14 +126,14 @@ static void folders(void)
         snprintf(name, sizeof name, "sub/file %d", i);
         CHECK(close(open(in(name), O_CREAT | O_WRONLY, 0644)) == 0);
     }
-    folder = opendir(in("sub"));
-    CHECK(folder != NULL);
-    for (i = 0; i < 2 && folder != NULL; i++) {
-        while ((entry = readdir(folder)) != NULL)
+    dir = opendir(in("sub"));
+    CHECK(dir != NULL);
+    for (i = 0; i < 2 && dir != NULL; i++) {
+        while ((entry = readdir(dir)) != NULL)
             found += strncmp(entry->d_name, "file ", 5) == 0;
-        rewinddir(folder);
+        rewinddir(dir);
     }
-    CHECK(found == 40 && folder != NULL && closedir(folder) == 0);
+    CHECK(found == 40 && dir != NULL && closedir(dir) == 0);
     MISSES(rmdir(in("sub")), ENOTEMPTY);
     MISSES(unlink(in("sub")), EISDIR);
     MISSES(rmdir(in("text")), ENOTDIR);
@@ -175,7 +175,7 @@ static void no_files(void)
     CHECK(fopen("file", "r") == NULL && errno == EROFS);
     CHECK(fopen("file", "w") == NULL && errno == EROFS);
     CHECK(opendir("/") == NULL && errno == EROFS);
-    MISSES(mkdir("folder", 0755), EROFS);
+    MISSES(mkdir("directory", 0755), EROFS);
     MISSES(stat("file", &status), ENOENT);
     MISSES(close(3), EBADF);
 }
@@ -219,32 +219,32 @@ static void searches(void)
 {
     static const char *const names[] = {"b.txt", "a.txt", "c.dat"};
     struct dirent **entries, *entry;
-    char folder[700], path[900], first[256];
+    char dir[700], path[900], first[256];
     glob_t found;
-    DIR *open_folder;
+    DIR *open_dir;
     int i, count;
     long place;
 
-    snprintf(folder, sizeof folder, "%s", in("searchXXXXXX"));
-    CHECK(mkdtemp(folder) == folder && strstr(folder, "XXXXXX") == NULL && access(folder, R_OK) == 0);
+    snprintf(dir, sizeof dir, "%s", in("searchXXXXXX"));
+    CHECK(mkdtemp(dir) == dir && strstr(dir, "XXXXXX") == NULL && access(dir, R_OK) == 0);
     for (i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
         CHECK(close(creat(path, 0644)) == 0);
     }
-    count = scandir(folder, &entries, is_text, alphasort);
+    count = scandir(dir, &entries, is_text, alphasort);
     CHECK(count == 2 && strcmp(entries[0]->d_name, "a.txt") == 0 && strcmp(entries[1]->d_name, "b.txt") == 0);
     while (count-- > 0)
         free(entries[count]);
     free(entries);
-    open_folder = opendir(folder);
-    place = telldir(open_folder);
-    entry = readdir(open_folder);
+    open_dir = opendir(dir);
+    place = telldir(open_dir);
+    entry = readdir(open_dir);
     CHECK(entry != NULL);
     snprintf(first, sizeof first, "%s", entry->d_name);
-    CHECK(readdir(open_folder) != NULL);
-    seekdir(open_folder, place);
-    entry = readdir(open_folder);
-    CHECK(entry != NULL && strcmp(entry->d_name, first) == 0 && closedir(open_folder) == 0);
+    CHECK(readdir(open_dir) != NULL);
+    seekdir(open_dir, place);
+    entry = readdir(open_dir);
+    CHECK(entry != NULL && strcmp(entry->d_name, first) == 0 && closedir(open_dir) == 0);
     snprintf(path, sizeof path, "%s/*.t?t", in("search*"));
     CHECK(glob(path, 0, NULL, &found) == 0 && found.gl_pathc == 2 && found.gl_pathv[2] == NULL);
     CHECK(strstr(found.gl_pathv[0], "/a.txt") != NULL && strstr(found.gl_pathv[1], "/b.txt") != NULL);
@@ -256,10 +256,10 @@ static void searches(void)
     CHECK(found.gl_pathv[0][strlen(found.gl_pathv[0]) - 1] == '/');
     globfree(&found);
     for (i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
         CHECK(unlink(path) == 0);
     }
-    CHECK(rmdir(folder) == 0);
+    CHECK(rmdir(dir) == 0);
 }
 
 int main(int argc, char **argv)
@@ -272,7 +272,7 @@ int main(int argc, char **argv)
         CHECK(mkdir(in(""), 0755) == 0);
         streams();
         descriptors();
-        folders();
+        directories();
         at_places();
         searches();
         together();

@@ -1,4 +1,4 @@
-/* Tries to get out of its folder, in which lies what the test has put there. Prints what it could read. */
+/* Tries to get out of its directory, in which lies what the test has put there. Prints what it could read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -40,13 +40,13 @@ struct Machine {
     image: String,
     adapter: SerialAdapter,
     _boards: RunningBoards,
-    folder: TempDirectory,
+    dir: TempDirectory,
 }
 
 impl Machine {
     /// Creates and boots the images for a torus with these extents.
     fn boot(name: &str, torus: [usize; 3], program: &[&str], is_good: bool) -> Self {
-        let folder = TempDirectory::new(name);
+        let dir = TempDirectory::new(name);
         let [x, y, z] = torus;
         let shape = format!("{x}x{y}x{z}");
         let wires: &[BoardWire] = match torus {
@@ -58,7 +58,7 @@ impl Machine {
         let source = harness::program(program[0]);
         let image = |rank: usize| {
             let place = format!("{},{},0", rank % x, rank / x);
-            let stem = folder.path(&format!("node{rank}"));
+            let stem = dir.path(&format!("node{rank}"));
             let make = [
                 "image",
                 "--torus",
@@ -81,7 +81,7 @@ impl Machine {
             image: images[0].clone(),
             adapter,
             _boards: boards,
-            folder,
+            dir,
         }
     }
 
@@ -101,7 +101,7 @@ impl Machine {
 fn killer_on_four_boards(is_good: bool) -> CompletedRun {
     let name = format!("attach-killer-{is_good}");
     let machine = Machine::boot(&name, [2, 2, 1], &["killer.c", "5", "64"], is_good);
-    let file = machine.folder.path("report");
+    let file = machine.dir.path("report");
     let ended = machine.attach(&["--report", &file]).expect(0);
     check_killer(&ended, 4, "5", "64");
     let report: Value = serde_json::from_slice(&fs::read(file).expect("a report")).expect("JSON");
@@ -179,7 +179,7 @@ fn the_end_is_seen_by_who_comes_later() {
         .end()
         .expect(130)
         .says(&["rank 0 at (0,0,0): ended with status 0", "rank 1 at (1,0,0): computing"]);
-    let file = machine.folder.path("report");
+    let file = machine.dir.path("report");
     let second = machine.attach(&["--report", &file]).expect(0);
     assert!(second.stdout.contains("[1] second 7\n"), "{second}");
     let report: Value = serde_json::from_slice(&fs::read(file).expect("a report")).expect("JSON");
@@ -237,8 +237,8 @@ fn boards_find_out_where_their_console_is() {
 /// A board sends no handshake before it is read; a wrongly wired board reports the wire at its console.
 #[test]
 fn a_board_that_finds_its_place_out_is_attached_to() {
-    let folder = TempDirectory::new("attach-auto");
-    let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
+    let dir = TempDirectory::new("attach-auto");
+    let (stem, killer) = (dir.path("node"), harness::program("killer.c"));
     let make = ["image", "--auto", "--console", "auto", "-o", &stem, &killer];
     midplane(&[&make[..], &["--", "5", "64"]].concat()).expect(0);
     // An emulated board has no unique ID.
@@ -272,8 +272,8 @@ fn a_board_that_finds_its_place_out_is_attached_to() {
 /// Invalid arguments are rejected before anything is opened or awaited.
 #[test]
 fn what_cannot_be_attached_to_is_refused() {
-    let folder = TempDirectory::new("attach-refused");
-    let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
+    let dir = TempDirectory::new("attach-refused");
+    let (stem, killer) = (dir.path("node"), harness::program("killer.c"));
     let image =
         |options: &[&str]| midplane(&[&["image", "-o", &stem, "--torus", "2x1x1"][..], options, &[&killer]].concat());
     image(&["--console", "x-"])
@@ -296,7 +296,7 @@ fn what_cannot_be_attached_to_is_refused() {
     attach("/dev/null").expect(2).says(&["was made without --console"]);
     image(&["--console", "1,0,0:y-"]).expect(0);
     attach("/dev/null").expect(2).says(&["/dev/null: it is no serial port"]);
-    attach(&folder.path("none")).expect(2).says(&["there is no such port"]);
+    attach(&dir.path("none")).expect(2).says(&["there is no such port"]);
     midplane(&["attach", "--serial", "/dev/null", &killer])
         .expect(2)
         .says(&["not an ELF file"]);
@@ -305,8 +305,8 @@ fn what_cannot_be_attached_to_is_refused() {
 /// A silent line is reported before the timeout.
 #[test]
 fn silence_is_spoken_of() {
-    let folder = TempDirectory::new("attach-silence");
-    let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
+    let dir = TempDirectory::new("attach-silence");
+    let (stem, killer) = (dir.path("node"), harness::program("killer.c"));
     let make = ["image", "-o", &stem, "--torus", "1x1x1", "--console", "z+", &killer];
     midplane(&make).expect(0);
     let [line, _held] = boards::line();

@@ -169,12 +169,12 @@ fn the_table_of_names_is_true() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let text = std::fs::read_to_string(format!("{root}/docs/rust.md")).expect("the page");
     let mut sources = String::new();
-    let mut folders = vec![format!("{root}/mpi-adi/rust/src")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("a folder") {
+    let mut dirs = vec![format!("{root}/mpi-adi/rust/src")];
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(dir).expect("a directory") {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
-                folders.push(path.display().to_string())
+                dirs.push(path.display().to_string())
             } else {
                 sources += &std::fs::read_to_string(path).expect("a source")
             }

@@ -88,8 +88,8 @@ fn boards_are_shown_by_their_serial_console() {
 
 #[test]
 fn images_for_one_node_hold_its_personality() {
-    let folder = TempDirectory::new("image");
-    let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
+    let dir = TempDirectory::new("image");
+    let (stem, killer) = (dir.path("node"), harness::program("killer.c"));
     let image = |options: &[&str]| {
         let begin = ["image", "-o", &stem, "--torus", "8x8x8", "--mpi-memory", "4K"];
         midplane(&[&begin[..], options, &[&killer, "--", "5", "64"]].concat())
@@ -127,9 +127,9 @@ fn images_for_one_node_hold_its_personality() {
 /// Tests `flash` up to the probe: missing programs are named. Scripts replace the programs that flash.
 #[test]
 fn flashing_says_what_is_missing() {
-    let folder = TempDirectory::new("flash");
-    let tool = folder.path("probe-rs");
-    let path = format!("{}:{}", folder.0.display(), std::env::var("PATH").unwrap());
+    let dir = TempDirectory::new("flash");
+    let tool = dir.path("probe-rs");
+    let path = format!("{}:{}", dir.0.display(), std::env::var("PATH").unwrap());
     let flash = |script: Option<&str>| {
         let _ = fs::remove_file(&tool);
         if let Some(script) = script {
@@ -150,10 +150,10 @@ fn flashing_says_what_is_missing() {
     flash(Some("test $1 = list && echo '[0]: ST-Link V2'"))
         .expect(1)
         .says(&["`probe-rs download` failed"]);
-    let said = format!("echo $@ >> {}", folder.path("said"));
+    let said = format!("echo $@ >> {}", dir.path("said"));
     let ended = flash(Some(&said)).expect(0);
     assert!(ended.stdout.contains("flashed killer-1-0-0"), "{ended}");
-    let said = fs::read_to_string(folder.path("said")).unwrap();
+    let said = fs::read_to_string(dir.path("said")).unwrap();
     let steps: Vec<&str> = said.lines().collect();
     assert_eq!(steps.len(), 3, "{said}");
     assert!(steps[1].starts_with("download --chip STM32F405RG "), "{said}");
@@ -174,15 +174,15 @@ fn has_probe_rs() -> bool {
 /// Returns the path of the first program with this name.
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders = std::env::split_paths(&path);
-    folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.exists()))
+    let mut dirs = std::env::split_paths(&path);
+    dirs.find_map(|dir| Some(dir.join(name)).filter(|file| file.exists()))
 }
 
 /// A debug probe reads the output and the kernel's log from the RAM of a standalone board.
 #[test]
 fn a_probe_reads_output_and_log() {
-    let folder = TempDirectory::new("probe");
-    let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
+    let dir = TempDirectory::new("probe");
+    let (stem, killer) = (dir.path("node"), harness::program("killer.c"));
     let place = ["--torus", "1x1x1", "--node", "0,0,0"];
     midplane(
         &[
@@ -193,7 +193,7 @@ fn a_probe_reads_output_and_log() {
         .concat(),
     )
     .expect(0);
-    let (said, channels) = what_a_probe_reads(&format!("{stem}.elf"), &folder);
+    let (said, channels) = what_a_probe_reads(&format!("{stem}.elf"), &dir);
     assert!(
         said.starts_with("killer: 1 processes, 5 messages of 64 bytes from each, "),
         "{said}"
@@ -205,9 +205,9 @@ fn a_probe_reads_output_and_log() {
 }
 
 /// Returns the output (one or more lines) of a board without wires, and all channels.
-fn what_a_probe_reads(image: &str, folder: &TempDirectory) -> (String, Vec<ProbeChannel>) {
+fn what_a_probe_reads(image: &str, dir: &TempDirectory) -> (String, Vec<ProbeChannel>) {
     let _turn = JobLock::acquire();
-    let mut probe = BoardProbe::boot(image, folder);
+    let mut probe = BoardProbe::boot(image, dir);
     let channels = probe.wait_until(|channels| terminal(channels).contains('\n'));
     (terminal(&channels), channels)
 }
@@ -229,8 +229,8 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
         return println!("skipped: no arm-none-eabi-gcc on PATH");
     };
     println!("with {}", compiler.display());
-    let folder = TempDirectory::new("crate");
-    let own = folder.0.join("hello-torus");
+    let dir = TempDirectory::new("crate");
+    let own = dir.0.join("hello-torus");
     let page = fs::read_to_string(harness::root().join("docs/stm32f405.md")).unwrap();
     for name in ["Cargo.toml", ".cargo/config.toml", "build.rs", "src/main.rs"] {
         let (_, block) = page.split_once(&format!("`{name}`")).expect(name);
@@ -246,16 +246,16 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
         fs::write(own.join(name), text.replace("../midplane", root) + end).unwrap();
     }
     fs::copy(harness::root().join("Cargo.lock"), own.join("Cargo.lock")).unwrap();
-    let (said, tool) = (folder.path("said"), folder.path("probe-rs"));
+    let (said, tool) = (dir.path("said"), dir.path("probe-rs"));
     stand_in(&tool, &format!("echo $@ > {said}"));
-    let path = format!("{}:{}", folder.0.display(), std::env::var("PATH").unwrap());
+    let path = format!("{}:{}", dir.0.display(), std::env::var("PATH").unwrap());
     // Directory of the code shared by all programs, compiled in the profile of the nodes' images.
     let doctor = midplane(&["doctor"]).expect(0);
     let is_along = doctor
         .stdout
         .contains("built for riscv64gc-unknown-none-elf from source");
-    let folder_of_all = if is_along { "sources" } else { "installed" };
-    let target = harness::root().join("target/midplane").join(folder_of_all);
+    let packages_dir = if is_along { "sources" } else { "installed" };
+    let target = harness::root().join("target/midplane").join(packages_dir);
     let mut cargo = std::process::Command::new(env!("CARGO"));
     cargo.arg("run");
     if is_along {
@@ -281,7 +281,7 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
     let image = image.to_str().expect("a path in UTF-8");
     let said = fs::read_to_string(said).expect("the runner was called");
     assert_eq!(said.trim(), format!("run --chip STM32F405RG {image}"));
-    let (said, _) = what_a_probe_reads(image, &folder);
+    let (said, _) = what_a_probe_reads(image, &dir);
     assert_eq!(said, "rank 0 of 1\n");
     midplane(&["run", "--board", "stm32f405", image])
         .expect(2)
@@ -384,11 +384,11 @@ fn boards_find_their_places_from_the_wires() {
 #[test]
 fn a_board_may_read_its_unique_number() {
     const CFSR: u32 = 0xe000_ed28;
-    let folder = TempDirectory::new("number");
-    let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
+    let dir = TempDirectory::new("number");
+    let (stem, killer) = (dir.path("node"), harness::program("killer.c"));
     midplane(&["image", "--auto", "-o", &stem, &killer]).expect(0);
     let _turn = JobLock::acquire();
-    let mut probe = BoardProbe::boot(&format!("{stem}.elf"), &folder);
+    let mut probe = BoardProbe::boot(&format!("{stem}.elf"), &dir);
     let said = probe.wait_until(|channels| terminal(channels).contains('\n'));
     midplane(&["explain", &terminal(&said)])
         .expect(0)
@@ -399,8 +399,8 @@ fn a_board_may_read_its_unique_number() {
 
 #[test]
 fn one_image_is_made_for_nodes_that_find_their_places() {
-    let folder = TempDirectory::new("auto");
-    let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
+    let dir = TempDirectory::new("auto");
+    let (stem, killer) = (dir.path("node"), harness::program("killer.c"));
     midplane(&["image", "--auto", "-o", &stem, &killer]).expect(0);
     let binary = fs::read(format!("{stem}.bin")).expect("a file");
     let boot = BootParameters::read(&binary[896 << 10..]).expect("a record");

@@ -21,8 +21,8 @@
 //! | `Stat`, `Lstat` | | path | [`FileStatus`] |
 //! | `Fstat` | descriptor | | [`FileStatus`] |
 //! | `Access` | mode | path | |
-//! | `Unlink`, `RemoveFolder` | | path | |
-//! | `MakeFolder` | mode | path | |
+//! | `Unlink`, `RemoveDirectory` | | path | |
+//! | `MakeDirectory` | mode | path | |
 //! | `Rename` | bytes of the old path | old path, new path | |
 //! | `Next` | descriptor of a directory | | inode, and in number 1 the type; name, or none at the end |
 //! | `Rewind` | descriptor of a directory | | |
@@ -60,7 +60,7 @@ pub const OPEN_EXCLUSIVE: u64 = 16;
 /// Truncate the file.
 pub const OPEN_TRUNCATE: u64 = 32;
 /// Fail if it is not a directory.
-pub const OPEN_FOLDER: u64 = 64;
+pub const OPEN_DIRECTORY: u64 = 64;
 /// Fail if it is a symbolic link.
 pub const OPEN_NO_LINK: u64 = 128;
 
@@ -122,9 +122,9 @@ calls! {
     /// Renames a file.
     Rename = 13,
     /// Creates a directory.
-    MakeFolder = 14,
+    MakeDirectory = 14,
     /// Removes an empty directory.
-    RemoveFolder = 15,
+    RemoveDirectory = 15,
     /// Returns the next entry of a directory.
     Next = 16,
     /// Restarts a directory's entries.

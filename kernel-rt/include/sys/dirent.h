@@ -1,4 +1,4 @@
-/* Folders, which the tool looks after (`run --files`). Included by picolibc's dirent.h. */
+/* Directories. The command performs their operations (`run --files`). Included by picolibc's dirent.h. */
 #ifndef MIDPLANE_SYS_DIRENT_H
 #define MIDPLANE_SYS_DIRENT_H
 #pragma GCC system_header

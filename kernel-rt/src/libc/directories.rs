@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int, c_long, c_void};
 use core::ptr;
 
-use midplane_abi::files::{FileOperation, OPEN_FOLDER, OPEN_READ};
+use midplane_abi::files::{FileOperation, OPEN_DIRECTORY, OPEN_READ};
 
 use super::errno::{EBADF, EINVAL, ENOMEM, fail, fail_long};
 use super::files::{ask, file, path};
@@ -50,7 +50,7 @@ fn failed(error: c_int) -> *mut DirectoryStream {
     ptr::null_mut()
 }
 
-fn folder(descriptor: c_int) -> *mut DirectoryStream {
+fn new_stream(descriptor: c_int) -> *mut DirectoryStream {
     let block = heap::c_alloc_zeroed(size_of::<DirectoryStream>(), heap::C_ALIGN).cast::<DirectoryStream>();
     if block.is_null() {
         return failed(ENOMEM);
@@ -67,11 +67,11 @@ fn close(descriptor: c_int) -> Result<(), c_int> {
 pub unsafe extern "C" fn opendir(name: *const c_char) -> *mut DirectoryStream {
     // SAFETY: C's promise.
     let name = unsafe { path(name) };
-    let opened = name.and_then(|name| ask(FileOperation::Open, [OPEN_READ | OPEN_FOLDER, 0, 0], &[name]));
+    let opened = name.and_then(|name| ask(FileOperation::Open, [OPEN_READ | OPEN_DIRECTORY, 0, 0], &[name]));
     match opened {
         Ok(answer) => {
             let descriptor = answer.numbers[0] as c_int;
-            let made = folder(descriptor);
+            let made = new_stream(descriptor);
             if made.is_null() {
                 // Out of memory: a second error adds nothing.
                 let _ = close(descriptor);
@@ -86,23 +86,23 @@ pub unsafe extern "C" fn opendir(name: *const c_char) -> *mut DirectoryStream {
 extern "C" fn fdopendir(descriptor: c_int) -> *mut DirectoryStream {
     let rewound = file(descriptor).and_then(|file| ask(FileOperation::Rewind, [file, 0, 0], &[]));
     match rewound {
-        Ok(_) => folder(descriptor),
+        Ok(_) => new_stream(descriptor),
         Err(error) => failed(error),
     }
 }
 
 /// Returns the next entry; null at the end, with `errno` unchanged, or on failure, with `errno` set.
-pub unsafe extern "C" fn readdir(folder: *mut DirectoryStream) -> *mut DirectoryEntry {
+pub unsafe extern "C" fn readdir(dir: *mut DirectoryStream) -> *mut DirectoryEntry {
     // SAFETY: C's promise.
-    let Some(folder) = (unsafe { folder.as_mut() }) else {
+    let Some(dir) = (unsafe { dir.as_mut() }) else {
         set_errno(EBADF);
         return ptr::null_mut();
     };
-    match ask(FileOperation::Next, [folder.descriptor as u64, 0, 0], &[]) {
+    match ask(FileOperation::Next, [dir.descriptor as u64, 0, 0], &[]) {
         Ok(answer) if answer.length == 0 => ptr::null_mut(),
         Ok(answer) => {
-            folder.read += 1;
-            let entry = &mut folder.entry;
+            dir.read += 1;
+            let entry = &mut dir.entry;
             let [inode, kind] = answer.numbers;
             entry.inode = inode as u16;
             entry.kind = kind as u8;
@@ -118,13 +118,13 @@ pub unsafe extern "C" fn readdir(folder: *mut DirectoryStream) -> *mut Directory
     }
 }
 
-pub unsafe extern "C" fn closedir(folder: *mut DirectoryStream) -> c_int {
+pub unsafe extern "C" fn closedir(dir: *mut DirectoryStream) -> c_int {
     // SAFETY: C's promise.
-    let Some(descriptor) = (unsafe { folder.as_ref() }).map(|folder| folder.descriptor) else {
+    let Some(descriptor) = (unsafe { dir.as_ref() }).map(|dir| dir.descriptor) else {
         return fail(EBADF);
     };
     // SAFETY: C's promise that it came from `opendir`.
-    let freed = unsafe { heap::c_free(folder.cast()) };
+    let freed = unsafe { heap::c_free(dir.cast()) };
     match (close(descriptor), freed) {
         (Ok(()), Ok(())) => 0,
         (Err(error), _) => fail(error),
@@ -132,38 +132,38 @@ pub unsafe extern "C" fn closedir(folder: *mut DirectoryStream) -> c_int {
     }
 }
 
-unsafe extern "C" fn rewinddir(folder: *mut DirectoryStream) {
+unsafe extern "C" fn rewinddir(dir: *mut DirectoryStream) {
     // SAFETY: C's promise.
-    if let Some(folder) = unsafe { folder.as_mut() } {
-        folder.read = 0;
+    if let Some(dir) = unsafe { dir.as_mut() } {
+        dir.read = 0;
         // POSIX defines no way to report a failure.
-        let _ = ask(FileOperation::Rewind, [folder.descriptor as u64, 0, 0], &[]);
+        let _ = ask(FileOperation::Rewind, [dir.descriptor as u64, 0, 0], &[]);
     }
 }
 
-unsafe extern "C" fn dirfd(folder: *mut DirectoryStream) -> c_int {
+unsafe extern "C" fn dirfd(dir: *mut DirectoryStream) -> c_int {
     // SAFETY: C's promise.
-    match unsafe { folder.as_ref() } {
-        Some(folder) => folder.descriptor,
+    match unsafe { dir.as_ref() } {
+        Some(dir) => dir.descriptor,
         None => fail(EINVAL),
     }
 }
 
-unsafe extern "C" fn telldir(folder: *const DirectoryStream) -> c_long {
+unsafe extern "C" fn telldir(dir: *const DirectoryStream) -> c_long {
     // SAFETY: C's promise.
-    match unsafe { folder.as_ref() } {
-        Some(folder) => folder.read,
+    match unsafe { dir.as_ref() } {
+        Some(dir) => dir.read,
         None => fail_long(EBADF),
     }
 }
 
 /// Reads that many entries again.
-unsafe extern "C" fn seekdir(folder: *mut DirectoryStream, place: c_long) {
+unsafe extern "C" fn seekdir(dir: *mut DirectoryStream, place: c_long) {
     // SAFETY: C's promise.
     unsafe {
-        rewinddir(folder);
+        rewinddir(dir);
         for _ in 0..place {
-            if readdir(folder).is_null() {
+            if readdir(dir).is_null() {
                 break;
             }
         }
@@ -181,15 +181,15 @@ unsafe extern "C" fn scandir(
 ) -> c_int {
     // SAFETY: C's promises; the directory opened here is closed here, and the list has space for its entries.
     unsafe {
-        let folder = opendir(name);
-        if folder.is_null() {
+        let dir = opendir(name);
+        if dir.is_null() {
             return -1;
         }
         let before = errno();
         set_errno(0);
         let mut list = EntryList::new();
         loop {
-            let entry = readdir(folder);
+            let entry = readdir(dir);
             if entry.is_null() {
                 break;
             }
@@ -199,7 +199,7 @@ unsafe extern "C" fn scandir(
             }
         }
         let error = errno();
-        closedir(folder);
+        closedir(dir);
         if error != 0 {
             list.free();
             return fail(error);

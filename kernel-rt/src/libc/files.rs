@@ -7,7 +7,7 @@ use core::ptr;
 
 use midplane_abi::blackboard;
 use midplane_abi::files::{
-    self, BYTES, FileOperation, FileReply, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
+    self, BYTES, FileOperation, FileReply, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_DIRECTORY, OPEN_EXCLUSIVE,
     OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
 };
 
@@ -206,7 +206,7 @@ unsafe extern "C" fn open(name: *const c_char, flags: c_int, mode: u32) -> c_int
         (0x40, OPEN_CREATE),
         (0x800, OPEN_EXCLUSIVE),
         (0x200, OPEN_TRUNCATE),
-        (0x20_0000, OPEN_FOLDER),
+        (0x20_0000, OPEN_DIRECTORY),
         (0x10_0000, OPEN_NO_LINK),
     ] {
         if flags & flag != 0 {
@@ -262,12 +262,12 @@ unsafe extern "C" fn rename(old: *const c_char, new: *const c_char) -> c_int {
 
 pub unsafe extern "C" fn mkdir(name: *const c_char, mode: u32) -> c_int {
     // SAFETY: C's promise.
-    done(unsafe { with_path(FileOperation::MakeFolder, [mode.into(), 0, 0], name) })
+    done(unsafe { with_path(FileOperation::MakeDirectory, [mode.into(), 0, 0], name) })
 }
 
 unsafe extern "C" fn rmdir(name: *const c_char) -> c_int {
     // SAFETY: C's promise.
-    done(unsafe { with_path(FileOperation::RemoveFolder, [0; 3], name) })
+    done(unsafe { with_path(FileOperation::RemoveDirectory, [0; 3], name) })
 }
 
 /// The working directory is always the root.

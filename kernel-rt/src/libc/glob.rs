@@ -134,14 +134,14 @@ impl GlobSearch<'_> {
         };
         let mut pattern = PathBuffer::new().map_err(|_| GLOB_NOSPACE)?;
         pattern.add(part).map_err(|_| GLOB_NOMATCH)?;
-        let Some(folder) = self.open()? else {
+        let Some(dir) = self.open()? else {
             return Ok(());
         };
         let length = self.path.length();
         let result = loop {
             // SAFETY: an open directory; the entry stays until the next call.
             let name = unsafe {
-                match readdir(folder).as_ref() {
+                match readdir(dir).as_ref() {
                     Some(entry) => DirectoryEntry::name_of(entry),
                     None => break Ok(()),
                 }
@@ -164,7 +164,7 @@ impl GlobSearch<'_> {
             }
         };
         // SAFETY: it is open.
-        unsafe { closedir(folder) };
+        unsafe { closedir(dir) };
         result
     }
 
@@ -175,9 +175,9 @@ impl GlobSearch<'_> {
         };
         // SAFETY: a C string; the program's function.
         unsafe {
-            let folder = opendir(path);
-            if !folder.is_null() {
-                return Ok(Some(folder));
+            let dir = opendir(path);
+            if !dir.is_null() {
+                return Ok(Some(dir));
             }
             let error = errno();
             let stops = self.failed.is_some_and(|failed| failed(path, error) != 0);
@@ -196,7 +196,7 @@ impl GlobSearch<'_> {
             return Ok(());
         }
         let length = self.path.length();
-        if self.flags & GLOB_MARK != 0 && !self.path.ends_with_slash() && self.is_folder() {
+        if self.flags & GLOB_MARK != 0 && !self.path.ends_with_slash() && self.is_dir() {
             self.add([b'/'].into_iter())?;
         }
         // SAFETY: the list is this search's.
@@ -205,11 +205,11 @@ impl GlobSearch<'_> {
         added
     }
 
-    fn is_folder(&self) -> bool {
+    fn is_dir(&self) -> bool {
         // SAFETY: a C string, and a directory that is open.
         unsafe {
-            let folder = opendir(self.path.as_c());
-            !folder.is_null() && closedir(folder) == 0
+            let dir = opendir(self.path.as_c());
+            !dir.is_null() && closedir(dir) == 0
         }
     }
 }

@@ -361,9 +361,9 @@ mod quad {
     }
 
     fn compare(seed: u128, number: u64) {
-        let folder = std::env::temp_dir().join(format!("midplane-quad-{}-{seed}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let (source, program) = (folder.join("quad.c"), folder.join("quad"));
+        let dir = std::env::temp_dir().join(format!("midplane-quad-{}-{seed}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let (source, program) = (dir.join("quad.c"), dir.join("quad"));
         fs::write(&source, PROGRAM).unwrap();
         let compiled = Command::new("cc").arg("-o").args([&program, &source]).status();
         assert!(compiled.unwrap().success());
@@ -403,7 +403,7 @@ mod quad {
         let writer = std::thread::spawn(move || input.write_all(text.as_bytes()).unwrap());
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap();
-        fs::remove_dir_all(&folder).unwrap();
+        fs::remove_dir_all(&dir).unwrap();
         let output = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.lines().count(), answers.len());
         for ((question, theirs), ours) in questions.iter().zip(output.lines()).zip(&answers) {

@@ -23,7 +23,7 @@ struct UserEntry {
     user: u16,
     group: u16,
     texts: [ConstString; 2],
-    folder: ConstString,
+    dir: ConstString,
     shell: ConstString,
 }
 
@@ -49,7 +49,7 @@ static USER: SyncConstant<UserEntry> = SyncConstant(UserEntry {
     user: 0,
     group: 0,
     texts: [NAME.as_ptr(); 2],
-    folder: c"/".as_ptr(),
+    dir: c"/".as_ptr(),
     shell: c"".as_ptr(),
 });
 

@@ -260,8 +260,8 @@ mod tests {
     use midplane_api::FUNCTIONS;
 
     /// Collects the source files of the binding.
-    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).expect("a folder") {
+    fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(dir).expect("a directory") {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
                 sources(&path, found)

@@ -3,7 +3,7 @@
 use crate::MIN_RUST_VERSION;
 use crate::detection_result::MIN_QEMU_VERSION;
 use crate::query::parse_version;
-use crate::toolchain::kit;
+use crate::toolchain::board_toolchain;
 use std::fmt;
 
 /// Command that adds the library sources to rustup's compiler.
@@ -36,9 +36,9 @@ impl MissingTool {
     pub fn directory(self) -> &'static str {
         match self {
             Self::Target | Self::Rust => "rust",
-            Self::Qemu => kit().qemu_folder,
-            Self::Gcc => kit().gcc_folder,
-            Self::Picolibc => kit().picolibc_folder,
+            Self::Qemu => board_toolchain().qemu_dir,
+            Self::Gcc => board_toolchain().gcc_dir,
+            Self::Picolibc => board_toolchain().picolibc_dir,
         }
     }
 
@@ -55,9 +55,9 @@ impl MissingTool {
         let alternatives = match self {
             Self::Target => Vec::new(),
             Self::Rust => rust_packages(candidate)?,
-            Self::Qemu => known(kit().qemu_packages),
-            Self::Gcc => known(&[kit().gcc_package]),
-            Self::Picolibc => known(&[kit().picolibc_package]),
+            Self::Qemu => known(board_toolchain().qemu_packages),
+            Self::Gcc => known(&[board_toolchain().gcc_package]),
+            Self::Picolibc => known(&[board_toolchain().picolibc_package]),
         };
         if alternatives.is_empty() {
             Err(NoPackage::Unknown)
@@ -74,7 +74,7 @@ impl MissingTool {
                 .iter()
                 .any(|begin| package.starts_with(begin)),
             Self::Qemu => package.starts_with("qemu"),
-            Self::Gcc | Self::Picolibc => package.contains(kit().triple),
+            Self::Gcc | Self::Picolibc => package.contains(board_toolchain().triple),
         }
     }
 }
@@ -102,11 +102,11 @@ fn rust_packages(candidate: impl Fn(&str) -> Option<String>) -> Result<Vec<Vec<&
 
 /// Returns all supported packages.
 pub fn all_packages() -> impl Iterator<Item = &'static str> {
-    let others = [kit().gcc_package, kit().picolibc_package];
+    let others = [board_toolchain().gcc_package, board_toolchain().picolibc_package];
     RUST_PACKAGES
         .into_iter()
         .flatten()
-        .chain(kit().qemu_packages.iter().copied())
+        .chain(board_toolchain().qemu_packages.iter().copied())
         .chain(others)
 }
 
@@ -143,13 +143,15 @@ impl fmt::Display for MissingTools {
                 f.write_str(", ")?;
             }
             match need {
-                MissingTool::Target | MissingTool::Rust => write!(f, "a Rust compiler for {}", kit().target)?,
+                MissingTool::Target | MissingTool::Rust => {
+                    write!(f, "a Rust compiler for {}", board_toolchain().target)?
+                }
                 MissingTool::Qemu => {
                     let (major, minor) = MIN_QEMU_VERSION;
-                    write!(f, "{} {major}.{minor} or later", kit().qemu)?
+                    write!(f, "{} {major}.{minor} or later", board_toolchain().qemu)?
                 }
-                MissingTool::Gcc => f.write_str(kit().gcc)?,
-                MissingTool::Picolibc => write!(f, "picolibc for {}", kit().processor)?,
+                MissingTool::Gcc => f.write_str(board_toolchain().gcc)?,
+                MissingTool::Picolibc => write!(f, "picolibc for {}", board_toolchain().processor)?,
             }
         }
         Ok(())
@@ -159,7 +161,7 @@ impl fmt::Display for MissingTools {
 impl MissingTools {
     /// Returns instructions for a system with an unknown package manager.
     pub fn by_hand(&self) -> String {
-        let kit = kit();
+        let toolchain = board_toolchain();
         let mut lines =
             vec!["this system's package manager is not known here (apt-get is); install with yours:".to_string()];
         lines.extend(self.0.iter().map(|need| match need {
@@ -168,15 +170,15 @@ impl MissingTools {
             }
             MissingTool::Qemu => format!(
                 "  QEMU for {} ({}), often called {}",
-                kit.processor, kit.qemu, kit.qemu_elsewhere
+                toolchain.processor, toolchain.qemu, toolchain.qemu_elsewhere
             ),
             MissingTool::Gcc => format!(
                 "  GCC for bare-metal {} ({}), often called {}",
-                kit.processor, kit.gcc, kit.gcc_elsewhere
+                toolchain.processor, toolchain.gcc, toolchain.gcc_elsewhere
             ),
             MissingTool::Picolibc => format!(
-                "  picolibc for {} (picolibc.specs in that GCC's folders)",
-                kit.processor
+                "  picolibc for {} (picolibc.specs in that GCC's directories)",
+                toolchain.processor
             ),
         }));
         lines.join("\n")

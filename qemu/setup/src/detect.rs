@@ -4,7 +4,7 @@ use crate::dependency::{MissingTool, MissingTools};
 use crate::detection_result::{MIN_QEMU_VERSION, ToolDetection};
 use crate::query::{SystemTool, in_path, output, parse_version, run_checked};
 use crate::rust::{self, RustChoice, RustSource};
-use crate::toolchain::kit;
+use crate::toolchain::board_toolchain;
 use crate::{CheckoutDirs, SetupError, package_dir};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -106,10 +106,10 @@ impl DetectedTools {
 
 /// Finds the emulator: the system's, or the unpacked one where the system has none of a supported version.
 pub fn qemu(places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
-    let system = in_path(kit().qemu).map(SystemTool::from_path);
+    let system = in_path(board_toolchain().qemu).map(SystemTool::from_path);
     let own = || {
         let root = package_dir::find_dir(places, MissingTool::Qemu)?;
-        let mut tool = own_tool(&root, kit().qemu)?;
+        let mut tool = own_tool(&root, board_toolchain().qemu)?;
         // An unpacked QEMU searches for its firmware in the system's directory.
         tool.arguments = vec!["-L".into(), root.join("usr/share/qemu").into()];
         Some(tool)
@@ -126,8 +126,8 @@ pub fn qemu(places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
 }
 
 fn gcc(places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
-    let system = in_path(kit().gcc).map(SystemTool::from_path);
-    let own = || own_tool(&package_dir::find_dir(places, MissingTool::Gcc)?, kit().gcc);
+    let system = in_path(board_toolchain().gcc).map(SystemTool::from_path);
+    let own = || own_tool(&package_dir::find_dir(places, MissingTool::Gcc)?, board_toolchain().gcc);
     first_usable(system, own, "-dumpfullversion", |said| Some(said.into()))
 }
 
@@ -169,7 +169,7 @@ fn first_usable(
 /// Finds picolibc: the compiler's own, the system's for a compiler in Midplane's directory, or the unpacked one.
 fn picolibc(gcc: &SystemTool, places: &CheckoutDirs) -> ToolDetection<(Vec<OsString>, PathBuf, String)> {
     let beside = |usr: PathBuf| {
-        let specs = usr.join(kit().picolibc_specs);
+        let specs = usr.join(board_toolchain().picolibc_specs);
         let arguments = [("--specs=", &specs), ("--picolibc-prefix=", &usr)].map(|(option, path)| {
             let mut argument = OsString::from(option);
             argument.push(path);

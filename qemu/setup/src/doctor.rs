@@ -8,7 +8,7 @@ use crate::machine::{MachineResources, touched_bytes};
 use crate::plan::{self, CompletedAttempts, HostMachine};
 use crate::query::run_checked;
 use crate::rust::{self, RustChoice, RustSource};
-use crate::toolchain::kit;
+use crate::toolchain::board_toolchain;
 use crate::{CheckoutDirs, DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, SetupError};
 use std::fmt::Write;
 use std::process::Command;
@@ -76,7 +76,7 @@ fn table(found: &DetectedTools) -> String {
         }
     }
     let mut text = String::new();
-    let target = kit().target;
+    let target = board_toolchain().target;
     let rust = state(&found.rust, |(rust, version)| match rust {
         RustSource::Sources => format!("{version}, core library built for {target} from source"),
         RustSource::Installed => format!("{version}, target {target} installed"),
@@ -110,7 +110,7 @@ fn what_would_be_done(found: &DetectedTools, choice: RustChoice, places: &Checko
     match plan::plan(&missing, choice, &CompletedAttempts::default(), &machine) {
         Ok(plan) => {
             text.push_str(&format!("`{} run` would do this first:\n", command_name()));
-            for line in plan.describe(&plan::own_folder(places)) {
+            for line in plan.describe(&plan::own_dir(places)) {
                 text.push_str(&format!("  {line}\n"));
             }
         }

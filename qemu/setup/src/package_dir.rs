@@ -102,7 +102,8 @@ pub fn is_wanted(path: &str) -> bool {
     let documentation = ["doc", "man", "info", "locale", "lintian"]
         .iter()
         .any(|directory| starts(&["usr", "share", directory]));
-    let other_emulator = starts(&["usr", "bin"]) && name.starts_with("qemu-") && name != crate::toolchain::kit().qemu;
+    let other_emulator =
+        starts(&["usr", "bin"]) && name.starts_with("qemu-") && name != crate::toolchain::board_toolchain().qemu;
     // Directories `rv64imafdc/lp64d`: processor and ABI. A directory `release`, a second C library, may be in between.
     let other_machine = parts.iter().enumerate().any(|(at, part)| {
         (part.starts_with("rv32") || part.starts_with("rv64"))
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_is_the_users_where_there_is_a_user() {
+    fn the_directory_is_the_users_where_there_is_a_user() {
         let here = std::env::temp_dir();
         let home = Some(here.clone());
         assert_eq!(
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn library_folders_are_found_two_levels_deep() {
+    fn library_directories_are_found_two_levels_deep() {
         let root = std::env::temp_dir().join(format!("midplane-libraries-{}", std::process::id()));
         for file in [
             "usr/lib/x86_64-linux-gnu/liba.so.1",

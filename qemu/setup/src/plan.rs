@@ -355,7 +355,7 @@ impl MachineInfo for HostMachine {
 }
 
 /// Returns Midplane's own directory: the first candidate.
-pub fn own_folder(places: &CheckoutDirs) -> PathBuf {
+pub fn own_dir(places: &CheckoutDirs) -> PathBuf {
     package_dir::candidates(places).swap_remove(0)
 }
 

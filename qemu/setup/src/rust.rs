@@ -3,7 +3,7 @@
 use crate::dependency::MissingTool;
 use crate::detection_result::ToolDetection;
 use crate::query::{SystemTool, in_path, output, parse_version, run_checked};
-use crate::toolchain::kit;
+use crate::toolchain::board_toolchain;
 use crate::{CheckoutDirs, MIN_RUST_VERSION, SetupError, package_dir};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ impl RustSource {
             Self::Debian(debian) => debian.rustc(),
         };
         rustc.args(["-Zunstable-options", "--print", "target-spec-json"]);
-        rustc.args(["--target", kit().target]);
+        rustc.args(["--target", board_toolchain().target]);
         output(rustc.env("RUSTC_BOOTSTRAP", "1"))
     }
 
@@ -103,7 +103,7 @@ pub fn own_cargo() -> PathBuf {
 pub fn no_cargo(error: &std::io::Error) -> String {
     let cargo = own_cargo();
     format!(
-        "cannot run {}: {error}; have its folder in PATH, or install Rust (https://rustup.rs)",
+        "cannot run {}: {error}; have its directory in PATH, or install Rust (https://rustup.rs)",
         cargo.display()
     )
 }
@@ -299,7 +299,7 @@ pub fn own_llvm_linker(places: &CheckoutDirs) -> Option<PathBuf> {
 
 /// Checks whether the default compiler has the library for the nodes' target.
 fn has_target(root: &Path) -> bool {
-    let arguments = ["--print", "target-libdir", "--target", kit().target];
+    let arguments = ["--print", "target-libdir", "--target", board_toolchain().target];
     output(own_rustc(root).args(arguments)).is_some_and(|directory| {
         std::fs::read_dir(directory).is_ok_and(|mut entries| {
             entries.any(|entry| entry.is_ok_and(|entry| entry.file_name().as_encoded_bytes().starts_with(b"libcore-")))

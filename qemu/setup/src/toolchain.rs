@@ -14,19 +14,19 @@ pub struct BoardToolchain {
     /// target.
     pub qemu_packages: &'static [&'static str],
     /// Name of the directory for the unpacked emulator.
-    pub qemu_folder: &'static str,
+    pub qemu_dir: &'static str,
     /// C compiler.
     pub gcc: &'static str,
     /// Debian package of the C compiler.
     pub gcc_package: &'static str,
     /// Name of the directory for the unpacked C compiler.
-    pub gcc_folder: &'static str,
+    pub gcc_dir: &'static str,
     /// Path of Debian's picolibc specs file, below `usr`.
     pub picolibc_specs: &'static str,
     /// Debian package of picolibc.
     pub picolibc_package: &'static str,
     /// Name of the directory for the unpacked picolibc.
-    pub picolibc_folder: &'static str,
+    pub picolibc_dir: &'static str,
     /// Common name of the processor.
     pub processor: &'static str,
     /// Common name of the C compiler on other distributions.
@@ -42,13 +42,13 @@ pub static VIRT: BoardToolchain = BoardToolchain {
     target: "riscv64gc-unknown-none-elf",
     qemu: "qemu-system-riscv64",
     qemu_packages: &["qemu-system-riscv", "qemu-system-misc"],
-    qemu_folder: "qemu",
+    qemu_dir: "qemu",
     gcc: "riscv64-unknown-elf-gcc",
     gcc_package: "gcc-riscv64-unknown-elf",
-    gcc_folder: "gcc",
+    gcc_dir: "gcc",
     picolibc_specs: "lib/picolibc/riscv64-unknown-elf/picolibc.specs",
     picolibc_package: "picolibc-riscv64-unknown-elf",
-    picolibc_folder: "picolibc",
+    picolibc_dir: "picolibc",
     processor: "riscv64",
     gcc_elsewhere: "riscv64-elf-gcc",
     qemu_elsewhere: "qemu-system-riscv",
@@ -60,13 +60,13 @@ pub static STM32F405: BoardToolchain = BoardToolchain {
     target: "thumbv7em-none-eabihf",
     qemu: "qemu-system-arm",
     qemu_packages: &["qemu-system-arm"],
-    qemu_folder: "qemu-arm",
+    qemu_dir: "qemu-arm",
     gcc: "arm-none-eabi-gcc",
     gcc_package: "gcc-arm-none-eabi",
-    gcc_folder: "gcc-arm",
+    gcc_dir: "gcc-arm",
     picolibc_specs: "lib/picolibc/arm-none-eabi/picolibc.specs",
     picolibc_package: "picolibc-arm-none-eabi",
-    picolibc_folder: "picolibc-arm",
+    picolibc_dir: "picolibc-arm",
     processor: "arm",
     gcc_elsewhere: "arm-none-eabi-gcc",
     qemu_elsewhere: "qemu-system-arm",
@@ -76,11 +76,11 @@ pub static STM32F405: BoardToolchain = BoardToolchain {
 static CHOSEN: OnceLock<&'static BoardToolchain> = OnceLock::new();
 
 /// Selects the board of this command. Must be called before any detection; a second call has no effect.
-pub fn choose(kit: &'static BoardToolchain) {
-    let _ = CHOSEN.set(kit);
+pub fn choose(toolchain: &'static BoardToolchain) {
+    let _ = CHOSEN.set(toolchain);
 }
 
 /// Returns the toolchain of the selected board.
-pub fn kit() -> &'static BoardToolchain {
+pub fn board_toolchain() -> &'static BoardToolchain {
     CHOSEN.get().copied().unwrap_or(&VIRT)
 }

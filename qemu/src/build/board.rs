@@ -30,7 +30,7 @@ pub enum Board {
 
 impl Board {
     /// Returns the board's toolchain.
-    pub fn kit(self) -> &'static BoardToolchain {
+    pub fn toolchain(self) -> &'static BoardToolchain {
         match self {
             Self::Virt => &toolchain::VIRT,
             Self::Stm32f405 => &toolchain::STM32F405,
@@ -39,7 +39,7 @@ impl Board {
 
     /// Returns the board of this command.
     pub fn chosen() -> Self {
-        if toolchain::kit() == &toolchain::STM32F405 {
+        if toolchain::board_toolchain() == &toolchain::STM32F405 {
             Self::Stm32f405
         } else {
             Self::Virt

@@ -30,18 +30,18 @@ static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
 ///
 /// # Errors
 /// Returns an error if the directory cannot be created.
-pub(super) fn use_directory(folder: &Path) -> Result<(), CliError> {
-    let is_new = !folder.exists();
-    match hold(folder) {
+pub(super) fn use_directory(dir: &Path) -> Result<(), CliError> {
+    let is_new = !dir.exists();
+    match hold(dir) {
         Ok(mark) => {
             let mut held = HELD.lock().unwrap_or_else(|error| error.into_inner());
             held.push(mark);
         }
         // In a read-only directory, nothing is removed.
         Err(_) if !is_new => return Ok(()),
-        Err(error) => return Err(not_created(folder, &error)),
+        Err(error) => return Err(not_created(dir, &error)),
     }
-    if let (true, Some(all)) = (is_new, folder.parent()) {
+    if let (true, Some(all)) = (is_new, dir.parent()) {
         // A failed removal is retried the next time.
         let _ = prune(all, MAX_CACHE_BYTES, SystemTime::now() - YOUNG);
     }
@@ -54,14 +54,14 @@ pub(super) fn use_directory(folder: &Path) -> Result<(), CliError> {
 /// Currently none: other directories are not removed, and neither are read-only ones.
 pub(super) fn use_image(image: &Path) -> Result<(), CliError> {
     match image.parent() {
-        Some(folder) if folder.join(MARK).exists() => use_directory(folder),
+        Some(dir) if dir.join(MARK).exists() => use_directory(dir),
         _ => Ok(()),
     }
 }
 
 /// Returns the error for a directory that cannot be created.
-pub(super) fn not_created(folder: &Path, error: &io::Error) -> CliError {
-    let what = format!("cannot create {}: {error}", folder.display());
+pub(super) fn not_created(dir: &Path, error: &io::Error) -> CliError {
+    let what = format!("cannot create {}: {error}", dir.display());
     match error.kind() {
         io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory => {
             CliError::unusable(format!("{what}; set XDG_CACHE_HOME to a writable directory"))
@@ -71,10 +71,10 @@ pub(super) fn not_created(folder: &Path, error: &io::Error) -> CliError {
 }
 
 /// Creates and locks the directory's lock file.
-fn hold(folder: &Path) -> io::Result<File> {
+fn hold(dir: &Path) -> io::Result<File> {
     loop {
-        fs::create_dir_all(folder)?;
-        let path = folder.join(MARK);
+        fs::create_dir_all(dir)?;
+        let path = dir.join(MARK);
         let mark = match File::create(&path) {
             // Another process has removed the directory meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -106,24 +106,24 @@ impl CargoOutputs {
             if !profile.join(".fingerprint").is_dir() {
                 continue;
             }
-            for folder in ["", "deps", ".fingerprint"] {
-                let named = entries(&profile.join(folder));
+            for dir in ["", "deps", ".fingerprint"] {
+                let named = entries(&profile.join(dir));
                 made.extend(named.filter_map(|path| Some((crate_of_output(&path)?, path))));
             }
         }
         Self(made)
     }
 
-    fn outputs_for_directory(&self, folder: &Path) -> impl Iterator<Item = &Path> {
-        let name = crate_name(folder);
+    fn outputs_for_directory(&self, dir: &Path) -> impl Iterator<Item = &Path> {
+        let name = crate_name(dir);
         let made = self.0.iter();
         made.filter_map(move |(of, path)| (*of == name).then_some(path.as_path()))
     }
 }
 
 /// Returns the name of the crate that is generated for a directory.
-pub(super) fn crate_name(folder: &Path) -> String {
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+pub(super) fn crate_name(dir: &Path) -> String {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
     let word: String = name
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
@@ -144,8 +144,8 @@ fn crate_of_output(path: &Path) -> Option<String> {
     name.starts_with(CRATE).then(|| name.into())
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    let all = fs::read_dir(folder).into_iter().flatten().flatten();
+fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let all = fs::read_dir(dir).into_iter().flatten().flatten();
     all.map(|entry| entry.path())
 }
 
@@ -159,7 +159,7 @@ fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         is_programs || RUNTIMES.iter().any(|begin| name.starts_with(begin)) || path.join(SOURCES).is_dir()
     };
-    let mut folders: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
+    let mut dirs: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
     for entry in fs::read_dir(all)? {
         let path = entry?.path();
         if !is_kept(&path) {
@@ -169,12 +169,12 @@ fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
         let used = fs::metadata(path.join(MARK)).or_else(|_| fs::metadata(&path));
         if let Ok(used) = used.and_then(|used| used.modified()) {
             let sum = made.outputs_for_directory(&path).map(bytes).sum::<u64>() + bytes(&path);
-            folders.push((used, sum, path));
+            dirs.push((used, sum, path));
         }
     }
-    folders.sort();
-    let mut sum: u64 = folders.iter().map(|(_, bytes, _)| bytes).sum();
-    for (used, bytes, path) in folders {
+    dirs.sort();
+    let mut sum: u64 = dirs.iter().map(|(_, bytes, _)| bytes).sum();
+    for (used, bytes, path) in dirs {
         if sum <= limit || used >= before {
             break;
         }
@@ -186,25 +186,25 @@ fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
 }
 
 /// Removes a directory and cargo's outputs for it, unless it is in use. Returns whether it is gone.
-fn remove(folder: &Path, made: &CargoOutputs) -> io::Result<bool> {
-    if !folder.is_dir() {
+fn remove(dir: &Path, made: &CargoOutputs) -> io::Result<bool> {
+    if !dir.is_dir() {
         return Ok(false);
     }
     let mark = File::options()
         .create(true)
         .truncate(false)
         .write(true)
-        .open(folder.join(MARK))?;
+        .open(dir.join(MARK))?;
     match mark.try_lock() {
         Ok(()) => {
-            for path in made.outputs_for_directory(folder) {
+            for path in made.outputs_for_directory(dir) {
                 if path.is_dir() {
                     fs::remove_dir_all(path)?
                 } else {
                     fs::remove_file(path)?
                 }
             }
-            fs::remove_dir_all(folder).map(|()| true)
+            fs::remove_dir_all(dir).map(|()| true)
         }
         Err(TryLockError::WouldBlock) => Ok(false),
         Err(TryLockError::Error(error)) => Err(error),
@@ -236,9 +236,9 @@ mod tests {
         let mut marks = Vec::new();
         // The oldest is in use; of the others the older is removed.
         for (name, hours) in [("used", 9), ("new", 1), ("old", 8), ("middle", 4)] {
-            let folder = all.join(name);
-            let mark = hold(&folder).unwrap();
-            fs::write(folder.join("image"), [1; 1 << 16]).unwrap();
+            let dir = all.join(name);
+            let mark = hold(&dir).unwrap();
+            fs::write(dir.join("image"), [1; 1 << 16]).unwrap();
             mark.set_modified(now - Duration::from_secs(3600 * hours)).unwrap();
             if name == "used" {
                 marks.push(mark);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cargo_has_made_goes_with_its_folder() {
+    fn what_cargo_has_made_goes_with_its_directory() {
         let midplane = std::env::temp_dir().join(format!("midplane-made-{}", std::process::id()));
         let profile = midplane.join("linux/x86_64-unknown-linux-gnu/process");
         let outputs = |name: &str| {
@@ -292,13 +292,13 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, [1; 1 << 16]).unwrap();
         };
-        for (folder, name, hours) in [
+        for (dir, name, hours) in [
             ("runtime-log", "runtime_log", 8),
             ("runtime-log-borrow", "runtime_log_borrow", 1),
             ("programs/ring-ab", "ring_ab", 9),
         ] {
             outputs(name).iter().for_each(|path| write(path));
-            let mark = hold(&midplane.join(folder)).unwrap();
+            let mark = hold(&midplane.join(dir)).unwrap();
             mark.set_modified(now - Duration::from_secs(3600 * hours)).unwrap();
         }
         let are_there = |name| outputs(name).map(|path| path.exists());

@@ -8,7 +8,7 @@ use crate::host::setup::{ToolSet, no_cargo};
 use crate::host::sys;
 use crate::show::console::print_error_line;
 use midplane_setup::stamp::BuildArtifact;
-use midplane_setup::toolchain::kit;
+use midplane_setup::toolchain::board_toolchain;
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -31,13 +31,13 @@ impl Compiler {
     /// Creates the nodes' compiler for this cargo subcommand.
     pub(super) fn for_nodes(tools: &ToolSet, command: &str) -> Result<Self, CliError> {
         let profile = Board::chosen().profile();
-        let folder = target_directory(tools);
-        let target = target::to_compile_for(tools, &folder)?;
+        let dir = target_directory(tools);
+        let target = target::to_compile_for(tools, &dir)?;
         Ok(Compiler {
             cargo: tools.rust.cargo(directories::root(), command, &target),
-            target: folder,
+            target: dir,
             profile,
-            output: Path::new(kit().target).join(profile),
+            output: Path::new(board_toolchain().target).join(profile),
             version: format!("{} {}", tools.rust_version, target.display()),
         })
     }

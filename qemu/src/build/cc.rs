@@ -386,19 +386,19 @@ fn show_pkg_config(words: &[OsString]) -> Result<u8, CliError> {
     };
     let (on_linux, compile) = flags("-showme:compile")?;
     let (_, link) = flags("-showme:link")?;
-    let folder = directories::target()
+    let dir = directories::target()
         .join("midplane/pkgconfig")
         .join(if on_linux { "linux" } else { "qemu" });
-    fs::create_dir_all(&folder).context(format_args!("create {}", folder.display()))?;
+    fs::create_dir_all(&dir).context(format_args!("create {}", dir.display()))?;
     // Build systems search for other MPIs by these names.
     for name in ["mpi", "ompi", "ompi-c", "ompi-cxx", "mpich"] {
         let text = format!(
             "Name: {name}\nDescription: Midplane, an MPI\nVersion: {}\nCflags: {compile}\nLibs: {link}\n",
             env!("CARGO_PKG_VERSION")
         );
-        write_atomically(&folder.join(format!("{name}.pc")), &text, 0o644)?;
+        write_atomically(&dir.join(format!("{name}.pc")), &text, 0o644)?;
     }
-    show(&folder.display().to_string())
+    show(&dir.display().to_string())
 }
 
 fn show(line: &str) -> Result<u8, CliError> {
@@ -514,9 +514,9 @@ fn add_library(library: &Path, command: &mut Command) {
     let stem = library.file_stem().and_then(OsStr::to_str);
     let name = stem.and_then(|stem| stem.strip_prefix("lib"));
     match (library.parent(), name) {
-        (Some(folder), Some(name)) => {
+        (Some(dir), Some(name)) => {
             let mut option = OsString::from("-L");
-            option.push(folder);
+            option.push(dir);
             command.arg(option).arg(format!("-l{name}"));
         }
         _ => {
@@ -535,15 +535,15 @@ fn end_languages(line: &WrapperArguments, command: &mut Command) {
 /// Returns the start-up object of native programs. Compiles it if it is missing or older than its source.
 fn start_object() -> Result<PathBuf, CliError> {
     let source = directories::root().join("kernel-rt/ld/linux.c");
-    let folder = directories::target().join("midplane/linux");
-    let object = folder.join("start.o");
+    let dir = directories::target().join("midplane/linux");
+    let object = dir.join("start.o");
     let time = |path: &Path| path.metadata().and_then(|m| m.modified()).ok();
     if time(&object) >= time(&source) && object.exists() {
         return Ok(object);
     }
-    fs::create_dir_all(&folder).context(format_args!("create {}", folder.display()))?;
+    fs::create_dir_all(&dir).context(format_args!("create {}", dir.display()))?;
     // Other processes may do the same at the same time.
-    let new = folder.join(format!("start.{}.o", std::process::id()));
+    let new = dir.join(format!("start.{}.o", std::process::id()));
     let mut compile = Command::new("cc");
     compile
         .args(["-O2", "-g", "-fno-pie", "-c"])
@@ -640,8 +640,8 @@ fn print_missing_functions(said: &CompilerOutput) {
 /// command from any directory. Returns the path of the first.
 pub fn write_wrappers() -> Result<PathBuf, CliError> {
     let tool = std::env::current_exe().context("find this command")?;
-    let folder = directories::target().join("midplane/bin");
-    fs::create_dir_all(&folder).context(format_args!("create {}", folder.display()))?;
+    let dir = directories::target().join("midplane/bin");
+    fs::create_dir_all(&dir).context(format_args!("create {}", dir.display()))?;
     let quote = |path: &Path| shell_words::quote(&path.to_string_lossy()).into_owned();
     let mut start = format!("#!/bin/sh\n# Written by `{} cc --path`.\n", command_name());
     if let SourceTree::Checkout(root) = SourceTree::current() {
@@ -656,9 +656,9 @@ pub fn write_wrappers() -> Result<PathBuf, CliError> {
         ("midplane", format!("{start}exec {tool} \"$@\"\n")),
     ];
     for (name, text) in scripts {
-        write_atomically(&folder.join(name), &text, 0o755)?;
+        write_atomically(&dir.join(name), &text, 0o755)?;
     }
-    Ok(folder.join("mpicc"))
+    Ok(dir.join("mpicc"))
 }
 
 #[cfg(test)]

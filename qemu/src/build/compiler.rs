@@ -151,9 +151,9 @@ pub(super) fn begin_link(link: &mut Command, linker: &Linker) {
         Linker::Gnu => link.arg("-Wl,--no-warn-rwx-segments"),
         // Discards the compiler's local labels; GNU's linker does so by default. Merges identical functions except
         // those whose addresses are compared, as in C programs.
-        Linker::Llvm(folder) => link
+        Linker::Llvm(dir) => link
             .args(["-fuse-ld=lld", "-Wl,--discard-locals,--icf=safe", "-B"])
-            .arg(folder),
+            .arg(dir),
     };
 }
 
@@ -277,9 +277,9 @@ impl ScratchDirectory {
     pub fn new(parent: &Path) -> Result<Self, CliError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = parent.join(format!("build-{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder).context(format_args!("create {}", folder.display()))?;
-        Ok(Self(folder))
+        let dir = parent.join(format!("build-{}-{number}", std::process::id()));
+        fs::create_dir_all(&dir).context(format_args!("create {}", dir.display()))?;
+        Ok(Self(dir))
     }
 }
 

@@ -19,7 +19,7 @@ fn without_colors(line: &str) -> String {
     plain
 }
 
-/// Returns file and line of a location in the linker's format: `/usr/bin/ld: folder/file.c:12: `. Since binutils 2.44 a
+/// Returns file and line of a location in the linker's format: `/usr/bin/ld: dir/file.c:12: `. Since binutils 2.44 a
 /// section offset follows (`file.c:12:(.text+0x1a): `). Empty if the location is only an offset.
 fn file_and_line(place: &str) -> &str {
     let place = place.trim_end().trim_end_matches(':');

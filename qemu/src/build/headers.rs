@@ -11,19 +11,19 @@ use std::path::PathBuf;
 /// Returns the directory after creating its headers. An unchanged header keeps its modification time, because build
 /// systems use it to detect required builds.
 pub(super) fn directory() -> Result<PathBuf, CliError> {
-    let folder = directories::target().join("midplane/include");
+    let dir = directories::target().join("midplane/include");
     for (name, text) in [
         (Header::NAME, Header.to_string()),
         (ProfilingHeader::NAME, ProfilingHeader.to_string()),
     ] {
-        let file = folder.join(name);
+        let file = dir.join(name);
         if fs::read(&file).is_ok_and(|there| there == text.as_bytes()) {
             continue;
         }
-        fs::create_dir_all(&folder).map_err(|error| not_created(&folder, &error))?;
+        fs::create_dir_all(&dir).map_err(|error| not_created(&dir, &error))?;
         write_atomically(&file, &text, 0o644)?;
     }
-    Ok(folder)
+    Ok(dir)
 }
 
 /// Returns the compiler option for the directory, in one word because meson splits two.

@@ -595,7 +595,7 @@ fn is_program(loader: &addr2line::Loader, address: u64) -> bool {
             "midplane/recorder/",
         ]
         .iter()
-        .any(|folder| file.contains(folder))
+        .any(|dir| file.contains(dir))
     });
     let language = frame.function.and_then(|function| function.language);
     !is_library && language.is_some_and(|language| language != gimli::DW_LANG_Rust)
@@ -619,7 +619,7 @@ fn is_from_rust(loader: &addr2line::Loader, address: u64) -> bool {
 fn is_rust_library_file(file: &str) -> bool {
     ["/library/core/src/", "/library/alloc/src/"]
         .iter()
-        .any(|folder| file.contains(folder))
+        .any(|dir| file.contains(dir))
 }
 
 #[cfg(test)]

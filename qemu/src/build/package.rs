@@ -235,9 +235,9 @@ impl Package {
     /// Finds the binary or example whose main file this is, in a package that depends on MPI. `None`: a single file.
     pub fn from_file(file: &Path) -> Result<Option<Self>, CliError> {
         let path = absolute(file)?;
-        let mut folders = path.ancestors().skip(1);
-        let manifest = folders.find_map(|folder| {
-            let manifest = folder.join("Cargo.toml");
+        let mut dirs = path.ancestors().skip(1);
+        let manifest = dirs.find_map(|dir| {
+            let manifest = dir.join("Cargo.toml");
             manifest.is_file().then_some(manifest)
         });
         let Some(manifest) = manifest else {
@@ -354,8 +354,8 @@ impl Package {
         if let Some(trouble) = run_cargo(cargo, None)? {
             return Err(build_error(&self.given, trouble, is_for_nodes));
         }
-        let folder = if *option == "--bin" { "." } else { "examples" };
-        let built = compiler.target.join(compiler.output).join(folder);
+        let dir = if *option == "--bin" { "." } else { "examples" };
+        let built = compiler.target.join(compiler.output).join(dir);
         copy_program(&built.join(name), file)
     }
 }

@@ -17,7 +17,7 @@ use crate::host::directories;
 use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::ToolSet;
 use midplane_setup::stamp::BuildArtifact;
-use midplane_setup::toolchain::kit;
+use midplane_setup::toolchain::board_toolchain;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
@@ -37,10 +37,10 @@ impl Program {
             warn_about_openmp();
         }
         let flags = &flags.for_nodes();
-        let folder = self.build_directory(flags, kit().target)?;
-        let image = folder.join(self.name()).with_extension("elf");
+        let dir = self.build_directory(flags, board_toolchain().target)?;
+        let image = dir.join(self.name()).with_extension("elf");
         if let Self::Rust(_) | Self::Package(_) = self {
-            let link = link_words(tools, flags, &folder)?;
+            let link = link_words(tools, flags, &dir)?;
             self.build_rust(Compiler::for_nodes(tools, "rustc")?, flags, &link, &image)?;
             return Image::read(&image);
         }
@@ -50,7 +50,7 @@ impl Program {
         let parts: Vec<&Path> = { scripts.iter().map(PathBuf::as_path) }.chain([&*library]).collect();
         let gcc = &tools.gcc.path;
         if let Some(making) = ImageBuild::new(image.clone(), self, flags, gcc, &parts)? {
-            self.build_cached(tools, flags, making, &library, &ScratchDirectory::new(&folder)?)?;
+            self.build_cached(tools, flags, making, &library, &ScratchDirectory::new(&dir)?)?;
         }
         Image::read(&image)
     }
@@ -74,13 +74,13 @@ impl Program {
             }
             Self::Rust(path) => {
                 let source = absolute(path)?;
-                let folder = file.parent().unwrap_or(Path::new("."));
+                let dir = file.parent().unwrap_or(Path::new("."));
                 match build_around(
                     compiler,
                     flags.runtime(),
                     RuntimeDependencies::Binding,
                     &source,
-                    folder,
+                    dir,
                     link,
                 )? {
                     Ok(built) => copy_program(&built, file),
@@ -138,10 +138,10 @@ impl Program {
         (&flags.compile, &flags.link, asked, machine).hash(&mut hasher);
         (flags.recorder, flags.accesses).hash(&mut hasher);
         let name = format!("{}-{:016x}", self.name(), hasher.finish());
-        let folder = directories::target().join("midplane").join(build_cache::PROGRAMS);
-        let folder = folder.join(name);
-        build_cache::use_directory(&folder)?;
-        Ok(folder)
+        let dir = directories::target().join("midplane").join(build_cache::PROGRAMS);
+        let dir = dir.join(name);
+        build_cache::use_directory(&dir)?;
+        Ok(dir)
     }
 }
 
@@ -169,18 +169,18 @@ pub(super) fn runtime_library(
         ),
     };
     let name = [name].into_iter().chain(runtime.features());
-    let folder = directories::target()
+    let dir = directories::target()
         .join("midplane")
         .join(name.collect::<Vec<_>>().join("-"));
-    build_cache::use_directory(&folder)?;
-    let source = folder.join("lib.rs");
+    build_cache::use_directory(&dir)?;
+    let source = dir.join("lib.rs");
     write_if_changed(&source, content)?;
-    let built = build_around(compiler, runtime, links, &source, &folder, &[])?;
+    let built = build_around(compiler, runtime, links, &source, &dir, &[])?;
     built.map_err(|_| CliError::failure("the runtime does not compile; see the compiler's messages above"))
 }
 
 /// Returns the linker driver and its arguments for a Rust program on nodes.
-fn link_words(tools: &ToolSet, flags: &BuildFlags, folder: &Path) -> Result<Vec<OsString>, CliError> {
+fn link_words(tools: &ToolSet, flags: &BuildFlags, dir: &Path) -> Result<Vec<OsString>, CliError> {
     let gcc = tools.gcc.command();
     // The driver may require arguments and environment variables of its own.
     let quoted = |word: &OsStr| shell_words::quote(&word.to_string_lossy()).into_owned();
@@ -192,7 +192,7 @@ fn link_words(tools: &ToolSet, flags: &BuildFlags, folder: &Path) -> Result<Vec<
     let words = [gcc.get_program()].into_iter().chain(gcc.get_args());
     let words: Vec<String> = words.map(quoted).collect();
     script.push_str(&format!("exec {} \"$@\"\n", words.join(" ")));
-    let driver = folder.join("linker");
+    let driver = dir.join("linker");
     write_if_changed(&driver, &script)?;
     fs::set_permissions(&driver, Permissions::from_mode(0o755)).context("make a script")?;
     // LLVM's linker confuses the program's `__real_main` with a wrapped `main` if one object contains both.
@@ -225,7 +225,7 @@ pub(super) enum RuntimeDependencies {
     Cluster,
 }
 
-/// Builds a package in `folder` around a Rust file: a program, or a static library that contains the kernel. Each
+/// Builds a package in `dir` around a Rust file: a program, or a static library that contains the kernel. Each
 /// package has a unique name and thus a unique file in cargo's shared target directory. Common dependencies are
 /// compiled once.
 fn build_around(
@@ -233,7 +233,7 @@ fn build_around(
     runtime: RuntimeFeatures,
     links: RuntimeDependencies,
     source: &Path,
-    folder: &Path,
+    dir: &Path,
     link: &[OsString],
 ) -> Result<Result<PathBuf, BuildTrouble>, CliError> {
     let Compiler {
@@ -243,8 +243,8 @@ fn build_around(
         output,
         version,
     } = compiler;
-    let name = build_cache::crate_name(folder);
-    let package = folder.join("package");
+    let name = build_cache::crate_name(dir);
+    let package = dir.join("package");
     fs::create_dir_all(&package).context(format_args!("create {}", package.display()))?;
     write_if_changed(&package.join("Cargo.toml"), &manifest(&name, source, runtime, links))?;
     let lock = package.join("Cargo.lock");
@@ -372,15 +372,15 @@ mod tests {
 
     #[test]
     fn a_package_follows_the_versions_of_the_workspace() {
-        let folder = ScratchDirectory::new(&std::env::temp_dir()).unwrap();
-        let lock = folder.0.join("Cargo.lock");
-        keep_versions(&folder.0, &lock).unwrap();
+        let dir = ScratchDirectory::new(&std::env::temp_dir()).unwrap();
+        let lock = dir.0.join("Cargo.lock");
+        keep_versions(&dir.0, &lock).unwrap();
         let tested = fs::read(&lock).unwrap();
         fs::write(&lock, "less").unwrap();
-        keep_versions(&folder.0, &lock).unwrap();
+        keep_versions(&dir.0, &lock).unwrap();
         assert_eq!(fs::read(&lock).unwrap(), b"less", "what cargo has dropped");
-        fs::write(folder.0.join("workspace.lock"), "older").unwrap();
-        keep_versions(&folder.0, &lock).unwrap();
+        fs::write(dir.0.join("workspace.lock"), "older").unwrap();
+        keep_versions(&dir.0, &lock).unwrap();
         assert_eq!(fs::read(&lock).unwrap(), tested);
     }
 

@@ -139,9 +139,9 @@ mod tests {
 
     #[test]
     fn a_program_is_known_by_its_name_or_content() {
-        let folder = ScratchDirectory::new(&std::env::temp_dir()).unwrap();
+        let dir = ScratchDirectory::new(&std::env::temp_dir()).unwrap();
         let file = |name: &str, content: &[u8]| {
-            let path = folder.0.join(name);
+            let path = dir.0.join(name);
             fs::write(&path, content).unwrap();
             path
         };
@@ -154,12 +154,12 @@ mod tests {
         assert_eq!(is(&rust), Ok(Program::Rust(rust.clone())));
         let image = file("a", b"\x7fELF....");
         assert_eq!(is(&image), Ok(Program::Image(image.clone())));
-        let none = folder.0.join("none.c");
+        let none = dir.0.join("none.c");
         for paths in [
             vec![file("a.txt", b"hello")],
             vec![file("b", b"")],
             vec![none.clone()],
-            vec![folder.0.clone()],
+            vec![dir.0.clone()],
             vec![c.clone(), rust.clone()],
             vec![rust, c.clone()],
             vec![image, c.clone()],
@@ -174,9 +174,9 @@ mod tests {
 
     #[test]
     fn other_languages_are_named_with_what_is_supported() {
-        let folder = ScratchDirectory::new(&std::env::temp_dir()).unwrap();
+        let dir = ScratchDirectory::new(&std::env::temp_dir()).unwrap();
         for (name, language) in [("a.f90", "Fortran"), ("a.F", "Fortran"), ("a.cu", "CUDA")] {
-            let path = folder.0.join(name);
+            let path = dir.0.join(name);
             fs::write(&path, "").unwrap();
             let error = Program::classify(slice::from_ref(&path), None).unwrap_err();
             for word in [&format!("{name} is {language},"), "C (.c", "Rust (.rs)", "C++ (.cpp)"] {
@@ -188,9 +188,9 @@ mod tests {
 
     #[test]
     fn options_that_a_program_does_not_heed_are_refused() {
-        let folder = ScratchDirectory::new(&std::env::temp_dir()).unwrap();
+        let dir = ScratchDirectory::new(&std::env::temp_dir()).unwrap();
         let file = |name: &str| {
-            let path = folder.0.join(name);
+            let path = dir.0.join(name);
             fs::write(&path, "").unwrap();
             path
         };

@@ -7,7 +7,7 @@
 use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::ToolSet;
 use midplane_setup::rust::RustSource;
-use midplane_setup::toolchain::kit;
+use midplane_setup::toolchain::board_toolchain;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -16,10 +16,10 @@ use std::path::Path;
 const KEPT: &str = "\"frame-pointer\": \"always\"";
 const LEFT_OUT: &str = "\"frame-pointer\": \"may-omit\"";
 
-/// Returns cargo's target argument: the target's name, or a description file in `folder` with that name. An installed
+/// Returns cargo's target argument: the target's name, or a description file in `dir` with that name. An installed
 /// library, in contrast to one built from source, matches only the compiler's own target.
-pub(super) fn to_compile_for(tools: &ToolSet, folder: &Path) -> Result<OsString, CliError> {
-    let name = kit().target;
+pub(super) fn to_compile_for(tools: &ToolSet, dir: &Path) -> Result<OsString, CliError> {
+    let name = board_toolchain().target;
     let described = match tools.rust {
         RustSource::Installed => None,
         RustSource::Sources | RustSource::Debian(_) => tools.rust.description(crate::host::directories::root()),
@@ -27,8 +27,8 @@ pub(super) fn to_compile_for(tools: &ToolSet, folder: &Path) -> Result<OsString,
     let Some(changed) = described.as_deref().and_then(without_frame_pointers) else {
         return Ok(name.into());
     };
-    let file = folder.join(name).with_extension("json");
-    fs::create_dir_all(folder).context(format_args!("create {}", folder.display()))?;
+    let file = dir.join(name).with_extension("json");
+    fs::create_dir_all(dir).context(format_args!("create {}", dir.display()))?;
     super::compiler::write_if_changed(&file, &changed)?;
     Ok(file.into())
 }

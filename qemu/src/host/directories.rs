@@ -105,10 +105,10 @@ fn is_writable(target: &Path) -> bool {
 fn user_cache(root: &Path) -> Option<PathBuf> {
     let mut hasher = DefaultHasher::new();
     root.hash(&mut hasher);
-    let folder = midplane_setup::package_dir::user_dir()?;
-    let folder = folder.join(format!("target-{:016x}", hasher.finish()));
-    std::fs::create_dir_all(&folder).ok()?;
-    is_writable(&folder).then_some(folder)
+    let dir = midplane_setup::package_dir::user_dir()?;
+    let dir = dir.join(format!("target-{:016x}", hasher.finish()));
+    std::fs::create_dir_all(&dir).ok()?;
+    is_writable(&dir).then_some(dir)
 }
 
 /// Returns the target directory that contains this program, else that of the sources.

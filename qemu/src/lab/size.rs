@@ -130,7 +130,7 @@ const TABLE: Table<SizeRow> = Table {
 
 /// Builds the program and prints the table; returns the exit status.
 pub fn run(options: &SizeArgs) -> Result<u8, CliError> {
-    midplane_setup::toolchain::choose(options.board.kit());
+    midplane_setup::toolchain::choose(options.board.toolchain());
     let program = Program::classify(&options.program, options.bin.as_deref())?;
     let flags = BuildFlags {
         matching: { options.matching }.unwrap_or_else(|| Board::chosen().matching()),
@@ -315,12 +315,9 @@ fn of_file(file: &str) -> ImagePart {
         }
     }
     let file_name = || file.rsplit('/').next().unwrap_or(file).to_string();
-    if ["newlib/libc/", "newlib/libm/"]
-        .iter()
-        .any(|folder| file.contains(folder))
-    {
-        let folder = file.split("newlib/").nth(1).unwrap_or_default();
-        let part = folder.split('/').take(2).collect::<Vec<_>>().join("/");
+    if ["newlib/libc/", "newlib/libm/"].iter().any(|dir| file.contains(dir)) {
+        let dir = file.split("newlib/").nth(1).unwrap_or_default();
+        let part = dir.split('/').take(2).collect::<Vec<_>>().join("/");
         return (C_LIBRARY, part);
     }
     if file.contains("libgcc") {
@@ -341,8 +338,8 @@ fn library_name(file: &str) -> String {
     if file.contains("core/src/fmt/") {
         return FORMATTING.into();
     }
-    let folder = file.rsplit_once("/src/").map_or(file, |(folder, _)| folder);
-    let name = folder.rsplit('/').next().unwrap_or(folder);
+    let dir = file.rsplit_once("/src/").map_or(file, |(dir, _)| dir);
+    let name = dir.rsplit('/').next().unwrap_or(dir);
     let version = name.rfind(|c: char| !(c.is_ascii_digit() || c == '.'));
     match version {
         Some(dash) if name.as_bytes()[dash] == b'-' => name[..dash].into(),

@@ -168,7 +168,7 @@ impl ImageOptions {
     /// # Errors
     /// Returns usage errors: a node outside the machine, insufficient memory with the sum, and compiler errors.
     pub fn build(&self) -> Result<BoardImage, CliError> {
-        midplane_setup::toolchain::choose(self.board.kit());
+        midplane_setup::toolchain::choose(self.board.toolchain());
         let shape = Shape::new(self.torus, self.mesh.map(|mesh| !mesh))
             .ok_or_else(|| CliError::usage("--torus: extents are 1 to 256"))?;
         let Coord { x, y, z } = self.node;
@@ -303,11 +303,11 @@ fn assemble_personality(tools: &ToolSet, record: &[u8]) -> Result<PathBuf, CliEr
     // Named by its content, so that concurrent commands do not interfere.
     let mut hasher = DefaultHasher::new();
     record.hash(&mut hasher);
-    let folder = directories::target()
+    let dir = directories::target()
         .join("midplane/personalities")
         .join(format!("{:016x}", hasher.finish()));
-    fs::create_dir_all(&folder).context(format_args!("create {}", folder.display()))?;
-    let source = folder.join("personality.S");
+    fs::create_dir_all(&dir).context(format_args!("create {}", dir.display()))?;
+    let source = dir.join("personality.S");
     let bytes: Vec<String> = record.iter().map(u8::to_string).collect();
     let lines = bytes.chunks(16).map(|line| format!(".byte {}\n", line.join(",")));
     let code: String = [".section .personality, \"a\", %progbits\n".to_string()]
@@ -315,7 +315,7 @@ fn assemble_personality(tools: &ToolSet, record: &[u8]) -> Result<PathBuf, CliEr
         .chain(lines)
         .collect();
     fs::write(&source, code).context(format_args!("write {}", source.display()))?;
-    let object = folder.join("personality.o");
+    let object = dir.join("personality.o");
     let mut compile = tools.gcc.command();
     compiler::begin_compile(&mut compile);
     compile.arg("-c").arg(&source).arg("-o").arg(&object);

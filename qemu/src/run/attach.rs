@@ -55,7 +55,7 @@ pub struct AttachArgs {
 
 /// Shows the boards' output until their job completes; returns its exit status.
 pub fn run(options: &AttachArgs) -> Result<u8, CliError> {
-    midplane_setup::toolchain::choose(Board::Stm32f405.kit());
+    midplane_setup::toolchain::choose(Board::Stm32f405.toolchain());
     let image = Image::read(&options.image)?;
     let shown = options.image.display();
     let refused = |why: &str| CliError::usage(format!("{shown}: {why}"));

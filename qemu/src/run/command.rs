@@ -619,7 +619,7 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
         .filter(|at| image_of(*at) != image_of(at - 1))
         .map(|at| apps[at].first)
         .collect();
-    let folder = { options.files.as_deref() }.map(ServedDirectory::open).transpose()?;
+    let dir = { options.files.as_deref() }.map(ServedDirectory::open).transpose()?;
     let report_files = ReportFiles {
         analysis: options.analysis.open_files()?,
         ..options.watched.open_files(&shape)?
@@ -710,7 +710,7 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
     };
     show(
         &plan,
-        folder,
+        dir,
         options.watched.limits(options.on_hang),
         &signals,
         &shown,
@@ -739,7 +739,7 @@ pub struct DisplayOptions {
 /// `limits` apply to the job.
 pub fn show(
     plan: &JobPlan<'_>,
-    folder: Option<ServedDirectory>,
+    dir: Option<ServedDirectory>,
     limits: JobLimits,
     signals: &Signals,
     shown: &DisplayOptions,
@@ -751,7 +751,7 @@ pub fn show(
         OutputSink::new(&stdout, shown.style),
         OutputSink::new(&stderr, shown.style),
     );
-    let end = job::run(plan, folder, limits, signals, &mut out, &mut err)?;
+    let end = job::run(plan, dir, limits, signals, &mut out, &mut err)?;
     look(&end);
     let status = print_report(shown, plan, &end, report_files, &mut err);
     job::flush(signals, &mut out, &mut err);
@@ -763,7 +763,7 @@ fn checked(options: &RunOptions) -> Result<Shape, CliError> {
     let extents = options.nodes.unwrap_or(options.torus);
     let shape = Shape::new(extents, options.mesh.map(|mesh| !mesh))
         .ok_or_else(|| CliError::usage("--torus: extents are 1 to 256"))?;
-    toolchain::choose(options.board.kit());
+    toolchain::choose(options.board.toolchain());
     check_board(options)?;
     if let Some(console) = options.console {
         check_console(console, &shape)?;

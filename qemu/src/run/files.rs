@@ -11,8 +11,8 @@
 
 use crate::host::error::{CliError, ErrorContext};
 use midplane_abi::files::{
-    BYTES, FileOperation, FileRequest, FileStatus, MAX_OPEN, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE,
-    OPEN_FOLDER, OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
+    BYTES, FileOperation, FileRequest, FileStatus, MAX_OPEN, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_DIRECTORY,
+    OPEN_EXCLUSIVE, OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
 };
 use rustix::fs::{
     Access, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, SeekFrom, Stat, fstat, ftruncate, mkdirat, openat2,
@@ -48,9 +48,9 @@ impl ServedDirectory {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let refused = |error: &dyn std::fmt::Display| CliError::usage(format!("--files {}: {error}", path.display()));
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| refused(&std::io::Error::from(error)))?;
-        let folder = Self(fd);
-        match folder.open_inside(b".", flags, Mode::empty()) {
-            Ok(_) => Ok(folder),
+        let dir = Self(fd);
+        match dir.open_inside(b".", flags, Mode::empty()) {
+            Ok(_) => Ok(dir),
             Err(Errno::NOSYS) => Err(refused(
                 &"this machine's kernel does not support openat2 (Linux 5.6 or later), which is required to confine \
                   nodes to the directory",
@@ -91,13 +91,13 @@ impl ServedDirectory {
         let start = path[..end].iter().rposition(|b| *b == b'/');
         let start = start.map_or(0, |slash| slash + 1);
         // A slash after the last part requires a directory.
-        let (folder, last) = path.split_at(start);
-        let folder = if folder.is_empty() { b"." } else { folder };
+        let (dir, last) = path.split_at(start);
+        let dir = if dir.is_empty() { b"." } else { dir };
         // The root itself has no last part.
         let last = if end == 0 { &b"."[..] } else { last };
         let flags = OFlags::PATH | OFlags::DIRECTORY;
-        let folder = self.open_inside(folder, flags, Mode::empty())?;
-        Ok((folder, OsStr::from_bytes(last)))
+        let dir = self.open_inside(dir, flags, Mode::empty())?;
+        Ok((dir, OsStr::from_bytes(last)))
     }
 
     fn open_file(&self, path: &[u8], wanted: u64, mode: u64) -> Result<OwnedFd, Errno> {
@@ -111,7 +111,7 @@ impl ServedDirectory {
             (OPEN_CREATE, OFlags::CREATE),
             (OPEN_EXCLUSIVE, OFlags::EXCL),
             (OPEN_TRUNCATE, OFlags::TRUNC),
-            (OPEN_FOLDER, OFlags::DIRECTORY),
+            (OPEN_DIRECTORY, OFlags::DIRECTORY),
             (OPEN_NO_LINK, OFlags::NOFOLLOW),
         ] {
             if wanted & asked != 0 {
@@ -192,7 +192,7 @@ type CompletedCall = Result<([u64; 2], usize), Errno>;
 
 /// Performs one call of a node.
 fn perform_call(
-    folder: &ServedDirectory,
+    dir: &ServedDirectory,
     node: &mut DescriptorTable,
     asked: &FileRequest,
     bytes: &mut [u8; BYTES],
@@ -207,7 +207,7 @@ fn perform_call(
             if node.is_full() {
                 return Err(Errno::MFILE);
             }
-            let file = folder.open_file(path, first, second)?;
+            let file = dir.open_file(path, first, second)?;
             Ok(([node.put(file)?, 0], 0))
         }
         FileOperation::Close => {
@@ -237,20 +237,21 @@ fn perform_call(
         FileOperation::Sync => rustix::fs::fsync(&node.get(first)?.file).and(nothing),
         FileOperation::Resize => ftruncate(&node.get(first)?.file, second).and(nothing),
         FileOperation::Stat | FileOperation::Lstat => {
-            let found = folder.open_for_query(path(&bytes[..given])?, call == FileOperation::Stat)?;
+            let found = dir.open_for_query(path(&bytes[..given])?, call == FileOperation::Stat)?;
             report_status(&found, bytes)
         }
         FileOperation::Fstat => report_status(&node.get(first)?.file, bytes),
         FileOperation::Access => {
-            let found = folder.open_for_query(path(&bytes[..given])?, true)?;
+            let found = dir.open_for_query(path(&bytes[..given])?, true)?;
             let mode = Access::from_bits(first as u32).ok_or(Errno::INVAL)?;
             // This process's own path of the file: the only query by descriptor that all kernels support.
             let own = format!("/proc/self/fd/{}", found.as_raw_fd());
             rustix::fs::access(own, mode).and(nothing)
         }
-        FileOperation::Unlink | FileOperation::RemoveFolder | FileOperation::MakeFolder | FileOperation::Rename => {
-            change_entries(folder, call, first, &bytes[..given]).and(nothing)
-        }
+        FileOperation::Unlink
+        | FileOperation::RemoveDirectory
+        | FileOperation::MakeDirectory
+        | FileOperation::Rename => change_entries(dir, call, first, &bytes[..given]).and(nothing),
         FileOperation::Next => read_entry(node.get(first)?, bytes),
         FileOperation::Rewind => {
             node.get(first)?.entries = None;
@@ -260,23 +261,23 @@ fn perform_call(
 }
 
 /// Performs a call that changes directory entries; `given` contains one or two paths.
-fn change_entries(folder: &ServedDirectory, call: FileOperation, number: u64, given: &[u8]) -> Result<(), Errno> {
+fn change_entries(dir: &ServedDirectory, call: FileOperation, number: u64, given: &[u8]) -> Result<(), Errno> {
     match call {
         FileOperation::Rename => {
             let first = usize::try_from(number).unwrap_or(usize::MAX);
             let (from, to) = given.split_at_checked(first).ok_or(Errno::INVAL)?;
-            let (from, old) = folder.split(path(from)?)?;
-            let (to, new) = folder.split(path(to)?)?;
+            let (from, old) = dir.split(path(from)?)?;
+            let (to, new) = dir.split(path(to)?)?;
             renameat(from, old, to, new)
         }
-        FileOperation::MakeFolder => {
-            let (place, name) = folder.split(path(given)?)?;
+        FileOperation::MakeDirectory => {
+            let (place, name) = dir.split(path(given)?)?;
             mkdirat(place, name, Mode::from_raw_mode(number as u32 & 0o777))
         }
         _ => {
-            let (place, name) = folder.split(path(given)?)?;
+            let (place, name) = dir.split(path(given)?)?;
             let flags = match call {
-                FileOperation::RemoveFolder => AtFlags::REMOVEDIR,
+                FileOperation::RemoveDirectory => AtFlags::REMOVEDIR,
                 _ => AtFlags::empty(),
             };
             unlinkat(place, name, flags)
@@ -350,7 +351,7 @@ struct FileCall {
 
 /// State shared between the server threads and the main thread.
 struct CallQueue {
-    folder: ServedDirectory,
+    dir: ServedDirectory,
     nodes: Vec<Mutex<DescriptorTable>>,
     waiting: Mutex<VecDeque<FileCall>>,
     has_more: Condvar,
@@ -382,9 +383,9 @@ pub struct FileReply<'a> {
 }
 
 impl FileServer {
-    /// Creates a server for this many nodes. Without `folder` all calls fail.
-    pub fn new(nodes: usize, folder: Option<ServedDirectory>) -> Result<Self, CliError> {
-        let served = folder.map(|folder| start(nodes, folder)).transpose()?;
+    /// Creates a server for this many nodes. Without `dir` all calls fail.
+    pub fn new(nodes: usize, dir: Option<ServedDirectory>) -> Result<Self, CliError> {
+        let served = dir.map(|dir| start(nodes, dir)).transpose()?;
         Ok(Self {
             served,
             seen: vec![0; nodes],
@@ -462,14 +463,14 @@ impl FileServer {
 fn missing_directory_error(call: Option<FileOperation>) -> Errno {
     match call {
         None => Errno::NOSYS,
-        Some(FileOperation::Open | FileOperation::MakeFolder) => Errno::ROFS,
+        Some(FileOperation::Open | FileOperation::MakeDirectory) => Errno::ROFS,
         Some(
             FileOperation::Stat
             | FileOperation::Lstat
             | FileOperation::Access
             | FileOperation::Rename
             | FileOperation::Unlink
-            | FileOperation::RemoveFolder,
+            | FileOperation::RemoveDirectory,
         ) => Errno::NOENT,
         Some(_) => Errno::BADF,
     }
@@ -480,13 +481,13 @@ fn lock_queue<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Starts the threads. They end with the process, because a call may block for long.
-fn start(nodes: usize, folder: ServedDirectory) -> Result<(Arc<CallQueue>, UnixStream), CliError> {
+fn start(nodes: usize, dir: ServedDirectory) -> Result<(Arc<CallQueue>, UnixStream), CliError> {
     let (ours, theirs) = UnixStream::pair().context("create a socket for files")?;
     for end in [&ours, &theirs] {
         end.set_nonblocking(true).context("set up a socket for files")?;
     }
     let queue = Arc::new(CallQueue {
-        folder,
+        dir,
         nodes: (0..nodes).map(|_| Mutex::default()).collect(),
         waiting: Mutex::default(),
         has_more: Condvar::new(),
@@ -511,7 +512,7 @@ impl CallQueue {
             let next = waiting.unwrap_or_else(PoisonError::into_inner).pop_front();
             let Some(mut job) = next else { continue };
             let mut node = lock_queue(&self.nodes[job.rank]);
-            job.done = perform_call(&self.folder, &mut node, &job.asked, &mut job.bytes);
+            job.done = perform_call(&self.dir, &mut node, &job.asked, &mut job.bytes);
             drop(node);
             lock_queue(&self.done).push(job);
             // A full socket contains a notification already.
@@ -532,9 +533,9 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
     /// A directory next to one with a secret; both are removed at the end.
-    struct TestFolder(PathBuf);
+    struct TestDirectory(PathBuf);
 
-    impl TestFolder {
+    impl TestDirectory {
         fn new() -> (Self, ServedDirectory) {
             static NUMBER: AtomicU32 = AtomicU32::new(0);
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -543,16 +544,16 @@ mod tests {
             fs::create_dir_all(place.inside("sub")).unwrap();
             fs::write(place.0.join("secret"), "secret").unwrap();
             fs::write(place.inside("open"), "public").unwrap();
-            let folder = ServedDirectory::open(&place.inside("")).unwrap();
-            (place, folder)
+            let dir = ServedDirectory::open(&place.inside("")).unwrap();
+            (place, dir)
         }
 
         fn inside(&self, name: &str) -> PathBuf {
-            self.0.join("folder").join(name)
+            self.0.join("directory").join(name)
         }
     }
 
-    impl Drop for TestFolder {
+    impl Drop for TestDirectory {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -560,7 +561,7 @@ mod tests {
 
     /// Performs a call; returns the values and bytes of its reply.
     fn call(
-        folder: &ServedDirectory,
+        dir: &ServedDirectory,
         node: &mut DescriptorTable,
         call: FileOperation,
         numbers: [u64; 3],
@@ -574,22 +575,22 @@ mod tests {
             numbers,
             length: given.len(),
         };
-        let (numbers, length) = perform_call(folder, node, &asked, &mut bytes)?;
+        let (numbers, length) = perform_call(dir, node, &asked, &mut bytes)?;
         Ok((numbers, bytes[..length].to_vec()))
     }
 
     /// Returns a file's content as a node reads it.
-    fn content(folder: &ServedDirectory, path: &str) -> Result<Vec<u8>, Errno> {
+    fn content(dir: &ServedDirectory, path: &str) -> Result<Vec<u8>, Errno> {
         let mut node = DescriptorTable::default();
         let numbers = [OPEN_READ, 0, 0];
-        let (numbers, _) = call(folder, &mut node, FileOperation::Open, numbers, path.as_bytes())?;
-        let read = call(folder, &mut node, FileOperation::Read, [numbers[0], 100, 0], b"")?;
+        let (numbers, _) = call(dir, &mut node, FileOperation::Open, numbers, path.as_bytes())?;
+        let read = call(dir, &mut node, FileOperation::Read, [numbers[0], 100, 0], b"")?;
         Ok(read.1)
     }
 
     #[test]
     fn no_path_and_no_link_leads_out() {
-        let (place, folder) = TestFolder::new();
+        let (place, dir) = TestDirectory::new();
         let secret = place.0.join("secret");
         symlink(&secret, place.inside("absolute")).unwrap();
         symlink("../secret", place.inside("up")).unwrap();
@@ -610,38 +611,38 @@ mod tests {
             "/proc/self/root/etc/passwd",
             secret.to_str().unwrap(),
         ] {
-            assert_eq!(content(&folder, path), Err(Errno::NOENT), "{path}");
+            assert_eq!(content(&dir, path), Err(Errno::NOENT), "{path}");
             let mut node = DescriptorTable::default();
             for what in [
                 FileOperation::Stat,
                 FileOperation::Access,
                 FileOperation::Unlink,
-                FileOperation::RemoveFolder,
+                FileOperation::RemoveDirectory,
             ] {
-                let done = call(&folder, &mut node, what, [0; 3], path.as_bytes());
+                let done = call(&dir, &mut node, what, [0; 3], path.as_bytes());
                 // A link itself is inside and may be removed.
                 let is_link = done.is_ok() && what == FileOperation::Unlink;
                 assert!(done.is_err() || is_link, "{what:?} {path}: {done:?}");
             }
         }
-        assert_eq!(content(&folder, "loop"), Err(Errno::LOOP));
-        assert_eq!(content(&folder, "sub/rooted").unwrap(), b"public");
-        assert_eq!(content(&folder, "/sub/../open").unwrap(), b"public");
-        assert_eq!(content(&folder, "../../open").unwrap(), b"public");
+        assert_eq!(content(&dir, "loop"), Err(Errno::LOOP));
+        assert_eq!(content(&dir, "sub/rooted").unwrap(), b"public");
+        assert_eq!(content(&dir, "/sub/../open").unwrap(), b"public");
+        assert_eq!(content(&dir, "../../open").unwrap(), b"public");
         assert_eq!(fs::read(&secret).unwrap(), b"secret");
     }
 
     #[test]
     fn nothing_is_made_or_renamed_outside() {
-        let (place, folder) = TestFolder::new();
+        let (place, dir) = TestDirectory::new();
         symlink(&place.0, place.inside("out")).unwrap();
         let mut node = DescriptorTable::default();
-        let mut does = |what, numbers, given: &[u8]| call(&folder, &mut node, what, numbers, given);
+        let mut does = |what, numbers, given: &[u8]| call(&dir, &mut node, what, numbers, given);
         let create = OPEN_WRITE | OPEN_CREATE;
         for path in ["out/new", "../new/new", "/tmp/midplane-new"] {
             let made = does(FileOperation::Open, [create, 0o644, 0], path.as_bytes());
             assert_eq!(made, Err(Errno::NOENT), "{path}");
-            let made = does(FileOperation::MakeFolder, [0o755, 0, 0], path.as_bytes());
+            let made = does(FileOperation::MakeDirectory, [0o755, 0, 0], path.as_bytes());
             assert_eq!(made, Err(Errno::NOENT), "{path}");
         }
         let renamed = does(FileOperation::Rename, [4, 0, 0], b"openout/open");
@@ -652,14 +653,14 @@ mod tests {
         does(FileOperation::Rename, [4, 0, 0], b"open../../moved").unwrap();
         assert_eq!(fs::read(place.inside("moved")).unwrap(), b"public");
         let names = fs::read_dir(&place.0).unwrap().count();
-        assert_eq!(names, 2, "the folder and the secret");
+        assert_eq!(names, 2, "the directory and the secret");
         for (what, path, error) in [
-            (FileOperation::RemoveFolder, "/", Errno::INVAL),
-            (FileOperation::RemoveFolder, "..", Errno::NOTEMPTY),
-            (FileOperation::MakeFolder, "..", Errno::EXIST),
+            (FileOperation::RemoveDirectory, "/", Errno::INVAL),
+            (FileOperation::RemoveDirectory, "..", Errno::NOTEMPTY),
+            (FileOperation::MakeDirectory, "..", Errno::EXIST),
             (FileOperation::Unlink, "sub", Errno::ISDIR),
             (FileOperation::Unlink, "moved/", Errno::NOTDIR),
-            (FileOperation::RemoveFolder, "moved", Errno::NOTDIR),
+            (FileOperation::RemoveDirectory, "moved", Errno::NOTDIR),
             (FileOperation::Unlink, "", Errno::NOENT),
         ] {
             let done = does(what, [0o755, 0, 0], path.as_bytes());
@@ -669,7 +670,7 @@ mod tests {
 
     #[test]
     fn no_race_leads_out() {
-        let (place, folder) = TestFolder::new();
+        let (place, dir) = TestDirectory::new();
         fs::create_dir(place.inside("real")).unwrap();
         fs::write(place.inside("real/secret"), "public").unwrap();
         symlink(&place.0, place.inside("fake")).unwrap();
@@ -692,7 +693,7 @@ mod tests {
             let mut seen = 0;
             for _ in 0..20_000 {
                 for path in ["door/secret", "sub/../../secret", "real/sub/../../../secret"] {
-                    match content(&folder, path) {
+                    match content(&dir, path) {
                         Ok(bytes) => {
                             assert_eq!(bytes, b"public", "{path}");
                             seen += 1;
@@ -711,10 +712,10 @@ mod tests {
 
     #[test]
     fn pipes_and_devices_are_not_opened() {
-        let (place, folder) = TestFolder::new();
+        let (place, dir) = TestDirectory::new();
         let fifo = place.inside("fifo");
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o644), 0).unwrap();
-        assert_eq!(content(&folder, "fifo"), Err(Errno::ACCESS));
+        assert_eq!(content(&dir, "fifo"), Err(Errno::ACCESS));
         let dev = ServedDirectory::open(Path::new("/dev")).unwrap();
         assert_eq!(content(&dev, "zero"), Err(Errno::ACCESS));
         assert!(ServedDirectory::open(&place.inside("open")).is_err());
@@ -723,42 +724,40 @@ mod tests {
 
     #[test]
     fn descriptors_are_a_nodes_own_and_few() {
-        let (_place, folder) = TestFolder::new();
+        let (_place, dir) = TestDirectory::new();
         let (mut node, mut other) = (DescriptorTable::default(), DescriptorTable::default());
         let numbers = [OPEN_READ, 0, 0];
         let mut last = 0;
         for _ in 0..MAX_OPEN {
-            last = call(&folder, &mut node, FileOperation::Open, numbers, b"open")
-                .unwrap()
-                .0[0];
+            last = call(&dir, &mut node, FileOperation::Open, numbers, b"open").unwrap().0[0];
         }
         assert_eq!(last, FIRST + MAX_OPEN as u64 - 1);
-        let full = call(&folder, &mut node, FileOperation::Open, numbers, b"open");
+        let full = call(&dir, &mut node, FileOperation::Open, numbers, b"open");
         assert_eq!(full, Err(Errno::MFILE));
         for descriptor in [0, 2, last + 1, u64::MAX] {
-            let read = call(&folder, &mut node, FileOperation::Read, [descriptor, 1, 0], b"");
+            let read = call(&dir, &mut node, FileOperation::Read, [descriptor, 1, 0], b"");
             assert_eq!(read, Err(Errno::BADF), "{descriptor}");
         }
-        let read = call(&folder, &mut other, FileOperation::Read, [last, 1, 0], b"");
+        let read = call(&dir, &mut other, FileOperation::Read, [last, 1, 0], b"");
         assert_eq!(read, Err(Errno::BADF));
-        call(&folder, &mut node, FileOperation::Close, [5, 0, 0], b"").unwrap();
-        let again = call(&folder, &mut node, FileOperation::Close, [5, 0, 0], b"");
+        call(&dir, &mut node, FileOperation::Close, [5, 0, 0], b"").unwrap();
+        let again = call(&dir, &mut node, FileOperation::Close, [5, 0, 0], b"");
         assert_eq!(again, Err(Errno::BADF));
-        let (numbers, _) = call(&folder, &mut node, FileOperation::Open, numbers, b"open").unwrap();
+        let (numbers, _) = call(&dir, &mut node, FileOperation::Open, numbers, b"open").unwrap();
         assert_eq!(numbers[0], 5);
     }
 
     #[test]
     fn entries_come_one_by_one_and_again() {
-        let (_place, folder) = TestFolder::new();
+        let (_place, dir) = TestDirectory::new();
         let mut node = DescriptorTable::default();
-        let numbers = [OPEN_READ | OPEN_FOLDER, 0, 0];
-        let (numbers, _) = call(&folder, &mut node, FileOperation::Open, numbers, b"/").unwrap();
+        let numbers = [OPEN_READ | OPEN_DIRECTORY, 0, 0];
+        let (numbers, _) = call(&dir, &mut node, FileOperation::Open, numbers, b"/").unwrap();
         for _ in 0..2 {
             let mut names = Vec::new();
             loop {
                 let next = [numbers[0], 0, 0];
-                let (_, name) = call(&folder, &mut node, FileOperation::Next, next, b"").unwrap();
+                let (_, name) = call(&dir, &mut node, FileOperation::Next, next, b"").unwrap();
                 if name.is_empty() {
                     break;
                 }
@@ -766,12 +765,12 @@ mod tests {
             }
             names.sort();
             assert_eq!(names, [".", "..", "open", "sub"]);
-            call(&folder, &mut node, FileOperation::Rewind, [numbers[0], 0, 0], b"").unwrap();
+            call(&dir, &mut node, FileOperation::Rewind, [numbers[0], 0, 0], b"").unwrap();
         }
     }
 
     #[test]
-    fn without_a_folder_the_first_refusal_is_told_and_no_other() {
+    fn without_a_directory_the_first_refusal_is_told_and_no_other() {
         let mut files = FileServer::new(2, None).unwrap();
         let mut take = |rank, what| {
             let asked = FileRequest {

@@ -92,10 +92,10 @@ pub struct JobLimits {
 }
 
 /// Boots the nodes, waits for the end, and ends all processes. Must be called from the main thread. The nodes may
-/// access the files in `folder`.
+/// access the files in `dir`.
 pub fn run<'a>(
     plan: &JobPlan<'_>,
-    folder: Option<ServedDirectory>,
+    dir: Option<ServedDirectory>,
     limits: JobLimits,
     signals: &Signals,
     out: &mut OutputSink<'a>,
@@ -138,7 +138,7 @@ pub fn run<'a>(
         },
         ends: None,
         let_end: None,
-        files: FileServer::new(nodes, folder)?,
+        files: FileServer::new(nodes, dir)?,
         attached: match plan.backend {
             Backend::Attached(port) => Some(AttachedBoards::new(port)),
             _ => emulated.as_ref().map(AttachedBoards::new),

@@ -564,8 +564,8 @@ fn find_program(program: &Path, directory: Option<&Path>) -> Result<PathBuf, Cli
         return Ok(found.unwrap_or_else(|| program.into()));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let named = folders.iter().map(|folder| folder.join(program));
+    let dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let named = dirs.iter().map(|dir| dir.join(program));
     let is_executable = |file: &PathBuf| {
         let found = file.metadata();
         found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

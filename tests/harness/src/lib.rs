@@ -38,7 +38,7 @@ pub fn program(name: &str) -> String {
 
 /// Returns the names of the Rust programs that `rsmpi.rs` runs.
 pub fn rust_programs() -> Vec<String> {
-    let directory = fs::read_dir(root().join("tests/programs/rsmpi")).expect("the folder");
+    let directory = fs::read_dir(root().join("tests/programs/rsmpi")).expect("the directory");
     let files = directory.map(|file| file.expect("a file").path());
     let name = |path: PathBuf| path.file_stem().map(|name| name.display().to_string());
     let mut names: Vec<String> = files.filter_map(name).collect();

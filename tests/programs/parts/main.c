@@ -1,4 +1,4 @@
-/* A program of several files, with a folder of headers and a macro from the command line.
+/* A program of several files, with a directory of headers and a macro from the command line.
  *
  *     cargo midplane run -I tests/programs/parts/include -D TIMES=3 tests/programs/parts/main.c \
  *         tests/programs/parts/area.c

@@ -3,7 +3,7 @@
 #[derive(Debug)]
 pub struct Row {
     name: String,
-    folder: String,
+    dir: String,
     uses: Vec<String>,
 }
 
@@ -12,7 +12,7 @@ pub struct Row {
 pub struct Package {
     pub name: String,
     /// Directory, relative to the workspace.
-    pub folder: String,
+    pub dir: String,
     /// Workspace crates that it depends on, including build and development dependencies.
     pub depends: Vec<String>,
 }
@@ -34,15 +34,15 @@ pub fn table<'t>(text: &'t str, heading: &str) -> impl Iterator<Item = Vec<&'t s
 pub fn rows(text: &str) -> Vec<Row> {
     let row = |cells: Vec<&str>| Row {
         name: quoted(cells[0]).next().expect("a crate").into(),
-        folder: quoted(cells[1]).next().expect("a folder").into(),
+        dir: quoted(cells[1]).next().expect("a directory").into(),
         uses: quoted(cells[2]).map(String::from).collect(),
     };
     table(text, "\n## Layers\n").map(row).collect()
 }
 
 /// Checks whether the directory contains tests.
-fn is_test(folder: &str) -> bool {
-    folder == "tests" || folder.starts_with("tests/")
+fn is_test(dir: &str) -> bool {
+    dir == "tests" || dir.starts_with("tests/")
 }
 
 /// Returns the differences between the crates and the table.
@@ -59,8 +59,8 @@ pub fn faults(rows: &[Row], packages: &[Package]) -> Vec<String> {
             faults.push(format!("there is no crate {name}"));
             continue;
         };
-        if package.folder != row.folder {
-            faults.push(format!("{name} is in {}, not in {}", package.folder, row.folder));
+        if package.dir != row.dir {
+            faults.push(format!("{name} is in {}, not in {}", package.dir, row.dir));
         }
         for used in &row.uses {
             if !package.depends.contains(used) {
@@ -78,10 +78,8 @@ pub fn faults(rows: &[Row], packages: &[Package]) -> Vec<String> {
             if !row.uses.contains(used) {
                 faults.push(format!("{name} must not use {used}"));
             }
-            let of_tests = packages
-                .iter()
-                .any(|other| other.name == *used && is_test(&other.folder));
-            if of_tests && !is_test(&package.folder) {
+            let of_tests = packages.iter().any(|other| other.name == *used && is_test(&other.dir));
+            if of_tests && !is_test(&package.dir) {
                 faults.push(format!("{name} is no test, and uses {used}, which is for tests"));
             }
         }
@@ -93,13 +91,13 @@ pub fn faults(rows: &[Row], packages: &[Package]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const TABLE: &str = "# A\n\n## Layers\n\nText.\n\n| crate | folder | may use |\n|---|---|---|\n\
+    const TABLE: &str = "# A\n\n## Layers\n\nText.\n\n| crate | directory | may use |\n|---|---|---|\n\
         | `below` | `a` | |\n| `above` | `b/c` | `below` |\n| `checks` | `tests` | `above`, `below` |\n\nMore.\n";
 
     fn packages() -> Vec<Package> {
-        let package = |name: &str, folder: &str, depends: &[&str]| Package {
+        let package = |name: &str, dir: &str, depends: &[&str]| Package {
             name: name.into(),
-            folder: folder.into(),
+            dir: dir.into(),
             depends: depends.iter().map(|name| name.to_string()).collect(),
         };
         vec![
@@ -131,7 +129,7 @@ mod tests {
         assert_eq!(tests, expected);
         let unused = with(|packages| packages[1].depends.clear());
         assert!(unused.concat().contains("above does not use below"));
-        let moved = with(|packages| packages[1].folder = "d".into());
+        let moved = with(|packages| packages[1].dir = "d".into());
         assert_eq!(moved, ["above is in d, not in b/c"]);
         let lost = with(|packages| drop(packages.remove(1)));
         assert_eq!(lost, ["there is no crate above"]);

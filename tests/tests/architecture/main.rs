@@ -17,7 +17,7 @@ use serde_json::Value;
 
 fn root() -> &'static Path {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    root.expect("a folder of the workspace")
+    root.expect("a directory of the workspace")
 }
 
 fn architecture() -> String {
@@ -77,9 +77,9 @@ fn metadata() -> Vec<Value> {
     value["packages"].as_array().expect("packages").clone()
 }
 
-fn folder(package: &Value) -> PathBuf {
+fn package_dir(package: &Value) -> PathBuf {
     let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
-    manifest.parent().expect("a folder").to_path_buf()
+    manifest.parent().expect("a directory").to_path_buf()
 }
 
 fn from_root(path: &Path) -> String {
@@ -99,7 +99,7 @@ fn crates_use_what_is_below_them() {
         let depends: BTreeSet<String> = own.map(name).collect();
         Package {
             name: name(package),
-            folder: from_root(&folder(package)),
+            dir: from_root(&package_dir(package)),
             depends: depends.into_iter().collect(),
         }
     };
@@ -169,8 +169,8 @@ fn the_devices_parts_are_small() {
 }
 
 /// Returns the Rust files in a directory tree.
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+fn rust_files(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let files = entries.flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] });
     files
         .filter(|path| path.extension().is_some_and(|end| end == "rs"))
@@ -200,8 +200,8 @@ fn the_layers_above_hold_no_device() {
 fn crates() -> Vec<Modules> {
     let mut crates = Vec::new();
     for package in metadata() {
-        let folder = folder(&package).join("src");
-        let roots = ["lib.rs", "main.rs"].map(|name| folder.join(name));
+        let dir = package_dir(&package).join("src");
+        let roots = ["lib.rs", "main.rs"].map(|name| dir.join(name));
         let roots = roots.iter().filter(|root| root.is_file());
         crates.extend(roots.map(|root| read_crate(root)));
     }

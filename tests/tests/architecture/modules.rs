@@ -31,17 +31,17 @@ pub type Modules = BTreeMap<Names, Module>;
 /// Reads the crate with this root file.
 pub fn read_crate(root: &Path) -> Modules {
     let mut modules = Modules::new();
-    let folder = root.parent().expect("a file").to_path_buf();
-    read_file(root, &folder, Names::new(), &mut modules);
+    let dir = root.parent().expect("a file").to_path_buf();
+    read_file(root, &dir, Names::new(), &mut modules);
     modules
 }
 
-/// Reads the module `path` from `file`; its children's files are in `folder`.
-fn read_file(file: &Path, folder: &Path, path: Names, modules: &mut Modules) {
+/// Reads the module `path` from `file`; its children's files are in `dir`.
+fn read_file(file: &Path, dir: &Path, path: Names, modules: &mut Modules) {
     let text = fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     for child in read_text(&text, file, path.clone(), modules) {
         let name = child.last().expect("a name");
-        let mut below = folder.to_path_buf();
+        let mut below = dir.to_path_buf();
         below.extend(&child[path.len()..child.len() - 1]);
         let flat = below.join(format!("{name}.rs"));
         let file = if flat.is_file() {

@@ -372,10 +372,10 @@ fn each_rank_runs_its_constructors_and_destructors() {
 /// amount of other data.
 #[test]
 fn state_of_a_process_is_each_ranks_own() {
-    let folder = harness::TempDirectory::new("own-state");
+    let dir = harness::TempDirectory::new("own-state");
     let own = |which: usize| {
-        let path = folder.path(&which.to_string());
-        std::fs::create_dir(&path).expect("a folder");
+        let path = dir.path(&which.to_string());
+        std::fs::create_dir(&path).expect("a directory");
         path
     };
     for (at, options) in [
@@ -421,12 +421,12 @@ fn a_call_that_reaches_beyond_its_rank_is_named() {
 /// Variables of a static library are per rank; a shared library is rejected, for `-l` and for other arguments.
 #[test]
 fn libraries_are_static() {
-    let folder = harness::TempDirectory::new("libraries");
-    let place = folder.path("");
-    std::fs::write(folder.path("kept.c"), "int kept = 7;\n").expect("a source");
+    let dir = harness::TempDirectory::new("libraries");
+    let place = dir.path("");
+    std::fs::write(dir.path("kept.c"), "int kept = 7;\n").expect("a source");
     let run_in = |program: &str, words: &[&str]| {
         let mut command = std::process::Command::new(program);
-        let status = command.args(words).current_dir(&folder.0).status();
+        let status = command.args(words).current_dir(&dir.0).status();
         assert!(status.is_ok_and(|status| status.success()), "{program}");
     };
     run_in("cc", &["-c", "-fPIC", "kept.c"]);

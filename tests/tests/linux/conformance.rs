@@ -48,11 +48,11 @@ fn the_header_and_its_macros_give_no_warning() {
     });
     let uses: String = names.map(|name| format!("    use({name});\n")).collect();
     assert!(uses.lines().count() > 300, "{uses}");
-    let folder = std::env::temp_dir().join(format!("midplane-header-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
+    let dir = std::env::temp_dir().join(format!("midplane-header-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
     let common = "-Wall -Wextra -Wpedantic -Wcast-qual -Wundef -Werror -fsyntax-only";
     let compile = |compiler: &str, standards: &[&str], more: &str, name: &str, text: String| {
-        let source = folder.join(name);
+        let source = dir.join(name);
         std::fs::write(&source, text).expect("a file");
         for standard in standards {
             let mut command = std::process::Command::new(compiler);
@@ -78,7 +78,7 @@ fn the_header_and_its_macros_give_no_warning() {
     compile("cc", &standards, "-Wconversion", "constants.c", constants.clone());
     let more = "-Wzero-as-null-pointer-constant -Wconversion";
     compile("c++", &["c++11", "c++20"], more, "constants.cpp", constants);
-    std::fs::remove_dir_all(&folder).expect("the folder");
+    std::fs::remove_dir_all(&dir).expect("the directory");
 }
 
 /// Not for other MPI implementations: they support these functions.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Checks whether a command is installed, and otherwise prints that its test is skipped.
 fn has(command: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_there = std::env::split_paths(&path).any(|folder| folder.join(command).is_file());
+    let is_there = std::env::split_paths(&path).any(|dir| dir.join(command).is_file());
     if !is_there {
         eprintln!("left out, as there is no {command}: what runs under it");
     }
@@ -55,15 +55,15 @@ fn checkers_of_leaks_have_their_say() {
 
 #[test]
 fn what_counts_calls_or_lines_writes_at_the_end() {
-    let folder = TempDirectory::new("ends");
-    let prefix = format!("GCOV_PREFIX={}", folder.path("coverage"));
+    let dir = TempDirectory::new("ends");
+    let prefix = format!("GCOV_PREFIX={}", dir.path("coverage"));
     run(&["-n", "2", "--cflags=--coverage", "--env", &prefix], "ends.c", &[]).expect(0);
     let mut list = Command::new("find");
-    let list = list.args([&folder.path("coverage"), "-name", "*.gcda"]).output();
+    let list = list.args([&dir.path("coverage"), "-name", "*.gcda"]).output();
     let list = String::from_utf8(list.unwrap().stdout).unwrap();
     assert_eq!(list.lines().count(), 1, "{list}");
     if has("strace") {
-        let file = folder.path("counts");
+        let file = dir.path("counts");
         let under = format!("--under=strace -c -f -o {file}");
         run(&["-n", "1", &under], "ends.c", &[]).expect(0);
         let counts = std::fs::read_to_string(&file).unwrap();

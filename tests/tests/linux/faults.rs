@@ -198,9 +198,9 @@ fn the_same_on_the_other_board() {
 
 #[test]
 fn the_counters_are_there_when_the_job_is_ended() {
-    let folder = harness::TempDirectory::new("counters");
+    let dir = harness::TempDirectory::new("counters");
     for board in ["linux", "cluster"] {
-        let file = folder.path(board);
+        let file = dir.path(board);
         let program = harness::program("asks.c");
         let options = ["run", "--on", board, "-n", "3", "--timeout", "2"];
         let ended = harness::midplane(&[&options[..], &["--report", &file, &program]].concat());

@@ -69,9 +69,9 @@ fn arrays_are_the_programs_again_when_a_collective_has_started() {
 #[test]
 fn what_has_not_changed_is_not_made_again() {
     let name = format!("midplane_test_kept_{}", std::process::id());
-    let folder = harness::command().with_file_name(&name);
-    fs::create_dir_all(&folder).unwrap();
-    let source = folder.join(&name).with_extension("c");
+    let dir = harness::command().with_file_name(&name);
+    fs::create_dir_all(&dir).unwrap();
+    let source = dir.join(&name).with_extension("c");
     let text = r#"
         #include <mpi.h>
         #include <stdio.h>
@@ -85,7 +85,7 @@ fn what_has_not_changed_is_not_made_again() {
     fs::write(&source, text).unwrap();
     let header = |value: i32| {
         let text = format!("#define VALUE {value}\n");
-        fs::write(folder.join("value.h"), text).unwrap();
+        fs::write(dir.join("value.h"), text).unwrap();
     };
     let path = source.to_str().unwrap();
     let says = |options: &[&str], value: i32| {
@@ -96,7 +96,7 @@ fn what_has_not_changed_is_not_made_again() {
     };
     header(1);
     says(&[], 1);
-    let folders = || {
+    let dirs = || {
         let programs = harness::command().ancestors().nth(2).unwrap();
         let all = fs::read_dir(programs.join("midplane/programs")).unwrap();
         let begin = format!("{name}-");
@@ -105,7 +105,7 @@ fn what_has_not_changed_is_not_made_again() {
         paths.filter(is_ours).collect::<Vec<PathBuf>>()
     };
     let made = || {
-        let images = folders().into_iter().map(|folder| folder.join(&name));
+        let images = dirs().into_iter().map(|dir| dir.join(&name));
         images
             .map(|image| fs::metadata(image).unwrap().ino())
             .collect::<Vec<u64>>()
@@ -121,8 +121,8 @@ fn what_has_not_changed_is_not_made_again() {
         let said = says(&["--cflags=-Wall"], 2);
         assert!(said.contains("unused variable"), "{said}");
     }
-    for folder in folders().into_iter().chain([folder]) {
-        fs::remove_dir_all(&folder).unwrap();
+    for dir in dirs().into_iter().chain([dir]) {
+        fs::remove_dir_all(&dir).unwrap();
     }
 }
 
@@ -215,9 +215,9 @@ fn tempfile() -> File {
 #[test]
 #[cfg_attr(not(cpp), ignore = "needs a C++ compiler: c++")]
 fn a_program_in_cpp_runs_its_constructors_and_destructors() {
-    let folder = harness::command().with_file_name(format!("midplane-test-cpp-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let source = folder.join("hello.cpp");
+    let dir = harness::command().with_file_name(format!("midplane-test-cpp-{}", std::process::id()));
+    fs::create_dir_all(&dir).unwrap();
+    let source = dir.join("hello.cpp");
     let text = r#"
 #include <iostream>
 #include <mpi.h>
@@ -239,7 +239,7 @@ int main(int argc, char **argv) {
     fs::write(&source, text).unwrap();
     let source = source.display().to_string();
     let ended = harness::midplane(&["run", "-q", "--on", "linux", "-n", "2", &source, "--", "x"]);
-    let _ = fs::remove_dir_all(&folder);
+    let _ = fs::remove_dir_all(&dir);
     let ended = ended.expect(0);
     for rank in 0..2 {
         let begin = format!("[{rank}] ");

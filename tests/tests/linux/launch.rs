@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Temporary directory of one test, removed on drop.
-struct Folder(PathBuf);
+struct TestDirectory(PathBuf);
 
-impl Folder {
+impl TestDirectory {
     fn new(name: &str) -> Self {
-        let folder = format!("midplane-test-launch-{name}-{}", std::process::id());
-        let folder = command().with_file_name(folder);
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        Self(folder)
+        let dir = format!("midplane-test-launch-{name}-{}", std::process::id());
+        let dir = command().with_file_name(dir);
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        Self(dir)
     }
 
     fn path(&self, name: &str) -> String {
@@ -32,7 +32,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -50,16 +50,16 @@ fn sorted(text: &str) -> Vec<&str> {
 
 #[test]
 fn several_programs_are_one_job() {
-    let folder = Folder::new("several");
-    let a = folder.linked("mpmd.c", &[], "a");
-    let b = folder.linked("mpmd.c", &["-O0"], "b");
+    let dir = TestDirectory::new("several");
+    let a = dir.linked("mpmd.c", &[], "a");
+    let b = dir.linked("mpmd.c", &["-O0"], "b");
     let lines = [
         "rank 0 of 4 is of program 0, sum 4, PART first: x",
         "rank 1 of 4 is of program 1, sum 4, PART all:",
         "rank 2 of 4 is of program 1, sum 4, PART all:",
         "rank 3 of 4 is of program 2, sum 4, PART all: fail 0",
     ];
-    let report = folder.path("report.json");
+    let report = dir.path("report.json");
     let words = ["-n", "1", "-env", "PART", "first", &a, "x", ":"];
     let more = ["-n", "2", &b, ":", "-n", "1", &a, "fail", "0"];
     let all = [&["--report", &report, "-genv", "PART", "all"], &words[..], &more].concat();
@@ -71,7 +71,7 @@ fn several_programs_are_one_job() {
     assert_eq!(report["programs"][2]["arguments"][1], "0");
     assert_eq!(report["programs"][1]["first_rank"], 1);
     // The same from a file, and with rank prefixes.
-    let file = folder.path("programs");
+    let file = dir.path("programs");
     let text = format!("# three\n-n 1 -x PART=first {a} x\n-n 2 {b}\n\n-n 1 '{a}' fail 0\n");
     fs::write(&file, text).unwrap();
     let ended = mpiexec(&["-l", "-configfile", &file]).expect(0);
@@ -81,13 +81,13 @@ fn several_programs_are_one_job() {
 
 #[test]
 fn what_goes_wrong_with_one_of_several_programs_is_told() {
-    let folder = Folder::new("wrong");
-    let a = folder.linked("mpmd.c", &[], "a");
+    let dir = TestDirectory::new("wrong");
+    let a = dir.linked("mpmd.c", &[], "a");
     mpiexec(&["-n", "1", &a, ":", "-n", "2", &a, "fail", "5"]).expect(5);
     mpiexec(&["-n", "1", &a, ":", "-n", "1", &a, "abort"])
         .expect(7)
         .says(&["rank 1 at"]);
-    let none = folder.path("none");
+    let none = dir.path("none");
     mpiexec(&["-n", "1", &a, ":", "-n", "1", &none])
         .expect(2)
         .says(&[&none]);
@@ -97,7 +97,7 @@ fn what_goes_wrong_with_one_of_several_programs_is_told() {
         .says(&["2 ranks", "4 nodes"]);
     mpiexec(&["-n", "1", "-wdir", &none, &a]).expect(2).says(&[&none]);
     // A fault is decoded with the rank's own program.
-    let crash = folder.linked("fail_null.c", &["-g"], "crash");
+    let crash = dir.linked("fail_null.c", &["-g"], "crash");
     mpiexec(&["-n", "1", &a, ":", "-n", "1", &crash])
         .expect(1)
         .says(&["rank 1 at", "fail_null.c:"]);
@@ -105,10 +105,10 @@ fn what_goes_wrong_with_one_of_several_programs_is_told() {
 
 #[test]
 fn output_is_passed_on_byte_for_byte() {
-    let folder = Folder::new("bytes");
-    let echo = folder.linked("echo.c", &[], "echo");
+    let dir = TestDirectory::new("bytes");
+    let echo = dir.linked("echo.c", &[], "echo");
     let bytes: Vec<u8> = (0..=255).chain(*b"\n\nno end").collect();
-    let file = folder.0.join("input");
+    let file = dir.0.join("input");
     File::create(&file).unwrap().write_all(&bytes).unwrap();
     for (words, prefix) in [
         (&["mpiexec", "-n", "1"][..], ""),
@@ -136,13 +136,13 @@ fn output_is_passed_on_byte_for_byte() {
 /// A prompt is shown before its reply.
 #[test]
 fn a_line_without_end_is_shown_while_the_program_waits() {
-    let folder = Folder::new("prompt");
-    let source = folder.path("prompt.c");
+    let dir = TestDirectory::new("prompt");
+    let source = dir.path("prompt.c");
     let text = "#include <mpi.h>\n#include <stdio.h>\nint main(void) {\n    int rank, n = 0;\n    MPI_Init(NULL, NULL);\n\
                 \x20   MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n    if (rank == 0) {\n        printf(\"name? \"); fflush(stdout);\n\
                 \x20       while (getchar() != '\\n') n++;\n        printf(\"%d\\n\", n);\n    }\n    return MPI_Finalize();\n}\n";
     fs::write(&source, text).unwrap();
-    let linked = folder.path("prompt");
+    let linked = dir.path("prompt");
     midplane(&["cc", "--on", "linux", &source, "-o", &linked]).expect(0);
     for ranks in ["1", "2"] {
         let words = ["mpiexec", "--on", "linux", "--timeout", LIMIT, "-n", ranks, &linked];
@@ -162,8 +162,8 @@ fn a_line_without_end_is_shown_while_the_program_waits() {
 
 #[test]
 fn mpiexec_takes_what_people_type() {
-    let folder = Folder::new("typed");
-    let a = folder.linked("mpmd.c", &[], "midplane-typed");
+    let dir = TestDirectory::new("typed");
+    let a = dir.linked("mpmd.c", &[], "midplane-typed");
     let words = [
         "--oversubscribe",
         "--allow-run-as-root",
@@ -204,10 +204,10 @@ fn mpiexec_takes_what_people_type() {
     let path = midplane(&["cc", "--path"]).expect(0).stdout;
     let mpirun = Path::new(path.trim_end()).with_file_name("mpirun");
     for (words, path) in [
-        (&["-n", "1", "midplane-typed"][..], folder.0.as_path()),
+        (&["-n", "1", "midplane-typed"][..], dir.0.as_path()),
         (&["-n", "1", "-wdir", "REPLACED", "./midplane-typed"], root()),
     ] {
-        let inside = folder.0.display().to_string();
+        let inside = dir.0.display().to_string();
         let words = words
             .iter()
             .map(|word| if *word == "REPLACED" { &*inside } else { word });
@@ -227,18 +227,18 @@ fn mpiexec_takes_what_people_type() {
 /// If the target directory is not writable, the build uses the user's cache; without one, it prints an error.
 #[test]
 fn a_checkout_that_cannot_be_written_is_built_from() {
-    let folder = Folder::new("unwritable");
-    let tool = folder.path("target/debug/midplane");
-    fs::create_dir_all(folder.0.join("target/debug")).unwrap();
+    let dir = TestDirectory::new("unwritable");
+    let tool = dir.path("target/debug/midplane");
+    fs::create_dir_all(dir.0.join("target/debug")).unwrap();
     fs::copy(command(), &tool).unwrap();
-    fs::write(folder.path("target/CACHEDIR.TAG"), "").unwrap();
-    fs::write(folder.path("target/midplane"), "no directory").unwrap();
+    fs::write(dir.path("target/CACHEDIR.TAG"), "").unwrap();
+    fs::write(dir.path("target/midplane"), "no directory").unwrap();
     let run = |cache: &str, words: &[&str]| {
         let mut command = Command::new(&tool);
         let command = command.args(words).env("XDG_CACHE_HOME", cache);
         command.output().unwrap()
     };
-    let cache = folder.path("cache");
+    let cache = dir.path("cache");
     let output = run(&cache, &["cc", "--path"]);
     let path = String::from_utf8_lossy(&output.stdout).into_owned();
     let begin = format!("{cache}/midplane/target-");
@@ -257,7 +257,7 @@ fn a_checkout_that_cannot_be_written_is_built_from() {
 
 #[test]
 fn programs_are_linked_statically_and_stripped() {
-    let folder = Folder::new("static");
+    let dir = TestDirectory::new("static");
     for (name, words) in [
         ("static", &["-static"][..]),
         ("static-pie", &["-static-pie"]),
@@ -265,15 +265,15 @@ fn programs_are_linked_statically_and_stripped() {
         ("stripped", &["-s"]),
         ("static-stripped", &["-static", "-Wl,-s"]),
     ] {
-        let linked = folder.linked("killer.c", words, name);
+        let linked = dir.linked("killer.c", words, name);
         let ended = mpiexec(&["-n", "3", "--mpi-memory", "32", &linked, "3", "300"]).expect(0);
         assert!(ended.stdout.contains("killer: 3 processes"), "{ended}");
     }
-    let cpp = folder.path("a.cpp");
+    let cpp = dir.path("a.cpp");
     let text = "#include <mpi.h>\n#include <iostream>\nint main() {\n    MPI_Init(nullptr, nullptr);\n\
                 \x20   try { throw 5; } catch (int n) { std::cout << n << std::endl; }\n    return MPI_Finalize();\n}\n";
     fs::write(&cpp, text).unwrap();
-    let linked = folder.path("cpp");
+    let linked = dir.path("cpp");
     midplane(&["cc", "--on", "linux", "--c++", "-static", &cpp, "-o", &linked]).expect(0);
     assert_eq!(mpiexec(&["-n", "1", &linked]).expect(0).stdout, "5\n");
 }
@@ -281,15 +281,15 @@ fn programs_are_linked_statically_and_stripped() {
 /// A profiling tool between program and MPI works if it is linked, and is rejected if it is preloaded.
 #[test]
 fn a_profiling_tool_is_linked_with_the_program() {
-    let folder = Folder::new("tool");
-    let source = folder.path("tool.c");
+    let dir = TestDirectory::new("tool");
+    let source = dir.path("tool.c");
     let text = "#include <mpi.h>\n#include <stdio.h>\nint MPI_Barrier(MPI_Comm comm) { puts(\"tool\"); return PMPI_Barrier(comm); }\n";
     fs::write(&source, text).unwrap();
-    let main = folder.path("main.c");
+    let main = dir.path("main.c");
     let text =
         "#include <mpi.h>\nint main(void) { MPI_Init(0, 0); MPI_Barrier(MPI_COMM_WORLD); return MPI_Finalize(); }\n";
     fs::write(&main, text).unwrap();
-    let (linked, plain, tool) = (folder.path("linked"), folder.path("plain"), folder.path("tool.so"));
+    let (linked, plain, tool) = (dir.path("linked"), dir.path("plain"), dir.path("tool.so"));
     let cc = |words: &[&str]| midplane(&[&["cc", "--on", "linux"], words].concat()).expect(0);
     cc(&[&main, &source, "-o", &linked]);
     assert_eq!(mpiexec(&["-n", "1", &linked]).expect(0).stdout, "tool\n");

@@ -7,16 +7,16 @@ use std::process::{Command, Output};
 
 /// Returns the package's directory, with the crate versions of the workspace.
 fn package() -> PathBuf {
-    let folder = root().join("tests/packages/hello");
-    fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
-    folder
+    let dir = root().join("tests/packages/hello");
+    fs::copy(root().join("Cargo.lock"), dir.join("Cargo.lock")).unwrap();
+    dir
 }
 
-fn cargo(folder: &Path, words: &[&str], runner: Option<&str>) -> Output {
+fn cargo(dir: &Path, words: &[&str], runner: Option<&str>) -> Output {
     let mut cargo = Command::new(env!("CARGO"));
     cargo
         .args(words)
-        .current_dir(folder)
+        .current_dir(dir)
         .env("CARGO_TARGET_DIR", root().join("target/midplane/packages"));
     if let Some(runner) = runner {
         let config = format!("target.'cfg(target_os=\"linux\")'.runner = {runner:?}");
@@ -37,10 +37,10 @@ fn shown(output: &Output, status: i32) -> String {
 /// executable.
 #[test]
 fn cargo_runs_and_tests_a_package() {
-    let folder = package();
-    let alone = shown(&cargo(&folder, &["run", "--bin", "hello"], None), 0);
+    let dir = package();
+    let alone = shown(&cargo(&dir, &["run", "--bin", "hello"], None), 0);
     assert!(alone.contains("hello 0 of 1: [0]"), "{alone}");
-    let panic = cargo(&folder, &["run", "-q", "--bin", "hello", "--", "panic"], None);
+    let panic = cargo(&dir, &["run", "-q", "--bin", "hello", "--", "panic"], None);
     let panic = shown(&panic, 101);
     assert!(panic.contains("src/main.rs:26"), "{panic}");
     let executable = root().join("target/midplane/packages/debug/hello");
@@ -60,13 +60,13 @@ fn cargo_runs_and_tests_a_package() {
     }
     failing("panic").expect(1).says(&["panicked at src/main.rs:26"]);
     let runner = format!("{} mpiexec --on linux -n 3", command().display());
-    let several = cargo(&folder, &["run", "--bin", "hello"], Some(&runner));
+    let several = cargo(&dir, &["run", "--bin", "hello"], Some(&runner));
     let several = shown(&several, 0);
     for line in ["hello 0 of 3: [0, 2, 1]", "hello 2 of 3: [2, 1, 0]"] {
         assert!(several.contains(line), "{several}");
     }
     let words = ["test", "--test", "world"];
-    let tested = shown(&cargo(&folder, &words, None), 0);
+    let tested = shown(&cargo(&dir, &words, None), 0);
     assert!(tested.contains("2 passed"), "{tested}");
     let runner = format!("{} mpiexec --on linux -n 2", command().display());
     let tested = [&words[..], &["--", "--nocapture", "--test-threads=2"]].concat();
@@ -74,15 +74,15 @@ fn cargo_runs_and_tests_a_package() {
     let (before, behind) = tested.split_at(3);
     let config = format!("target.'cfg(target_os=\"linux\")'.runner = {runner:?}");
     let tested = [before, &["--config", &config], behind].concat();
-    let tested = shown(&cargo(&folder, &tested, None), 0);
+    let tested = shown(&cargo(&dir, &tested, None), 0);
     assert!(tested.contains("tested by 1 of 2"), "{tested}");
 }
 
 /// Selected by directory, manifest or file; each binary by its name.
 #[test]
 fn a_package_runs_as_processes() {
-    let folder = package();
-    let (manifest, file) = (folder.join("Cargo.toml"), folder.join("src/main.rs"));
+    let dir = package();
+    let (manifest, file) = (dir.join("Cargo.toml"), dir.join("src/main.rs"));
     let given = |words: &[&str]| {
         let all = ["run", "--on", "linux", "-n", "3", "--timeout", LIMIT];
         midplane(&[&all[..], words].concat())
@@ -98,21 +98,21 @@ fn a_package_runs_as_processes() {
 /// Directories that are no package, or not a runnable one.
 #[test]
 fn packages_that_cannot_be_run_are_refused_in_a_sentence() {
-    let folder = package();
+    let dir = package();
     let own = command().with_file_name(format!("midplane-test-packages-{}", std::process::id()));
-    let hello = folder.to_str().unwrap();
+    let hello = dir.to_str().unwrap();
     let package = |name: &str, manifest: &str, main: Option<&str>| {
-        let folder = own.join(name);
-        fs::create_dir_all(folder.join("src")).unwrap();
+        let dir = own.join(name);
+        fs::create_dir_all(dir.join("src")).unwrap();
         let text = "[package]\nname = \"a\"\nedition = \"2024\"\n[workspace]\n[dependencies]\n";
         let text = format!("{text}{manifest}\n");
-        fs::write(folder.join("Cargo.toml"), text).unwrap();
+        fs::write(dir.join("Cargo.toml"), text).unwrap();
         let file = match main {
             Some(_) => "src/main.rs",
             None => "src/lib.rs",
         };
-        fs::write(folder.join(file), main.unwrap_or_default()).unwrap();
-        folder.display().to_string()
+        fs::write(dir.join(file), main.unwrap_or_default()).unwrap();
+        dir.display().to_string()
     };
     fs::create_dir_all(&own).unwrap();
     let mpi = format!("mpi = {{ path = {:?} }}", root().join("mpi-adi/mpi"));

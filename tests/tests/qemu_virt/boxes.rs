@@ -24,14 +24,14 @@ fn killer_however_the_nodes_are_divided() {
 /// `run` builds an image for the job's requirements: a job that requires more is rejected before anything starts.
 #[test]
 fn an_image_is_refused_where_it_lacks_what_the_job_needs() {
-    let folder = TempDirectory::new("lacking");
+    let dir = TempDirectory::new("lacking");
     // A unique name: another job's image could contain more.
-    let source = folder.path("lacking.c");
+    let source = dir.path("lacking.c");
     std::fs::copy(program("pi.c"), &source).expect("a copy");
     midplane(&["run", "-n", "2", "--timeout", LIMIT, &source]).expect(0);
     let programs = std::fs::read_dir(root().join("target/midplane/programs"));
-    let folders = programs.expect("programs were built").flatten();
-    let mut images = folders.map(|folder| folder.path().join("lacking.elf"));
+    let dirs = programs.expect("programs were built").flatten();
+    let mut images = dirs.map(|dir| dir.path().join("lacking.elf"));
     let image = images.find(|image| image.exists());
     let image = image.expect("the image just built").display().to_string();
     let refused = |option: &[&str], why: &str| {

@@ -13,18 +13,18 @@ fn mpicc() -> String {
 }
 
 /// Runs a command in a directory; `on` selects the target of programs.
-fn run_in(folder: &Path, on: &str, words: &[&str]) -> Output {
+fn run_in(dir: &Path, on: &str, words: &[&str]) -> Output {
     let _turn = JobLock::acquire();
     let mut command = Command::new(words[0]);
-    command.args(&words[1..]).current_dir(folder);
+    command.args(&words[1..]).current_dir(dir);
     command.env("MIDPLANE_ON", on).output().expect("it starts")
 }
 
 /// Runs a command with this PATH.
-fn run_with(folder: &Path, on: &str, path: &str, words: &[&str]) -> Output {
+fn run_with(dir: &Path, on: &str, path: &str, words: &[&str]) -> Output {
     let _turn = JobLock::acquire();
     let mut command = Command::new(words[0]);
-    command.args(&words[1..]).current_dir(folder);
+    command.args(&words[1..]).current_dir(dir);
     { command.env("MIDPLANE_ON", on).env("PATH", path).output() }.expect("it starts")
 }
 
@@ -46,22 +46,22 @@ fn has(program: &str) -> bool {
 
 /// Creates a small project: two sources, a header, and build files for a library and a program.
 fn project(name: &str) -> TempDirectory {
-    let folder = TempDirectory::new(name);
+    let dir = TempDirectory::new(name);
     for file in ["main.c", "area.c", "include/area.h"] {
-        let to = folder.0.join(file);
+        let to = dir.0.join(file);
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::copy(program(&format!("parts/{file}")), to).unwrap();
     }
     let makefile = "CC = cc\nCPPFLAGS = -Iinclude -DTIMES=3\nCFLAGS = -O2 -Wall\n\
                     parts: main.o libarea.a\n\t$(CC) $(CFLAGS) -o $@ main.o -L. -larea -lm -lpthread\n\
                     libarea.a: area.o\n\t$(AR) rc $@ area.o\n";
-    fs::write(folder.0.join("Makefile"), makefile).unwrap();
+    fs::write(dir.0.join("Makefile"), makefile).unwrap();
     let cmake = "cmake_minimum_required(VERSION 3.13)\nproject(parts C)\nfind_package(MPI REQUIRED COMPONENTS C)\n\
                  add_library(area STATIC area.c)\ntarget_include_directories(area PUBLIC include)\n\
                  add_executable(parts main.c)\ntarget_compile_definitions(parts PRIVATE TIMES=3)\n\
                  target_link_libraries(parts area MPI::MPI_C m)\n";
-    fs::write(folder.0.join("CMakeLists.txt"), cmake).unwrap();
-    folder
+    fs::write(dir.0.join("CMakeLists.txt"), cmake).unwrap();
+    dir
 }
 
 #[test]
@@ -71,22 +71,22 @@ fn make_builds_a_project_for_nodes_and_for_linux() {
     }
     let compiler = format!("CC={}", mpicc());
     for on in ["qemu", "linux"] {
-        let folder = project("make");
-        text(&run_in(&folder.0, on, &["make", &compiler]), 0);
-        let built = folder.path("parts");
+        let dir = project("make");
+        text(&run_in(&dir.0, on, &["make", &compiler]), 0);
+        let built = dir.path("parts");
         let ended = midplane(&["run", "--on", on, "-np", "3", "--timeout", LIMIT, &built]);
         assert_eq!(ended.expect(0).stdout, "[0] parts: 131.946891\n");
         let mpiexec = mpicc().replace("mpicc", "mpiexec");
         for name in ["./parts", "parts"] {
-            let said = run_in(&folder.0, on, &[&mpiexec, "-n", "2", name]);
+            let said = run_in(&dir.0, on, &[&mpiexec, "-n", "2", name]);
             assert!(text(&said, 0).starts_with("parts: "));
         }
     }
 }
 
 /// Returns a PATH in which another MPI's `mpiexec` is first.
-fn with_another_mpi(folder: &TempDirectory) -> String {
-    let bin = folder.0.join("another");
+fn with_another_mpi(dir: &TempDirectory) -> String {
+    let bin = dir.0.join("another");
     fs::create_dir_all(&bin).unwrap();
     for name in ["mpiexec", "mpirun", "mpicc"] {
         let file = bin.join(name);
@@ -105,8 +105,8 @@ fn cmake_builds_a_project() {
     let compiler = format!("-DCMAKE_C_COMPILER={mpicc}");
     let home = Path::new(&mpicc).ancestors().nth(2).unwrap();
     let home = format!("-DMPI_HOME={}", home.display());
-    let folder = project("cmake");
-    let path = with_another_mpi(&folder);
+    let dir = project("cmake");
+    let path = with_another_mpi(&dir);
     for (on, name, words) in [
         ("qemu", "qemu", &[&*compiler, &home][..]),
         ("linux", "linux", &[&*compiler, &home]),
@@ -114,14 +114,14 @@ fn cmake_builds_a_project() {
         ("linux", "plain", &[&home]),
     ] {
         let words = [&["cmake", "-S", ".", "-B", name], words].concat();
-        text(&run_with(&folder.0, on, &path, &words), 0);
-        let cache = fs::read_to_string(folder.0.join(name).join("CMakeCache.txt")).unwrap();
+        text(&run_with(&dir.0, on, &path, &words), 0);
+        let cache = fs::read_to_string(dir.0.join(name).join("CMakeCache.txt")).unwrap();
         let line = cache.lines().find(|line| line.starts_with("MPIEXEC_EXECUTABLE:"));
         let ours = mpicc.replace("/mpicc", "/mpiexec");
         assert!(line.is_some_and(|line| line.ends_with(&ours)), "{line:?}");
-        text(&run_with(&folder.0, on, &path, &["cmake", "--build", name]), 0);
-        let built = folder.path(&format!("{name}/parts"));
-        let said = run_with(&folder.0, on, &path, &[&ours, "-n", "3", &built]);
+        text(&run_with(&dir.0, on, &path, &["cmake", "--build", name]), 0);
+        let built = dir.path(&format!("{name}/parts"));
+        let said = run_with(&dir.0, on, &path, &[&ours, "-n", "3", &built]);
         assert_eq!(text(&said, 0), "parts: 131.946891\n");
     }
 }
@@ -132,13 +132,13 @@ fn meson_builds_a_project() {
         return;
     }
     let mpicc = mpicc();
-    let folder = project("meson");
-    let path = with_another_mpi(&folder);
+    let dir = project("meson");
+    let path = with_another_mpi(&dir);
     let meson = "project('parts', 'c')\nmpi = dependency('mpi', language: 'c')\n\
                  libm = meson.get_compiler('c').find_library('m')\n\
                  executable('parts', 'main.c', 'area.c', include_directories: 'include', c_args: '-DTIMES=3',\n\
                  \x20 dependencies: [mpi, libm])\n";
-    fs::write(folder.0.join("meson.build"), meson).unwrap();
+    fs::write(dir.0.join("meson.build"), meson).unwrap();
     let pkg_config = midplane(&["cc", "--on", "linux", "--pkg-config"]).expect(0);
     let pkg_config = pkg_config.stdout.trim_end().to_string();
     for (name, variable, value) in [
@@ -152,11 +152,11 @@ fn meson_builds_a_project() {
         let assignment = format!("{variable}={value}");
         let also = format!("MPICC={mpicc}");
         let words = ["env", &assignment, &also, "meson", "setup", name];
-        text(&run_with(&folder.0, "linux", &path, &words), 0);
-        text(&run_with(&folder.0, "linux", &path, &["ninja", "-C", name]), 0);
-        let built = folder.path(&format!("{name}/parts"));
+        text(&run_with(&dir.0, "linux", &path, &words), 0);
+        text(&run_with(&dir.0, "linux", &path, &["ninja", "-C", name]), 0);
+        let built = dir.path(&format!("{name}/parts"));
         let mpiexec = mpicc.replace("/mpicc", "/mpiexec");
-        let said = run_with(&folder.0, "linux", &path, &[&mpiexec, "-n", "3", &built]);
+        let said = run_with(&dir.0, "linux", &path, &[&mpiexec, "-n", "3", &built]);
         assert_eq!(text(&said, 0), "parts: 131.946891\n", "{name}");
     }
 }
@@ -167,19 +167,19 @@ fn autotools_build_a_project() {
         return;
     }
     let mpicc = mpicc();
-    let folder = project("autotools");
-    let path = with_another_mpi(&folder);
+    let dir = project("autotools");
+    let path = with_another_mpi(&dir);
     let configure = "AC_INIT([parts], [1])\nAM_INIT_AUTOMAKE([foreign -Wno-portability])\nAC_PROG_CC\n\
                      AC_CHECK_HEADERS([mpi.h], [], [AC_MSG_ERROR([no mpi.h])])\n\
                      AC_CHECK_FUNC([MPI_Init], [], [AC_CHECK_LIB([mpi], [MPI_Init], [], [AC_MSG_ERROR([no MPI])])])\n\
                      AC_CHECK_FUNC([MPI_No_such], [AC_MSG_ERROR([too much])])\nAC_SEARCH_LIBS([sqrt], [m])\n\
                      AC_CHECK_SIZEOF([long])\nAC_CONFIG_FILES([Makefile])\nAC_OUTPUT\n";
-    fs::write(folder.0.join("configure.ac"), configure).unwrap();
+    fs::write(dir.0.join("configure.ac"), configure).unwrap();
     let makefile = "bin_PROGRAMS = parts\nparts_SOURCES = main.c area.c\nAM_CPPFLAGS = -I$(srcdir)/include -DTIMES=3\n";
-    fs::write(folder.0.join("Makefile.am"), makefile).unwrap();
+    fs::write(dir.0.join("Makefile.am"), makefile).unwrap();
     text(
         &run_in(
-            &folder.0,
+            &dir.0,
             "linux",
             &[
                 "sh",
@@ -190,7 +190,7 @@ fn autotools_build_a_project() {
         0,
     );
     for (on, host) in [("linux", &[][..]), ("qemu", &["--host=riscv64-unknown-elf"])] {
-        let build = folder.0.join(on);
+        let build = dir.0.join(on);
         fs::create_dir_all(&build).unwrap();
         let compiler = format!("CC={mpicc}");
         let words = [&["../configure", &compiler], host].concat();
@@ -205,7 +205,7 @@ fn autotools_build_a_project() {
 /// Build systems parse all output, on either stream.
 #[test]
 fn answers_stand_alone() {
-    let folder = TempDirectory::new("answers");
+    let dir = TempDirectory::new("answers");
     for on in ["qemu", "linux"] {
         for question in [
             "-show",
@@ -218,13 +218,13 @@ fn answers_stand_alone() {
             "-compile-info",
             "-link-info",
         ] {
-            let output = run_in(&folder.0, on, &[&mpicc(), question]);
+            let output = run_in(&dir.0, on, &[&mpicc(), question]);
             assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
             let said = String::from_utf8(output.stdout).unwrap();
             assert_eq!(said.lines().count(), 1, "{question}: {said}");
         }
     }
-    let version = run_in(&folder.0, "linux", &[&mpicc(), "--showme:version"]);
+    let version = run_in(&dir.0, "linux", &[&mpicc(), "--showme:version"]);
     assert_eq!(
         text(&version, 0),
         concat!("mpicc: Midplane ", env!("CARGO_PKG_VERSION"), "\n")
@@ -237,8 +237,8 @@ fn answers_stand_alone() {
 /// CMake's FindMPI and meson query `mpicc` for its options, and pass the known ones to the project's compiler.
 #[test]
 fn a_compiler_links_with_what_cmake_takes_of_the_words() {
-    let folder = project("find_mpi");
-    let shown = |question| text(&run_in(&folder.0, "linux", &[&mpicc(), question]), 0);
+    let dir = project("find_mpi");
+    let shown = |question| text(&run_in(&dir.0, "linux", &[&mpicc(), question]), 0);
     let is_known = |word: &&str| {
         let begins = ["-I", "-f", "-Wl,", "-l", "-L"];
         begins.iter().any(|begin| word.starts_with(begin))
@@ -248,8 +248,8 @@ fn a_compiler_links_with_what_cmake_takes_of_the_words() {
     let known = compile.split_whitespace().chain(link.split_whitespace());
     let files = ["cc", "-DTIMES=3", "-Iinclude", "-o", "parts", "main.c", "area.c"];
     let words: Vec<&str> = files.into_iter().chain(known.filter(is_known)).collect();
-    text(&run_in(&folder.0, "linux", &words), 0);
-    let built = folder.path("parts");
+    text(&run_in(&dir.0, "linux", &words), 0);
+    let built = dir.path("parts");
     let ended = midplane(&["run", "--on", "linux", "-n", "3", "--timeout", LIMIT, &built]);
     assert_eq!(ended.expect(0).stdout, "[0] parts: 131.946891\n");
 }
@@ -257,12 +257,12 @@ fn a_compiler_links_with_what_cmake_takes_of_the_words() {
 /// `configure` compiles and links small programs to detect features.
 #[test]
 fn conftests_succeed_and_fail_as_they_must() {
-    let folder = TempDirectory::new("conftest");
+    let dir = TempDirectory::new("conftest");
     let mpicc = mpicc();
     let tries = |on: &str, source: &str, words: &[&str]| {
-        fs::write(folder.0.join("conftest.c"), source).unwrap();
+        fs::write(dir.0.join("conftest.c"), source).unwrap();
         let all = [&[mpicc.as_str()], words, &["conftest.c"]].concat();
-        run_in(&folder.0, on, &all)
+        run_in(&dir.0, on, &all)
     };
     for on in ["qemu", "linux"] {
         let links = |source: &str, status| {
@@ -319,11 +319,11 @@ fn questions_are_the_compilers_and_commands_are_shown() {
 
 #[test]
 fn functions_of_mpi_that_are_missing_are_named_again_at_the_end() {
-    let folder = TempDirectory::new("missing");
-    let source = folder.path("a.c");
+    let dir = TempDirectory::new("missing");
+    let source = dir.path("a.c");
     let text = "int MPI_No_such_function(void);\nint main(void) { return MPI_No_such_function(); }\n";
     fs::write(&source, text).unwrap();
-    let ended = midplane(&["cc", &source, "-o", &folder.path("a")]).expect(1);
+    let ended = midplane(&["cc", &source, "-o", &dir.path("a")]).expect(1);
     let last = ended.stderr.lines().last().unwrap_or_default();
     assert!(last.contains("calls MPI_No_such_function, which"), "{ended}");
 }
@@ -331,7 +331,7 @@ fn functions_of_mpi_that_are_missing_are_named_again_at_the_end() {
 /// The nodes' headers compile in old and new C and in C++; a K&R program may define its own `getline`.
 #[test]
 fn headers_compile_in_every_language_that_has_them() {
-    let folder = TempDirectory::new("headers");
+    let dir = TempDirectory::new("headers");
     let root = fs::canonicalize(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel-rt/include")).unwrap();
     let mut lines = Vec::new();
     for below in ["", "arpa", "linux", "netinet", "sys"] {
@@ -345,7 +345,7 @@ fn headers_compile_in_every_language_that_has_them() {
     }
     lines.sort();
     assert!(lines.len() > 40, "{lines:?}");
-    fs::write(folder.0.join("all.c"), lines.concat()).unwrap();
+    fs::write(dir.0.join("all.c"), lines.concat()).unwrap();
     let mpicc = mpicc();
     let mut languages = vec![
         &["-std=c11"][..],
@@ -354,9 +354,9 @@ fn headers_compile_in_every_language_that_has_them() {
         &["-std=gnu17", "-D_GNU_SOURCE"],
         &["-x", "c++", "-std=c++17"],
     ];
-    fs::write(folder.0.join("stdio.c"), "#include <stdio.h>\n").unwrap();
+    fs::write(dir.0.join("stdio.c"), "#include <stdio.h>\n").unwrap();
     let words = [mpicc.as_str(), "-E", "stdio.c"];
-    let stdio = text(&run_in(&folder.0, "qemu", &words), 0);
+    let stdio = text(&run_in(&dir.0, "qemu", &words), 0);
     // Macros as in later versions of picolibc, which declare the functions as well.
     if stdio.matches("feof_unlocked").count() == 1 {
         languages.push(&[
@@ -368,44 +368,44 @@ fn headers_compile_in_every_language_that_has_them() {
         let mut words = vec![mpicc.as_str(), "-Wall", "-Werror", "-fsyntax-only"];
         words.extend(options);
         words.push("all.c");
-        assert_eq!(text(&run_in(&folder.0, "qemu", &words), 0), "");
+        assert_eq!(text(&run_in(&dir.0, "qemu", &words), 0), "");
     }
     let own = "#include <stdio.h>\nint getline(char *line, int room) { return line[room]; }\n";
-    fs::write(folder.0.join("own.c"), own).unwrap();
+    fs::write(dir.0.join("own.c"), own).unwrap();
     let words = [mpicc.as_str(), "-ansi", "-fsyntax-only", "own.c"];
-    text(&run_in(&folder.0, "qemu", &words), 0);
+    text(&run_in(&dir.0, "qemu", &words), 0);
 }
 
 /// The option is used only at link time, and the functions are those of one thread.
 #[test]
 fn directives_of_openmp_are_comments_on_nodes() {
-    let folder = TempDirectory::new("openmp");
+    let dir = TempDirectory::new("openmp");
     let source = "#include <omp.h>\n#ifdef _OPENMP\n#error \"compiled\"\n#endif\n\
                   int main(void)\n{\n    int i, sum = 0;\n#pragma omp parallel for reduction(+ : sum)\n\
                   \x20   for (i = 0; i < 9; i++)\n        sum += omp_get_num_threads();\n    return sum - 9;\n}\n";
-    fs::write(folder.0.join("own.c"), source).unwrap();
+    fs::write(dir.0.join("own.c"), source).unwrap();
     let mpicc = mpicc();
     let compile = [mpicc.as_str(), "-Wall", "-Werror", "-fopenmp", "-c", "own.c"];
-    let compiled = run_in(&folder.0, "qemu", &compile);
+    let compiled = run_in(&dir.0, "qemu", &compile);
     text(&compiled, 0);
     assert!(compiled.stderr.is_empty(), "{compiled:?}");
     let link = [mpicc.as_str(), "-fopenmp", "own.o", "-lgomp", "-o", "own"];
-    let linked = run_in(&folder.0, "qemu", &link);
+    let linked = run_in(&dir.0, "qemu", &link);
     text(&linked, 0);
     let said = String::from_utf8_lossy(&linked.stderr).into_owned();
     assert_eq!(said.matches("-fopenmp").count(), 1, "{said}");
-    midplane(&["run", "--timeout", LIMIT, "-n", "2", &folder.path("own")]).expect(0);
+    midplane(&["run", "--timeout", LIMIT, "-n", "2", &dir.path("own")]).expect(0);
 }
 
 /// Later versions of picolibc run `atexit` handlers from an entry in a separate section.
 #[test]
 fn the_end_of_a_program_runs_what_the_c_library_enters_for_it() {
-    let folder = TempDirectory::new("onexit");
+    let dir = TempDirectory::new("onexit");
     let source = "#include <mpi.h>\n\
                   static void last(void) { MPI_Finalize(); }\n\
                   __attribute__((used, section(\".fini_array_onexit\"))) static void (*entry)(void) = last;\n\
                   int main(int argc, char **argv) { return MPI_Init(&argc, &argv); }\n";
-    let path = folder.path("a.c");
+    let path = dir.path("a.c");
     fs::write(&path, source).unwrap();
     midplane(&["run", "-q", "--timeout", LIMIT, "-n", "2", &path]).expect(0);
 }

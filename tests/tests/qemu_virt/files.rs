@@ -8,8 +8,8 @@ use std::os::unix::fs::symlink;
 #[test]
 fn programs_work_with_files_as_on_linux() {
     for options in [&["--instances", "1"][..], &["--instances", "8"], &["--on", "linux"]] {
-        let folder = TempDirectory::new("files");
-        let inside = folder.path("");
+        let dir = TempDirectory::new("files");
+        let inside = dir.path("");
         let is_linux = options[0] == "--on";
         let root = if is_linux { inside.as_str() } else { "/" };
         let mut all = options.to_vec();
@@ -20,14 +20,14 @@ fn programs_work_with_files_as_on_linux() {
         let line = "[0] files: 8 processes, 1096 checks, 0 failed";
         assert_eq!(ended.stdout.trim_end(), line, "{ended}");
         for rank in 0..8 {
-            let left = fs::read(folder.path(&format!("rank{rank}/left"))).unwrap();
+            let left = fs::read(dir.path(&format!("rank{rank}/left"))).unwrap();
             assert_eq!(left, b"left open\n");
         }
     }
 }
 
 #[test]
-fn without_a_folder_nothing_can_be_opened_and_the_option_is_named_once() {
+fn without_a_directory_nothing_can_be_opened_and_the_option_is_named_once() {
     let ended = run(&[], "files.c", &[]).expect(0);
     let told = ended.stderr.matches("use --files DIRECTORY");
     assert_eq!(told.count(), 1, "{ended}");
@@ -37,11 +37,11 @@ fn without_a_folder_nothing_can_be_opened_and_the_option_is_named_once() {
 }
 
 #[test]
-fn no_path_leads_out_of_the_folder() {
-    let folder = TempDirectory::new("hostile");
-    let secret = folder.path("secret");
+fn no_path_leads_out_of_the_directory() {
+    let dir = TempDirectory::new("hostile");
+    let secret = dir.path("secret");
     fs::write(&secret, "secret").unwrap();
-    let inside = folder.path("inside");
+    let inside = dir.path("inside");
     fs::create_dir_all(format!("{inside}/sub")).unwrap();
     fs::write(format!("{inside}/open"), "public").unwrap();
     symlink(&secret, format!("{inside}/absolute")).unwrap();
@@ -68,14 +68,14 @@ fn no_path_leads_out_of_the_folder() {
     expected.push_str("[0] done\n");
     assert_eq!(ended.stdout, expected);
     assert_eq!(fs::read(&secret).unwrap(), b"secret");
-    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(&dir.0).unwrap().count(), 2);
 }
 
 #[test]
-fn what_is_no_folder_is_refused() {
+fn what_is_no_directory_is_refused() {
     let pi = program("pi.c");
     for (arguments, words) in [
-        (&["run", "--files", "no/such/folder", &pi][..], "no/such/folder"),
+        (&["run", "--files", "no/such/directory", &pi][..], "no/such/directory"),
         (&["run", "--files", &pi, &pi], "Not a directory"),
         (
             &["run", "--on", "linux", "--files", ".", &pi],

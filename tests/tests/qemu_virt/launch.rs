@@ -10,19 +10,16 @@ fn sorted(text: &str) -> Vec<&str> {
     lines
 }
 
-fn linked(folder: &TempDirectory, source: &str, words: &[&str], name: &str) -> String {
-    let (source, path) = (program(source), folder.path(name));
+fn linked(dir: &TempDirectory, source: &str, words: &[&str], name: &str) -> String {
+    let (source, path) = (program(source), dir.path(name));
     midplane(&[&["cc", "-O2"], words, &[&source, "-o", &path]].concat()).expect(0);
     path
 }
 
 #[test]
 fn several_programs_are_one_job_of_nodes() {
-    let folder = TempDirectory::new("mpmd");
-    let (a, b) = (
-        linked(&folder, "mpmd.c", &[], "a"),
-        linked(&folder, "mpmd.c", &["-O0"], "b"),
-    );
+    let dir = TempDirectory::new("mpmd");
+    let (a, b) = (linked(&dir, "mpmd.c", &[], "a"), linked(&dir, "mpmd.c", &["-O0"], "b"));
     let mpiexec = |words: &[&str]| midplane(&[&["mpiexec", "--timeout", LIMIT], words].concat());
     // One image, in one instance.
     let words = [
@@ -77,11 +74,11 @@ fn several_programs_are_one_job_of_nodes() {
 
 #[test]
 fn images_are_linked_without_what_debuggers_read_and_others_are_told_what_they_lack() {
-    let folder = TempDirectory::new("stripped");
-    let image = linked(&folder, "killer.c", &["-s"], "killer");
+    let dir = TempDirectory::new("stripped");
+    let image = linked(&dir, "killer.c", &["-s"], "killer");
     let ended = midplane(&["run", "-q", "--timeout", LIMIT, "-n", "2", &image, "--", "2", "100"]).expect(0);
     assert!(ended.stdout.contains("killer: 2 processes"), "{ended}");
-    let whole = linked(&folder, "killer.c", &[], "whole");
+    let whole = linked(&dir, "killer.c", &[], "whole");
     let size = |path: &str| fs::metadata(path).unwrap().len();
     assert!(size(&image) < size(&whole), "debug information is left out");
     // Stripped by another tool.
@@ -92,9 +89,9 @@ fn images_are_linked_without_what_debuggers_read_and_others_are_told_what_they_l
         .expect(2)
         .says(&["it is stripped", "-s"]);
     // For the nodes' machine, but without the runtime.
-    let source = folder.path("foreign.c");
+    let source = dir.path("foreign.c");
     fs::write(&source, "void _start(void) { for (;;) {} }\n").unwrap();
-    let foreign = folder.path("foreign");
+    let foreign = dir.path("foreign");
     let compiler = midplane(&["cc", "-showme:command"]).expect(0).stdout;
     let words = ["-nostdlib", "-Wl,-Ttext=0x80000000", &source, "-o", &foreign];
     assert!(

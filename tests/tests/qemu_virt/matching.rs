@@ -53,8 +53,8 @@ fn a_linked_image_keeps_its_engine() {
     let (ended, _) = run_with_report(&["-n", "2", "--matching", OTHER.name()], "pi.c", &[]);
     ended.expect(0);
     let programs = root().join("target/midplane/programs");
-    let folders = std::fs::read_dir(programs).expect("programs were built");
-    let images = folders.flatten().map(|folder| folder.path().join("pi.elf"));
+    let dirs = std::fs::read_dir(programs).expect("programs were built");
+    let images = dirs.flatten().map(|dir| dir.path().join("pi.elf"));
     let modified = |image: &std::path::PathBuf| image.metadata().and_then(|m| m.modified()).ok();
     let image = images.filter(|image| image.exists()).max_by_key(modified);
     let image = image.expect("the image just built").display().to_string();

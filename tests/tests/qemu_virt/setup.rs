@@ -22,13 +22,13 @@ struct OtherMachine(PathBuf);
 impl OtherMachine {
     fn with(programs: &[(&str, &str)]) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let folder = command().with_file_name(format!(
+        let dir = command().with_file_name(format!(
             "midplane-test-machine-{}-{}",
             std::process::id(),
             NUMBER.fetch_add(1, Ordering::Relaxed)
         ));
-        fs::create_dir_all(&folder).unwrap();
-        let machine = Self(folder);
+        fs::create_dir_all(&dir).unwrap();
+        let machine = Self(dir);
         for (name, script) in programs {
             machine.program(name, script);
         }
@@ -182,9 +182,9 @@ fn where_installing_would_remove_something_nothing_is_installed() {
     let ended = machine.midplane(&["run", &program("killer.c")]).expect(2);
     let ended = ended.says(&["+ apt-get", "download qemu-system-misc=1"]);
     assert!(!machine.notes().contains("install"), "{}{ended}", machine.notes());
-    let folder = machine.0.join("cache/midplane");
-    assert!(folder.exists(), "{ended}");
-    assert!(!folder.join("qemu").exists(), "half of it is there: {ended}");
+    let dir = machine.0.join("cache/midplane");
+    assert!(dir.exists(), "{ended}");
+    assert!(!dir.join("qemu").exists(), "half of it is there: {ended}");
 }
 
 #[test]

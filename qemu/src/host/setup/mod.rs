@@ -20,7 +20,7 @@ use midplane_setup::plan::{CompletedAttempts, HostMachine, PlanStep, plan};
 pub use midplane_setup::query::{SystemTool, in_path};
 pub use midplane_setup::rust::own_cargo;
 use midplane_setup::rust::{self, RustChoice, RustSource};
-use midplane_setup::toolchain::kit;
+use midplane_setup::toolchain::board_toolchain;
 use midplane_setup::{CheckoutDirs, SetupError, doctor as examination, package_dir};
 use std::path::PathBuf;
 use std::process::Command;
@@ -141,7 +141,7 @@ impl ToolInstaller {
             PlanStep::Unpack { need, packages, .. } => {
                 let unpacked = self
                     .package_directory()
-                    .and_then(|folder| unpack::unpack(&folder, *need, packages, &self.lists));
+                    .and_then(|dir| unpack::unpack(&dir, *need, packages, &self.lists));
                 self.retry_with_update(unpacked, &[*need], PlanStep::UpdateOwn)
             }
         }
@@ -154,7 +154,7 @@ impl ToolInstaller {
         if *rust != RustSource::Sources || built.exists() {
             return Ok(true);
         }
-        let mut fetch = rust.cargo(&self.places.root, "fetch", kit().target.as_ref());
+        let mut fetch = rust.cargo(&self.places.root, "fetch", board_toolchain().target.as_ref());
         fetch.args(["--quiet", "--manifest-path", "kernel-rt/Cargo.toml"]);
         fetch.current_dir(&self.places.root);
         match run_shown(fetch) {
@@ -199,13 +199,13 @@ impl ToolInstaller {
 
     fn update_own(&mut self) -> Result<(), CliError> {
         self.tried.update = true;
-        let folder = self.package_directory()?.join("apt");
+        let dir = self.package_directory()?.join("apt");
         for part in ["lists/partial", "cache/archives/partial"] {
-            let part = folder.join(part);
+            let part = dir.join(part);
             std::fs::create_dir_all(&part)
                 .map_err(|error| CliError::unusable(format!("cannot create {}: {error}", part.display())))?;
         }
-        self.lists = PackageLists::Own(folder);
+        self.lists = PackageLists::Own(dir);
         let mut update = self.lists.command("apt-get");
         update.args(["--quiet", "update"]);
         run_shown(update)
@@ -214,10 +214,10 @@ impl ToolInstaller {
     /// Creates and returns Midplane's own directory.
     fn package_directory(&self) -> Result<PathBuf, CliError> {
         let mut why = String::new();
-        for folder in package_dir::candidates(&self.places) {
-            match std::fs::create_dir_all(&folder) {
-                Ok(()) => return Ok(folder),
-                Err(error) => why = format!("cannot create {}: {error}", folder.display()),
+        for dir in package_dir::candidates(&self.places) {
+            match std::fs::create_dir_all(&dir) {
+                Ok(()) => return Ok(dir),
+                Err(error) => why = format!("cannot create {}: {error}", dir.display()),
             }
         }
         Err(CliError::unusable(why))

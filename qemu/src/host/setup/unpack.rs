@@ -15,23 +15,23 @@ use std::process::{Command, Stdio};
 /// Name prefix of incomplete directories.
 const UNDER_WAY: &str = ".under-way-";
 
-/// Fetches packages, each as `name=version`, and unpacks the required files into the need's directory below `folder`.
+/// Fetches packages, each as `name=version`, and unpacks the required files into the need's directory below `dir`.
 /// The directory appears atomically. Waits for other processes that do the same.
-pub fn unpack(folder: &Path, need: MissingTool, packages: &[String], lists: &PackageLists) -> Result<(), CliError> {
+pub fn unpack(dir: &Path, need: MissingTool, packages: &[String], lists: &PackageLists) -> Result<(), CliError> {
     if packages.is_empty() {
         return Err(CliError::unusable(
             "apt-get reports the package as installed, but its content was not found",
         ));
     }
-    let lock = folder.join("lock");
+    let lock = dir.join("lock");
     let lock = File::create(&lock).context(format_args!("create {}", lock.display()))?;
     if lock.try_lock().is_err() {
         print_message("waiting for another process that installs packages");
         lock.lock().context("wait for a lock")?;
     }
-    let place = folder.join(need.directory());
-    remove_leftovers(folder)?;
-    let scratch = folder.join(format!("{UNDER_WAY}{}", need.directory()));
+    let place = dir.join(need.directory());
+    remove_leftovers(dir)?;
+    let scratch = dir.join(format!("{UNDER_WAY}{}", need.directory()));
     let (archives, root) = (scratch.join("archives"), scratch.join("root"));
     for part in [&archives, &root] {
         fs::create_dir_all(part).context(format_args!("create {}", part.display()))?;
@@ -49,11 +49,11 @@ pub fn unpack(folder: &Path, need: MissingTool, packages: &[String], lists: &Pac
     let names = packages.join("\n") + "\n";
     fs::write(root.join(PACKAGES), names).context("record the unpacked packages")?;
     if place.exists() {
-        let old = folder.join(format!("{UNDER_WAY}old"));
+        let old = dir.join(format!("{UNDER_WAY}old"));
         fs::rename(&place, &old).context(format_args!("move {} away", place.display()))?;
     }
     fs::rename(&root, &place).context(format_args!("create {}", place.display()))?;
-    remove_leftovers(folder)
+    remove_leftovers(dir)
 }
 
 /// The C library must match the loader; both are the system's.
@@ -63,8 +63,8 @@ fn is_base(package: &str) -> bool {
 }
 
 /// Removes the files of an interrupted process. The caller holds the lock.
-fn remove_leftovers(folder: &Path) -> Result<(), CliError> {
-    for entry in files(folder)? {
+fn remove_leftovers(dir: &Path) -> Result<(), CliError> {
+    for entry in files(dir)? {
         let name = entry.file_name().unwrap_or_default().to_string_lossy();
         if name.starts_with(UNDER_WAY) {
             fs::remove_dir_all(&entry).context(format_args!("remove {}", entry.display()))?;
@@ -73,10 +73,10 @@ fn remove_leftovers(folder: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-fn files(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
-    fs::read_dir(folder)
+fn files(dir: &Path) -> Result<Vec<PathBuf>, CliError> {
+    fs::read_dir(dir)
         .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
-        .context(format_args!("read {}", folder.display()))
+        .context(format_args!("read {}", dir.display()))
 }
 
 /// Unpacks the required files of one archive.
@@ -156,7 +156,7 @@ mod tests {
             // This path requires Debian or a derivative.
             return;
         }
-        let folder = std::env::temp_dir().join(format!("midplane-unpack-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("midplane-unpack-{}", std::process::id()));
         let files = [
             (
                 "DEBIAN/control",
@@ -167,39 +167,39 @@ mod tests {
             ("usr/share/doc/a/copyright", "other"),
             ("usr/share/qemu/two words", "wanted"),
         ];
-        let package = folder.join("package");
+        let package = dir.join("package");
         for (name, content) in files {
             let file = package.join(name);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, content).unwrap();
         }
-        let archive = folder.join("a.deb");
+        let archive = dir.join("a.deb");
         let built = Command::new("dpkg-deb")
             .args(["--root-owner-group", "--build"])
             .args([&package, &archive])
             .output()
             .unwrap();
         assert!(built.status.success(), "{built:?}");
-        let root = folder.join("root");
+        let root = dir.join("root");
         fs::create_dir_all(&root).unwrap();
-        unpack_archive(&archive, &root, &folder).unwrap();
+        unpack_archive(&archive, &root, &dir).unwrap();
         for (name, content) in &files[1..] {
             assert_eq!(root.join(name).exists(), *content == "wanted", "{name}");
         }
         fs::write(&archive, "no archive").unwrap();
-        let stop = unpack_archive(&archive, &root, &folder).unwrap_err();
+        let stop = unpack_archive(&archive, &root, &dir).unwrap_err();
         assert!(stop.message.contains("a.deb"), "{stop}");
-        fs::remove_dir_all(&folder).unwrap();
+        fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]
     fn what_was_broken_off_is_removed() {
-        let folder = std::env::temp_dir().join(format!("midplane-left-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("midplane-left-{}", std::process::id()));
         for name in [".under-way-qemu/root", ".under-way-old", "gcc/usr"] {
-            fs::create_dir_all(folder.join(name)).unwrap();
+            fs::create_dir_all(dir.join(name)).unwrap();
         }
-        remove_leftovers(&folder).unwrap();
-        assert_eq!(files(&folder).unwrap(), [folder.join("gcc")]);
-        fs::remove_dir_all(&folder).unwrap();
+        remove_leftovers(&dir).unwrap();
+        assert_eq!(files(&dir).unwrap(), [dir.join("gcc")]);
+        fs::remove_dir_all(&dir).unwrap();
     }
 }
