@@ -256,8 +256,8 @@ fn build_program(
             let paths = [&paths[..], &recorder].concat();
             let objects = making.objects(&paths, scratch, |path| {
                 let mut command = compile(&flags.compile, path)?;
-                if flags.accesses && !recorder.iter().any(|own| own == path) {
-                    command.args(recorder::ACCESS_OPTIONS);
+                if flags.accesses {
+                    command.args(recorder::access_options(recorder.iter().any(|own| own == path)));
                 }
                 Ok(command)
             })?;

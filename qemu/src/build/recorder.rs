@@ -8,9 +8,15 @@ use midplane_trace::Recorder;
 use std::fs;
 use std::path::PathBuf;
 
-/// Compiler options that make each access to memory call a function. The functions have the names of ThreadSanitizer's
-/// runtime, which is not linked: the recorder defines them.
-pub(super) const ACCESS_OPTIONS: [&str; 1] = ["-fsanitize=thread"];
+/// Returns the compiler options that report each access to memory to the recorder. The compiler then calls functions with
+/// the names of ThreadSanitizer's runtime, which is not linked: the recorder defines them.
+pub(super) fn access_options(is_recorder: bool) -> [&'static str; 1] {
+    [if is_recorder {
+        "-DMIDPLANE_ACCESSES"
+    } else {
+        "-fsanitize=thread"
+    }]
+}
 
 /// Returns the additional sources of a program with these flags, after creating them.
 pub(super) fn sources(flags: &BuildFlags) -> Result<Vec<PathBuf>, CliError> {

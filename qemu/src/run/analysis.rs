@@ -7,6 +7,7 @@ use crate::run::output::LineAssembler;
 use crate::run::plan::JobPlan;
 use crate::show::file::ResultFile;
 use clap::Args;
+use midplane_trace::check::{CheckedJob, Finding, MAX_FINDINGS};
 use midplane_trace::messages::Messages;
 use midplane_trace::operations::JobOperations;
 use midplane_trace::perfetto;
@@ -78,13 +79,13 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Analyses the calls of a job, writes the files and prints the findings.
+    /// Analyses the calls of a job, writes the files and prints the findings. Returns the number of findings.
     ///
     /// # Errors
     /// Returns a failure if a file cannot be written.
-    pub fn write(self, plan: &JobPlan<'_>, end: &JobResult, lines: &mut LineAssembler) -> Result<(), CliError> {
+    pub fn write(self, plan: &JobPlan<'_>, end: &JobResult, lines: &mut LineAssembler) -> Result<usize, CliError> {
         let Some(calls) = &end.calls else {
-            return Ok(());
+            return Ok(0);
         };
         for (rank, trace) in calls.ranks.iter().enumerate() {
             if let Some(CorruptStream { word }) = trace.corrupt {
@@ -104,8 +105,32 @@ impl Analysis {
                 })
             })?;
         }
-        Ok(())
+        if !self.check {
+            return Ok(0);
+        }
+        let locate = |rank, address| locator.locate(rank, address);
+        let findings = CheckedJob::new(calls, &operations, &messages, &locate).findings();
+        print_findings(&findings, lines);
+        Ok(findings.len())
     }
+}
+
+fn print_findings(findings: &[Finding], lines: &mut LineAssembler) {
+    for finding in findings.iter().take(MAX_FINDINGS) {
+        let times = match finding.times {
+            1 => String::new(),
+            times => format!(" ({times} times)"),
+        };
+        lines.add_line(&format!("midplane: {}: {}{times}", finding.class.name(), finding.text));
+    }
+    lines.add_line(&match findings.len() {
+        0 => "midplane: --check has found no misuse of MPI".into(),
+        1 => "midplane: --check has found one misuse of MPI".to_string(),
+        number if number > MAX_FINDINGS => {
+            format!("midplane: --check has found {number} misuses of MPI; the first {MAX_FINDINGS} are printed")
+        }
+        number => format!("midplane: --check has found {number} misuses of MPI"),
+    });
 }
 
 /// Source lines of return addresses. Each is determined once for a program.

@@ -996,7 +996,11 @@ fn print_report(
     let json = json.map(|file| report::write(file, &facts, end));
     let svg = svg.map(|file| file.write(&picture::draw(&plan.shape, &facts, end)?));
     let mut status = end.status;
-    let analysis = analysis.write(plan, end, &mut err.lines);
+    let findings = analysis.write(plan, end, &mut err.lines);
+    if findings.as_ref().is_ok_and(|number| *number > 0) {
+        status = or_failure(status);
+    }
+    let analysis = findings.map(|_| ());
     for error in [json, svg, Some(analysis)]
         .into_iter()
         .flatten()

@@ -168,10 +168,23 @@ pub struct AccessRecord {
     pub bytes: u64,
     /// A write.
     pub is_write: bool,
-    /// Address of the instruction.
+    /// Return address after the access.
     pub instruction: u64,
-    /// Handle of the request, or 0 for the memory of a window.
-    pub request: i64,
+    /// Handle of the request or the window.
+    pub key: i64,
+    /// Kind of the memory.
+    pub memory: AccessedMemory,
+}
+
+/// Memory that the program has accessed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AccessedMemory {
+    /// The buffer of a pending request.
+    Request,
+    /// The origin's buffer of a pending one-sided operation.
+    WindowOperation,
+    /// The memory of a window.
+    Window,
 }
 
 /// Values of the counters at a time.
@@ -270,7 +283,12 @@ impl RankTrace {
                 bytes: reader.word()?,
                 is_write: reader.word()? != 0,
                 instruction: reader.word()?,
-                request: reader.value()?,
+                key: reader.value()?,
+                memory: match head.function {
+                    0 => AccessedMemory::Request,
+                    1 => AccessedMemory::WindowOperation,
+                    _ => AccessedMemory::Window,
+                },
             })),
             RecordKind::Counters => {
                 let values = reader.list()?;

@@ -11,6 +11,9 @@
 //! The records of a job are in memory: about 100 bytes per call.
 #![forbid(unsafe_code)]
 
+mod buffers;
+pub mod check;
+pub mod datatypes;
 pub mod job;
 pub mod messages;
 pub mod objects;

@@ -510,8 +510,8 @@ const COLLECTIVES: [&str; 22] = [
     "scatterv",
 ];
 
-/// Collective operations that create or free communicators.
-const COMMUNICATOR_COLLECTIVES: [&str; 13] = [
+/// Collective operations that create or free communicators, or create windows.
+const COMMUNICATOR_COLLECTIVES: [&str; 17] = [
     "MPI_Cart_create",
     "MPI_Cart_sub",
     "MPI_Comm_create",
@@ -525,6 +525,10 @@ const COMMUNICATOR_COLLECTIVES: [&str; 13] = [
     "MPI_Dist_graph_create_adjacent",
     "MPI_Graph_create",
     "MPI_Intercomm_merge",
+    "MPI_Win_allocate",
+    "MPI_Win_allocate_shared",
+    "MPI_Win_create",
+    "MPI_Win_create_dynamic",
 ];
 
 /// Checks whether a function is a collective operation on a communicator.

@@ -10,7 +10,7 @@
 //! | `Communicator` | handle; rank; members; members of the remote group |
 //! | `Group` | handle; members |
 //! | `Counters` | values of [`COUNTER_NAMES`] |
-//! | `Access` | address; bytes; 1 for a write; address of the instruction; request |
+//! | `Access` | address; bytes; 1 for a write; return address after the access; request or window |
 //! | `Datatype` | handle; size; lower bound; extent; true lower bound; true extent; all in bytes |
 //!
 //! A list is its length and its words. Members are ranks in MPI_COMM_WORLD.

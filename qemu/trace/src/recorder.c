@@ -373,6 +373,331 @@ static void midplane_record_counters(int is_last)
     midplane_commit();
 }
 
+/* ---- Accesses of the program to memory of pending operations, and to its windows ---- */
+
+#if defined(MIDPLANE_ACCESSES)
+
+/* Maximum number of pending buffers and windows of a rank. Accesses to further ones are not observed. */
+#define MIDPLANE_MAX_REGIONS 1024
+/* Maximum number of instructions whose accesses to windows are collected between two MPI calls. */
+#define MIDPLANE_MAX_SPANS 256
+
+/* Memory that an operation uses. */
+struct midplane_region {
+    uintptr_t start, end;
+    int64_t key;       /* The request, or the window of an operation or of the memory itself. */
+    int kind;          /* One of the constants below. */
+    int is_written;    /* By the operation. */
+    uintptr_t last_pc; /* The last instruction with a record. */
+};
+
+enum { MIDPLANE_OF_REQUEST, MIDPLANE_OF_WINDOW_OPERATION, MIDPLANE_WINDOW_MEMORY };
+
+/* Accesses of an instruction to the memory of a window, since the last MPI call. */
+struct midplane_span {
+    uintptr_t pc, start, end;
+    int64_t window;
+    int is_write;
+};
+
+static struct midplane_region midplane_regions[MIDPLANE_MAX_REGIONS];
+static int midplane_region_count;
+static uintptr_t midplane_lowest = UINTPTR_MAX, midplane_highest;
+static struct midplane_span midplane_spans[MIDPLANE_MAX_SPANS];
+static int midplane_span_count;
+
+static void midplane_put_access(uintptr_t start, uintptr_t end, int is_write, uintptr_t pc, int64_t key, int kind)
+{
+    midplane_begin(MIDPLANE_ACCESS, kind);
+    midplane_put(start);
+    midplane_put(end - start);
+    midplane_put((uint64_t)is_write);
+    midplane_put(pc);
+    midplane_put(MIDPLANE_WORD(key));
+    midplane_commit();
+}
+
+/* Records the collected accesses to windows. */
+static void midplane_flush_accesses(void)
+{
+    for (int i = 0; i < midplane_span_count; i++) {
+        struct midplane_span *span = &midplane_spans[i];
+
+        midplane_put_access(span->start, span->end, span->is_write, span->pc, span->window, MIDPLANE_WINDOW_MEMORY);
+    }
+    midplane_span_count = 0;
+}
+
+static void midplane_collect(uintptr_t start, uintptr_t end, int is_write, uintptr_t pc, int64_t window)
+{
+    for (int i = 0; i < midplane_span_count; i++) {
+        struct midplane_span *span = &midplane_spans[i];
+
+        if (span->pc == pc && span->is_write == is_write && start <= span->end && end >= span->start) {
+            span->start = start < span->start ? start : span->start;
+            span->end = end > span->end ? end : span->end;
+            return;
+        }
+    }
+    if (midplane_span_count == MIDPLANE_MAX_SPANS)
+        midplane_flush_accesses();
+    midplane_spans[midplane_span_count++] = (struct midplane_span){pc, start, end, window, is_write};
+}
+
+static __attribute__((noinline)) void midplane_find_region(uintptr_t start, uintptr_t end, int is_write, uintptr_t pc)
+{
+    for (int i = 0; i < midplane_region_count; i++) {
+        struct midplane_region *region = &midplane_regions[i];
+
+        if (start >= region->end || end <= region->start)
+            continue;
+        if (region->kind == MIDPLANE_WINDOW_MEMORY)
+            midplane_collect(start, end, is_write, pc, region->key);
+        else if ((is_write || region->is_written) && region->last_pc != pc) {
+            region->last_pc = pc;
+            midplane_put_access(start, end, is_write, pc, region->key, region->kind);
+        }
+    }
+}
+
+static inline void midplane_access(const void *address, size_t bytes, int is_write, void *pc)
+{
+    uintptr_t start = (uintptr_t)address;
+
+    if (start < midplane_highest && start + bytes > midplane_lowest && midplane_is_open)
+        midplane_find_region(start, start + bytes, is_write, (uintptr_t)pc);
+}
+
+static void midplane_bound_regions(void)
+{
+    midplane_lowest = UINTPTR_MAX;
+    midplane_highest = 0;
+    for (int i = 0; i < midplane_region_count; i++) {
+        if (midplane_regions[i].start < midplane_lowest)
+            midplane_lowest = midplane_regions[i].start;
+        if (midplane_regions[i].end > midplane_highest)
+            midplane_highest = midplane_regions[i].end;
+    }
+}
+
+static void midplane_add_region(const void *start, size_t bytes, int64_t key, int kind, int is_written)
+{
+    uintptr_t at = (uintptr_t)start;
+
+    if (bytes == 0 || midplane_region_count == MIDPLANE_MAX_REGIONS)
+        return;
+    midplane_regions[midplane_region_count++] = (struct midplane_region){at, at + bytes, key, kind, is_written, 0};
+    midplane_bound_regions();
+}
+
+/* Adds a buffer, unless its datatype has gaps: the program may use the memory between the elements. */
+static void midplane_add_buffer(const void *buffer, int64_t count, MPI_Datatype datatype, int64_t key, int kind,
+                                int is_written)
+{
+    MPI_Aint lower, extent, true_lower, true_extent;
+    MPI_Count size;
+
+    if (buffer == MPI_IN_PLACE || count <= 0 || PMPI_Type_size_x(datatype, &size) != MPI_SUCCESS ||
+        PMPI_Type_get_extent(datatype, &lower, &extent) != MPI_SUCCESS ||
+        PMPI_Type_get_true_extent(datatype, &true_lower, &true_extent) != MPI_SUCCESS)
+        return;
+    if (size != true_extent || (count > 1 && size != extent))
+        return;
+    midplane_add_region((const char *)buffer + true_lower, (size_t)(count * size), key, kind, is_written);
+}
+
+static void midplane_remove_regions(int64_t key, int kind)
+{
+    int kept = 0;
+
+    for (int i = 0; i < midplane_region_count; i++)
+        if (midplane_regions[i].key != key || midplane_regions[i].kind != kind)
+            midplane_regions[kept++] = midplane_regions[i];
+    midplane_region_count = kept;
+    midplane_bound_regions();
+}
+
+/* Buffers of persistent requests, which are in use between MPI_Start and the completion. */
+static struct midplane_region midplane_persistent[MIDPLANE_MAX_REGIONS];
+static int midplane_persistent_count;
+
+/* Makes the last regions of a request inactive. */
+static void midplane_suspend(int64_t request)
+{
+    for (int i = 0; i < midplane_region_count; i++)
+        if (midplane_regions[i].key == request && midplane_regions[i].kind == MIDPLANE_OF_REQUEST &&
+            midplane_persistent_count < MIDPLANE_MAX_REGIONS)
+            midplane_persistent[midplane_persistent_count++] = midplane_regions[i];
+    midplane_remove_regions(request, MIDPLANE_OF_REQUEST);
+}
+
+static void midplane_start(int64_t request)
+{
+    for (int i = 0; i < midplane_persistent_count; i++) {
+        struct midplane_region *region = &midplane_persistent[i];
+
+        if (region->key == request)
+            midplane_add_region((void *)region->start, region->end - region->start, request, MIDPLANE_OF_REQUEST,
+                                region->is_written);
+    }
+}
+
+static void midplane_forget(int64_t request)
+{
+    int kept = 0;
+
+    for (int i = 0; i < midplane_persistent_count; i++)
+        if (midplane_persistent[i].key != request)
+            midplane_persistent[kept++] = midplane_persistent[i];
+    midplane_persistent_count = kept;
+    midplane_remove_regions(request, MIDPLANE_OF_REQUEST);
+}
+
+static MPI_Request *midplane_copy_requests(const MPI_Request *requests, int count)
+{
+    MPI_Request *copy = count > 0 ? malloc((size_t)count * sizeof *copy) : NULL;
+
+    if (copy != NULL)
+        memcpy(copy, requests, (size_t)count * sizeof *copy);
+    return copy;
+}
+
+/* ---- The functions that the compiler calls for each access (gcc -fsanitize=thread) ---- */
+
+void __tsan_init(void)
+{
+}
+
+void __tsan_func_entry(void *caller)
+{
+    (void)caller;
+}
+
+void __tsan_func_exit(void)
+{
+}
+
+#define MIDPLANE_ACCESS_FUNCTIONS(bytes)                                          \
+    void __tsan_read##bytes(void *address)                                        \
+    {                                                                             \
+        midplane_access(address, bytes, 0, __builtin_return_address(0));          \
+    }                                                                             \
+    void __tsan_write##bytes(void *address)                                       \
+    {                                                                             \
+        midplane_access(address, bytes, 1, __builtin_return_address(0));          \
+    }                                                                             \
+    void __tsan_unaligned_read##bytes(void *address)                              \
+    {                                                                             \
+        midplane_access(address, bytes, 0, __builtin_return_address(0));          \
+    }                                                                             \
+    void __tsan_unaligned_write##bytes(void *address)                             \
+    {                                                                             \
+        midplane_access(address, bytes, 1, __builtin_return_address(0));          \
+    }                                                                             \
+    void __tsan_volatile_read##bytes(void *address)                               \
+    {                                                                             \
+        midplane_access(address, bytes, 0, __builtin_return_address(0));          \
+    }                                                                             \
+    void __tsan_volatile_write##bytes(void *address)                              \
+    {                                                                             \
+        midplane_access(address, bytes, 1, __builtin_return_address(0));          \
+    }
+
+MIDPLANE_ACCESS_FUNCTIONS(1)
+MIDPLANE_ACCESS_FUNCTIONS(2)
+MIDPLANE_ACCESS_FUNCTIONS(4)
+MIDPLANE_ACCESS_FUNCTIONS(8)
+MIDPLANE_ACCESS_FUNCTIONS(16)
+
+void __tsan_read_range(void *address, unsigned long bytes)
+{
+    midplane_access(address, bytes, 0, __builtin_return_address(0));
+}
+
+void __tsan_write_range(void *address, unsigned long bytes)
+{
+    midplane_access(address, bytes, 1, __builtin_return_address(0));
+}
+
+void __tsan_vptr_read(void **address)
+{
+    (void)address;
+}
+
+void __tsan_vptr_update(void **address, void *value)
+{
+    (void)address;
+    (void)value;
+}
+
+/* Atomic operations, which the compiler replaces as well. */
+#define MIDPLANE_ATOMIC_UPDATE(bits, name)                                                       \
+    uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t *at, uint##bits##_t v, int order) \
+    {                                                                                            \
+        (void)order;                                                                             \
+        return __atomic_##name(at, v, __ATOMIC_SEQ_CST);                                         \
+    }
+
+#define MIDPLANE_ATOMIC_FUNCTIONS(bits)                                                          \
+    uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *at, int order)      \
+    {                                                                                            \
+        (void)order;                                                                             \
+        return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                            \
+    }                                                                                            \
+    void __tsan_atomic##bits##_store(volatile uint##bits##_t *at, uint##bits##_t v, int order)   \
+    {                                                                                            \
+        (void)order;                                                                             \
+        __atomic_store_n(at, v, __ATOMIC_SEQ_CST);                                               \
+    }                                                                                            \
+    uint##bits##_t __tsan_atomic##bits##_exchange(volatile uint##bits##_t *at, uint##bits##_t v, int order) \
+    {                                                                                            \
+        (void)order;                                                                             \
+        return __atomic_exchange_n(at, v, __ATOMIC_SEQ_CST);                                     \
+    }                                                                                            \
+    MIDPLANE_ATOMIC_UPDATE(bits, fetch_add)                                                      \
+    MIDPLANE_ATOMIC_UPDATE(bits, fetch_sub)                                                      \
+    MIDPLANE_ATOMIC_UPDATE(bits, fetch_and)                                                      \
+    MIDPLANE_ATOMIC_UPDATE(bits, fetch_or)                                                       \
+    MIDPLANE_ATOMIC_UPDATE(bits, fetch_xor)                                                      \
+    MIDPLANE_ATOMIC_UPDATE(bits, fetch_nand)                                                     \
+    int __tsan_atomic##bits##_compare_exchange_strong(volatile uint##bits##_t *at, uint##bits##_t *expected, \
+                                                      uint##bits##_t v, int order, int failure)  \
+    {                                                                                            \
+        (void)order;                                                                             \
+        (void)failure;                                                                           \
+        return __atomic_compare_exchange_n(at, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    }                                                                                            \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile uint##bits##_t *at, uint##bits##_t *expected, \
+                                                    uint##bits##_t v, int order, int failure)    \
+    {                                                                                            \
+        return __tsan_atomic##bits##_compare_exchange_strong(at, expected, v, order, failure);   \
+    }
+
+MIDPLANE_ATOMIC_FUNCTIONS(8)
+MIDPLANE_ATOMIC_FUNCTIONS(16)
+MIDPLANE_ATOMIC_FUNCTIONS(32)
+MIDPLANE_ATOMIC_FUNCTIONS(64)
+
+void __tsan_atomic_thread_fence(int order)
+{
+    (void)order;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void __tsan_atomic_signal_fence(int order)
+{
+    (void)order;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+#else
+
+static inline void midplane_flush_accesses(void)
+{
+}
+
+#endif
+
 /* ---- Start and end ---- */
 
 static void midplane_open(void)

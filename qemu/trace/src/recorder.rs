@@ -1,5 +1,6 @@
 //! Generator of the recorder: C source with a wrapper for each MPI function.
 
+use crate::buffers::{BlockCount, BufferAccess, UsedBy, buffers};
 use crate::record::{COUNTER_NAMES, Field, Form, Phase, fields, request_count};
 use midplane_api::{FUNCTIONS, Function, Kind, State};
 use std::fmt::{Display, Formatter, Result};
@@ -67,7 +68,7 @@ fn arguments(function: &Function) -> String {
     names.join(", ")
 }
 
-fn wrapper(f: &mut Formatter<'_>, index: usize, function: &Function) -> Result {
+fn wrapper(f: &mut Formatter<'_>, index: usize, function: &'static Function) -> Result {
     let name = function.name;
     write!(f, "\n__attribute__((weak)) int {name}(")?;
     for (at, parameter) in function.parameters.iter().enumerate() {
@@ -86,7 +87,8 @@ fn wrapper(f: &mut Formatter<'_>, index: usize, function: &Function) -> Result {
         )?;
     }
     ignored_statuses(f, function)?;
-    writeln!(f, "    if (midplane_is_open) {{")?;
+    saved_requests(f, function)?;
+    writeln!(f, "    if (midplane_is_open) {{\n        midplane_flush_accesses();")?;
     writeln!(f, "        midplane_begin(MIDPLANE_ENTER, {index});")?;
     writeln!(
         f,
@@ -96,6 +98,14 @@ fn wrapper(f: &mut Formatter<'_>, index: usize, function: &Function) -> Result {
         writeln!(f, "        {}", put(function, &field))?;
     }
     writeln!(f, "        midplane_commit();\n    }}")?;
+    if name == "MPI_Win_free" {
+        writeln!(
+            f,
+            "#if defined(MIDPLANE_ACCESSES)\n    if (win != NULL) {{\n        midplane_remove_regions(*win, \
+             MIDPLANE_OF_WINDOW_OPERATION);\n        midplane_remove_regions(*win, MIDPLANE_WINDOW_MEMORY);\n    \
+             }}\n#endif"
+        )?;
+    }
     if !is_start {
         writeln!(f, "    midplane_result = P{name}({arguments});")?;
     }
@@ -112,11 +122,162 @@ fn wrapper(f: &mut Formatter<'_>, index: usize, function: &Function) -> Result {
         writeln!(f, "        midplane_record_counters(0);")?;
     }
     created_objects(f, function)?;
+    regions(f, function)?;
     writeln!(f, "    }}")?;
     if has_statuses(function) {
         writeln!(f, "    free(midplane_own_statuses);")?;
     }
     writeln!(f, "    return midplane_result;\n}}")
+}
+
+/// Keeps the handles of requests, which a completion replaces by MPI_REQUEST_NULL.
+fn saved_requests(f: &mut Formatter<'_>, function: &Function) -> Result {
+    let text = match request_parameter(function) {
+        Some(RequestParameter::One(name)) => format!("MPI_Request midplane_old = {name} == NULL ? 0 : *{name};"),
+        Some(RequestParameter::Several(name)) => {
+            format!(
+                "MPI_Request *midplane_old = midplane_copy_requests({name}, {});",
+                request_count(function)
+            )
+        }
+        None => return Ok(()),
+    };
+    writeln!(f, "#if defined(MIDPLANE_ACCESSES)\n    {text}\n#endif")
+}
+
+/// Parameter with the requests that a function may complete or start.
+enum RequestParameter {
+    One(&'static str),
+    Several(&'static str),
+}
+
+fn request_parameter(function: &Function) -> Option<RequestParameter> {
+    function.parameters.iter().find_map(|parameter| match parameter.kind {
+        Kind::RequestInOut => Some(RequestParameter::One(parameter.name)),
+        Kind::RequestsInOut => Some(RequestParameter::Several(parameter.name)),
+        _ => None,
+    })
+}
+
+/// Functions after which the operations of a window on its origin's buffers are complete.
+const COMPLETES_WINDOW_OPERATIONS: [&str; 8] = [
+    "MPI_Win_fence",
+    "MPI_Win_complete",
+    "MPI_Win_unlock",
+    "MPI_Win_unlock_all",
+    "MPI_Win_flush",
+    "MPI_Win_flush_all",
+    "MPI_Win_flush_local",
+    "MPI_Win_flush_local_all",
+];
+
+/// Updates the memory of pending operations and of windows after a call.
+fn regions(f: &mut Formatter<'_>, function: &'static Function) -> Result {
+    let name = function.name;
+    writeln!(f, "#if defined(MIDPLANE_ACCESSES)")?;
+    let is_window_operation = function
+        .parameters
+        .iter()
+        .any(|parameter| parameter.name == "target_rank");
+    let has_new_request = function
+        .parameters
+        .iter()
+        .any(|parameter| parameter.kind == Kind::RequestOut);
+    if is_window_operation || has_new_request {
+        new_buffers(f, function, has_new_request)?;
+    }
+    if COMPLETES_WINDOW_OPERATIONS.contains(&name) {
+        writeln!(f, "        midplane_remove_regions(win, MIDPLANE_OF_WINDOW_OPERATION);")?;
+    }
+    window_memory(f, name)?;
+    match (name, request_parameter(function)) {
+        ("MPI_Start", _) => writeln!(f, "        midplane_start(midplane_old);")?,
+        ("MPI_Startall", _) => writeln!(
+            f,
+            "        for (int i = 0; midplane_old != NULL && i < count; i++)\n            midplane_start(midplane_old[i]);"
+        )?,
+        ("MPI_Request_free", _) => writeln!(f, "        midplane_forget(midplane_old);")?,
+        ("MPI_Cancel", _) => {}
+        (_, Some(RequestParameter::One(_))) => {
+            let is_test = function.parameters.iter().any(|parameter| parameter.name == "flag");
+            let condition = if is_test { "flag != NULL && *flag" } else { "1" };
+            writeln!(
+                f,
+                "        if (midplane_result == MPI_SUCCESS && ({condition}))\n            \
+                 midplane_remove_regions(midplane_old, MIDPLANE_OF_REQUEST);"
+            )?;
+        }
+        (_, Some(RequestParameter::Several(_))) => completed_requests(f, function)?,
+        (_, None) => {}
+    }
+    if let Some(RequestParameter::Several(_)) = request_parameter(function) {
+        writeln!(f, "        free(midplane_old);")?;
+    }
+    writeln!(f, "#endif")
+}
+
+/// Adds the buffers of an operation that continues after its call.
+fn new_buffers(f: &mut Formatter<'_>, function: &'static Function, has_request: bool) -> Result {
+    let (key, kind) = if has_request {
+        ("*request", "MIDPLANE_OF_REQUEST")
+    } else {
+        ("win", "MIDPLANE_OF_WINDOW_OPERATION")
+    };
+    writeln!(f, "        if (midplane_result == MPI_SUCCESS) {{")?;
+    for buffer in buffers(function) {
+        let blocks = match (buffer.blocks, buffer.used_by) {
+            (BlockCount::One, UsedBy::All) => "1",
+            (BlockCount::Peers, UsedBy::All) => "midplane_peers(comm)",
+            (BlockCount::One, UsedBy::Root) => "(midplane_peers_at_root(comm, root) > 0)",
+            (BlockCount::Peers, UsedBy::Root) => "midplane_peers_at_root(comm, root)",
+        };
+        let is_written = match buffer.access {
+            BufferAccess::Read => "0",
+            BufferAccess::Write => "1",
+            BufferAccess::ReadInRoot => "midplane_peers_at_root(comm, root) == 0",
+        };
+        writeln!(
+            f,
+            "            midplane_add_buffer({}, (int64_t){} * {blocks}, {}, {key}, {kind}, {is_written});",
+            buffer.address, buffer.count, buffer.datatype
+        )?;
+    }
+    if function.name.ends_with("_init") {
+        writeln!(f, "            midplane_suspend(*request);")?;
+    }
+    writeln!(f, "        }}")
+}
+
+/// Observes the memory of a new window.
+fn window_memory(f: &mut Formatter<'_>, name: &str) -> Result {
+    let start = match name {
+        "MPI_Win_create" => "base",
+        "MPI_Win_allocate" | "MPI_Win_allocate_shared" => "*(void **)baseptr",
+        _ => return Ok(()),
+    };
+    writeln!(
+        f,
+        "        if (midplane_result == MPI_SUCCESS)\n            midplane_add_region({start}, (size_t)size, *win, \
+         MIDPLANE_WINDOW_MEMORY, 0);"
+    )
+}
+
+/// Removes the buffers of those requests in an array that a call has completed.
+fn completed_requests(f: &mut Formatter<'_>, function: &Function) -> Result {
+    let has = |name: &str| function.parameters.iter().any(|parameter| parameter.name == name);
+    let flag = if has("flag") { " && flag != NULL && *flag" } else { "" };
+    let (count, index) = if has("outcount") {
+        ("*outcount", "array_of_indices[i]")
+    } else if has("index") {
+        ("(*index != MPI_UNDEFINED)", "*index")
+    } else {
+        ("count", "i")
+    };
+    writeln!(
+        f,
+        "        if (midplane_old != NULL && midplane_result == MPI_SUCCESS{flag})\n            for (int i = 0; i < \
+         {count}; i++)\n                midplane_remove_regions(midplane_old[{index}], MIDPLANE_OF_REQUEST);"
+    )
 }
 
 fn has_statuses(function: &Function) -> bool {

@@ -1,0 +1,154 @@
+//! Requests that the program has not completed, and objects that it has not freed, when it calls MPI_Finalize. A rank
+//! that has not called it is not checked.
+
+use super::{CallAt, CheckedJob, FindingClass, FindingList};
+use crate::job::{Call, RankTrace};
+use crate::operations::{Operation, RankOperations};
+use midplane_api::Kind;
+use std::collections::HashMap;
+
+/// A kind of object.
+struct ObjectKind {
+    /// Name in messages.
+    name: &'static str,
+    /// Kind of the parameter with a new handle.
+    created: Kind,
+    /// Functions that free it.
+    freed: &'static [&'static str],
+    /// Their parameter.
+    parameter: &'static str,
+    /// Highest bytes of the handles of predefined objects and of the null handle.
+    predefined: &'static [u32],
+}
+
+const KINDS: [ObjectKind; 5] = [
+    ObjectKind {
+        name: "communicator",
+        created: Kind::CommOut,
+        freed: &["MPI_Comm_free", "MPI_Comm_disconnect"],
+        parameter: "comm",
+        predefined: &[0x44, 0x04],
+    },
+    ObjectKind {
+        name: "group",
+        created: Kind::GroupOut,
+        freed: &["MPI_Group_free"],
+        parameter: "group",
+        predefined: &[0x48, 0x08],
+    },
+    ObjectKind {
+        name: "datatype",
+        created: Kind::DatatypeOut,
+        freed: &["MPI_Type_free"],
+        parameter: "datatype",
+        predefined: &[0x4c, 0x0c],
+    },
+    ObjectKind {
+        name: "operation",
+        created: Kind::OpOut,
+        freed: &["MPI_Op_free"],
+        parameter: "op",
+        predefined: &[0x58, 0x18],
+    },
+    ObjectKind {
+        name: "window",
+        created: Kind::WinOut,
+        freed: &["MPI_Win_free"],
+        parameter: "win",
+        predefined: &[0x20],
+    },
+];
+
+pub(super) fn check(job: &CheckedJob<'_>, findings: &mut FindingList) {
+    for (rank, trace) in job.job.ranks.iter().enumerate() {
+        if trace.calls.iter().any(|call| call.function.name == "MPI_Finalize") {
+            check_requests(job, rank, &job.operations.ranks[rank], findings);
+            check_objects(job, rank, trace, findings);
+        }
+    }
+}
+
+fn check_requests(job: &CheckedJob<'_>, rank: usize, operations: &RankOperations, findings: &mut FindingList) {
+    let is_pending =
+        |operation: &&Operation| operation.request != 0 && operation.completed.is_none() && !operation.is_freed;
+    for operation in operations.list.iter().filter(is_pending) {
+        let at = CallAt {
+            rank,
+            index: operation.call,
+        };
+        findings.add(FindingClass::RequestLeak, &[job.site(at)], || {
+            format!(
+                "the request of {} is not completed: call MPI_Wait or a similar function before MPI_Finalize",
+                job.describe(at)
+            )
+        });
+    }
+    for &index in &operations.persistent {
+        let at = CallAt { rank, index };
+        let is_started = operations.list.iter().any(|operation| operation.call == index);
+        findings.add(FindingClass::RequestLeak, &[job.site(at)], || {
+            let started = if is_started { "" } else { " was never started, and" };
+            format!(
+                "the persistent request of {}{started} is not freed: call MPI_Request_free",
+                job.describe(at)
+            )
+        });
+    }
+    check_unstarted(job, rank, operations, findings);
+}
+
+/// Finds persistent requests that the program has freed without a start.
+fn check_unstarted(job: &CheckedJob<'_>, rank: usize, operations: &RankOperations, findings: &mut FindingList) {
+    for (index, call) in job.job.ranks[rank].calls.iter().enumerate() {
+        let is_persistent = call.function.name.ends_with("_init") && call.has_succeeded();
+        let is_used = operations.list.iter().any(|operation| operation.call == index);
+        if is_persistent && !is_used && !operations.persistent.contains(&index) {
+            let at = CallAt { rank, index };
+            findings.add(FindingClass::RequestLeak, &[job.site(at)], || {
+                format!(
+                    "the persistent request of {} was never started: call MPI_Start",
+                    job.describe(at)
+                )
+            });
+        }
+    }
+}
+
+fn check_objects(job: &CheckedJob<'_>, rank: usize, trace: &RankTrace, findings: &mut FindingList) {
+    for kind in &KINDS {
+        let mut existing: HashMap<i64, usize> = HashMap::new();
+        for (index, call) in trace.calls.iter().enumerate().filter(|(_, call)| call.has_succeeded()) {
+            let name = call.function.name;
+            if kind.freed.contains(&name) {
+                existing.remove(&call.input(kind.parameter));
+            } else if let Some(handle) = new_handle(call, kind) {
+                existing.insert(handle, index);
+            }
+        }
+        let mut left: Vec<usize> = existing.into_values().collect();
+        left.sort_unstable();
+        for index in left {
+            let at = CallAt { rank, index };
+            findings.add(FindingClass::ObjectLeak, &[job.site(at)], || {
+                format!(
+                    "the {} of {} is not freed: call {} before MPI_Finalize",
+                    kind.name,
+                    job.describe(at),
+                    kind.freed[0]
+                )
+            });
+        }
+    }
+}
+
+/// Returns the handle of a new object of a kind.
+fn new_handle(call: &Call, kind: &ObjectKind) -> Option<i64> {
+    let parameter = call
+        .function
+        .parameters
+        .iter()
+        .find(|parameter| parameter.kind == kind.created)?;
+    let handle = call.output(parameter.name)?;
+    let is_predefined = kind.predefined.contains(&(handle as u32 >> 24));
+    (!is_predefined).then_some(handle)
+}
