@@ -252,15 +252,14 @@ fn build_program(
     }
     match program {
         Program::C(paths) => {
-            let recorder = recorder::sources(flags)?;
-            let paths = [&paths[..], &recorder].concat();
-            let objects = making.objects(&paths, scratch, |path| {
+            let objects = making.objects(paths, scratch, |path| {
                 let mut command = compile(&flags.compile, path)?;
-                if flags.accesses {
-                    command.args(recorder::access_options(recorder.iter().any(|own| own == path)));
-                }
+                command.args(flags.accesses.then_some(recorder::REPORT_ACCESSES));
                 Ok(command)
             })?;
+            if flags.recorder {
+                link.arg(recorder::object(|source| compile(&[], source), flags.accesses)?);
+            }
             link.args(objects);
             match carries {
                 ProcessContent::Node => link.args(&flags.link),

@@ -102,8 +102,12 @@ impl Program {
     ) -> Result<(), CliError> {
         let objects = match self {
             Self::C(paths) => {
-                let paths = [&paths[..], &recorder::sources(flags)?].concat();
-                making.objects(&paths, scratch, |path| compile_c(tools, flags, path))?
+                let mut objects = making.objects(paths, scratch, |path| compile_c(tools, flags, path))?;
+                if flags.recorder {
+                    let plain = BuildFlags::default();
+                    objects.push(recorder::object(|source| compile_c(tools, &plain, source), false)?);
+                }
+                objects
             }
             Self::Rust(_) | Self::Package(_) | Self::Image(_) => Vec::new(),
         };

@@ -9,6 +9,8 @@ pub enum BlockCount {
     One,
     /// One for each process of the communicator, or of the remote group.
     Peers,
+    /// The same, with an array of counts and this array of displacements in units of the extent.
+    Vector(&'static str),
 }
 
 /// Processes whose buffer is used.
@@ -60,8 +62,42 @@ const NAMES: [[&str; 3]; 8] = [
     ["result_addr", "result_count", "result_datatype"],
 ];
 
-/// Returns the buffers of a function. Omits those with a count for each process: their parts may have gaps.
+/// Names of address, counts, displacements and datatype.
+const VECTOR_NAMES: [[&str; 4]; 4] = [
+    ["sendbuf", "sendcounts", "sdispls", "sendtype"],
+    ["sendbuf", "sendcounts", "displs", "sendtype"],
+    ["recvbuf", "recvcounts", "rdispls", "recvtype"],
+    ["recvbuf", "recvcounts", "displs", "recvtype"],
+];
+
+/// Returns the buffers of a function. Omits those with a datatype for each process, and those of neighbourhood
+/// collectives.
 pub fn buffers(function: &'static Function) -> impl Iterator<Item = BufferParameter> {
+    uniform_buffers(function).chain(vector_buffers(function))
+}
+
+fn vector_buffers(function: &'static Function) -> impl Iterator<Item = BufferParameter> {
+    let has = |name: &str| function.parameters.iter().any(|parameter| parameter.name == name);
+    let has_root = has("root");
+    let is_neighborhood = function.name.contains("eighbor");
+    let selected = VECTOR_NAMES
+        .iter()
+        .filter(move |names| !is_neighborhood && names.iter().all(|name| has(name)));
+    selected.map(move |[address, count, displacements, datatype]| BufferParameter {
+        address,
+        count,
+        datatype,
+        blocks: BlockCount::Vector(displacements),
+        used_by: if has_root { UsedBy::Root } else { UsedBy::All },
+        access: if *address == "sendbuf" {
+            BufferAccess::Read
+        } else {
+            BufferAccess::Write
+        },
+    })
+}
+
+fn uniform_buffers(function: &'static Function) -> impl Iterator<Item = BufferParameter> {
     let has = |name: &str| function.parameters.iter().any(|parameter| parameter.name == name);
     let has_root = has("root");
     let name = function.name;
@@ -136,7 +172,13 @@ mod tests {
         );
         assert_eq!((scatter[1].used_by, scatter[1].blocks), (UsedBy::All, BlockCount::One));
         assert_eq!(of("MPI_Iallreduce").len(), 2);
-        assert_eq!(of("MPI_Igatherv").len(), 1);
+        let gather = of("MPI_Igatherv");
+        assert_eq!(
+            (gather[1].used_by, gather[1].blocks),
+            (UsedBy::Root, BlockCount::Vector("displs"))
+        );
+        assert_eq!(of("MPI_Ialltoallv").len(), 2);
+        assert_eq!(of("MPI_Ialltoallw").len(), 0);
         assert_eq!(of("MPI_Get")[0].access, BufferAccess::Write);
         assert_eq!(of("MPI_Barrier").len(), 0);
     }

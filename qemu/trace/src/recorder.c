@@ -506,6 +506,19 @@ static void midplane_add_buffer(const void *buffer, int64_t count, MPI_Datatype 
     midplane_add_region((const char *)buffer + true_lower, (size_t)(count * size), key, kind, is_written);
 }
 
+/* Adds the parts of a buffer with a count and a displacement for each process. */
+static void midplane_add_vector(const void *buffer, const int counts[], const int displacements[], int peers,
+                                MPI_Datatype datatype, int64_t request, int is_written)
+{
+    MPI_Aint lower, extent;
+
+    if (buffer == MPI_IN_PLACE || PMPI_Type_get_extent(datatype, &lower, &extent) != MPI_SUCCESS)
+        return;
+    for (int i = 0; i < peers; i++)
+        midplane_add_buffer((const char *)buffer + displacements[i] * extent, counts[i], datatype, request,
+                            MIDPLANE_OF_REQUEST, is_written);
+}
+
 static void midplane_remove_regions(int64_t key, int kind)
 {
     int kept = 0;

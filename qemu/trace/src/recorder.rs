@@ -225,16 +225,27 @@ fn new_buffers(f: &mut Formatter<'_>, function: &'static Function, has_request: 
     };
     writeln!(f, "        if (midplane_result == MPI_SUCCESS) {{")?;
     for buffer in buffers(function) {
-        let blocks = match (buffer.blocks, buffer.used_by) {
-            (BlockCount::One, UsedBy::All) => "1",
-            (BlockCount::Peers, UsedBy::All) => "midplane_peers(comm)",
-            (BlockCount::One, UsedBy::Root) => "(midplane_peers_at_root(comm, root) > 0)",
-            (BlockCount::Peers, UsedBy::Root) => "midplane_peers_at_root(comm, root)",
-        };
         let is_written = match buffer.access {
             BufferAccess::Read => "0",
             BufferAccess::Write => "1",
             BufferAccess::ReadInRoot => "midplane_peers_at_root(comm, root) == 0",
+        };
+        let peers = match buffer.used_by {
+            UsedBy::All => "midplane_peers(comm)",
+            UsedBy::Root => "midplane_peers_at_root(comm, root)",
+        };
+        if let BlockCount::Vector(displacements) = buffer.blocks {
+            writeln!(
+                f,
+                "            midplane_add_vector({}, {}, {displacements}, {peers}, {}, {key}, {is_written});",
+                buffer.address, buffer.count, buffer.datatype
+            )?;
+            continue;
+        }
+        let blocks = match (buffer.blocks, buffer.used_by) {
+            (BlockCount::One, UsedBy::All) => "1".into(),
+            (BlockCount::One, UsedBy::Root) => format!("({peers} > 0)"),
+            _ => peers.to_string(),
         };
         writeln!(
             f,

@@ -2,7 +2,7 @@
 //! receive (MPI-3.1 section 3.7.2). Two operations must not use the same memory if one of them writes it.
 
 use super::{CallAt, CheckedJob, FindingClass, FindingList};
-use crate::buffers::{BlockCount, BufferAccess, UsedBy, buffers};
+use crate::buffers::{BlockCount, BufferAccess, BufferParameter, UsedBy, buffers};
 use crate::job::{AccessRecord, AccessedMemory, Call, Event};
 use crate::operations::{Operation, OperationKind, is_blocking};
 use std::ops::Range;
@@ -98,7 +98,7 @@ fn report_access(job: &CheckedJob<'_>, rank: usize, call: CallAt, access: &Acces
     findings.add(FindingClass::BufferInUse, &[job.site(call), site], || {
         let verb = if access.is_write { "writes to" } else { "reads" };
         format!(
-            "rank {rank} {verb} the buffer of {} at {}, before the operation is complete",
+            "rank {rank} {verb} the buffer of {} before the operation is complete ({})",
             job.describe(call),
             job.line(rank, access.instruction)
         )
@@ -122,7 +122,7 @@ fn operation_buffers(job: &CheckedJob<'_>, rank: usize) -> Vec<PendingBuffer> {
             // Operations with a request on windows are among the operations of windows.
             continue;
         }
-        for (range, is_written) in ranges(job, rank, operation.call, call, Some(operation)) {
+        for UsedMemory { range, is_written } in ranges(job, rank, operation.call, call, Some(operation)) {
             buffers.push(PendingBuffer {
                 call: CallAt {
                     rank,
@@ -154,7 +154,7 @@ fn window_buffers(job: &CheckedJob<'_>, rank: usize) -> Vec<PendingBuffer> {
                 }
             }
         } else if call.try_input("target_rank").is_some() && call.output("request").is_none() {
-            for (range, is_written) in ranges(job, rank, index, call, None) {
+            for UsedMemory { range, is_written } in ranges(job, rank, index, call, None) {
                 buffers.push(PendingBuffer {
                     call: CallAt { rank, index },
                     range,
@@ -175,6 +175,12 @@ fn completes_operations(name: &str) -> bool {
         || name.starts_with("MPI_Win_flush")
 }
 
+/// Memory that a call uses.
+struct UsedMemory {
+    range: Range<u64>,
+    is_written: bool,
+}
+
 /// Returns the memory that a call uses, without datatypes that have gaps.
 fn ranges(
     job: &CheckedJob<'_>,
@@ -182,7 +188,7 @@ fn ranges(
     index: usize,
     call: &Call,
     operation: Option<&Operation>,
-) -> Vec<(Range<u64>, bool)> {
+) -> Vec<UsedMemory> {
     let comm = operation.and_then(|operation| operation.comm.as_ref());
     let is_root = comm.is_none_or(|comm| comm.rank == call.input("root"));
     let peers = comm.map_or(1, |comm| comm.members.len().max(comm.remote.len())) as i64;
@@ -193,11 +199,6 @@ fn ranges(
         if address == -1 || buffer.used_by == UsedBy::Root && !is_root {
             continue;
         }
-        let blocks = match buffer.blocks {
-            BlockCount::One => 1,
-            BlockCount::Peers => peers,
-        };
-        let count = call.input(buffer.count).saturating_mul(blocks);
         let Some(datatype) = job.datatypes[rank].get(call.input(buffer.datatype), index) else {
             continue;
         };
@@ -206,11 +207,40 @@ fn ranges(
             BufferAccess::Write => true,
             BufferAccess::ReadInRoot => !is_root,
         };
-        let start = (address as u64).wrapping_add(datatype.sizes.true_lower as u64);
-        let bytes = u64::try_from(datatype.sizes.size.saturating_mul(count)).unwrap_or(0);
-        if datatype.is_contiguous(count) && bytes > 0 {
-            ranges.push((start..start.saturating_add(bytes), is_written));
+        for block in blocks(call, &buffer, peers) {
+            let count = block.count;
+            let offset = block.displacement.wrapping_mul(datatype.sizes.extent);
+            let start = address.wrapping_add(datatype.sizes.true_lower).wrapping_add(offset) as u64;
+            let bytes = u64::try_from(datatype.sizes.size.saturating_mul(count)).unwrap_or(0);
+            if datatype.is_contiguous(count) && bytes > 0 {
+                ranges.push(UsedMemory {
+                    range: start..start.saturating_add(bytes),
+                    is_written,
+                });
+            }
         }
     }
     ranges
+}
+
+/// Part of a buffer.
+struct Block {
+    count: i64,
+    /// In units of the extent.
+    displacement: i64,
+}
+
+fn blocks(call: &Call, buffer: &BufferParameter, peers: i64) -> Vec<Block> {
+    let one = |count: i64| Block { count, displacement: 0 };
+    match buffer.blocks {
+        BlockCount::One => vec![one(call.input(buffer.count))],
+        BlockCount::Peers => vec![one(call.input(buffer.count).saturating_mul(peers))],
+        BlockCount::Vector(displacements) => {
+            let counts = call.input_list(buffer.count).iter();
+            let blocks = counts.zip(call.input_list(displacements));
+            blocks
+                .map(|(&count, &displacement)| Block { count, displacement })
+                .collect()
+        }
+    }
 }

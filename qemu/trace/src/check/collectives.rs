@@ -95,14 +95,10 @@ fn report_missing(
     first: CallAt,
     findings: &mut FindingList,
 ) {
-    let has_finalized = |rank: &&usize| {
-        let calls = &job.job.ranks[**rank].calls;
-        calls.iter().any(|call| call.function.name == "MPI_Finalize")
-    };
     let missing = members
         .iter()
         .filter(|rank| calls.iter().all(|call| call.rank != **rank));
-    if let Some(missing) = { missing }.find(has_finalized) {
+    if let Some(missing) = { missing }.find(|rank| job.has_finalized(**rank)) {
         findings.add(FindingClass::CollectiveMismatch, &[job.site(first)], || {
             format!(
                 "rank {missing} has not made the collective call {}",

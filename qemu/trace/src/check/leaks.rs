@@ -1,9 +1,11 @@
 //! Requests that the program has not completed, and objects that it has not freed, when it calls MPI_Finalize. A rank
 //! that has not called it is not checked.
 
+use super::causality::{Causality, Moment};
 use super::{CallAt, CheckedJob, FindingClass, FindingList};
 use crate::job::{Call, RankTrace};
-use crate::operations::{Operation, RankOperations};
+use crate::messages::each;
+use crate::operations::{Operation, OperationKind, RankOperations};
 use midplane_api::Kind;
 use std::collections::HashMap;
 
@@ -60,8 +62,9 @@ const KINDS: [ObjectKind; 5] = [
 ];
 
 pub(super) fn check(job: &CheckedJob<'_>, findings: &mut FindingList) {
+    check_freed(job, findings);
     for (rank, trace) in job.job.ranks.iter().enumerate() {
-        if trace.calls.iter().any(|call| call.function.name == "MPI_Finalize") {
+        if job.has_finalized(rank) {
             check_requests(job, rank, &job.operations.ranks[rank], findings);
             check_objects(job, rank, trace, findings);
         }
@@ -95,6 +98,44 @@ fn check_requests(job: &CheckedJob<'_>, rank: usize, operations: &RankOperations
         });
     }
     check_unstarted(job, rank, operations, findings);
+}
+
+/// Finds requests that the program has freed while they were active, if it does not learn by a message that the operation
+/// is complete (MPI-3.1 section 3.7.3).
+fn check_freed(job: &CheckedJob<'_>, findings: &mut FindingList) {
+    let is_freed = |operation: &Operation| operation.is_freed && operation.request != 0;
+    if !each(job.operations).any(|(_, operation)| is_freed(operation)) {
+        return;
+    }
+    let Some(causality) = Causality::of(job) else {
+        return;
+    };
+    for (id, operation) in each(job.operations).filter(|(_, operation)| is_freed(operation)) {
+        let calls = &job.job.ranks[id.rank].calls;
+        let message = job.messages.matched.iter().find(|message| message.send == id);
+        let received = message.and_then(|message| {
+            let index = job.operations.get(message.receive).completed?;
+            let rank = message.receive.rank;
+            Some(Moment::Leave(CallAt { rank, index }))
+        });
+        let finalize = calls.iter().position(|call| call.function.name == "MPI_Finalize");
+        let (Some(index), OperationKind::Send(_) | OperationKind::Receive) = (finalize, operation.kind) else {
+            continue;
+        };
+        let end = Moment::Enter(CallAt { rank: id.rank, index });
+        if !received.is_some_and(|received| causality.is_before(received, end)) {
+            let at = CallAt {
+                rank: id.rank,
+                index: operation.started,
+            };
+            findings.add(FindingClass::RequestLeak, &[job.site(at)], || {
+                format!(
+                    "the program frees the active request of {} and does not learn that the operation is complete",
+                    job.describe(at)
+                )
+            });
+        }
+    }
 }
 
 /// Finds persistent requests that the program has freed without a start.

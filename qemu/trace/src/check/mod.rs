@@ -6,6 +6,7 @@
 //! | [`collectives`] | collective calls of a communicator that differ in function, root, operation or datatypes |
 //! | [`buffers_in_use`] | memory that two operations, or an operation and the program, use at the same time |
 //! | [`windows`] | one-sided operations that conflict |
+//! | [`unreceived`] | messages that no process has received |
 //! | [`leaks`] | requests and objects that exist at MPI_Finalize |
 //! | [`races`] | receives with MPI_ANY_SOURCE whose message depends on the time |
 //!
@@ -17,6 +18,7 @@ mod collectives;
 mod leaks;
 mod races;
 mod signatures;
+mod unreceived;
 mod windows;
 
 use crate::datatypes::RankDatatypes;
@@ -40,6 +42,8 @@ pub enum FindingClass {
     BufferInUse,
     /// One-sided operations conflict.
     WindowConflict,
+    /// A message is not received.
+    UnreceivedMessage,
     /// A request is not completed.
     RequestLeak,
     /// An object is not freed.
@@ -57,6 +61,7 @@ impl FindingClass {
             Self::CollectiveMismatch => "collective mismatch",
             Self::BufferInUse => "buffer in use",
             Self::WindowConflict => "window conflict",
+            Self::UnreceivedMessage => "message not received",
             Self::RequestLeak => "request leak",
             Self::ObjectLeak => "object leak",
             Self::MessageRace => "message race",
@@ -116,6 +121,7 @@ impl<'j> CheckedJob<'j> {
         collectives::check(self, &mut findings);
         buffers_in_use::check(self, &mut findings);
         windows::check(self, &mut findings);
+        unreceived::check(self, &mut findings);
         leaks::check(self, &mut findings);
         races::check(self, &mut findings);
         findings.list.sort_by_key(|finding| finding.class);
@@ -132,6 +138,12 @@ impl<'j> CheckedJob<'j> {
         let line = (self.locate)(at.rank, call.address);
         let line = line.map_or(String::new(), |line| format!(" ({line})"));
         format!("{} of rank {}{line}", call.function.name, at.rank)
+    }
+
+    /// Checks whether a rank has called MPI_Finalize.
+    fn has_finalized(&self, rank: usize) -> bool {
+        let calls = self.job.ranks.get(rank).map_or(&[][..], |rank| &rank.calls);
+        calls.iter().rev().any(|call| call.function.name == "MPI_Finalize")
     }
 
     /// Describes an instruction of the program.

@@ -1,6 +1,6 @@
 //! Message races: a receive with MPI_ANY_SOURCE for which two processes have sent messages that no order separates. A race
-//! is reported if the other order has consequences: if the other message was received by a receive that names its source
-//! or tag, by none at all, or with other datatypes. A loop that receives from all processes in any order has none.
+//! is reported if the other order has consequences: if the other message was received by another call of the program, by
+//! none at all, or with other datatypes. A loop that receives from all processes in any order has none.
 
 use super::causality::{Causality, Moment};
 use super::{CallAt, CheckedJob, FindingClass, FindingList};
@@ -102,7 +102,10 @@ fn has_consequences(job: &CheckedJob<'_>, message: &Message, receive: &Operation
     let Some(other_receive) = other.receive.map(|id| job.operations.get(id)) else {
         return job.operations.get(other.send).kind != OperationKind::Other;
     };
-    let is_alike = other_receive.partner == ANY_SOURCE && other_receive.tag == receive.tag;
+    let address = |receive: &Operation| job.job.ranks[message.receive.rank].calls[receive.call].address;
+    let is_alike = other_receive.partner == ANY_SOURCE
+        && other_receive.tag == receive.tag
+        && address(other_receive) == address(receive);
     let signature = |id: OperationId| {
         let operation = job.operations.get(id);
         let buffer = operation.buffer;
