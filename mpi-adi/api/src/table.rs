@@ -6,7 +6,7 @@
 /// A row is `"section" result name(parameter: kind, ..) state;`. A documentation comment before it is copied into
 /// `mpi.h`. The state is one of these, or nothing for a function that conforms to the standard:
 ///
-/// * `limited "limit"`: it is supported, and the documentation and `mpi.h` specify the limit.
+/// * `limited "limit"`: it is supported with a limitation, which the documentation and `mpi.h` specify.
 /// * `extension MPI_Twin`: no version of MPI contains it; its name may also use the prefix `MPIX_`.
 /// * `removed MPI_Other`: MPI-3.0 has removed it in favour of the other one; the compiler reports that.
 /// * `refused comm`, `world` or `file`: it returns MPI_ERR_UNSUPPORTED_OPERATION through the error handler of its
