@@ -373,7 +373,9 @@ impl Desk {
         let path = &self.0.0;
         let mut script = String::new();
         for (index, example) in examples.iter().enumerate() {
-            let words = example.words.replace("PROGRAM", "prog.c").replace("SEED", "1");
+            let words = [("PROGRAM", "prog.c"), ("ARGUMENTS", "1000"), ("SEED", "1")]
+                .into_iter()
+                .fold(example.words.clone(), |words, (name, value)| words.replace(name, value));
             let file = path.join(index.to_string()).display().to_string();
             script += &format!("{{ {words}\n}} </dev/null >{file}.out 2>{file}.err\necho $? >{file}.status\n");
         }

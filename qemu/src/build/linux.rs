@@ -158,8 +158,8 @@ pub fn build(program: &Program, flags: &BuildFlags, carries: ProcessContent) -> 
         return Image::read_process(path);
     }
     let flags = &flags.for_processes();
-    let folder = program.build_directory(flags, carries.directory())?;
-    let file = folder.join(program.name());
+    let dir = program.build_directory(flags, carries.directory())?;
+    let file = dir.join(program.name());
     if let Program::Rust(_) | Program::Package(_) = program {
         program.build_rust(compiler("rustc"), flags, &[], &file)?;
         return Image::read_process(&file);
@@ -169,7 +169,7 @@ pub fn build(program: &Program, flags: &BuildFlags, carries: ProcessContent) -> 
     let cc = in_path(driver(program)).unwrap_or_default();
     let script = directories::root().join(SCRIPT_IN_CLUSTER);
     if let Some(making) = ImageBuild::new(file.clone(), program, flags, &cc, &[&library, &script])? {
-        let scratch = ScratchDirectory::new(&folder)?;
+        let scratch = ScratchDirectory::new(&dir)?;
         build_program(program, flags, making, carries, &library, &scratch)?;
     }
     let image = Image::read_process(&file)?;
