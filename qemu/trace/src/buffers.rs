@@ -131,7 +131,8 @@ fn uniform_buffers(function: &'static Function) -> impl Iterator<Item = BufferPa
             let is_neighborhood = name.contains("eighbor");
             // The send buffer has one block for each process.
             let is_reduce_scatter = name.contains("educe_scatter") && address == "sendbuf";
-            (!is_reduce_scatter && !(is_neighborhood && is_per_process)).then_some(BufferParameter {
+            let is_omitted = is_reduce_scatter || is_neighborhood && is_per_process;
+            (!is_omitted).then_some(BufferParameter {
                 address,
                 count,
                 datatype,

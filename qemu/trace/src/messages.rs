@@ -52,13 +52,15 @@ impl Messages {
         let mut sends: HashMap<Channel, VecDeque<OperationId>> = HashMap::new();
         for (id, operation) in each(operations) {
             if let OperationKind::Send(_) = operation.kind
+                && !operation.has_failed
                 && let Some(channel) = send_channel(id, operation)
             {
                 sends.entry(channel).or_default().push_back(id);
             }
         }
         for (id, operation) in each(operations) {
-            if operation.kind != OperationKind::Receive || operation.is_cancelled() || operation.partner == PROC_NULL {
+            let is_receive = operation.kind == OperationKind::Receive && !operation.has_failed;
+            if !is_receive || operation.is_cancelled() || operation.partner == PROC_NULL {
                 continue;
             }
             let channel = receive_channel(id, operation);

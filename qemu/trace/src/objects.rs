@@ -1,8 +1,8 @@
 //! Communicators of a job, identified across its ranks.
 //!
 //! A handle identifies a communicator in one rank only. Two ranks mean the same communicator if it has the same members
-//! and if each has created as many others with these members before: MPI requires that the members create them in the
-//! same order (MPI-3.1 section 6.4.2).
+//! and the same original, and if each has created as many others with these members from that original before: MPI
+//! requires that the members make the collective calls of a communicator in the same order (MPI-3.1 section 6.4.2).
 
 use crate::job::CommunicatorRecord;
 use std::collections::HashMap;
@@ -21,17 +21,24 @@ pub struct CommId(pub usize);
 /// Sorted pair of groups: an intercommunicator has the same members seen from both sides.
 type Members = [Vec<i64>; 2];
 
+/// Collective call that creates a communicator: the original, if there is one in all members, and the members.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Creation {
+    original: Option<CommId>,
+    members: Members,
+}
+
 /// All communicators of a job.
 #[derive(Clone, Debug, Default)]
 pub struct Communicators {
-    numbers: HashMap<(Members, usize), CommId>,
+    numbers: HashMap<(Creation, usize), CommId>,
 }
 
 impl Communicators {
-    /// Returns the number of a communicator that is the `occurrence`-th one with its members in a rank.
-    fn number(&mut self, members: Members, occurrence: usize) -> CommId {
+    /// Returns the number of a communicator that is the `occurrence`-th one of its kind in a rank.
+    fn number(&mut self, creation: Creation, occurrence: usize) -> CommId {
         let next = CommId(self.numbers.len());
-        *self.numbers.entry((members, occurrence)).or_insert(next)
+        *self.numbers.entry((creation, occurrence)).or_insert(next)
     }
 }
 
@@ -61,6 +68,16 @@ impl Communicator {
         usize::try_from(world).ok()
     }
 
+    /// Returns the number of partners.
+    #[must_use]
+    pub fn partners(&self) -> usize {
+        if self.remote.is_empty() {
+            self.members.len()
+        } else {
+            self.remote.len()
+        }
+    }
+
     /// Checks for an intercommunicator.
     #[must_use]
     pub fn is_inter(&self) -> bool {
@@ -72,16 +89,18 @@ impl Communicator {
 #[derive(Clone, Debug, Default)]
 pub struct RankCommunicators {
     by_handle: HashMap<i64, Communicator>,
-    occurrences: HashMap<Members, usize>,
+    occurrences: HashMap<Creation, usize>,
 }
 
 impl RankCommunicators {
-    /// Adds a new communicator.
-    pub fn add(&mut self, record: &CommunicatorRecord, all: &mut Communicators) {
+    /// Adds a new communicator. `original` is the handle from which all members have created it, if there is one.
+    pub fn add(&mut self, record: &CommunicatorRecord, original: Option<i64>, all: &mut Communicators) {
         let mut members = [record.members.clone(), record.remote.clone()];
         members.sort();
-        let occurrence = self.occurrences.entry(members.clone()).or_default();
-        let id = all.number(members, *occurrence);
+        let original = original.and_then(|handle| self.get(handle)).map(|original| original.id);
+        let creation = Creation { original, members };
+        let occurrence = self.occurrences.entry(creation.clone()).or_default();
+        let id = all.number(creation, *occurrence);
         *occurrence += 1;
         self.by_handle.insert(
             record.handle,
@@ -96,14 +115,14 @@ impl RankCommunicators {
 
     /// Adds a duplicate of a communicator that has no record of its own.
     pub fn add_duplicate(&mut self, original: i64, handle: i64, all: &mut Communicators) {
-        if let Some(original) = self.get(original).cloned() {
+        if let Some(duplicated) = self.get(original).cloned() {
             let record = CommunicatorRecord {
                 handle,
-                rank: original.rank,
-                members: original.members,
-                remote: original.remote,
+                rank: duplicated.rank,
+                members: duplicated.members,
+                remote: duplicated.remote,
             };
-            self.add(&record, all);
+            self.add(&record, Some(original), all);
         }
     }
 
@@ -131,10 +150,10 @@ mod tests {
     fn handles_of_different_ranks_identify_one_communicator() {
         let mut all = Communicators::default();
         let [mut one, mut other] = [RankCommunicators::default(), RankCommunicators::default()];
-        one.add(&record(1, &[0, 1], &[]), &mut all);
-        one.add(&record(2, &[0, 1], &[]), &mut all);
-        other.add(&record(7, &[0, 1], &[]), &mut all);
-        other.add(&record(1, &[0, 1], &[]), &mut all);
+        one.add(&record(1, &[0, 1], &[]), None, &mut all);
+        one.add(&record(2, &[0, 1], &[]), None, &mut all);
+        other.add(&record(7, &[0, 1], &[]), None, &mut all);
+        other.add(&record(1, &[0, 1], &[]), None, &mut all);
         let id = |rank: &RankCommunicators, handle| rank.get(handle).map(|comm| comm.id);
         assert_eq!(id(&one, 1), id(&other, 7));
         assert_eq!(id(&one, 2), id(&other, 1));
@@ -145,8 +164,8 @@ mod tests {
     fn both_sides_of_an_intercommunicator_are_one() {
         let mut all = Communicators::default();
         let [mut one, mut other] = [RankCommunicators::default(), RankCommunicators::default()];
-        one.add(&record(1, &[0], &[1, 2]), &mut all);
-        other.add(&record(1, &[1, 2], &[0]), &mut all);
+        one.add(&record(1, &[0], &[1, 2]), None, &mut all);
+        other.add(&record(1, &[1, 2], &[0]), None, &mut all);
         assert_eq!(one.get(1).unwrap().id, other.get(1).unwrap().id);
         assert_eq!(one.get(1).unwrap().partner(1), Some(2));
     }

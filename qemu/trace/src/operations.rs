@@ -3,7 +3,8 @@
 
 use crate::job::{Call, Event, JobTrace, RankTrace, RecordedStatus};
 use crate::objects::{Communicator, Communicators, RankCommunicators};
-use std::collections::HashMap;
+use midplane_api::Kind;
+use std::collections::{HashMap, VecDeque};
 
 /// MPI_ANY_SOURCE.
 pub const ANY_SOURCE: i64 = -2;
@@ -13,6 +14,10 @@ pub const ANY_TAG: i64 = -1;
 pub const PROC_NULL: i64 = -1;
 /// MPI_UNDEFINED.
 pub const UNDEFINED: i64 = -32766;
+/// MPI_REQUEST_NULL.
+const REQUEST_NULL: i64 = 0;
+/// MPI_ERR_TRUNCATE.
+const ERR_TRUNCATE: i32 = 14;
 /// MPI_ERR_PENDING.
 const ERR_PENDING: i32 = 18;
 /// MPI_ERR_IN_STATUS.
@@ -80,6 +85,8 @@ pub struct Operation {
     pub status: Option<RecordedStatus>,
     /// The program has freed the request of the active operation.
     pub is_freed: bool,
+    /// The call has returned an error and has transferred nothing.
+    pub has_failed: bool,
 }
 
 impl Operation {
@@ -154,10 +161,32 @@ impl JobOperations {
     }
 }
 
+/// Returns the communicator from which a call has created another one. The two sides of a new intercommunicator have
+/// different ones.
+fn original(call: &Call) -> Option<i64> {
+    let parameters = call.function.parameters;
+    let parameter = parameters.iter().find(|parameter| parameter.kind == Kind::Comm)?;
+    (call.function.name != "MPI_Intercomm_create").then(|| call.input(parameter.name))
+}
+
+fn has_new_request(call: &Call) -> bool {
+    call.function
+        .parameters
+        .iter()
+        .any(|parameter| parameter.kind == Kind::RequestOut)
+}
+
+/// Checks whether a call has replaced a request of its array by MPI_REQUEST_NULL.
+fn is_freed_element(call: &Call, index: i64) -> bool {
+    let at = usize::try_from(index).ok();
+    let request = at.and_then(|at| call.output_list("array_of_requests").get(at));
+    request == Some(&REQUEST_NULL)
+}
+
 /// A request that exists.
 enum RequestState {
-    /// Operation in progress.
-    Active(usize),
+    /// Operations in progress. Several may have one handle: that of requests that are complete from the start.
+    Active(VecDeque<usize>),
     /// Persistent request: the operation to start, and the one in progress.
     Persistent(Box<Operation>, Option<usize>),
 }
@@ -169,6 +198,8 @@ struct Collector<'t> {
     /// Matched messages: handle, and the operation that MPI_Mprobe has begun.
     matched: HashMap<i64, usize>,
     communicators: RankCommunicators,
+    /// Last call that has returned.
+    last_call: Option<usize>,
 }
 
 impl<'t> Collector<'t> {
@@ -179,6 +210,7 @@ impl<'t> Collector<'t> {
             requests: HashMap::new(),
             matched: HashMap::new(),
             communicators: RankCommunicators::default(),
+            last_call: None,
         }
     }
 
@@ -199,7 +231,10 @@ impl<'t> Collector<'t> {
     fn event(&mut self, event: &Event, all: &mut Communicators) {
         let calls = &self.trace.calls;
         match event {
-            Event::Communicator(record) => self.communicators.add(record, all),
+            Event::Communicator(record) => {
+                let original = self.last_call.and_then(|index| original(&calls[index]));
+                self.communicators.add(record, original, all);
+            }
             Event::Enter(index) => self.enter(*index, &calls[*index]),
             Event::Leave(index) => {
                 let call = &calls[*index];
@@ -208,6 +243,7 @@ impl<'t> Collector<'t> {
                     self.communicators.add_duplicate(call.input("comm"), new, all);
                 }
                 self.leave(*index, call);
+                self.last_call = Some(*index);
             }
             Event::Group(_) | Event::Datatype(_) | Event::Access(_) => {}
         }
@@ -228,16 +264,17 @@ impl<'t> Collector<'t> {
         }
         match name {
             "MPI_Wait" | "MPI_Test" => {
-                if call.result == 0 && call.output("flag").is_none_or(|flag| flag != 0) {
+                let is_done = call.result == 0 && call.output("flag").is_none_or(|flag| flag != 0);
+                // An error completes the request as well.
+                if is_done || call.output("request") == Some(REQUEST_NULL) {
                     self.complete(call.input("request"), index, call.status(0));
                 }
             }
             "MPI_Waitall" | "MPI_Testall" => self.complete_all(index, call),
             "MPI_Waitany" | "MPI_Testany" => {
                 let is_done = call.output("flag").is_none_or(|flag| flag != 0);
-                let at = call
-                    .output("index")
-                    .filter(|at| *at != UNDEFINED && is_done && call.result == 0);
+                let at = call.output("index").filter(|at| *at != UNDEFINED && is_done);
+                let at = at.filter(|at| call.result == 0 || is_freed_element(call, *at));
                 self.complete_element(call, at, index, 0);
             }
             "MPI_Waitsome" | "MPI_Testsome" => {
@@ -255,7 +292,7 @@ impl<'t> Collector<'t> {
             "MPI_Mprobe" | "MPI_Improbe" => self.probe_matched(index, call),
             "MPI_Imrecv" => self.receive_matched(index, call, call.output("request").unwrap_or(0)),
             _ if call.result != 0 => {}
-            _ if call.output("request").is_some() => self.add_operations(index, call),
+            _ if has_new_request(call) => self.add_operations(index, call),
             _ => {}
         }
     }
@@ -283,17 +320,13 @@ impl<'t> Collector<'t> {
 
     fn complete(&mut self, request: i64, index: usize, status: Option<RecordedStatus>) {
         let operation = match self.requests.get_mut(&request) {
-            Some(RequestState::Active(operation)) => *operation,
-            Some(RequestState::Persistent(_, active)) => match active.take() {
-                Some(operation) => operation,
-                None => return,
-            },
-            None => return,
+            Some(RequestState::Active(operations)) => operations.pop_front(),
+            Some(RequestState::Persistent(_, active)) => active.take(),
+            None => None,
         };
-        self.operations[operation].completed = Some(index);
-        self.operations[operation].status = status;
-        if let Some(RequestState::Active(_)) = self.requests.get(&request) {
-            self.requests.remove(&request);
+        if let Some(operation) = operation {
+            self.operations[operation].completed = Some(index);
+            self.operations[operation].status = status;
         }
     }
 
@@ -310,11 +343,29 @@ impl<'t> Collector<'t> {
     }
 
     fn free(&mut self, request: i64) {
-        let active = match self.requests.remove(&request) {
-            Some(RequestState::Active(operation) | RequestState::Persistent(_, Some(operation))) => operation,
-            _ => return,
+        let active = match self.requests.get_mut(&request) {
+            Some(RequestState::Active(operations)) => operations.pop_front(),
+            Some(RequestState::Persistent(_, active)) => {
+                let active = active.take();
+                self.requests.remove(&request);
+                active
+            }
+            None => None,
         };
-        self.operations[active].is_freed = true;
+        if let Some(active) = active {
+            self.operations[active].is_freed = true;
+        }
+    }
+
+    /// Adds an operation in progress with a request.
+    fn add_active(&mut self, request: i64, operation: usize) {
+        match self.requests.get_mut(&request) {
+            Some(RequestState::Active(operations)) => operations.push_back(operation),
+            _ => {
+                self.requests
+                    .insert(request, RequestState::Active(VecDeque::from([operation])));
+            }
+        }
     }
 
     fn probe_matched(&mut self, index: usize, call: &Call) {
@@ -337,7 +388,7 @@ impl<'t> Collector<'t> {
         let operation = &mut self.operations[at];
         (operation.buffer, operation.call, operation.request) = (buffer, index, request);
         if request != 0 {
-            self.requests.insert(request, RequestState::Active(at));
+            self.add_active(request, at);
         } else {
             operation.completed = Some(index);
         }
@@ -353,7 +404,9 @@ impl<'t> Collector<'t> {
             .iter_mut()
             .rev()
             .take_while(|operation| operation.started >= index);
-        for operation in own.filter(|operation| operation.started == index && call.result == 0) {
+        for operation in own.filter(|operation| operation.started == index) {
+            let is_receive = operation.kind == OperationKind::Receive;
+            operation.has_failed = call.result != 0 && !(is_receive && call.result == ERR_TRUNCATE);
             operation.completed = Some(index);
             if operation.kind == OperationKind::Receive {
                 operation.status = call.status(0);
@@ -392,8 +445,7 @@ impl<'t> Collector<'t> {
                 continue;
             }
             if request != 0 {
-                self.requests
-                    .insert(request, RequestState::Active(self.operations.len()));
+                self.add_active(request, self.operations.len());
             }
             self.operations.push(operation);
         }
@@ -416,6 +468,7 @@ impl<'t> Collector<'t> {
             request: 0,
             status: None,
             is_freed: false,
+            has_failed: false,
         }
     }
 }

@@ -185,6 +185,10 @@ static void midplane_put_aints(const MPI_Aint *elements, int count)
 
 static void midplane_put_status(const MPI_Status *status)
 {
+    static const MPI_Status none;
+
+    if (status == NULL)
+        status = &none;
     midplane_put(MIDPLANE_WORD(status->MPI_SOURCE));
     midplane_put(MIDPLANE_WORD(status->MPI_TAG));
     midplane_put((uint64_t)(uint32_t)status->MPI_ERROR | (uint64_t)(status->midplane_cancelled != 0) << 32);

@@ -186,7 +186,8 @@ fn regions(f: &mut Formatter<'_>, function: &'static Function) -> Result {
     if is_window_operation || has_new_request {
         new_buffers(f, function, has_new_request)?;
     }
-    if COMPLETES_WINDOW_OPERATIONS.contains(&name) {
+    // After the call of an epoch that does not block, the program waits for a request, which is not followed here.
+    if COMPLETES_WINDOW_OPERATIONS.contains(&&*name.replacen("MPI_Win_i", "MPI_Win_", 1)) {
         writeln!(f, "        midplane_remove_regions(win, MIDPLANE_OF_WINDOW_OPERATION);")?;
     }
     window_memory(f, name)?;
@@ -203,8 +204,8 @@ fn regions(f: &mut Formatter<'_>, function: &'static Function) -> Result {
             let condition = if is_test { "flag != NULL && *flag" } else { "1" };
             writeln!(
                 f,
-                "        if (midplane_result == MPI_SUCCESS && ({condition}))\n            \
-                 midplane_remove_regions(midplane_old, MIDPLANE_OF_REQUEST);"
+                "        if (midplane_old != 0 && ((midplane_result == MPI_SUCCESS && ({condition})) || *request == \
+                 0))\n            midplane_remove_regions(midplane_old, MIDPLANE_OF_REQUEST);"
             )?;
         }
         (_, Some(RequestParameter::Several(_))) => completed_requests(f, function)?,
@@ -288,6 +289,14 @@ fn completed_requests(f: &mut Formatter<'_>, function: &Function) -> Result {
         f,
         "        if (midplane_old != NULL && midplane_result == MPI_SUCCESS{flag})\n            for (int i = 0; i < \
          {count}; i++)\n                midplane_remove_regions(midplane_old[{index}], MIDPLANE_OF_REQUEST);"
+    )?;
+    // An error completes requests as well.
+    writeln!(
+        f,
+        "        for (int i = 0; midplane_old != NULL && midplane_result != MPI_SUCCESS && i < {}; i++)\n            if \
+         (midplane_old[i] != 0 && array_of_requests[i] == 0)\n                midplane_remove_regions(midplane_old[i], \
+         MIDPLANE_OF_REQUEST);",
+        request_count(function)
     )
 }
 

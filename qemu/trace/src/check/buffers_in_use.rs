@@ -4,6 +4,7 @@
 use super::{CallAt, CheckedJob, FindingClass, FindingList};
 use crate::buffers::{BlockCount, BufferAccess, BufferParameter, UsedBy, buffers};
 use crate::job::{AccessRecord, AccessedMemory, Call, Event};
+use crate::objects::Communicator;
 use crate::operations::{Operation, OperationKind, is_blocking};
 use std::ops::Range;
 
@@ -126,7 +127,8 @@ fn operation_buffers(job: &CheckedJob<'_>, rank: usize) -> Vec<PendingBuffer> {
             buffers.push(PendingBuffer {
                 call: CallAt {
                     rank,
-                    index: operation.started,
+                    // A matched probe has begun the operation before its buffer is known.
+                    index: operation.started.max(operation.call),
                 },
                 range,
                 is_written,
@@ -170,9 +172,10 @@ fn window_buffers(job: &CheckedJob<'_>, rank: usize) -> Vec<PendingBuffer> {
 
 /// Checks whether one-sided operations of a window are complete at their origin after a call.
 fn completes_operations(name: &str) -> bool {
-    matches!(name, "MPI_Win_fence" | "MPI_Win_complete" | "MPI_Win_free")
-        || name.starts_with("MPI_Win_unlock")
-        || name.starts_with("MPI_Win_flush")
+    let blocking = name.replacen("MPI_Win_i", "MPI_Win_", 1);
+    matches!(&*blocking, "MPI_Win_fence" | "MPI_Win_complete" | "MPI_Win_free")
+        || blocking.starts_with("MPI_Win_unlock")
+        || blocking.starts_with("MPI_Win_flush")
 }
 
 /// Memory that a call uses.
@@ -191,7 +194,7 @@ fn ranges(
 ) -> Vec<UsedMemory> {
     let comm = operation.and_then(|operation| operation.comm.as_ref());
     let is_root = comm.is_none_or(|comm| comm.rank == call.input("root"));
-    let peers = comm.map_or(1, |comm| comm.members.len().max(comm.remote.len())) as i64;
+    let peers = comm.map_or(1, Communicator::partners) as i64;
     let mut ranges = Vec::new();
     for buffer in buffers(call.function) {
         let address = call.input(buffer.address);

@@ -189,7 +189,9 @@ fn collective_operations(job: &CheckedJob<'_>) -> Sequences {
     let mut all = Sequences::new();
     for (rank, operations) in job.operations.ranks.iter().enumerate() {
         for operation in &operations.list {
-            if let (OperationKind::Collective, Some(comm)) = (operation.kind, &operation.comm) {
+            if let (OperationKind::Collective, Some(comm), false) =
+                (operation.kind, &operation.comm, operation.has_failed)
+            {
                 all.entry(comm.id)
                     .or_default()
                     .entry(rank)

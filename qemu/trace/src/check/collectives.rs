@@ -30,7 +30,9 @@ fn sequences(job: &CheckedJob<'_>) -> BTreeMap<CommId, Sequences> {
     let mut all: BTreeMap<CommId, Sequences> = BTreeMap::new();
     for (rank, operations) in job.operations.ranks.iter().enumerate() {
         for operation in &operations.list {
-            let (OperationKind::Collective, Some(comm)) = (operation.kind, &operation.comm) else {
+            let (OperationKind::Collective, Some(comm), false) =
+                (operation.kind, &operation.comm, operation.has_failed)
+            else {
                 continue;
             };
             let sequences = all.entry(comm.id).or_insert_with(|| Sequences {

@@ -3,7 +3,8 @@
 //!
 //! An operation lasts from its call to the synchronization that completes it. The order of calls is that of
 //! [`causality`](super::causality). Exclusive locks exclude each other. Windows on which a program synchronizes by other
-//! means are not checked: by groups (MPI_Win_post), by MPI_Win_sync, or by operations that return a value.
+//! means are not checked: by groups (MPI_Win_post), by MPI_Win_sync, by epochs that do not block, or by operations that
+//! return a value.
 
 use super::causality::{Causality, Moment};
 use super::{CallAt, CheckedJob, FindingClass, FindingList};
@@ -195,11 +196,9 @@ fn is_conflict(causality: &Causality, one: &WindowAccess, other: &WindowAccess) 
         |one: &WindowAccess, other: &WindowAccess| one.end.is_some_and(|end| causality.is_before(end, other.begin));
     let is_excluded =
         one.is_locked && other.is_locked && (one.is_exclusive || other.is_exclusive) && one.rank != other.rank;
-    !(is_local(one) && is_local(other))
-        && one.effect.conflicts(other.effect)
-        && !is_excluded
-        && !is_before(one, other)
-        && !is_before(other, one)
+    let is_harmless = is_local(one) && is_local(other) || !one.effect.conflicts(other.effect);
+    let is_ordered = is_excluded || is_before(one, other) || is_before(other, one);
+    !is_harmless && !is_ordered
 }
 
 fn report(job: &CheckedJob<'_>, target: usize, one: &WindowAccess, other: &WindowAccess, findings: &mut FindingList) {
@@ -229,7 +228,7 @@ fn report(job: &CheckedJob<'_>, target: usize, one: &WindowAccess, other: &Windo
 
 /// Windows on which the program synchronizes by means that the order of calls does not contain.
 fn synchronized_otherwise(job: &CheckedJob<'_>, windows: &Windows) -> Vec<WindowId> {
-    const MEANS: [&str; 9] = [
+    const MEANS: [&str; 7] = [
         "MPI_Win_post",
         "MPI_Win_start",
         "MPI_Win_sync",
@@ -237,13 +236,12 @@ fn synchronized_otherwise(job: &CheckedJob<'_>, windows: &Windows) -> Vec<Window
         "MPI_Compare_and_swap",
         "MPI_Get_accumulate",
         "MPI_Rget_accumulate",
-        "MPI_Win_ipost",
-        "MPI_Win_istart",
     ];
+    let is_means = |name: &str| MEANS.contains(&name) || name.starts_with("MPI_Win_i");
     let mut found = Vec::new();
     for (rank, list) in windows.ranks.iter().enumerate() {
         for (index, call) in job.job.ranks[rank].calls.iter().enumerate() {
-            if MEANS.contains(&call.function.name)
+            if is_means(call.function.name)
                 && let Some(window) = window_at(list, call.input("win"), index)
             {
                 found.push(window.id);
