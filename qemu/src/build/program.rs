@@ -177,10 +177,31 @@ pub(super) fn runtime_library(
         .join("midplane")
         .join(name.collect::<Vec<_>>().join("-"));
     build_cache::use_directory(&dir)?;
+    if let Some(library) = install_compiled(&compiler, &dir)? {
+        return Ok(library);
+    }
     let source = dir.join("lib.rs");
     write_if_changed(&source, content)?;
     let built = build_around(compiler, runtime, links, &source, &dir, &[])?;
     built.map_err(|_| CliError::failure("the runtime does not compile; see the compiler's messages above"))
+}
+
+/// Copies the runtime library of a release archive to the path that cargo would write. `None` if there is none with
+/// these features.
+fn install_compiled(compiler: &Compiler, dir: &Path) -> Result<Option<PathBuf>, CliError> {
+    let name = format!("lib{}.a", build_cache::crate_name(dir));
+    let file = compiler.output.join(name);
+    let compiled = directories::compiled_runtimes().and_then(|compiled| fs::read(compiled.join(&file)).ok());
+    let Some(bytes) = compiled else {
+        return Ok(None);
+    };
+    let library = compiler.target.join(file);
+    if !library.exists() {
+        let parent = library.parent().unwrap_or(&compiler.target);
+        fs::create_dir_all(parent).context(format_args!("create {}", parent.display()))?;
+        directories::write_atomically(&library, bytes, 0o644)?;
+    }
+    Ok(Some(library))
 }
 
 /// Returns the linker driver and its arguments for a Rust program on nodes.

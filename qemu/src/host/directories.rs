@@ -121,8 +121,19 @@ pub fn built() -> PathBuf {
     target.unwrap_or_else(|| root().join("target"))
 }
 
+/// Returns the directory of the compiled runtimes of a release archive: next to that of the executable, with the version
+/// of its sources. Its layout is that of cargo's target directory.
+pub fn compiled_runtimes() -> Option<PathBuf> {
+    let SourceTree::Carried(Some(directory)) = SourceTree::current() else {
+        return None;
+    };
+    let executable = std::env::current_exe().ok()?;
+    let prefix = executable.parent()?.parent()?;
+    Some(prefix.join("lib/midplane").join(directory.file_name()?))
+}
+
 /// Writes a file atomically: a reader finds the old file or the new one.
-pub fn write_atomically(file: &Path, text: &str, mode: u32) -> Result<(), CliError> {
+pub fn write_atomically(file: &Path, text: impl AsRef<[u8]>, mode: u32) -> Result<(), CliError> {
     let mut new = file.as_os_str().to_os_string();
     new.push(format!(".{}", std::process::id()));
     let written = fs::write(&new, text)
