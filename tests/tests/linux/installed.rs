@@ -91,6 +91,27 @@ fn an_installed_command_runs_a_job() {
     );
 }
 
+/// A release archive contains compiled runtimes. Here it is the checkout's.
+#[test]
+fn a_compiled_runtime_next_to_the_command_is_used() {
+    let installed = InstalledCommand::new("installed-compiled");
+    let job = ["run", "--on", "linux", "-n", "2", "--timeout", LIMIT, "--quiet"];
+    crate::harness::midplane(&[&job[..], &[&program("pi.c")]].concat()).expect(0);
+    installed.midplane(&["new", "first"]).expect(0);
+    let version = installed.cache().remove(0);
+    let file = format!(
+        "{}-unknown-linux-gnu/process/libprogram_runtime_borrow.a",
+        std::env::consts::ARCH
+    );
+    let target = command().ancestors().nth(2).expect("a target directory").to_path_buf();
+    let copy = installed.directory.0.join("lib/midplane").join(version).join(&file);
+    fs::create_dir_all(copy.parent().unwrap()).unwrap();
+    fs::copy(target.join("midplane/linux").join(&file), copy).unwrap();
+    let ended = installed.midplane(&[&job[..], &["first/main.c"]].concat()).expect(0);
+    assert!(!ended.stderr.contains("Compiling"), "{ended}");
+    ended.prints("[0] 2 processes, sum 1");
+}
+
 #[test]
 fn processes_that_start_at_once_unpack_the_sources_together() {
     let installed = InstalledCommand::new("installed-together");
