@@ -752,7 +752,10 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
             self.show_queues(adi);
         }
         self.published_ns = now;
-        self.stats_state = StatsState::Published;
+        // Between two steps of a call, the queues wait for the next one.
+        if self.stats_state != StatsState::Stalled || self.call.is_some() {
+            self.stats_state = StatsState::Published;
+        }
     }
 
     /// Transmits a message that the device has just queued, when nothing else has moved.
@@ -944,7 +947,8 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         if self.sees_news() || self.answers_first() || !self.is_watched() {
             return;
         }
-        if P::SHOWS_QUEUES && P::INTERRUPTS && self.call_is_up && self.are_queues_shown {
+        if P::SHOWS_QUEUES && P::INTERRUPTS && self.are_queues_shown {
+            self.show_call();
             return self.sleep_and_show_location();
         }
         self.show_call();
@@ -1082,6 +1086,10 @@ impl<L: NodeLink, P: Platform<L>> Kernel for NodeHost<L, P> {
         };
         if !moved {
             self.publish_if_asked(adi);
+            if P::SHOWS_QUEUES && P::INTERRUPTS && self.stats_state == StatsState::Stalled {
+                let now = self.now_ns();
+                self.publish_all(adi, now);
+            }
             if self.platform.on_idle_poll() {
                 self.platform.wake_in(YIELD_NS);
                 self.sleep();

@@ -166,6 +166,20 @@ static void post(void)
     MPI_Win_free(&window);
 }
 
+/* Rank 0 waits for a collective operation that does not block, the others for another one. */
+static void nonblocking(void)
+{
+    int value = 0, sum;
+    MPI_Request request;
+
+    if (rank == 0) {
+        MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Recv(&value, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
 /* Rank 0 has ended: only it reads a line before MPI_Init. */
 static void ended(void)
 {
@@ -250,6 +264,7 @@ static const struct {
     {"wildcard", wildcard},
     {"locks", locks},
     {"post", post},
+    {"nonblocking", nonblocking},
     {"ended", ended},
     {"polls", polls},
 };

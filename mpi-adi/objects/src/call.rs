@@ -74,8 +74,8 @@ mod tests {
             attempts += 1;
             attempts == 4
         });
-        // The first step of a call never sleeps, because an event may have preceded it.
-        assert_eq!((env.polls(), env.sleeps()), (3, 2));
+        // The first step of a call never sleeps, because an event may have preceded it. A step follows each sleep.
+        assert_eq!((env.polls(), env.sleeps()), (5, 2));
     }
 
     #[test]

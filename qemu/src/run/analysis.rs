@@ -7,7 +7,7 @@ use crate::run::output::LineAssembler;
 use crate::run::plan::JobPlan;
 use crate::show::file::ResultFile;
 use clap::Args;
-use midplane_trace::check::{CheckedJob, Finding, MAX_FINDINGS};
+use midplane_trace::check::{self, CheckedJob, Finding, MAX_FINDINGS};
 use midplane_trace::messages::Messages;
 use midplane_trace::operations::JobOperations;
 use midplane_trace::perfetto;
@@ -109,7 +109,7 @@ impl Analysis {
             return Ok(0);
         }
         let locate = |rank, address| locator.locate(rank, address);
-        let findings = CheckedJob::new(calls, &operations, &messages, &locate).findings();
+        let findings = check::findings(&CheckedJob::new(calls, &operations, &messages, &locate));
         print_findings(&findings, lines);
         Ok(findings.len())
     }

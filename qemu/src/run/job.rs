@@ -849,7 +849,13 @@ impl Job<'_, '_, '_> {
     fn is_hanging(&mut self, plan: &JobPlan<'_>, now: Instant) -> bool {
         let ranks = { self.pool.nodes.iter().zip(&self.glances) }.map(|(node, glance)| match glance.state {
             Some(NodeState::Done) => RankGlance::Ended,
-            Some(NodeState::Running) => node.call_in_progress().map_or(RankGlance::Active, RankGlance::InCall),
+            Some(NodeState::Running) => {
+                if node.is_in_call() {
+                    RankGlance::InCall
+                } else {
+                    RankGlance::Active
+                }
+            }
             _ => RankGlance::Active,
         });
         let was_requested = std::mem::take(&mut self.is_stall_requested);
@@ -867,12 +873,15 @@ impl Job<'_, '_, '_> {
         }
         let sample = StallSample::from_nodes(&self.observe_nodes());
         // A processor that waits for the host would be taken for one that sleeps.
-        let is_idle = is_linux || self.pool.instances.iter().all(Instance::is_asleep);
+        let is_idle = self.pool.instances.iter().all(Instance::is_asleep);
         self.stall.add_sample(now, sample) && is_idle
     }
 
     /// Ends a job in which nothing moves any more.
     fn end_hang(&mut self, plan: &JobPlan<'_>, on_hang: OnHang, mut nodes: Vec<ObservedNode>) -> JobEnding {
+        for (seen, node) in nodes.iter_mut().zip(&self.pool.nodes) {
+            seen.add_recent_queues(node);
+        }
         let headline = "the job hangs: each rank is blocked in MPI or has ended, and no packet moves (--on-hang wait \
                         disables this check); state of the ranks:";
         let message = Some(self.explain_activities(plan, headline, &mut nodes));

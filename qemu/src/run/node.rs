@@ -226,9 +226,9 @@ impl Node {
         .map_err(RecordError::Blackboard)
     }
 
-    /// Returns the number of the call that the program is in, from its blackboard; `None` in its own code. Inexpensive.
-    pub fn call_in_progress(&self) -> Option<u32> {
-        blackboard::glance_call(&self.memory, self.blackboard)
+    /// Checks whether the program waits in a call, from its blackboard. Inexpensive.
+    pub fn is_in_call(&self) -> bool {
+        blackboard::glance_call(&self.memory, self.blackboard).is_some()
     }
 
     /// Returns the message queues of the program's current call. `None` if the node has not shown them, or is writing.

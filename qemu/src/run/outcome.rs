@@ -32,6 +32,15 @@ pub struct ObservedNode {
     pub called_from: Option<String>,
 }
 
+/// Maximum number of steps of a hanging node between the display of its queues and the end of the job.
+const STEPS_SINCE_SHOWN: u32 = 4;
+
+/// Returns the queues that a node has shown in its call, or up to so many steps before.
+fn shown_queues(node: &Node, account: &BlackboardSnapshot, steps: u32) -> Option<MessageQueues> {
+    let is_shown = |queues: &MessageQueues| (account.calls_entered as u32).wrapping_sub(queues.call) <= steps;
+    account.call.as_ref().and_then(|_| node.queues()).filter(is_shown)
+}
+
 impl ObservedNode {
     /// Reads the state of a node.
     pub fn from_node(node: &Node) -> Self {
@@ -39,16 +48,20 @@ impl ObservedNode {
         Self {
             rank: node.rank,
             coord: node.coord,
-            queues: account.as_ref().ok().and_then(|account| {
-                let is_shown = |queues: &MessageQueues| queues.call == account.calls_entered as u32;
-                account.call.as_ref().and_then(|_| node.queues()).filter(is_shown)
-            }),
+            queues: account.as_ref().ok().and_then(|account| shown_queues(node, account, 0)),
             account,
             stacks: node.stacks(),
             stopped: None,
             shown_before: None,
             called_from: None,
         }
+    }
+
+    /// Adds message queues that a hanging node has shown in an earlier step of its call. A call of several steps gets a new
+    /// number after each timeout of its wait.
+    pub fn add_recent_queues(&mut self, node: &Node) {
+        let recent = || shown_queues(node, self.account.as_ref().ok()?, STEPS_SINCE_SHOWN);
+        self.queues = self.queues.take().or_else(recent);
     }
 
     /// Returns the nonblocking call that the program repeatedly uses to poll.

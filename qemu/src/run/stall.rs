@@ -5,11 +5,15 @@
 //! "Algorithms for distributed termination detection", 1987):
 //!
 //! ```text
-//!   all ranks are in the same calls for BLOCKED_FOR  ->  first sample  -> SAMPLE_INTERVAL ->  second sample
+//!   all ranks are in calls for BLOCKED_FOR  ->  first sample  -> SAMPLE_INTERVAL ->  second sample
 //! ```
-//! A sample contains the number of the current call of each rank, and the packets that all nodes have sent and
-//! received. If both samples are equal and as many packets were received as sent, no packet was in transit between the
-//! samples, and no rank had work: nothing can move any more. A busy host delays the detection and causes no false one.
+//! A sample contains the packets and the messages that all nodes have sent and received. If both samples are equal and as
+//! many packets were received as sent, no packet was in transit between the samples. A node shows a call only after it has
+//! waited in it, and all processors must sleep. No rank had work then: nothing can move any more. A busy host delays the
+//! detection and causes no false one.
+//!
+//! The number of a call is not compared: a call that consists of several steps, as MPI_Wait of a nonblocking collective,
+//! is shown with a new number after each timeout of its wait.
 //!
 //! The method requires links that deliver at once: a packet that waits for a retransmission is counted neither as sent
 //! nor as received. Jobs with such links are not checked.
@@ -29,8 +33,8 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(400);
 /// State of one rank at a look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RankGlance {
-    /// The program is in the call with this sequence number.
-    InCall(u32),
+    /// The program is in a call.
+    InCall,
     /// The program has ended.
     Ended,
     /// The program computes, or the node is not up.
@@ -40,8 +44,7 @@ pub enum RankGlance {
 /// Counters of all nodes at one time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StallSample {
-    /// Number of the current call, by rank.
-    calls: Vec<u64>,
+    messages: u64,
     packets_sent: u64,
     packets_received: u64,
 }
@@ -64,7 +67,7 @@ impl StallSample {
                 .fold(0, u64::wrapping_add)
         };
         Some(Self {
-            calls: accounts().map(|account| account.calls_entered).collect(),
+            messages: total(Counter::MessagesSent).wrapping_add(total(Counter::MessagesReceived)),
             packets_sent: total(Counter::PacketsSent),
             packets_received: total(Counter::PacketsReceived),
         })
@@ -75,7 +78,7 @@ impl StallSample {
 #[derive(Debug)]
 pub struct StallDetector {
     ranks: Vec<RankGlance>,
-    /// Time since which the ranks are in these calls.
+    /// Time since which all ranks are in calls or have ended.
     since: Instant,
     /// The last sample since then, and its time.
     sample: Option<(Instant, StallSample)>,
@@ -94,8 +97,7 @@ impl StallDetector {
     /// Records the ranks' states. Returns whether a sample is due.
     pub fn look(&mut self, now: Instant, ranks: Vec<RankGlance>) -> bool {
         let is_blocked = |ranks: &[RankGlance]| {
-            ranks.iter().all(|rank| *rank != RankGlance::Active)
-                && ranks.iter().any(|rank| matches!(rank, RankGlance::InCall(_)))
+            ranks.iter().all(|rank| *rank != RankGlance::Active) && ranks.contains(&RankGlance::InCall)
         };
         if ranks != self.ranks || !is_blocked(&ranks) {
             *self = Self {
@@ -161,23 +163,23 @@ mod tests {
     #[test]
     fn blocked_ranks_without_packets_in_transit_hang() {
         let nodes = [blocked(0, "MPI_Recv", [4, 1]), blocked(1, "MPI_Ssend", [0, 3])];
-        let ranks = vec![RankGlance::InCall(1), RankGlance::InCall(2)];
+        let ranks = vec![RankGlance::InCall, RankGlance::InCall];
         assert!(detects(|_| (ranks.clone(), StallSample::from_nodes(&nodes))));
         let ended = [blocked(0, "MPI_Recv", [1, 1]), seen(1, NodeState::Done, |_| {})];
-        let ranks = vec![RankGlance::InCall(1), RankGlance::Ended];
+        let ranks = vec![RankGlance::InCall, RankGlance::Ended];
         assert!(detects(|_| (ranks.clone(), StallSample::from_nodes(&ended))));
     }
 
     #[test]
     fn a_packet_in_transit_is_no_hang() {
         let nodes = [blocked(0, "MPI_Recv", [4, 1]), blocked(1, "MPI_Recv", [0, 2])];
-        let ranks = vec![RankGlance::InCall(1), RankGlance::InCall(2)];
+        let ranks = vec![RankGlance::InCall, RankGlance::InCall];
         assert!(!detects(|_| (ranks.clone(), StallSample::from_nodes(&nodes))));
     }
 
     #[test]
     fn packets_between_the_samples_are_no_hang() {
-        let ranks = vec![RankGlance::InCall(1), RankGlance::InCall(2)];
+        let ranks = vec![RankGlance::InCall, RankGlance::InCall];
         let moving = |turn: usize| {
             let packets = [turn as u64; 2];
             StallSample::from_nodes(&[blocked(0, "MPI_Recv", packets), blocked(1, "MPI_Recv", packets)])
@@ -186,15 +188,15 @@ mod tests {
     }
 
     #[test]
-    fn new_calls_and_computing_ranks_are_no_hang() {
+    fn ranks_that_compute_between_calls_are_no_hang() {
         let nodes = [blocked(0, "MPI_Recv", [0, 0]), blocked(1, "MPI_Recv", [0, 0])];
         let sample = || StallSample::from_nodes(&nodes);
-        let changing = |turn: usize| vec![RankGlance::InCall(1), RankGlance::InCall(turn as u32)];
+        let changing = |turn: usize| match turn % 2 {
+            0 => vec![RankGlance::InCall; 2],
+            _ => vec![RankGlance::InCall, RankGlance::Active],
+        };
         assert!(!detects(|turn| (changing(turn), sample())));
-        assert!(!detects(|_| (
-            vec![RankGlance::InCall(1), RankGlance::Active],
-            sample()
-        )));
+        assert!(!detects(|_| (vec![RankGlance::InCall, RankGlance::Active], sample())));
         assert!(
             !detects(|_| (vec![RankGlance::Ended; 2], sample())),
             "the job has ended"

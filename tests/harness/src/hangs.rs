@@ -17,7 +17,7 @@ struct Hang {
     statements: &'static [&'static str],
 }
 
-const HANGS: [Hang; 12] = [
+const HANGS: [Hang; 13] = [
     Hang {
         way: "tags",
         statements: &[
@@ -84,6 +84,15 @@ const HANGS: [Hang; 12] = [
             "rank 1 sent a message with tag 32 to rank 0 (MPI_COMM_WORLD, 4 bytes), \
              which waits for tag 31 from rank 1: the tags differ",
             "rank 0 waits in MPI_Waitall for a message with tag 31 from rank 1 (MPI_COMM_WORLD)",
+        ],
+    },
+    Hang {
+        way: "nonblocking",
+        statements: &[
+            "rank 0 at (0,0,0): in MPI_Wait on MPI_COMM_WORLD, called from nonblocking at hang.c:",
+            "ranks 1-3: in MPI_Recv (peer 0, tag 7) on MPI_COMM_WORLD, called from nonblocking at hang.c:",
+            "cycle: rank 0 waits for rank 1 (MPI_Wait, MPI_COMM_WORLD), \
+             rank 1 waits for rank 0 (MPI_Recv, tag 7, MPI_COMM_WORLD)",
         ],
     },
     Hang {

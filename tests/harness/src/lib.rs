@@ -4,6 +4,7 @@
 pub mod boards;
 pub mod cases;
 pub mod hangs;
+pub mod misuses;
 pub mod probe;
 mod programs;
 

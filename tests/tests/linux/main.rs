@@ -12,6 +12,7 @@ mod hangs;
 mod installed;
 mod jobs;
 mod launch;
+mod misuses;
 mod packages;
 
 use midplane_harness::{self as harness, CompletedRun};

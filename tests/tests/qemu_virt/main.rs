@@ -16,6 +16,7 @@ mod hangs;
 mod jobs;
 mod launch;
 mod matching;
+mod misuses;
 mod options;
 mod packages;
 mod setup;

@@ -281,19 +281,21 @@ pub trait Device: EnterDevice {
     }
 
     /// Performs one progress step within the call of `note`, and then runs the hook, if it is ready. Without `since` it
-    /// does not block. With `since`, the result of the last call, it sleeps if nothing has changed since then. A layer
-    /// that waits for a condition calls this function in a loop, and loses no event between its check and the sleep.
+    /// does not block. With `since`, the result of the last call, it sleeps if nothing has changed since then, and performs
+    /// another step. A layer that waits for a condition calls this function in a loop, and loses no event between its
+    /// check and the sleep.
     fn advance(&self, note: CallInfo, since: Option<EventCount>) -> EventCount {
         let (events, hook) = with_device(self, |adi, kernel| {
             kernel.record_call(Some(note));
             let has_moved = poll(adi, kernel);
-            let hook = adi.ready_hook();
-            let is_quiet = !has_moved && hook.is_none();
+            let is_quiet = !has_moved && adi.ready_hook().is_none();
             if is_quiet && since == Some(adi.events()) {
                 kernel.idle();
+                // In the same call: the reason of the wake-up may be a request to show its state.
+                poll(adi, kernel);
             }
             kernel.record_call(None);
-            (adi.events(), hook)
+            (adi.events(), adi.ready_hook())
         });
         if let Some(hook) = hook {
             hook();

@@ -1,7 +1,8 @@
 //! Memory of pending operations: a program must not write to the buffer of a pending send, nor use the buffer of a pending
 //! receive (MPI-3.1 section 3.7.2). Two operations must not use the same memory if one of them writes it.
 
-use super::{CallAt, CheckedJob, FindingClass, FindingList};
+use super::findings::{FindingClass, FindingList};
+use super::job::{CallAt, CheckedJob};
 use crate::buffers::{BlockCount, BufferAccess, BufferParameter, UsedBy, buffers};
 use crate::job::{AccessRecord, AccessedMemory, Call, Event};
 use crate::objects::Communicator;
@@ -93,7 +94,7 @@ fn owner<'b>(buffers: &'b [PendingBuffer], access: &AccessRecord, last_call: usi
 }
 
 fn report_access(job: &CheckedJob<'_>, rank: usize, call: CallAt, access: &AccessRecord, findings: &mut FindingList) {
-    let site = super::CallSite {
+    let site = super::findings::CallSite {
         address: access.instruction,
     };
     findings.add(FindingClass::BufferInUse, &[job.site(call), site], || {

@@ -4,7 +4,8 @@
 //! a receive is after the begin of the send; a call that completes a collective operation is after the begin of the calls
 //! whose data it needs.
 
-use super::{CallAt, CheckedJob};
+use super::job::{CallAt, CheckedJob};
+use super::window_list::Windows;
 use crate::job::Event;
 use crate::objects::CommId;
 use crate::operations::{Operation, OperationKind, SendMode, collective_of};
@@ -164,7 +165,7 @@ fn dependencies(job: &CheckedJob<'_>) -> HashMap<CallAt, Vec<CallAt>> {
             }
         }
     }
-    for fences in job.windows().fences() {
+    for fences in Windows::of(job).fences() {
         for fence in &fences {
             for other in &fences {
                 add(fence.rank, Some(fence.index), *other);

@@ -1,7 +1,8 @@
 //! Collective calls: all processes of a communicator must make the same calls in the same order, with the same root and
 //! operation, and with matching datatypes (MPI-3.1 chapter 5).
 
-use super::{CallAt, CheckedJob, FindingClass, FindingList};
+use super::findings::{FindingClass, FindingList, count_phrase};
+use super::job::{CallAt, CheckedJob};
 use crate::datatypes::{Signature, SignatureDifference, name as datatype_name};
 use crate::job::Call;
 use crate::objects::{CommId, Communicator};
@@ -219,9 +220,9 @@ fn describe_pair(job: &CheckedJob<'_>, pair: &Pair, one: &Signature, other: &Sig
             datatype_name(received)
         ),
         _ => format!(
-            "{from} transfers {} elements, but {to} {}",
-            one.elements(),
-            other.elements()
+            "{from} transfers {}, but {to} transfers {}",
+            count_phrase(one.elements()),
+            count_phrase(other.elements())
         ),
     }
 }

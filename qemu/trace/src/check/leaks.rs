@@ -2,7 +2,8 @@
 //! that has not called it is not checked.
 
 use super::causality::{Causality, Moment};
-use super::{CallAt, CheckedJob, FindingClass, FindingList};
+use super::findings::{FindingClass, FindingList};
+use super::job::{CallAt, CheckedJob};
 use crate::job::{Call, RankTrace};
 use crate::messages::each;
 use crate::operations::{Operation, OperationKind, RankOperations};

@@ -3,7 +3,8 @@
 //! none at all, or with other datatypes. A loop that receives from all processes in any order has none.
 
 use super::causality::{Causality, Moment};
-use super::{CallAt, CheckedJob, FindingClass, FindingList};
+use super::findings::{FindingClass, FindingList};
+use super::job::{CallAt, CheckedJob};
 use crate::messages::{Message, OperationId};
 use crate::objects::CommId;
 use crate::operations::{ANY_SOURCE, ANY_TAG, Operation, OperationKind};

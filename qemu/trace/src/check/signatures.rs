@@ -1,6 +1,7 @@
 //! Type signatures of matched messages (MPI-3.1 section 3.3.1), and messages that are longer than their receive.
 
-use super::{CallAt, CheckedJob, FindingClass, FindingList};
+use super::findings::{FindingClass, FindingList, count_phrase};
+use super::job::{CallAt, CheckedJob};
 use crate::datatypes::{Signature, SignatureDifference, name};
 use crate::messages::OperationId;
 
@@ -28,8 +29,9 @@ pub(super) fn check(job: &CheckedJob<'_>, findings: &mut FindingList) {
                         name(received)
                     ),
                     SignatureDifference::Longer { elements } => format!(
-                        "the message of {send} has {} elements, but {receive} accepts {elements}",
-                        sent.elements()
+                        "the message of {send} has {}, but {receive} accepts {}",
+                        count_phrase(sent.elements()),
+                        count_phrase(elements)
                     ),
                 }
             },

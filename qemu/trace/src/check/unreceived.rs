@@ -1,7 +1,8 @@
 //! Messages that no process has received when all have called MPI_Finalize: a program must complete all communication
 //! before (MPI-3.1 section 8.7).
 
-use super::{CallAt, CheckedJob, FindingClass, FindingList};
+use super::findings::{FindingClass, FindingList};
+use super::job::{CallAt, CheckedJob};
 use crate::operations::{Operation, OperationKind};
 
 pub(super) fn check(job: &CheckedJob<'_>, findings: &mut FindingList) {

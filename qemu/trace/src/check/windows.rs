@@ -7,119 +7,17 @@
 //! return a value.
 
 use super::causality::{Causality, Moment};
-use super::{CallAt, CheckedJob, FindingClass, FindingList};
+use super::findings::{FindingClass, FindingList};
+use super::job::{CallAt, CheckedJob};
+use super::window_list::{WindowId, Windows, window_at};
 use crate::job::{AccessedMemory, Call, Event};
-use crate::objects::CommId;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Maximum number of accesses to the window of a process that are compared.
 const MAX_ACCESSES: usize = 10_000;
 /// MPI_LOCK_EXCLUSIVE.
 const LOCK_EXCLUSIVE: i64 = 234;
-
-/// Number of a window: its communicator, and the number of windows that were created on it before.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct WindowId {
-    comm: CommId,
-    number: usize,
-}
-
-/// A window of a process.
-struct RankWindow {
-    id: WindowId,
-    handle: i64,
-    members: Vec<i64>,
-    base: u64,
-    unit: i64,
-    /// Calls from its creation to its end.
-    calls: Range<usize>,
-}
-
-/// Windows of all ranks.
-pub(super) struct Windows {
-    ranks: Vec<Vec<RankWindow>>,
-    /// Fences of each window and rank.
-    fences: BTreeMap<WindowId, BTreeMap<usize, Vec<CallAt>>>,
-}
-
-impl CheckedJob<'_> {
-    /// Collects the windows of the job.
-    pub(super) fn windows(&self) -> Windows {
-        let ranks: Vec<Vec<RankWindow>> = (0..self.job.ranks.len()).map(|rank| rank_windows(self, rank)).collect();
-        let mut fences: BTreeMap<WindowId, BTreeMap<usize, Vec<CallAt>>> = BTreeMap::new();
-        for (rank, windows) in ranks.iter().enumerate() {
-            let calls = self.job.ranks[rank].calls.iter().enumerate();
-            for (index, call) in
-                calls.filter(|(_, call)| matches!(call.function.name, "MPI_Win_fence" | "MPI_Win_free"))
-            {
-                if let Some(window) = window_at(windows, call.input("win"), index) {
-                    let all = fences.entry(window.id).or_default();
-                    all.entry(rank).or_default().push(CallAt { rank, index });
-                }
-            }
-        }
-        Windows { ranks, fences }
-    }
-}
-
-impl Windows {
-    /// Returns the calls of each fence.
-    pub(super) fn fences(&self) -> Vec<Vec<CallAt>> {
-        let mut all = Vec::new();
-        for ranks in self.fences.values() {
-            let longest = ranks.values().map(Vec::len).max().unwrap_or(0);
-            for number in 0..longest {
-                all.push(ranks.values().filter_map(|calls| calls.get(number)).copied().collect());
-            }
-        }
-        all
-    }
-}
-
-fn window_at(windows: &[RankWindow], handle: i64, call: usize) -> Option<&RankWindow> {
-    windows
-        .iter()
-        .rev()
-        .find(|window| window.handle == handle && window.calls.contains(&call))
-}
-
-fn rank_windows(job: &CheckedJob<'_>, rank: usize) -> Vec<RankWindow> {
-    let calls = &job.job.ranks[rank].calls;
-    let mut numbers: HashMap<CommId, usize> = HashMap::new();
-    let mut windows: Vec<RankWindow> = Vec::new();
-    for operation in &job.operations.ranks[rank].list {
-        let call = &calls[operation.call];
-        let (true, Some(comm)) = (call.function.name.starts_with("MPI_Win_"), &operation.comm) else {
-            continue;
-        };
-        let (Some(handle), true) = (call.output("win"), call.has_succeeded()) else {
-            continue;
-        };
-        let number = numbers.entry(comm.id).or_default();
-        let base = call.output("baseptr").unwrap_or_else(|| call.input("base"));
-        windows.push(RankWindow {
-            id: WindowId {
-                comm: comm.id,
-                number: *number,
-            },
-            handle,
-            members: comm.members.clone(),
-            base: base as u64,
-            unit: call.input("disp_unit").max(1),
-            calls: operation.call..end_of_window(calls, handle, operation.call),
-        });
-        *number += 1;
-    }
-    windows
-}
-
-/// Returns the index after the call that frees a window.
-fn end_of_window(calls: &[Call], handle: i64, created: usize) -> usize {
-    let later = calls.iter().enumerate().skip(created);
-    let mut frees = later.filter(|(_, call)| call.function.name == "MPI_Win_free" && call.input("win") == handle);
-    frees.next().map_or(calls.len(), |(index, _)| index + 1)
-}
 
 /// Effect of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -161,7 +59,7 @@ enum Origin {
 }
 
 pub(super) fn check(job: &CheckedJob<'_>, findings: &mut FindingList) {
-    let windows = job.windows();
+    let windows = Windows::of(job);
     if windows.ranks.iter().all(Vec::is_empty) {
         return;
     }
@@ -215,7 +113,7 @@ fn report(job: &CheckedJob<'_>, target: usize, one: &WindowAccess, other: &Windo
     };
     let site = |access: &WindowAccess| match access.origin {
         Origin::Call(at) => job.site(at),
-        Origin::Instruction(address) => super::CallSite { address },
+        Origin::Instruction(address) => super::findings::CallSite { address },
     };
     findings.add(FindingClass::WindowConflict, &[site(one), site(other)], || {
         format!(

@@ -1,0 +1,8 @@
+//! Misuse of MPI on nodes, found by `--check`.
+
+use midplane_harness::misuses;
+
+#[test]
+fn each_kind_of_misuse_on_nodes_is_found() {
+    misuses::are_found(&[]);
+}
