@@ -32,7 +32,7 @@ impl Signature {
     fn push(&mut self, run: SignatureRun) {
         match self.runs.last_mut() {
             _ if run.count == 0 || MARKERS.contains(&run.datatype) => {}
-            Some(last) if last.datatype == run.datatype => last.count += run.count,
+            Some(last) if last.datatype == run.datatype => last.count = last.count.saturating_add(run.count),
             _ => self.runs.push(run),
         }
     }
@@ -87,7 +87,7 @@ impl Signature {
                 });
             }
             let common = one.count.min(other.count);
-            element += common;
+            element = element.saturating_add(common);
             let rest = |run: SignatureRun| {
                 let count = run.count - common;
                 (count > 0).then_some(SignatureRun { count, ..run })
@@ -100,7 +100,7 @@ impl Signature {
     /// Returns the number of elements.
     #[must_use]
     pub fn elements(&self) -> u64 {
-        self.runs.iter().map(|run| run.count).sum()
+        self.runs.iter().fold(0, |sum, run| sum.saturating_add(run.count))
     }
 }
 

@@ -21,5 +21,7 @@ pub mod operations;
 pub mod perfetto;
 pub mod record;
 mod recorder;
+#[cfg(test)]
+mod script;
 
 pub use recorder::Recorder;

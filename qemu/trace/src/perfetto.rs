@@ -141,7 +141,7 @@ impl EventWriter<'_> {
 fn completion_time(operation: &Operation, calls: &[Call]) -> Option<u64> {
     let call = &calls[operation.completed?];
     let left = call.left?;
-    Some(left - (left - call.entered) / 2)
+    Some(left - left.saturating_sub(call.entered) / 2)
 }
 
 impl JobTrace {

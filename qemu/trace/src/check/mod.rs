@@ -20,6 +20,8 @@ mod job;
 mod leaks;
 mod races;
 mod signatures;
+#[cfg(test)]
+mod tests;
 mod unreceived;
 mod window_list;
 mod windows;
