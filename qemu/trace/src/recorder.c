@@ -70,6 +70,11 @@ static void midplane_map_window(void)
     }
 }
 
+static inline void midplane_reserve(uint32_t words)
+{
+    (void)words;
+}
+
 static inline void midplane_put(uint64_t word)
 {
     uint64_t at = midplane_stream.words % (MIDPLANE_WINDOW_BYTES / 8);
@@ -110,7 +115,7 @@ static int midplane_open_stream(int rank)
 
 /* ---- A ring buffer that the tool reads ---- */
 
-#define MIDPLANE_RING_WORDS (1 << 15)
+#define MIDPLANE_RING_WORDS (1 << 16)
 
 /* The tool finds it by its symbol, and writes `read` only. */
 struct {
@@ -129,11 +134,15 @@ static inline void midplane_publish(void)
     MIDPLANE_CALLS.count = midplane_words;
 }
 
+/* Waits for space. A record that is longer than the buffer is published in parts. */
+static inline void midplane_reserve(uint32_t words)
+{
+    while (midplane_words + words - MIDPLANE_CALLS.read > MIDPLANE_RING_WORDS)
+        midplane_publish();
+}
+
 static inline void midplane_put(uint64_t word)
 {
-    /* A record that is longer than the buffer is published in parts. */
-    while (midplane_words - MIDPLANE_CALLS.read >= MIDPLANE_RING_WORDS)
-        midplane_publish();
     MIDPLANE_CALLS.words[midplane_words++ % MIDPLANE_RING_WORDS] = word;
 }
 
@@ -154,15 +163,18 @@ static int midplane_open_stream(int rank)
 
 /* ---- Records ---- */
 
-static uint64_t midplane_now(void)
-{
-    return (uint64_t)(PMPI_Wtime() * 1e9);
-}
+/* Maximum number of words of a record without its lists. */
+#define MIDPLANE_MAX_RECORD_WORDS 64
+
+/* Time of the last record in nanoseconds. */
+static uint64_t midplane_time;
 
 static inline void midplane_begin(int kind, int function)
 {
+    midplane_time = (uint64_t)(PMPI_Wtime() * 1e9);
+    midplane_reserve(MIDPLANE_MAX_RECORD_WORDS);
     midplane_put((uint64_t)kind | (uint64_t)function << 8);
-    midplane_put(midplane_now());
+    midplane_put(midplane_time);
 }
 
 static void midplane_put_ints(const int *elements, int count)
@@ -170,8 +182,10 @@ static void midplane_put_ints(const int *elements, int count)
     int kept = elements == NULL || count < 0 ? 0 : count > MIDPLANE_MAX_ELEMENTS ? MIDPLANE_MAX_ELEMENTS : count;
 
     midplane_put(MIDPLANE_WORD(kept));
-    for (int i = 0; i < kept; i++)
+    for (int i = 0; i < kept; i++) {
+        midplane_reserve(MIDPLANE_MAX_RECORD_WORDS);
         midplane_put(MIDPLANE_WORD(elements[i]));
+    }
 }
 
 static void midplane_put_aints(const MPI_Aint *elements, int count)
@@ -179,8 +193,10 @@ static void midplane_put_aints(const MPI_Aint *elements, int count)
     int kept = elements == NULL || count < 0 ? 0 : count > MIDPLANE_MAX_ELEMENTS ? MIDPLANE_MAX_ELEMENTS : count;
 
     midplane_put(MIDPLANE_WORD(kept));
-    for (int i = 0; i < kept; i++)
+    for (int i = 0; i < kept; i++) {
+        midplane_reserve(MIDPLANE_MAX_RECORD_WORDS);
         midplane_put(MIDPLANE_WORD(elements[i]));
+    }
 }
 
 static void midplane_put_status(const MPI_Status *status)
@@ -200,8 +216,10 @@ static void midplane_put_statuses(const MPI_Status *statuses, int count)
     int kept = statuses == NULL || count < 0 ? 0 : count > MIDPLANE_MAX_ELEMENTS ? MIDPLANE_MAX_ELEMENTS : count;
 
     midplane_put(MIDPLANE_WORD(4 * kept));
-    for (int i = 0; i < kept; i++)
+    for (int i = 0; i < kept; i++) {
+        midplane_reserve(MIDPLANE_MAX_RECORD_WORDS);
         midplane_put_status(&statuses[i]);
+    }
 }
 
 /* A receive buffer for statuses that the program ignores. NULL if the heap is full: they are not recorded then. */
@@ -256,6 +274,7 @@ static void midplane_put_members(MPI_Group group)
         int member = MPI_UNDEFINED;
 
         PMPI_Group_translate_ranks(group, 1, &i, world, &member);
+        midplane_reserve(MIDPLANE_MAX_RECORD_WORDS);
         midplane_put(MIDPLANE_WORD(member));
     }
     PMPI_Group_free(&world);
@@ -326,7 +345,7 @@ static const char *const midplane_counter_names[] = {
 
 #define MIDPLANE_COUNTERS_COUNT ((int)(sizeof midplane_counter_names / sizeof midplane_counter_names[0]))
 /* Minimum time between two records of the counters. */
-#define MIDPLANE_COUNTERS_INTERVAL_NS 50000
+#define MIDPLANE_COUNTERS_INTERVAL_NS 200000
 
 static struct {
     MPI_T_pvar_session session;
@@ -358,13 +377,9 @@ static void midplane_open_counters(void)
     }
 }
 
-static void midplane_record_counters(int is_last)
+static void midplane_read_counters(void)
 {
-    uint64_t now = midplane_now();
-
-    if (!is_last && now - midplane_counters.last_time < MIDPLANE_COUNTERS_INTERVAL_NS)
-        return;
-    midplane_counters.last_time = now;
+    midplane_counters.last_time = midplane_time;
     midplane_begin(MIDPLANE_COUNTERS, 0);
     midplane_put(MIDPLANE_WORD(MIDPLANE_COUNTERS_COUNT));
     for (int i = 0; i < MIDPLANE_COUNTERS_COUNT; i++) {
@@ -375,6 +390,12 @@ static void midplane_record_counters(int is_last)
         midplane_put(value);
     }
     midplane_commit();
+}
+
+static inline void midplane_record_counters(int is_last)
+{
+    if (is_last || midplane_time - midplane_counters.last_time >= MIDPLANE_COUNTERS_INTERVAL_NS)
+        midplane_read_counters();
 }
 
 /* ---- Accesses of the program to memory of pending operations, and to its windows ---- */
