@@ -30,13 +30,17 @@
 #![deny(unsafe_code)]
 
 mod blocks;
+mod choosing_engine;
 #[allow(unsafe_code)]
 mod coroutines;
 pub mod costs;
 mod events;
+mod explored_schedule;
 pub mod fast_path;
+pub mod match_orders;
 mod node;
 mod outcome;
+mod packet_gate;
 pub mod panic;
 mod processor;
 mod program_host;
@@ -56,6 +60,7 @@ use std::time::Duration;
 
 use corosensei::Yielder;
 use midplane_device::envelope::Rank;
+use midplane_device::matching::EngineKind;
 use midplane_device::{Adi, DeviceConfig, DeviceMemory, DeviceStats};
 use midplane_engines::EngineChoice;
 use net_torus::chunk::{LINE_CHUNKS, in_lines};
@@ -63,7 +68,10 @@ use net_torus::{BufferSizes, Chunk, Router, Shape, Torus};
 
 pub use self::blocks::{BlockDivision, FailureTime, MachineBlock, SharedWords};
 use self::coroutines::{STACK_BYTES, with_coroutines};
+use self::choosing_engine::ChoosingEngine;
 pub use self::costs::{CostChange, OperationCosts};
+pub use self::explored_schedule::MAX_MISSED_POLLS;
+use self::match_orders::MatchDecision;
 pub use self::node::SimProcess;
 pub use self::outcome::{BlockOutcome, ExitStatuses, JobFailure, JobProgress};
 pub use self::program_host::ProgramHost;
@@ -86,6 +94,14 @@ pub struct Cluster {
     costs: Option<OperationCosts>,
     processors: usize,
     matching: EngineChoice,
+    explored: Option<PlannedSchedule>,
+}
+
+/// The decisions that an exploration's run makes first, and a function that observes all decisions.
+#[derive(Clone, Debug)]
+struct PlannedSchedule {
+    decisions: Vec<MatchDecision>,
+    record: fn(&MatchDecision),
 }
 
 /// A node's statistics at the job's end.
@@ -132,6 +148,7 @@ impl Cluster {
             costs: None,
             processors: 1,
             matching: EngineChoice::default(),
+            explored: None,
         }
     }
 
@@ -193,6 +210,17 @@ impl Cluster {
     /// Sets the matching engine of the devices.
     pub fn matching(mut self, matching: EngineChoice) -> Self {
         self.matching = matching;
+        self
+    }
+
+    /// Makes the run part of an exploration of match orders: it makes these decisions first, and then takes the first
+    /// alternative of each. It passes each decision to `record`, and leaves all of them for
+    /// [`take_decisions`](match_orders::take_decisions). Uses [`costs`](Cluster::costs), one processor, and its own
+    /// matching engine.
+    pub fn explore(mut self, decisions: Vec<MatchDecision>, record: fn(&MatchDecision)) -> Self {
+        self.costs.get_or_insert(OperationCosts::BLUE_GENE);
+        self.processors = 1;
+        self.explored = Some(PlannedSchedule { decisions, record });
         self
     }
 
@@ -309,7 +337,11 @@ impl Cluster {
         let mut chunks: Vec<Chunk> = vec![[0; 32]; self.sizes.chunks() * here.len() + LINE_CHUNKS];
         let wires = MachineWires::new(nodes, self.costs, block);
         let bodies = self.bodies(shape, here.start, &wires, in_lines(&mut chunks));
-        let shared = SharedState::new(bodies, nodes, &wires, self.seed, host);
+        let mut shared = SharedState::new(bodies, nodes, &wires, self.seed, host);
+        if let Some(PlannedSchedule { decisions, record }) = &self.explored {
+            match_orders::begin(decisions.clone(), *record, nodes);
+            shared.explore();
+        }
         let run = |number, yielder: &_| {
             run_process(&shared, here.start + number, yielder, &program);
         };
@@ -326,7 +358,10 @@ impl Cluster {
         wires: &'m MachineWires<'m>,
         chunks: &'m mut [Chunk],
     ) -> Vec<SimNode<'m>> {
-        let kind = self.matching.kind();
+        let kind = match self.explored {
+            None => self.matching.kind(),
+            Some(_) => EngineKind::for_engine::<ChoosingEngine>(),
+        };
         chunks
             .chunks_mut(self.sizes.chunks())
             .zip(first as u32..)

@@ -109,7 +109,10 @@ impl EnterDevice for SimProcess<'_, '_> {
                     shared.pass(self.rank, ProcessPhase::Computing, self.yielder);
                 }
             }
-            WakeMode::Timed(_, costs) => shared.spend(self.rank, costs.call_ns),
+            WakeMode::Timed(_, costs) => {
+                shared.pause_entry(self.rank, self.yielder);
+                shared.spend(self.rank, costs.call_ns);
+            }
         }
         let adi = &mut *shared.body(self.rank).adi.borrow_mut();
         let mut kernel = NodeKernel {

@@ -30,6 +30,10 @@ pub enum JobFailure {
         /// Its message.
         message: String,
     },
+    /// An exploration covers this schedule by others.
+    Redundant,
+    /// The program does not make the decisions of the schedule that it was to repeat.
+    ForeignSchedule,
     /// The watching callback has stopped the job.
     Stopped,
 }

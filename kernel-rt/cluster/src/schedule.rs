@@ -17,6 +17,7 @@ use net_torus::Torus;
 
 use super::blocks::{BlockState, FailureTime, MachineBlock, NEVER};
 use super::coroutines;
+use super::explored_schedule::ExploredState;
 use super::outcome::{BlockOutcome, JobFailure, JobProgress};
 use super::processor::{CountingMemory, Processor};
 use super::program_host::ProgramHost;
@@ -83,6 +84,8 @@ pub(super) struct SharedState<'m> {
     statuses: Vec<Cell<Option<i32>>>,
     /// Host of programs that cannot be unwound.
     host: Option<&'m dyn ProgramHost>,
+    /// State of an exploration of match orders.
+    pub(super) explored: Option<ExploredState>,
 }
 
 /// Unwinds a process's program when the job is over.
@@ -115,7 +118,13 @@ impl<'m> SharedState<'m> {
             failure: RefCell::new(None),
             statuses: vec![Cell::new(None); nodes],
             host,
+            explored: None,
         }
+    }
+
+    /// Makes this an exploration of match orders.
+    pub(super) fn explore(&mut self) {
+        self.explored = Some(ExploredState::new(self.size()));
     }
 
     /// Runs all programs to their ends, or to the job's.
@@ -134,7 +143,7 @@ impl<'m> SharedState<'m> {
                     self.fail(first as u32, JobFailure::Stopped);
                 }
             }
-            if !self.meet() {
+            if !self.release_next() && !self.meet() {
                 break;
             }
         }
@@ -289,7 +298,7 @@ impl<'m> SharedState<'m> {
     }
 
     /// Waits until the processor has completed its current work, if that takes time.
-    fn catch_up(&self, rank: usize, phase: ProcessPhase, yielder: &Yielder<(), ()>) {
+    pub(super) fn catch_up(&self, rank: usize, phase: ProcessPhase, yielder: &Yielder<(), ()>) {
         if let WakeMode::Timed(events, _) = &self.wires.looks
             && self.time_of(rank) > self.wires.now.get()
         {
@@ -311,6 +320,9 @@ impl<'m> SharedState<'m> {
         match &self.wires.looks {
             WakeMode::Random(_) => self.step(rank, adi, memory),
             WakeMode::Timed(_, costs) => {
+                if let Some(explored) = self.explored.as_ref().filter(|_| self.is_poll(rank)) {
+                    return self.poll_explored(explored, rank, adi, memory, costs, yielder);
+                }
                 self.catch_up(rank, ProcessPhase::Computing, yielder);
                 self.timed_step(rank, adi, memory, costs)
             }
@@ -373,7 +385,7 @@ impl<'m> SharedState<'m> {
     }
 
     /// Makes the node do its work, while its program is not in a call.
-    fn serve(&self, rank: usize, costs: &OperationCosts, yielder: &Yielder<(), ()>) {
+    pub(super) fn serve(&self, rank: usize, costs: &OperationCosts, yielder: &Yielder<(), ()>) {
         let adi = &mut *self.body(rank).adi.borrow_mut();
         let mut moved = true;
         while moved {
@@ -424,6 +436,16 @@ impl<'m> SharedState<'m> {
         let now_ns = self.wires.now.get();
         let failed = FailureTime { now_ns, rank };
         { self.failure.borrow_mut() }.get_or_insert((failed, Some(failure)));
+    }
+
+    /// Returns the program's current call.
+    pub(super) fn call(&self, rank: usize) -> Option<CallInfo> {
+        self.calls[rank].get()
+    }
+
+    /// Returns whether all programs have ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.get() == self.size()
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -13,6 +13,7 @@ use net_torus::Link;
 use net_torus::torus::Torus;
 
 use super::events::EventQueue;
+use super::packet_gate::GatedPort;
 use super::processor::CountingMemory;
 use super::schedule::{ProcessPhase, SharedState};
 use crate::costs::{INJECT, OperationCosts};
@@ -57,7 +58,8 @@ impl SharedState<'_> {
     /// Returns whether a step of this node may find work; its router has `moved`.
     fn may_receive(&self, rank: usize, moved: bool) -> bool {
         let has_received = self.body(rank).torus.borrow().router().has_received();
-        has_received || moved && self.processors[rank].owes.get()
+        let is_released = { self.explored.iter() }.any(|explored| explored.is_released(rank));
+        has_received || is_released || moved && self.processors[rank].owes.get()
     }
 
     /// Occupies the processor for `ns` more nanoseconds.
@@ -107,8 +109,15 @@ impl SharedState<'_> {
             inject: INJECT,
             packets: 0,
         };
-        let moved = adi.progress(&mut hands, memory);
-        let packets = hands.packets;
+        let (moved, packets) = match &self.explored {
+            None => (adi.progress(&mut hands, memory), hands.packets),
+            Some(explored) => {
+                let gate = &mut *explored.gate(rank).borrow_mut();
+                gate.receive(hands.router);
+                let mut port = GatedPort { step: hands, gate };
+                (adi.progress(&mut port, memory), port.step.packets)
+            }
+        };
         transmit_all(torus, now);
         self.spend(rank, packets * costs.packet_ns + u64::from(moved && packets == 0));
         self.pay(rank, adi, memory, costs);

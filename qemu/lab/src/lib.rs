@@ -12,5 +12,7 @@ pub mod single_process;
 
 pub use measure::epochs as epochs_timed;
 pub use measure::{collectives, exchange, flood, overlap, scale, self_send, timed};
-pub use midplane_cluster::{Cluster, ExitStatuses, JobFailure, JobProgress, NodeReport, SimProcess, random};
+pub use midplane_cluster::{
+    Cluster, ExitStatuses, JobFailure, JobProgress, MAX_MISSED_POLLS, NodeReport, SimProcess, match_orders, random,
+};
 pub use rust_programs::{as_fast_program, as_program};

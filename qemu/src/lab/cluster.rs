@@ -596,7 +596,7 @@ fn words(failure: &JobFailure) -> String {
             format!("rank {rank} ended the job with status {status}: {message}")
         }
         JobFailure::Panic { rank, message } => format!("rank {rank} panicked: {message}"),
-        JobFailure::Stopped => "stopped".into(),
+        JobFailure::Redundant | JobFailure::ForeignSchedule | JobFailure::Stopped => "stopped".into(),
     }
 }
 

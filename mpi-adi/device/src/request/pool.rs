@@ -347,6 +347,14 @@ impl RequestPool {
         self.entry_by_id(id)?.receive()
     }
 
+    /// Iterates over the posted receives, in no particular order.
+    pub fn posted_receives(&self) -> impl Iterator<Item = PostedReceive> {
+        self.entries().filter_map(|entry| match entry.receive()?.state {
+            ReceiveState::Posted(posted) => Some(posted),
+            _ => None,
+        })
+    }
+
     /// Iterates over the receives that no message has matched and the sends that no receive has matched, as far as this
     /// process knows.
     pub(crate) fn unmatched(&self) -> impl Iterator<Item = QueueEntry> {
