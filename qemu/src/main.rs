@@ -39,7 +39,7 @@ use lab::{bench, cluster, memory, sim, size, soak, suite};
 use midplane_setup::invocation::{INSTALLED, command_name};
 use probe::{explain, flash, image};
 use run::linux::supervisor;
-use run::{attach, command, debug, mpiexec};
+use run::{attach, command, debug, explore, mpiexec};
 use show::console::{self, print_error_line, stdout_error};
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind as IoErrorKind;
@@ -79,6 +79,8 @@ enum CliCommand {
     Sim(sim::SimArgs),
     /// Simulate a machine of up to 65,536 nodes in one process, in virtual time
     Cluster(Box<cluster::ClusterArgs>),
+    /// Run a C program in every order in which its messages can match, and report the first that fails or differs
+    Explore(Box<explore::ExploreOptions>),
     /// Print the memory budget of a node, term by term
     Memory(memory::MemoryArgs),
     /// Print the size of a program's image by layer and module
@@ -191,6 +193,7 @@ fn main() -> ExitCode {
         CliCommand::Mpiexec(options) => mpiexec::run(&options.words, run_options),
         CliCommand::Sim(options) => sim::run(&options),
         CliCommand::Cluster(options) => cluster::run(&options),
+        CliCommand::Explore(options) => explore::run(&options),
         CliCommand::Memory(options) => memory::run(&options),
         CliCommand::Size(options) => size::run(&options),
         CliCommand::Image(options) => image::run(&options),
@@ -269,10 +272,13 @@ fn pointer(stop: &CliError, arguments: &[OsString]) -> String {
     }
 }
 
-/// Replaces mpirun's `run -np 4` by `run -n 4`. Arguments after `--` belong to the program.
+/// Replaces mpirun's `run -np 4` by `run -n 4`, also for `explore`. Arguments after `--` belong to the program.
 fn as_mpirun(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = arguments.collect();
-    if words.get(1).is_some_and(|command| command == "run") {
+    if words
+        .get(1)
+        .is_some_and(|command| command == "run" || command == "explore")
+    {
         let options = words.iter_mut().take_while(|word| *word != "--");
         for word in options.filter(|word| *word == "-np") {
             *word = "-n".into();

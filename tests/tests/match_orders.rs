@@ -119,7 +119,10 @@ fn a_program_without_wildcards_has_one_schedule() {
         world.barrier();
         number.to_string()
     });
-    assert_eq!((explored.results.as_slice(), explored.redundant), (&["3012".to_owned()][..], 0));
+    assert_eq!(
+        (explored.results.as_slice(), explored.redundant),
+        (&["3012".to_owned()][..], 0)
+    );
 }
 
 /// Ranks 0 and 1 each receive from ranks 2 and 3: two orders each, which commute, so four schedules and not eight.

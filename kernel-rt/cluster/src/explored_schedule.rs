@@ -166,8 +166,11 @@ impl SharedState<'_> {
         let (Some(explored), WakeMode::Timed(..)) = (&self.explored, &self.wires.looks) else {
             return false;
         };
-        if self.is_over() || self.has_ended() {
+        if self.is_over() {
             return false;
+        }
+        if self.has_ended() {
+            return self.check_schedule();
         }
         let has_released = self.release_awaited(explored)
             || self.release_buffered(explored)
@@ -180,10 +183,21 @@ impl SharedState<'_> {
             self.fail(0, JobFailure::ForeignSchedule);
             return false;
         }
-        if !has_released && !explored.deferrals.borrow().is_empty() {
+        if has_released {
+            return true;
+        }
+        if !explored.deferrals.borrow().is_empty() {
             self.fail(0, JobFailure::Redundant);
         }
-        has_released
+        self.check_schedule()
+    }
+
+    /// Fails at the end of a job that has not made all planned decisions. Returns false.
+    fn check_schedule(&self) -> bool {
+        if match_orders::has_planned() {
+            self.fail(0, JobFailure::ForeignSchedule);
+        }
+        false
     }
 
     /// Iterates over the ranks whose programs have not ended.
@@ -356,7 +370,10 @@ impl SharedState<'_> {
             DecisionKind::Poll => state.missed.get() < MAX_MISSED_POLLS,
             _ => !others.is_empty(),
         };
-        let sources = first.sources.iter().map(|source| MatchAlternative::Source(*source as u32));
+        let sources = first
+            .sources
+            .iter()
+            .map(|source| MatchAlternative::Source(*source as u32));
         let mut alternatives: Vec<MatchAlternative> = sources.collect();
         alternatives.extend(may_defer.then_some(MatchAlternative::Later));
         let selected = match alternatives[..] {
@@ -417,7 +434,10 @@ impl SharedState<'_> {
         let (posted, heads) = (self.posted(rank), explored.heads(rank));
         let result = |head: &HeldHead| match_result(&posted, &head.envelope);
         let sources = |is: &dyn Fn(&HeldHead) -> bool| -> Vec<usize> {
-            { heads.iter() }.filter(|head| is(head)).map(|head| head.source).collect()
+            { heads.iter() }
+                .filter(|head| is(head))
+                .map(|head| head.source)
+                .collect()
         };
         if COMPLETIONS.contains(&call.function) {
             let completing = sources(&|head| result(head) != MatchResult::Unexpected);
@@ -430,9 +450,8 @@ impl SharedState<'_> {
                 of(DecisionKind::Receive, receive.serial, matching)
             })
             .collect();
-        let found = sources(&|head| {
-            result(head) == MatchResult::Unexpected && self.finds(rank, call.function, &head.envelope)
-        });
+        let found =
+            sources(&|head| result(head) == MatchResult::Unexpected && self.finds(rank, call.function, &head.envelope));
         choices.push(of(DecisionKind::Probe, 0, found));
         choices
     }
@@ -543,7 +562,11 @@ mod tests {
 
     #[test]
     fn the_oldest_receive_determines_the_effect_of_a_message() {
-        let receives = [posted(None, Some(7), 1), posted(Some(2), None, 2), posted(None, None, 3)];
+        let receives = [
+            posted(None, Some(7), 1),
+            posted(Some(2), None, 2),
+            posted(None, None, 3),
+        ];
         let envelope = |source, tag| Envelope {
             source: Rank::new(source),
             tag,

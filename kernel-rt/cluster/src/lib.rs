@@ -67,8 +67,8 @@ use net_torus::chunk::{LINE_CHUNKS, in_lines};
 use net_torus::{BufferSizes, Chunk, Router, Shape, Torus};
 
 pub use self::blocks::{BlockDivision, FailureTime, MachineBlock, SharedWords};
-use self::coroutines::{STACK_BYTES, with_coroutines};
 use self::choosing_engine::ChoosingEngine;
+use self::coroutines::{STACK_BYTES, with_coroutines};
 pub use self::costs::{CostChange, OperationCosts};
 pub use self::explored_schedule::MAX_MISSED_POLLS;
 use self::match_orders::MatchDecision;

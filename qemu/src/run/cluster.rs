@@ -4,23 +4,64 @@
 use crate::host::error::{CliError, ErrorContext};
 use crate::host::shared::SharedMemory;
 use crate::host::sys;
-use crate::run::instance::{Instance, InstancePool, OutputChannels};
+use crate::run::instance::{ControlPipes, Instance, InstancePool, OutputChannels};
 use crate::run::linux::{InheritedDescriptors, connect_streams, create_pipes, end_signal, process};
 use crate::run::node::Node;
 use crate::run::plan::{JobPlan, coord};
 use kernel_rt::board::linux::share::{NO_RANK, PRINT_MARK, ShareLayout};
-use kernel_rt::board::linux::sim_nodes::{COSTS, PROCESSORS};
+use kernel_rt::board::linux::sim_nodes::{COSTS, EXPLORE, PROCESSORS, SCHEDULE};
 use midplane_lab::timed::CostChange;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::process::Child;
 use std::rc::Rc;
 
 /// Default stack size of a program in bytes, as on nodes.
 const STACK_BYTES: u64 = 512 << 10;
 
+/// A started process with all nodes.
+pub struct ClusterProcess {
+    /// The process.
+    pub child: Child,
+    /// Its output and error output, in messages.
+    pub streams: [UnixStream; 2],
+    /// The pipes by which it ends with the tool.
+    pub pipes: ControlPipes,
+    /// The nodes' status records.
+    pub shared: Rc<SharedMemory>,
+}
+
 /// Starts all nodes; see [`boot`](super::boot::boot).
 pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
+    let nodes = plan.shape.nodes();
+    let layout = ShareLayout::new(nodes);
+    let ClusterProcess {
+        child,
+        streams,
+        pipes,
+        shared,
+    } = start(plan, None)?;
+    let channels = OutputChannels {
+        prints: streams.map(Some),
+        is_several: plan.processors > 1,
+        ..OutputChannels::default()
+    };
+    let mut instance = Instance::new((0..nodes).collect(), channels, child)?;
+    instance.is_supervised = !plan.under.is_empty();
+    let mut pool = InstancePool::new(&plan.shape);
+    pool.pipes = Some(pipes);
+    pool.instances.push(instance);
+    for rank in 0..nodes {
+        let coord = coord(&plan.shape, rank)?;
+        let account = layout.account(rank);
+        pool.nodes.push(Node::from_process(rank, coord, 0, &shared, account));
+    }
+    Ok(pool)
+}
+
+/// Starts the process with all nodes. With a socket it makes the runs of an exploration, without standard input.
+pub fn start(plan: &JobPlan<'_>, explore: Option<OwnedFd>) -> Result<ClusterProcess, CliError> {
     let nodes = plan.shape.nodes();
     // Of the shared layout only the first part, the status records, is required.
     let layout = ShareLayout::new(nodes);
@@ -33,7 +74,7 @@ pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
     let inherited = InheritedDescriptors::new(plan, first, &shared, &theirs, stack)?;
     let under = inherited.wrapper_command(plan, 0, [None; 2])?;
     let mut command = process(plan, first, &inherited, &under)?;
-    connect_streams(&mut command, [its_stdout, its_stderr], true);
+    connect_streams(&mut command, [its_stdout, its_stderr], explore.is_none());
     if plan.processors > 1 {
         command.env(PROCESSORS, plan.processors.to_string());
     }
@@ -41,31 +82,29 @@ pub fn boot(plan: &JobPlan<'_>) -> Result<InstancePool, CliError> {
         let words: Vec<String> = plan.costs.iter().map(CostChange::to_string).collect();
         command.env(COSTS, words.join(","));
     }
+    if let Some(file) = plan.schedule {
+        command.env(SCHEDULE, file);
+    }
+    let mut descriptors = inherited.descriptors();
+    if let Some(socket) = explore {
+        command.env(EXPLORE, socket.as_raw_fd().to_string());
+        descriptors.push(socket);
+    }
     let is_supervised = !plan.under.is_empty();
-    sys::bind_to_this_process(&mut command, end_signal(is_supervised), inherited.descriptors());
+    sys::bind_to_this_process(&mut command, end_signal(is_supervised), descriptors);
     let child = command
         .spawn()
         .context(format_args!("start {}", plan.image(0).path.display()))?;
-    let channels = OutputChannels {
-        prints: [Some(stdout), Some(stderr)],
-        is_several: plan.processors > 1,
-        ..OutputChannels::default()
-    };
-    let mut instance = Instance::new((0..nodes).collect(), channels, child)?;
-    instance.is_supervised = is_supervised;
-    let mut pool = InstancePool::new(&plan.shape);
-    pool.pipes = Some(pipes);
-    pool.instances.push(instance);
-    for rank in 0..nodes {
-        let coord = coord(&plan.shape, rank)?;
-        let account = layout.account(rank);
-        pool.nodes.push(Node::from_process(rank, coord, 0, &shared, account));
-    }
-    Ok(pool)
+    Ok(ClusterProcess {
+        child,
+        streams: [stdout, stderr],
+        pipes,
+        shared,
+    })
 }
 
 /// Creates a socket that preserves message boundaries: the tool's non-blocking end, and the other.
-fn messages() -> Result<(UnixStream, OwnedFd), CliError> {
+pub fn messages() -> Result<(UnixStream, OwnedFd), CliError> {
     let kind = SocketType::SEQPACKET;
     let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
     let (ours, theirs) = pair.context("create a socket for output")?;

@@ -13,6 +13,7 @@ use crate::host::size;
 use crate::run::analysis::{Analysis, AnalysisOptions};
 use crate::run::boxes::{self, InstanceBoxes};
 use crate::run::debug::DebugSession;
+use crate::run::explore::read_schedule;
 use crate::run::faults::FaultOptions;
 use crate::run::files::ServedDirectory;
 use crate::run::job::{self, JobLimits, OnHang};
@@ -45,7 +46,7 @@ use std::slice;
 use std::time::Duration;
 
 /// Time limit of a job and report options.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub struct ReportOptions {
     /// End the job after this time and print the call of each rank
     #[arg(long, value_name = "SECONDS", value_parser = parse_timeout, allow_negative_numbers = true,
@@ -104,6 +105,51 @@ impl ReportOptions {
             analysis: Analysis::default(),
         })
     }
+}
+
+/// Options for the C compiler.
+#[derive(Args, Debug)]
+pub struct CompileOptions {
+    /// Header directory for the C compiler
+    #[arg(short = 'I', value_name = "DIRECTORY", help_heading = "C compiler")]
+    include: Vec<OsString>,
+
+    /// Macro for the C compiler
+    #[arg(short = 'D', value_name = "NAME[=VALUE]", help_heading = "C compiler")]
+    define: Vec<OsString>,
+
+    /// Library to link; the mathematical library (m) is always linked
+    #[arg(short = 'l', value_name = "LIBRARY", help_heading = "C compiler")]
+    library: Vec<OsString>,
+
+    /// Additional options for the C compiler, for example --cflags="-std=c99 -O3 -Wall" [default: -O2 -g]
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, value_parser = parse_flags,
+          help_heading = "C compiler")]
+    cflags: Vec<Vec<String>>,
+}
+
+impl CompileOptions {
+    /// Returns the arguments of the compile step.
+    pub fn compile(&self) -> Vec<OsString> {
+        let given = self.cflags.iter().flatten().map(OsString::from);
+        { with_letter("-I", &self.include).chain(with_letter("-D", &self.define)) }
+            .chain(given)
+            .collect()
+    }
+
+    /// Returns the arguments of the link step.
+    pub fn link(&self) -> Vec<OsString> {
+        with_letter("-l", &self.library).collect()
+    }
+}
+
+/// Returns the values of an option as arguments of the compiler.
+fn with_letter<'a>(letter: &'a str, values: &'a [OsString]) -> impl Iterator<Item = OsString> + 'a {
+    values.iter().map(move |value| {
+        let mut flag = OsString::from(letter);
+        flag.push(value);
+        flag
+    })
 }
 
 /// Options of `midplane run`.
@@ -215,6 +261,10 @@ pub struct RunOptions {
     #[arg(long, value_name = "NAME=VALUE", value_parser = CostChange::parse, help_heading = "Simulator")]
     cost: Vec<CostChange>,
 
+    /// With --on cluster: match messages as in this file, which `explore` has written
+    #[arg(long, value_name = "FILE", conflicts_with = "processors", help_heading = "Simulator")]
+    schedule: Option<PathBuf>,
+
     #[command(flatten)]
     faults: FaultOptions,
 
@@ -257,22 +307,8 @@ pub struct RunOptions {
     #[arg(long, help_heading = "Debugging")]
     count_instructions: bool,
 
-    /// Header directory for the C compiler
-    #[arg(short = 'I', value_name = "DIRECTORY", help_heading = "C compiler")]
-    include: Vec<OsString>,
-
-    /// Macro for the C compiler
-    #[arg(short = 'D', value_name = "NAME[=VALUE]", help_heading = "C compiler")]
-    define: Vec<OsString>,
-
-    /// Library to link; the mathematical library (m) is always linked
-    #[arg(short = 'l', value_name = "LIBRARY", help_heading = "C compiler")]
-    library: Vec<OsString>,
-
-    /// Additional options for the C compiler, for example --cflags="-std=c99 -O3 -Wall" [default: -O2 -g]
-    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, value_parser = parse_flags,
-          help_heading = "C compiler")]
-    cflags: Vec<Vec<String>>,
+    #[command(flatten)]
+    compile: CompileOptions,
 
     /// Print the ranks' output unchanged, without the rank in front of each line [default for one rank]
     #[arg(long, overrides_with_all = ["prefix", "no_prefix"], help_heading = "Output")]
@@ -362,22 +398,9 @@ impl RunPlatform {
 impl RunOptions {
     /// Returns the build options.
     fn flags(&self) -> BuildFlags {
-        let with = |letter: &str, values: &[OsString]| {
-            let flag = |value: &OsString| {
-                let mut flag = OsString::from(letter);
-                flag.push(value);
-                flag
-            };
-            values.iter().map(flag).collect::<Vec<_>>()
-        };
-        let given = self.cflags.iter().flatten().map(OsString::from);
         BuildFlags {
-            compile: [with("-I", &self.include), with("-D", &self.define)]
-                .into_iter()
-                .flatten()
-                .chain(given)
-                .collect(),
-            link: with("-l", &self.library),
+            compile: self.compile.compile(),
+            link: self.compile.link(),
             stack: self.stack,
             matching: { self.matching }.unwrap_or_else(|| Board::chosen().matching()),
             faults: self.faults.first_specified().is_some(),
@@ -482,8 +505,7 @@ impl RunOptions {
         let mut variables = BTreeMap::new();
         Self::add_variables(&self.export, &self.env, &mut variables)?;
         Self::add_variables(export, env, &mut variables)?;
-        let join = |(name, value): (Vec<u8>, Vec<u8>)| [&name[..], b"=", &value].concat();
-        Ok(variables.into_iter().map(join).collect())
+        Ok(joined(variables))
     }
 
     /// Adds variables: exported ones with their current values, and those with explicit values.
@@ -522,10 +544,10 @@ impl RunOptions {
     /// Returns the specified options that only some kinds of programs support.
     fn specified_options(&self) -> Vec<OptionScope> {
         [
-            (!self.include.is_empty(), OptionScope::Compile("-I")),
-            (!self.define.is_empty(), OptionScope::Compile("-D")),
-            (!self.cflags.is_empty(), OptionScope::Compile("--cflags")),
-            (!self.library.is_empty(), OptionScope::LinkC("-l")),
+            (!self.compile.include.is_empty(), OptionScope::Compile("-I")),
+            (!self.compile.define.is_empty(), OptionScope::Compile("-D")),
+            (!self.compile.cflags.is_empty(), OptionScope::Compile("--cflags")),
+            (!self.compile.library.is_empty(), OptionScope::LinkC("-l")),
             (self.stack.is_some(), OptionScope::Link("--stack")),
             (
                 self.matching.is_some() && self.on == RunPlatform::Qemu,
@@ -562,9 +584,25 @@ impl RunOptions {
 }
 
 /// Returns a program's argv.
-fn argv(program: &Program, arguments: &[OsString]) -> Vec<Vec<u8>> {
+pub fn argv(program: &Program, arguments: &[OsString]) -> Vec<Vec<u8>> {
     let words = arguments.iter().cloned().map(OsString::into_vec);
     [program.name().into_bytes()].into_iter().chain(words).collect()
+}
+
+/// Returns a program's environment from values of `--env`, each entry as NAME=VALUE.
+///
+/// # Errors
+/// Returns a usage error if one has another form.
+pub fn environment(env: &[OsString]) -> Result<Vec<Vec<u8>>, CliError> {
+    let mut variables = BTreeMap::new();
+    RunOptions::add_variables(&[], env, &mut variables)?;
+    Ok(joined(variables))
+}
+
+/// Joins names and values.
+fn joined(variables: BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<Vec<u8>> {
+    let join = |(name, value): (Vec<u8>, Vec<u8>)| [&name[..], b"=", &value].concat();
+    variables.into_iter().map(join).collect()
 }
 
 /// Splits NAME=VALUE; `None` for any other format.
@@ -582,7 +620,7 @@ fn parse_flags(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// Parses a timeout in seconds.
-fn parse_timeout(text: &str) -> Result<Duration, String> {
+pub fn parse_timeout(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()
         .filter(|seconds| *seconds > 0.0)
@@ -668,6 +706,7 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
         stack: options.stack,
         processors: options.processors.unwrap_or(1),
         costs: &options.cost,
+        schedule: options.schedule.as_deref(),
         under: &options.under.concat(),
         debug: debug.as_ref(),
         apps: planned.collect(),
@@ -846,6 +885,14 @@ fn check_platform(options: &RunOptions) -> Result<(), CliError> {
         return Err(CliError::usage(
             "--cost is for the simulator, which uses virtual time; omit it, or use --on cluster",
         ));
+    }
+    if let Some(file) = &options.schedule {
+        if options.on != RunPlatform::Cluster {
+            return Err(CliError::usage(
+                "--schedule is for the simulator, which can repeat it; use --on cluster",
+            ));
+        }
+        read_schedule(file)?;
     }
     if options.on == RunPlatform::Cluster {
         let faults = options.faults.first_specified();

@@ -11,6 +11,7 @@ pub mod command;
 pub mod debug;
 mod decode;
 mod doorbell;
+pub mod explore;
 mod faults;
 mod files;
 mod hang;

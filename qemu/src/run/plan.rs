@@ -68,6 +68,8 @@ pub struct JobPlan<'a> {
     pub processors: usize,
     /// Changes to a cluster's cost model.
     pub costs: &'a [CostChange],
+    /// File of the schedule that a cluster repeats.
+    pub schedule: Option<&'a Path>,
     /// Command that starts each node's process; empty: none. For native processes only.
     pub under: &'a [String],
     /// Debugger of one rank. In QEMU each node then uses its own instance.
@@ -128,6 +130,7 @@ impl<'a> JobPlan<'a> {
             stack: None,
             processors: 1,
             costs: &[],
+            schedule: None,
             under: &[],
             debug: None,
             mpi_memory: 0,

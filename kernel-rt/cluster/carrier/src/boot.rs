@@ -19,6 +19,7 @@ use midplane_objects::ErrorText;
 use net_torus::Router;
 
 use crate::data::ProgramData;
+use crate::explorer;
 use crate::rank;
 use crate::system::SystemState;
 use crate::thread::ThreadStates;
@@ -45,12 +46,16 @@ extern "C" fn midplane_cluster() -> ! {
         eprintln!("this program requires `midplane run --on cluster`, which starts it");
         std::process::abort();
     };
+    let schedule = explorer::schedule(&told);
     let boot = told.boot_parameters();
     let ranks = boot.shape.nodes();
     let costs = costs(&boot, &told.costs);
     rank::compute_for(costs.compute_percent);
     let matching = matching::select_engine(boot.matching);
-    let cluster = cluster(&boot, told.processors, costs).matching(matching);
+    let mut cluster = cluster(&boot, told.processors, costs).matching(matching);
+    if let Some(schedule) = schedule {
+        cluster = cluster.explore(schedule, explorer::record);
+    }
     let worker = divide_process(&told, &boot, &cluster);
     let here = worker.map_or(0..ranks as usize, |worker| worker.block.ranks());
     let accounts: &'static AccountTable = Box::leak(Box::new(told.accounts(boot.shape, matching, here.len() as u32)));
@@ -144,12 +149,16 @@ fn report_outcome(accounts: &AccountTable, worker: Option<&WorkerProcess>, first
             // SAFETY: all streams, none of which a program is using: files that programs have not closed are written,
             // as at the end of a process.
             unsafe { libc::fflush(std::ptr::null_mut()) };
+            if explorer::is_run() {
+                explorer::end(Ok(statuses));
+            }
             if let Some(worker) = worker {
                 worker.mark(workers::END);
                 worker.wait_for_the_prints();
             }
             accounts.all_done((first..).zip(statuses));
         }
+        Err(failure) if explorer::is_run() => explorer::end(Err(failure)),
         Err(Some(JobFailure::Hang(calls))) => {
             let mut waiting = (first..).zip(calls).filter(|(_, call)| call.is_some());
             let waiting = waiting.next().map(|(rank, _)| rank);
@@ -162,6 +171,14 @@ fn report_outcome(accounts: &AccountTable, worker: Option<&WorkerProcess>, first
                     worker.mark(workers::END);
                 }
             }
+        }
+        Err(Some(JobFailure::ForeignSchedule)) => {
+            let why = "the program does not make the decisions of the schedule";
+            accounts.fail(0, FailureCode::Boot, 1, why)
+        }
+        Err(Some(JobFailure::Redundant)) => {
+            let why = "the schedule leaves a receive to messages that are never sent";
+            accounts.fail(0, FailureCode::Boot, 1, why)
         }
         Err(Some(failure)) => accounts.fail(0, FailureCode::Panic, 1, &format!("{failure:?}")),
         // Another worker reports the failure.

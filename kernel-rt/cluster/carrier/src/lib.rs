@@ -10,6 +10,7 @@
 //! thread      the same for `errno` and the floating-point environment
 //! system      the same for system state, such as the umask, and for the locale, if a rank has changed it
 //! socket      messages to the tool
+//! explorer    many runs of one program, with the tool's schedules
 //! workers     processes with a block of the ranks each, for more than one processor
 //! ```
 //! The host's compiler compiles the program, for one fixed address, and links it with this and `cluster.c`: one
@@ -27,6 +28,7 @@ extern crate midplane_c as _;
 
 mod boot;
 mod data;
+mod explorer;
 mod rank;
 mod socket;
 mod system;

@@ -91,8 +91,7 @@ pub fn divide(division: BlockDivision) -> io::Result<ProcessRole> {
         let (ours, its) = messages()?;
         // The program may close small descriptors.
         let its = duplicate(its.as_raw_fd())?;
-        // SAFETY: the process has one thread, so the child has all of it.
-        match unsafe { __fork() } {
+        match fork() {
             -1 => return Err(io::Error::last_os_error()),
             0 => {
                 die_with(us);
@@ -153,8 +152,14 @@ fn messages() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
+/// Forks the process; returns 0 in the child, -1 on failure.
+pub fn fork() -> libc::pid_t {
+    // SAFETY: the process has one thread, so the child has all of it.
+    unsafe { __fork() }
+}
+
 /// Makes a worker die with the first process.
-fn die_with(first: libc::pid_t) {
+pub fn die_with(first: libc::pid_t) {
     // SAFETY: system calls that access no memory.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);

@@ -5,6 +5,7 @@
 
 use std::env;
 use std::fmt::Display;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use midplane_abi::address::AddressRange;
@@ -32,11 +33,19 @@ pub const PROCESSORS: &str = "MIDPLANE_PROCESSORS";
 /// Environment variable with changes to the cost model: `NAME=VALUE`, separated by commas.
 pub const COSTS: &str = "MIDPLANE_COSTS";
 
+/// Environment variable with the descriptor of the socket for an exploration's runs.
+pub const EXPLORE: &str = "MIDPLANE_EXPLORE";
+
+/// Environment variable with the file of the schedule to repeat.
+pub const SCHEDULE: &str = "MIDPLANE_SCHEDULE";
+
 /// Status records of all nodes.
 pub struct AccountTable {
     all: &'static [NodeAccount; 0],
     shape: Shape,
     matching: EngineChoice,
+    /// The tool watches the accounts, and ends the process.
+    is_tended: bool,
     /// This process's programs that have not ended.
     running: AtomicU32,
 }
@@ -49,6 +58,10 @@ pub struct ToolParameters {
     pub processors: usize,
     /// Value of [`COSTS`].
     pub costs: String,
+    /// Socket for the runs of an exploration.
+    pub explore: Option<OwnedFd>,
+    /// File of the schedule to repeat.
+    pub schedule: Option<String>,
 }
 
 impl ToolParameters {
@@ -58,10 +71,14 @@ impl ToolParameters {
         let told = or_fail(tool::ToolParameters::read())?;
         let processors = env::var(PROCESSORS).ok();
         let costs = env::var(COSTS).ok();
+        let explore = env::var(EXPLORE).ok().and_then(|number| number.parse().ok());
+        let schedule = env::var(SCHEDULE).ok();
         // SAFETY: there is one thread.
         unsafe {
             env::remove_var(PROCESSORS);
             env::remove_var(COSTS);
+            env::remove_var(EXPLORE);
+            env::remove_var(SCHEDULE);
         }
         let processors = processors.and_then(|number| number.parse().ok());
         or_fail(told.die_with_tool());
@@ -69,6 +86,9 @@ impl ToolParameters {
             told,
             processors: processors.unwrap_or(1),
             costs: costs.unwrap_or_default(),
+            // SAFETY: the tool passes this descriptor, and nothing else owns it.
+            explore: explore.map(|number| unsafe { OwnedFd::from_raw_fd(number) }),
+            schedule,
         })
     }
 
@@ -100,6 +120,7 @@ impl ToolParameters {
             all,
             shape,
             matching,
+            is_tended: self.explore.is_none(),
             running: AtomicU32::new(here),
         }
     }
@@ -125,7 +146,7 @@ impl AccountTable {
         let coord = self.shape.coord(rank).unwrap_or_default();
         let process = ProcessIdentity {
             who: who(self.shape, rank, coord),
-            is_tended: true,
+            is_tended: self.is_tended,
             number: std::process::id(),
             account,
             stack,
@@ -202,6 +223,9 @@ impl AccountTable {
     /// Ends the job because of an error of the program of `rank`: reports it on that account, and waits for the tool to
     /// end the process.
     pub fn fail(&self, rank: Rank, why: FailureCode, status: i32, message: &str) -> ! {
+        if !self.is_tended {
+            boot_failed(message);
+        }
         let message = FinalMessage::Text(message);
         self.account_of_rank(rank).blackboard.failed(why, status, message);
         loop {
