@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use midplane_lab::match_orders::{MatchDecision, next_schedule, take_decisions};
+use midplane_lab::match_orders::{DecisionObserver, MatchDecision, next_schedule, take_decisions};
 use midplane_lab::{Cluster, ExitStatuses, JobFailure, as_program};
 use mpi::environment::Universe;
 use mpi::topology::SimpleCommunicator;
@@ -38,20 +38,22 @@ fn explore_on(extents: [u16; 3], program: impl Fn(&SimpleCommunicator) -> String
     let mut planned: Vec<MatchDecision> = Vec::new();
     for _ in 0..MAX_RUNS {
         let printed = Mutex::new(Vec::new());
-        let job = Cluster::new(extents).explore(planned, |_| ()).run(|node| {
-            as_program(node, || {
-                let universe: Universe = mpi::initialize().expect("once");
-                let world = universe.world();
-                let text = program(&world);
-                printed.lock().unwrap().push((world.rank(), text));
+        let job = Cluster::new(extents)
+            .explore(planned.clone(), DecisionObserver::NONE)
+            .run(|node| {
+                as_program(node, || {
+                    let universe: Universe = mpi::initialize().expect("once");
+                    let world = universe.world();
+                    let text = program(&world);
+                    printed.lock().unwrap().push((world.rank(), text));
+                });
+                0
             });
-            0
-        });
         match result(job, printed.into_inner().unwrap()) {
             Some(result) => explored.results.push(result),
             None => explored.redundant += 1,
         }
-        match next_schedule(take_decisions()) {
+        match next_schedule(&planned, take_decisions()) {
             Some(next) => planned = next,
             None => return explored,
         }

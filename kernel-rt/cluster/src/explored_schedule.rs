@@ -21,13 +21,13 @@ use std::cell::{Cell, RefCell};
 
 use corosensei::Yielder;
 use midplane_device::Adi;
-use midplane_device::envelope::Envelope;
+use midplane_device::envelope::{Envelope, MatchPattern};
 use midplane_device::queues::QueueKind;
 use midplane_device::request::PostedReceive;
 
 use super::coroutines;
 use super::outcome::JobFailure;
-use super::packet_gate::{HeldHead, PacketGate};
+use super::packet_gate::{PacketGate, SourceQueue};
 use super::processor::CountingMemory;
 use super::schedule::{ProcessPhase, SharedState};
 use super::wires::WakeMode;
@@ -63,6 +63,17 @@ const RECEIVES: [&str; 4] = ["MPI_Recv", "MPI_Mrecv", "MPI_Barrier", "MPI_Finali
 pub(super) struct ExploredState {
     ranks: Vec<ExploredRank>,
     deferrals: RefCell<Vec<Deferral>>,
+    /// Decisions that did not select [`Later`](MatchAlternative::Later), and for which it is not known to lead anywhere.
+    settled: RefCell<Vec<SettledChoice>>,
+}
+
+/// A decision, and the messages that it could have left its receive to.
+struct SettledChoice {
+    /// Index of the decision in the run.
+    index: usize,
+    rank: usize,
+    pattern: MatchPattern,
+    offered: Vec<usize>,
 }
 
 /// State of a node.
@@ -106,14 +117,24 @@ struct Deferral {
 /// A possible decision.
 struct MatchChoice {
     id: ChoiceId,
-    sources: Vec<usize>,
+    /// Pattern of the receive or the probe; `None`: that of several.
+    pattern: Option<MatchPattern>,
+    offers: Vec<MessageOffer>,
+}
+
+/// A message that a choice can select.
+#[derive(Clone, Copy)]
+struct MessageOffer {
+    source: usize,
+    /// Withheld messages of the source up to and including this one.
+    count: usize,
 }
 
 /// Effect of a message on a node that it reaches now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum MatchResult {
-    /// It matches this posted receive, which specifies its source.
-    Exact,
+    /// It matches the posted receive with this sequence number, which specifies its source.
+    Exact(u64),
     /// It matches the posted wildcard receive with this sequence number.
     Wildcard(u64),
     /// It becomes an unexpected message.
@@ -132,6 +153,7 @@ impl ExploredState {
         ExploredState {
             ranks: (0..nodes).map(rank).collect(),
             deferrals: RefCell::default(),
+            settled: RefCell::default(),
         }
     }
 
@@ -145,8 +167,8 @@ impl ExploredState {
         self.ranks[rank].pause.get() == CallPause::Over || self.ranks[rank].gate.borrow().is_open()
     }
 
-    fn heads(&self, rank: usize) -> Vec<HeldHead> {
-        self.ranks[rank].gate.borrow().heads().collect()
+    fn queues(&self, rank: usize) -> Vec<SourceQueue> {
+        self.ranks[rank].gate.borrow().queues().collect()
     }
 }
 
@@ -154,9 +176,31 @@ impl ExploredState {
 fn match_result(posted: &[PostedReceive], envelope: &Envelope) -> MatchResult {
     match posted.iter().find(|receive| receive.pattern.matches(envelope)) {
         None => MatchResult::Unexpected,
-        Some(receive) if receive.pattern.source().is_some() => MatchResult::Exact,
+        Some(receive) if receive.pattern.source().is_some() => MatchResult::Exact(receive.serial),
         Some(receive) => MatchResult::Wildcard(receive.serial),
     }
+}
+
+/// Returns the first message of a queue that `wants` its effect, if those before it match no wildcard receive.
+fn find_message(
+    posted: &[PostedReceive],
+    queue: &SourceQueue,
+    wants: impl Fn(MatchResult, &Envelope) -> bool,
+) -> Option<MessageOffer> {
+    let mut posted = posted.to_vec();
+    for (envelope, count) in queue.envelopes.iter().zip(1..) {
+        let result = match_result(&posted, envelope);
+        if wants(result, envelope) {
+            let source = queue.source;
+            return Some(MessageOffer { source, count });
+        }
+        match result {
+            MatchResult::Wildcard(_) => return None,
+            MatchResult::Exact(serial) => posted.retain(|receive| receive.serial != serial),
+            MatchResult::Unexpected => {}
+        }
+    }
+    None
 }
 
 impl SharedState<'_> {
@@ -169,6 +213,7 @@ impl SharedState<'_> {
         if self.is_over() {
             return false;
         }
+        self.note_later(explored);
         if self.has_ended() {
             return self.check_schedule();
         }
@@ -226,9 +271,12 @@ impl SharedState<'_> {
         posted
     }
 
-    /// Releases the oldest message of `source` at the node of `rank`.
-    fn release(&self, explored: &ExploredState, rank: usize, source: usize) {
-        explored.ranks[rank].gate.borrow_mut().release(source);
+    /// Releases a message, and those before it, at the node of `rank`.
+    fn release(&self, explored: &ExploredState, rank: usize, offer: MessageOffer) {
+        explored.ranks[rank]
+            .gate
+            .borrow_mut()
+            .release(offer.source, offer.count);
         explored.ranks.iter().for_each(|rank| rank.idle.set(0));
         self.wake(rank);
     }
@@ -256,16 +304,16 @@ impl SharedState<'_> {
             let Some(peer) = call.peer.and_then(|peer| usize::try_from(peer).ok()) else {
                 continue;
             };
-            let Some(head) = explored.heads(rank).into_iter().find(|head| head.source == peer) else {
+            let Some(queue) = explored.queues(rank).into_iter().find(|queue| queue.source == peer) else {
                 continue;
             };
-            let is_awaited = match match_result(&self.posted(rank), &head.envelope) {
-                MatchResult::Exact => true,
+            let awaited = find_message(&self.posted(rank), &queue, |result, envelope| match result {
+                MatchResult::Exact(_) => true,
                 MatchResult::Wildcard(_) => false,
-                MatchResult::Unexpected => self.finds(rank, call.function, &head.envelope),
-            };
-            if is_awaited {
-                self.release(explored, rank, head.source);
+                MatchResult::Unexpected => self.finds(rank, call.function, envelope),
+            });
+            if let Some(offer) = awaited {
+                self.release(explored, rank, offer);
                 has_released = true;
             }
         }
@@ -282,17 +330,15 @@ impl SharedState<'_> {
         let mut has_released = false;
         for rank in 0..self.size() {
             let posted = self.posted(rank);
-            for head in explored.heads(rank) {
-                let is_awaited = match match_result(&posted, &head.envelope) {
+            for queue in explored.queues(rank) {
+                let is_awaited = self.awaits_reception(explored, queue.source, rank);
+                let is_released = match match_result(&posted, &queue.envelopes[0]) {
                     MatchResult::Wildcard(_) => false,
-                    MatchResult::Exact => self.awaits_reception(explored, head.source, rank),
-                    MatchResult::Unexpected => {
-                        !head.is_synchronous && self.awaits_reception(explored, head.source, rank)
-                    }
+                    MatchResult::Exact(_) => is_awaited || queue.hides_collective,
+                    MatchResult::Unexpected => is_awaited && !queue.is_synchronous || queue.hides_collective,
                 };
-                let is_exact_or_unexpected = !matches!(match_result(&posted, &head.envelope), MatchResult::Wildcard(_));
-                if is_awaited || head.hides_collective && is_exact_or_unexpected {
-                    self.release(explored, rank, head.source);
+                if is_released {
+                    self.release(explored, rank, queue.oldest());
                     has_released = true;
                 }
             }
@@ -315,14 +361,11 @@ impl SharedState<'_> {
         let mut has_continued = false;
         for rank in self.live_ranks().filter(is_at_entry) {
             let posted = self.posted(rank);
-            let mut is_last = false;
-            while !is_last {
-                is_last = true;
-                for head in explored.heads(rank) {
-                    if match_result(&posted, &head.envelope) == MatchResult::Unexpected {
-                        self.release(explored, rank, head.source);
-                        is_last = false;
-                    }
+            for queue in explored.queues(rank) {
+                let is_unexpected = |envelope: &&Envelope| match_result(&posted, envelope) == MatchResult::Unexpected;
+                let (source, count) = (queue.source, queue.envelopes.iter().take_while(is_unexpected).count());
+                if count > 0 {
+                    self.release(explored, rank, MessageOffer { source, count });
                 }
             }
             self.resume_pause(explored, rank);
@@ -346,13 +389,15 @@ impl SharedState<'_> {
         has_continued
     }
 
-    /// Returns the sources whose messages the polling call of `rank` can see.
-    fn visible(&self, explored: &ExploredState, rank: usize) -> Vec<usize> {
+    /// Returns the messages that the polling call of `rank` can see.
+    fn visible(&self, explored: &ExploredState, rank: usize) -> Vec<MessageOffer> {
         let posted = self.posted(rank);
         let is_probe = self.call(rank).is_some_and(|call| PROBES.contains(&call.function));
-        let is_visible = |head: &HeldHead| is_probe || match_result(&posted, &head.envelope) != MatchResult::Unexpected;
-        let heads = explored.heads(rank).into_iter().filter(is_visible);
-        heads.map(|head| head.source).collect()
+        let is_visible = |result, _: &Envelope| is_probe || result != MatchResult::Unexpected;
+        let queues = explored.queues(rank).into_iter();
+        queues
+            .filter_map(|queue| find_message(&posted, &queue, is_visible))
+            .collect()
     }
 
     /// Step 4: makes a decision. Returns false if there is none.
@@ -370,10 +415,7 @@ impl SharedState<'_> {
             DecisionKind::Poll => state.missed.get() < MAX_MISSED_POLLS,
             _ => !others.is_empty(),
         };
-        let sources = first
-            .sources
-            .iter()
-            .map(|source| MatchAlternative::Source(*source as u32));
+        let sources = first.sources().map(|source| MatchAlternative::Source(source as u32));
         let mut alternatives: Vec<MatchAlternative> = sources.collect();
         alternatives.extend(may_defer.then_some(MatchAlternative::Later));
         let selected = match alternatives[..] {
@@ -382,9 +424,13 @@ impl SharedState<'_> {
         };
         match selected {
             MatchAlternative::Source(source) => {
+                if may_defer && kind != DecisionKind::Poll {
+                    self.settle(explored, first);
+                }
+                let offer = first.offers.iter().find(|offer| offer.source == source as usize);
                 state.missed.set(0);
                 { explored.deferrals.borrow_mut() }.retain(|deferral| !is_settled(&deferral.choice, &first.id));
-                self.release(explored, rank, source as usize);
+                self.release(explored, rank, *offer.expect("one of the alternatives"));
                 if kind == DecisionKind::Poll {
                     self.resume_pause(explored, rank);
                 }
@@ -402,57 +448,88 @@ impl SharedState<'_> {
     fn defer(&self, explored: &ExploredState, choice: &MatchChoice) {
         let deferrals = &mut *explored.deferrals.borrow_mut();
         match deferrals.iter_mut().find(|deferral| deferral.choice == choice.id) {
-            Some(deferral) => deferral.sources.extend(&choice.sources),
+            Some(deferral) => deferral.sources.extend(choice.sources()),
             None => deferrals.push(Deferral {
                 choice: choice.id,
-                sources: choice.sources.clone(),
+                sources: choice.sources().collect(),
             }),
         }
+    }
+
+    /// Records a decision that has not left the choice to others, to find out whether others exist.
+    fn settle(&self, explored: &ExploredState, choice: &MatchChoice) {
+        let index = match_orders::last_index();
+        match choice.pattern {
+            None => match_orders::note_later(index),
+            Some(pattern) => explored.settled.borrow_mut().push(SettledChoice {
+                index,
+                rank: choice.id.rank,
+                pattern,
+                offered: choice.sources().collect(),
+            }),
+        }
+    }
+
+    /// Records the decisions whose receives could also match a message that has arrived after them. Other decisions
+    /// have no further alternative: a schedule in which a receive waits for such a message would send it in another
+    /// order, too.
+    fn note_later(&self, explored: &ExploredState) {
+        explored.settled.borrow_mut().retain(|settled| {
+            let arrived = { explored.queues(settled.rank).into_iter() }
+                .filter(|queue| !settled.offered.contains(&queue.source))
+                .any(|queue| { queue.envelopes.iter() }.any(|envelope| settled.pattern.matches(envelope)));
+            if arrived {
+                match_orders::note_later(settled.index);
+            }
+            !arrived
+        });
     }
 
     /// Removes the sources that the choice has left to others. Returns `None` if none remain.
     fn without_deferred(&self, explored: &ExploredState, mut choice: MatchChoice) -> Option<MatchChoice> {
         let deferrals = explored.deferrals.borrow();
         if let Some(deferral) = deferrals.iter().find(|deferral| deferral.choice == choice.id) {
-            choice.sources.retain(|source| !deferral.sources.contains(source));
+            choice.offers.retain(|offer| !deferral.sources.contains(&offer.source));
         }
-        (!choice.sources.is_empty()).then_some(choice)
+        (!choice.offers.is_empty()).then_some(choice)
     }
 
     /// Returns the choices of a rank, those of older receives first.
     fn choices(&self, explored: &ExploredState, rank: usize) -> Vec<MatchChoice> {
-        let of = |kind, serial, sources: Vec<usize>| MatchChoice {
-            id: ChoiceId { rank, kind, serial },
-            sources,
+        let of_call = |kind, pattern, offers: Vec<MessageOffer>| MatchChoice {
+            id: ChoiceId { rank, kind, serial: 0 },
+            pattern,
+            offers,
         };
         if explored.ranks[rank].pause.get() == CallPause::Poll {
-            return vec![of(DecisionKind::Poll, 0, self.visible(explored, rank))];
+            return vec![of_call(DecisionKind::Poll, None, self.visible(explored, rank))];
         }
         let Some(call) = self.blocking_call(explored, rank) else {
             return Vec::new();
         };
-        let (posted, heads) = (self.posted(rank), explored.heads(rank));
-        let result = |head: &HeldHead| match_result(&posted, &head.envelope);
-        let sources = |is: &dyn Fn(&HeldHead) -> bool| -> Vec<usize> {
-            { heads.iter() }
-                .filter(|head| is(head))
-                .map(|head| head.source)
-                .collect()
+        let (posted, queues) = (self.posted(rank), explored.queues(rank));
+        let offers = |wants: &dyn Fn(MatchResult, &Envelope) -> bool| -> Vec<MessageOffer> {
+            let offers = queues.iter().filter_map(|queue| find_message(&posted, queue, wants));
+            offers.collect()
         };
         if COMPLETIONS.contains(&call.function) {
-            let completing = sources(&|head| result(head) != MatchResult::Unexpected);
-            return vec![of(DecisionKind::Completion, 0, completing)];
+            let completing = offers(&|result, _| result != MatchResult::Unexpected);
+            return vec![of_call(DecisionKind::Completion, None, completing)];
         }
         let wildcards = posted.iter().filter(|receive| receive.pattern.source().is_none());
-        let mut choices: Vec<MatchChoice> = wildcards
-            .map(|receive| {
-                let matching = sources(&|head| result(head) == MatchResult::Wildcard(receive.serial));
-                of(DecisionKind::Receive, receive.serial, matching)
-            })
-            .collect();
+        let of_receive = |receive: &PostedReceive| MatchChoice {
+            id: ChoiceId {
+                rank,
+                kind: DecisionKind::Receive,
+                serial: receive.serial,
+            },
+            pattern: Some(receive.pattern),
+            offers: offers(&|result, _| result == MatchResult::Wildcard(receive.serial)),
+        };
+        let mut choices: Vec<MatchChoice> = wildcards.map(of_receive).collect();
         let found =
-            sources(&|head| result(head) == MatchResult::Unexpected && self.finds(rank, call.function, &head.envelope));
-        choices.push(of(DecisionKind::Probe, 0, found));
+            offers(&|result, envelope| result == MatchResult::Unexpected && self.finds(rank, call.function, envelope));
+        choices.push(of_call(DecisionKind::Probe, match_orders::last_probe(rank), found));
         choices
     }
 
@@ -460,9 +537,10 @@ impl SharedState<'_> {
     fn release_any(&self, explored: &ExploredState) -> bool {
         for rank in 0..self.size() {
             let posted = self.posted(rank);
-            let is_free = |head: &HeldHead| !matches!(match_result(&posted, &head.envelope), MatchResult::Wildcard(_));
-            if let Some(head) = explored.heads(rank).into_iter().find(is_free) {
-                self.release(explored, rank, head.source);
+            let is_free =
+                |queue: &SourceQueue| !matches!(match_result(&posted, &queue.envelopes[0]), MatchResult::Wildcard(_));
+            if let Some(queue) = explored.queues(rank).into_iter().find(is_free) {
+                self.release(explored, rank, queue.oldest());
                 return true;
             }
         }
@@ -534,6 +612,19 @@ impl SharedState<'_> {
     }
 }
 
+impl MatchChoice {
+    fn sources(&self) -> impl Iterator<Item = usize> {
+        self.offers.iter().map(|offer| offer.source)
+    }
+}
+
+impl SourceQueue {
+    fn oldest(&self) -> MessageOffer {
+        let source = self.source;
+        MessageOffer { source, count: 1 }
+    }
+}
+
 /// The function and the peer of a blocking call.
 struct BlockingCall {
     function: &'static str,
@@ -550,7 +641,7 @@ fn is_settled(deferred: &ChoiceId, decided: &ChoiceId) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use midplane_device::envelope::{MatchPattern, Rank};
+    use midplane_device::envelope::Rank;
 
     fn posted(source: Option<u32>, tag: Option<i32>, serial: u64) -> PostedReceive {
         PostedReceive {
@@ -574,8 +665,24 @@ mod tests {
         };
         let result = |source, tag| match_result(&receives, &envelope(source, tag));
         assert_eq!(result(2, 7), MatchResult::Wildcard(1));
-        assert_eq!(result(2, 8), MatchResult::Exact);
+        assert_eq!(result(2, 8), MatchResult::Exact(2));
         assert_eq!(result(1, 8), MatchResult::Wildcard(3));
         assert_eq!(match_result(&[], &envelope(1, 7)), MatchResult::Unexpected);
+        // The messages before the awaited one match an exact receive, or none.
+        let queue = |tags: &[i32]| SourceQueue {
+            source: 2,
+            envelopes: tags.iter().map(|tag| envelope(2, *tag)).collect(),
+            is_synchronous: false,
+            hides_collective: false,
+        };
+        let is_third = |result, _: &Envelope| result == MatchResult::Wildcard(3);
+        let count = |tags: &[i32]| find_message(&receives, &queue(tags), is_third).map(|offer| offer.count);
+        assert_eq!(count(&[8, 9]), Some(2));
+        assert_eq!(count(&[8]), None);
+        assert_eq!(
+            count(&[7, 8, 9]),
+            None,
+            "the first one matches another wildcard receive"
+        );
     }
 }

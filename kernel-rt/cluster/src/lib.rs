@@ -71,7 +71,7 @@ use self::choosing_engine::ChoosingEngine;
 use self::coroutines::{STACK_BYTES, with_coroutines};
 pub use self::costs::{CostChange, OperationCosts};
 pub use self::explored_schedule::MAX_MISSED_POLLS;
-use self::match_orders::MatchDecision;
+use self::match_orders::{DecisionObserver, MatchDecision};
 pub use self::node::SimProcess;
 pub use self::outcome::{BlockOutcome, ExitStatuses, JobFailure, JobProgress};
 pub use self::program_host::ProgramHost;
@@ -97,11 +97,11 @@ pub struct Cluster {
     explored: Option<PlannedSchedule>,
 }
 
-/// The decisions that an exploration's run makes first, and a function that observes all decisions.
+/// The decisions that an exploration's run makes first, and the observer of all decisions.
 #[derive(Clone, Debug)]
 struct PlannedSchedule {
     decisions: Vec<MatchDecision>,
-    record: fn(&MatchDecision),
+    observer: DecisionObserver,
 }
 
 /// A node's statistics at the job's end.
@@ -214,13 +214,13 @@ impl Cluster {
     }
 
     /// Makes the run part of an exploration of match orders: it makes these decisions first, and then takes the first
-    /// alternative of each. It passes each decision to `record`, and leaves all of them for
+    /// alternative of each. The observer receives each decision. All of them remain for
     /// [`take_decisions`](match_orders::take_decisions). Uses [`costs`](Cluster::costs), one processor, and its own
     /// matching engine.
-    pub fn explore(mut self, decisions: Vec<MatchDecision>, record: fn(&MatchDecision)) -> Self {
+    pub fn explore(mut self, decisions: Vec<MatchDecision>, observer: DecisionObserver) -> Self {
         self.costs.get_or_insert(OperationCosts::BLUE_GENE);
         self.processors = 1;
-        self.explored = Some(PlannedSchedule { decisions, record });
+        self.explored = Some(PlannedSchedule { decisions, observer });
         self
     }
 
@@ -338,8 +338,8 @@ impl Cluster {
         let wires = MachineWires::new(nodes, self.costs, block);
         let bodies = self.bodies(shape, here.start, &wires, in_lines(&mut chunks));
         let mut shared = SharedState::new(bodies, nodes, &wires, self.seed, host);
-        if let Some(PlannedSchedule { decisions, record }) = &self.explored {
-            match_orders::begin(decisions.clone(), *record, nodes);
+        if let Some(PlannedSchedule { decisions, observer }) = &self.explored {
+            match_orders::begin(decisions.clone(), *observer, nodes);
             shared.explore();
         }
         let run = |number, yielder: &_| {

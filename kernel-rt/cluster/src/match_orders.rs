@@ -87,12 +87,20 @@ pub struct MatchDecision {
     pub alternatives: Vec<MatchAlternative>,
     /// Index of the selected alternative.
     pub taken: usize,
+    /// [`Later`](MatchAlternative::Later) leads to other schedules; not part of a schedule's text.
+    pub has_later: bool,
 }
 
 impl MatchDecision {
     /// Returns the selected alternative.
     pub fn selected(&self) -> MatchAlternative {
         self.alternatives[self.taken]
+    }
+
+    /// Returns whether there are alternatives after the selected one.
+    fn has_next(&self) -> bool {
+        let next = self.alternatives.get(self.taken + 1);
+        next.is_some_and(|next| *next != MatchAlternative::Later || self.has_later)
     }
 }
 
@@ -128,6 +136,7 @@ impl FromStr for MatchDecision {
                 kind,
                 alternatives,
                 taken,
+                has_later: has_later(kind),
             })
         };
         parse().ok_or_else(|| format!("`{line}` is no decision, such as `rank 0 receive 2 of 1 2 3`"))
@@ -147,11 +156,20 @@ pub fn parse_schedule(text: &str) -> Result<Vec<MatchDecision>, String> {
         .collect()
 }
 
-/// Returns the prefix of the next schedule after a run with these decisions, in depth-first order. `None` after the
-/// last one.
-pub fn next_schedule(mut run: Vec<MatchDecision>) -> Option<Vec<MatchDecision>> {
+/// Returns whether [`Later`](MatchAlternative::Later) is known to lead to other schedules: a poll may always miss a
+/// message.
+fn has_later(kind: DecisionKind) -> bool {
+    kind == DecisionKind::Poll
+}
+
+/// Returns the prefix of the next schedule after a run with these decisions, which began with the `planned` ones, in
+/// depth-first order. `None` after the last one.
+pub fn next_schedule(planned: &[MatchDecision], mut run: Vec<MatchDecision>) -> Option<Vec<MatchDecision>> {
+    for (decision, planned) in run.iter_mut().zip(planned) {
+        decision.has_later |= planned.has_later;
+    }
     while let Some(last) = run.last_mut() {
-        if last.taken + 1 < last.alternatives.len() {
+        if last.has_next() {
             last.taken += 1;
             return Some(run);
         }
@@ -160,11 +178,28 @@ pub fn next_schedule(mut run: Vec<MatchDecision>) -> Option<Vec<MatchDecision>> 
     None
 }
 
+/// Functions that observe the decisions of a run, also of one that does not end by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct DecisionObserver {
+    /// Receives each decision.
+    pub record: fn(&MatchDecision),
+    /// Receives the index of a decision whose alternative [`Later`](MatchAlternative::Later) leads to other schedules.
+    pub note_later: fn(usize),
+}
+
+impl DecisionObserver {
+    /// Ignores the decisions.
+    pub const NONE: DecisionObserver = DecisionObserver {
+        record: |_| (),
+        note_later: |_| (),
+    };
+}
+
 /// The decisions of a run in progress, in the thread of its simulator.
 pub(super) struct ExplorationRun {
     planned: Vec<MatchDecision>,
     taken: Vec<MatchDecision>,
-    record: fn(&MatchDecision),
+    observer: DecisionObserver,
     /// By rank: the pattern of its last probe.
     probed: Vec<Option<MatchPattern>>,
     /// The program has not made the planned decisions.
@@ -176,12 +211,12 @@ thread_local! {
     static RUN: RefCell<Option<ExplorationRun>> = const { RefCell::new(None) };
 }
 
-/// Begins a run of this many processes, which makes the `planned` decisions first. It passes each decision to `record`.
-pub(super) fn begin(planned: Vec<MatchDecision>, record: fn(&MatchDecision), ranks: usize) {
+/// Begins a run of this many processes, which makes the `planned` decisions first. The observer receives each decision.
+pub(super) fn begin(planned: Vec<MatchDecision>, observer: DecisionObserver, ranks: usize) {
     RUN.set(Some(ExplorationRun {
         planned,
         taken: Vec::new(),
-        record,
+        observer,
         probed: vec![None; ranks],
         is_foreign: false,
     }));
@@ -198,12 +233,13 @@ fn with_run<R>(f: impl FnOnce(&mut ExplorationRun) -> R) -> R {
 
 /// Decides among `alternatives`, at least two.
 pub(super) fn decide(rank: usize, kind: DecisionKind, alternatives: Vec<MatchAlternative>) -> MatchAlternative {
-    let (decision, record) = with_run(|run| {
+    let (decision, observer) = with_run(|run| {
         let mut decision = MatchDecision {
             rank: rank as u32,
             kind,
             alternatives,
             taken: 0,
+            has_later: has_later(kind),
         };
         if let Some(planned) = run.planned.get(run.taken.len()) {
             let is_same = (planned.rank, planned.kind) == (decision.rank, kind);
@@ -213,10 +249,27 @@ pub(super) fn decide(rank: usize, kind: DecisionKind, alternatives: Vec<MatchAlt
             decision.taken = taken.unwrap_or(0);
         }
         run.taken.push(decision.clone());
-        (decision, run.record)
+        (decision, run.observer)
     });
-    record(&decision);
+    (observer.record)(&decision);
     decision.selected()
+}
+
+/// Returns the index of the last decision.
+pub(super) fn last_index() -> usize {
+    with_run(|run| run.taken.len().saturating_sub(1))
+}
+
+/// Records that the alternative [`Later`](MatchAlternative::Later) of a decision leads to other schedules.
+pub(super) fn note_later(index: usize) {
+    let observer = with_run(|run| {
+        let decision = run.taken.get_mut(index)?;
+        decision.has_later = true;
+        Some(run.observer)
+    });
+    if let Some(observer) = observer {
+        (observer.note_later)(index);
+    }
 }
 
 /// Returns whether the run has not made the planned decisions.
@@ -263,13 +316,14 @@ mod tests {
             kind: DecisionKind::Receive,
             alternatives: (0..alternatives).map(MatchAlternative::Source).collect(),
             taken: 0,
+            has_later: false,
         };
         let (mut planned, mut leaves) = (Vec::new(), Vec::new());
         loop {
-            let mut run: Vec<MatchDecision> = planned;
+            let mut run: Vec<MatchDecision> = planned.clone();
             run.extend([decision(3), decision(2)].into_iter().skip(run.len()));
             leaves.push((run[0].taken, run[1].taken));
-            match next_schedule(run) {
+            match next_schedule(&planned, run) {
                 Some(next) => planned = next,
                 None => break,
             }

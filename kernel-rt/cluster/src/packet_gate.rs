@@ -97,38 +97,39 @@ impl PacketGate {
         !self.open.is_empty()
     }
 
-    /// Iterates over the sources with withheld messages, and the RTS of the oldest of each.
-    pub(super) fn heads(&self) -> impl Iterator<Item = HeldHead> {
-        { self.held.iter().enumerate() }.filter_map(|(source, held)| {
-            let rts = held.front()?.rts;
-            Some(HeldHead {
-                source,
-                envelope: rts.envelope(Rank::new(source as u32)),
-                is_synchronous: rts.has_flag(Rts::SYNCHRONOUS),
-                hides_collective: held.iter().any(|message| !is_of_program(&message.rts)),
-            })
+    /// Iterates over the sources with withheld messages.
+    pub(super) fn queues(&self) -> impl Iterator<Item = SourceQueue> {
+        let queues = self.held.iter().enumerate().filter(|(_, held)| !held.is_empty());
+        queues.map(|(source, held)| SourceQueue {
+            source,
+            envelopes: { held.iter() }
+                .map(|message| message.rts.envelope(Rank::new(source as u32)))
+                .collect(),
+            is_synchronous: held[0].rts.has_flag(Rts::SYNCHRONOUS),
+            hides_collective: held.iter().any(|message| !is_of_program(&message.rts)),
         })
     }
 
-    /// Releases the oldest message of this source, and the messages of collectives behind it.
-    pub(super) fn release(&mut self, source: usize) {
+    /// Releases the oldest `count` messages of this source, and the messages of collectives behind them.
+    pub(super) fn release(&mut self, source: usize, count: usize) {
         let held = &mut self.held[source];
-        let mut next = held.pop_front();
-        while let Some(message) = next {
+        for message in held.drain(..count) {
             self.open.extend(message.packets);
-            next = held.pop_front_if(|message| !is_of_program(&message.rts));
+        }
+        while let Some(message) = held.pop_front_if(|message| !is_of_program(&message.rts)) {
+            self.open.extend(message.packets);
         }
     }
 }
 
-/// The oldest withheld message of a source.
-#[derive(Clone, Copy)]
-pub(super) struct HeldHead {
+/// The withheld messages of a source.
+pub(super) struct SourceQueue {
     pub(super) source: usize,
-    pub(super) envelope: Envelope,
-    /// Its send completes only if a receive matches.
+    /// Their envelopes, the oldest first.
+    pub(super) envelopes: Vec<Envelope>,
+    /// The send of the oldest one completes only if a receive matches.
     pub(super) is_synchronous: bool,
-    /// A message of a collective operation is behind it.
+    /// A message of a collective operation is behind the oldest one.
     pub(super) hides_collective: bool,
 }
 

@@ -54,7 +54,7 @@ extern "C" fn midplane_cluster() -> ! {
     let matching = matching::select_engine(boot.matching);
     let mut cluster = cluster(&boot, told.processors, costs).matching(matching);
     if let Some(schedule) = schedule {
-        cluster = cluster.explore(schedule, explorer::record);
+        cluster = cluster.explore(schedule, explorer::OBSERVER);
     }
     let worker = divide_process(&told, &boot, &cluster);
     let here = worker.map_or(0..ranks as usize, |worker| worker.block.ranks());

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! from the tool        a decision for each line of the schedule, then `run`
-//! from the run         a decision for each that it makes, then one of `statuses`, `hang`, `redundant`, `foreign`
+//! from the run         each decision that it makes, `later INDEX` (`MatchDecision::has_later`), then one of `statuses`, `hang`, `redundant`, `foreign`
 //! from this process    `exit STATUS` or `signal NUMBER` when the run's process has ended
 //! ```
 
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::{mem, ptr};
 
 use kernel_rt::board::linux::sim_nodes::{ToolParameters, boot_failed};
-use midplane_cluster::match_orders::{MatchDecision, parse_schedule};
+use midplane_cluster::match_orders::{DecisionObserver, MatchDecision, parse_schedule};
 use midplane_cluster::{BlockOutcome, JobFailure};
 
 use crate::socket::hand_on;
@@ -122,10 +122,11 @@ fn tell(line: impl Display) {
     }
 }
 
-/// Reports a decision of the run.
-pub fn record(decision: &MatchDecision) {
-    tell(decision);
-}
+/// Reports the decisions of the run.
+pub const OBSERVER: DecisionObserver = DecisionObserver {
+    record: |decision| tell(decision),
+    note_later: |index| tell(format_args!("later {index}")),
+};
 
 /// Returns whether this process is a run of an exploration.
 pub fn is_run() -> bool {

@@ -99,7 +99,8 @@ impl ExploredProgram {
             self.send(&decision.to_string())?;
         }
         self.send(BEGIN)?;
-        let (mut prints, mut decisions, mut result) = ([RankOutput::new(), RankOutput::new()], Vec::new(), None);
+        let (mut prints, mut result) = ([RankOutput::new(), RankOutput::new()], None);
+        let mut decisions: Vec<MatchDecision> = Vec::new();
         loop {
             self.wait()?;
             self.read_output(&mut prints);
@@ -108,6 +109,11 @@ impl ExploredProgram {
             };
             match read_end(&line, result.take()) {
                 Line::Decision(decision) => decisions.push(decision),
+                Line::Later(index) => {
+                    if let Some(decision) = decisions.get_mut(index) {
+                        decision.has_later = true;
+                    }
+                }
                 Line::Result(end) => result = Some(end),
                 Line::End(end) => {
                     self.read_output(&mut prints);
@@ -182,6 +188,8 @@ impl ExploredProgram {
 /// A message of the process.
 enum Line {
     Decision(MatchDecision),
+    /// [`MatchDecision::has_later`] of the decision with this index.
+    Later(usize),
     /// Result of a run whose process has not ended yet.
     Result(RunEnd),
     /// The run's process has ended.
@@ -207,6 +215,7 @@ fn read_end(line: &str, result: Option<RunEnd>) -> Line {
                 Line::End(result.unwrap_or(RunEnd::Abort(status)))
             });
         }
+        "later" => return rest.parse().map_or(Line::Invalid, Line::Later),
         "signal" => return number().map_or(Line::Invalid, |signal| Line::End(RunEnd::Signal(signal))),
         _ => return line.parse().map_or(Line::Invalid, Line::Decision),
     };

@@ -90,7 +90,7 @@ pub fn search(program: &mut ExploredProgram, limits: &SearchLimits) -> Result<Se
             let schedule = run.decisions;
             break Err(ScheduleFinding { schedule, reason });
         }
-        let next = next_schedule(run.decisions.clone());
+        let next = next_schedule(&planned, run.decisions.clone());
         first.get_or_insert(run);
         match next {
             None => {
