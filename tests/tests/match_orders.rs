@@ -239,3 +239,47 @@ fn a_poll_sees_a_message_now_or_later() {
     let all = BTreeSet::from(["-12", "-21", "112", "121", "212", "221"]);
     assert_eq!((explored.results.len(), explored.distinct()), (6, all));
 }
+
+/// Ranks 0 and 1 probe: their decisions commute, too, and a probe that waits for other messages finds none.
+#[test]
+fn probes_of_different_ranks_are_not_permuted() {
+    let explored = explore(|world| match world.rank() {
+        0 | 1 => (0..2)
+            .map(|_| {
+                let source = world.any_process().probe().source_rank();
+                world.process_at_rank(source).receive::<i32>();
+                source.to_string()
+            })
+            .collect(),
+        _ => {
+            send(world, 0);
+            send(world, 1);
+            String::new()
+        }
+    });
+    let all = BTreeSet::from(["2323", "2332", "3223", "3232"]);
+    assert_eq!((explored.results.len(), explored.distinct()), (4, all));
+}
+
+/// A receive matches the first message of its tag, although others of the same source precede it.
+#[test]
+fn a_message_behind_others_of_its_source_is_an_alternative() {
+    let explored = explore_on([3, 1, 1], |world| match world.rank() {
+        0 => {
+            let first = world.any_process().receive_with_tag::<i32>(7).1.source_rank();
+            let second = world.any_process().receive_with_tag::<i32>(7).1.source_rank();
+            world.process_at_rank(1).receive_with_tag::<i32>(5);
+            format!("{first}{second}")
+        }
+        1 => {
+            world.process_at_rank(0).send_with_tag(&1, 5);
+            world.process_at_rank(0).send_with_tag(&1, 7);
+            String::new()
+        }
+        _ => {
+            world.process_at_rank(0).send_with_tag(&2, 7);
+            String::new()
+        }
+    });
+    assert_eq!(explored.results, ["12", "21"]);
+}

@@ -170,6 +170,18 @@ impl ExploredState {
     fn queues(&self, rank: usize) -> Vec<SourceQueue> {
         self.ranks[rank].gate.borrow().queues().collect()
     }
+
+    /// Returns the queues of the sources whose messages no deferred choice of this rank was offered.
+    fn free_queues(&self, rank: usize) -> Vec<SourceQueue> {
+        let deferrals = self.deferrals.borrow();
+        let is_offered = |queue: &SourceQueue| {
+            let mut of_rank = deferrals.iter().filter(|deferral| deferral.choice.rank == rank);
+            of_rank.any(|deferral| deferral.sources.contains(&queue.source))
+        };
+        let mut queues = self.queues(rank);
+        queues.retain(|queue| !is_offered(queue));
+        queues
+    }
 }
 
 /// Returns the effect of a message with this envelope on a node with these posted receives, in the order of posting.
@@ -330,7 +342,7 @@ impl SharedState<'_> {
         let mut has_released = false;
         for rank in 0..self.size() {
             let posted = self.posted(rank);
-            for queue in explored.queues(rank) {
+            for queue in explored.free_queues(rank) {
                 let is_awaited = self.awaits_reception(explored, queue.source, rank);
                 let is_released = match match_result(&posted, &queue.envelopes[0]) {
                     MatchResult::Wildcard(_) => false,
@@ -539,7 +551,7 @@ impl SharedState<'_> {
             let posted = self.posted(rank);
             let is_free =
                 |queue: &SourceQueue| !matches!(match_result(&posted, &queue.envelopes[0]), MatchResult::Wildcard(_));
-            if let Some(queue) = explored.queues(rank).into_iter().find(is_free) {
+            if let Some(queue) = explored.free_queues(rank).into_iter().find(is_free) {
                 self.release(explored, rank, queue.oldest());
                 return true;
             }
