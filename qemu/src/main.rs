@@ -344,7 +344,7 @@ mod tests {
     fn help_of_the_commands_that_run_something() {
         let mut command = command_line().term_width(80);
         command.build();
-        for name in ["run", "attach", "sim", "memory", "soak"] {
+        for name in ["run", "explore", "attach", "sim", "memory", "soak"] {
             let sub = command.find_subcommand_mut(name).expect("a subcommand");
             insta::assert_snapshot!(format!("help_{name}"), sub.render_long_help());
         }

@@ -21,7 +21,8 @@
 //!   schedule.rs   scheduler          coroutines.rs  the coroutines
 //!      |      \
 //!   random_schedule.rs   timed_schedule.rs       drawn from the seed, among the nodes in ready.rs; or by virtual time, in events.rs
-//!      |      /
+//!      |      /             explored_schedule.rs    by the decisions of match_orders.rs, in virtual time; messages wait in
+//!      |     /                                      packet_gate.rs, and choosing_engine.rs matches them
 //!   wires.rs      the links           blocks.rs   parts of a machine that run in parallel
 //!   rust.rs       programs of the Rust binding find their process here
 //!                 processor.rs  a processor's busy time    outcome.rs  result of a job

@@ -4,7 +4,7 @@
 //! matches, and the completions that a call sees. The simulator makes each of these a [`MatchDecision`]
 //! (`explored_schedule.rs`). A *schedule* is the list of all decisions of a run. The search is stateless: each run
 //! repeats a prefix of decisions from the program's start, and then takes the first alternative of each
-//! (Godefroid 1997). [`next_schedule`] returns the next prefix in depth-first order.
+//! (Godefroid 1996). [`next_schedule`] returns the next prefix in depth-first order.
 //!
 //! ```text
 //! match_orders.rs       decisions, schedules as text, the search          explored_schedule.rs  the scheduler

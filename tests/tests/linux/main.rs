@@ -7,6 +7,7 @@ mod conformance;
 mod costs;
 mod debug;
 mod ends;
+mod explore;
 mod faults;
 mod hangs;
 mod installed;
