@@ -283,3 +283,37 @@ fn a_message_behind_others_of_its_source_is_an_alternative() {
     });
     assert_eq!(explored.results, ["12", "21"]);
 }
+
+/// The number of orders depends neither on the protocol of the messages nor on the call that receives them.
+#[test]
+fn orders_do_not_depend_on_the_size_of_messages() {
+    // Inline, eager, and with rendezvous.
+    for numbers in [1, 200, 5_000] {
+        for has_barrier in [false, true] {
+            let explored = explore(|world| {
+                let mut order = String::new();
+                let rank = world.rank();
+                let data = vec![rank; numbers];
+                // Only a buffered message can be sent before a barrier that precedes its receive.
+                if has_barrier && (rank == 0 || numbers == 5_000) {
+                    world.barrier();
+                }
+                if rank == 0 {
+                    for _ in 0..3 {
+                        let (found, _) = world.any_process().receive_vec::<i32>();
+                        order += &found[0].to_string();
+                    }
+                } else {
+                    world.process_at_rank(0).send(&data[..]);
+                    if has_barrier && numbers != 5_000 {
+                        world.barrier();
+                    }
+                }
+                order
+            });
+            let all = BTreeSet::from(["123", "132", "213", "231", "312", "321"]);
+            let place = format!("{numbers} numbers, barrier: {has_barrier}");
+            assert_eq!((explored.results.len(), explored.distinct()), (6, all), "{place}");
+        }
+    }
+}

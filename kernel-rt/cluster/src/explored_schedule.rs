@@ -40,7 +40,7 @@ pub const MAX_MISSED_POLLS: u32 = 1;
 /// Unsuccessful polls of a rank before the decisions of other ranks: a program may send to them between its polls.
 const EARLY_POLLS: u32 = 2;
 /// Consecutive unsuccessful polls of a rank after which a job makes no more progress.
-const MAX_IDLE_POLLS: u32 = 10_000;
+const MAX_IDLE_POLLS: u32 = 1_000_000;
 
 /// Calls that check once and do not block.
 const POLLS: [&str; 7] = [
@@ -342,7 +342,13 @@ impl SharedState<'_> {
         let mut has_released = false;
         for rank in 0..self.size() {
             let posted = self.posted(rank);
+            // A message that a choice can select is left to it.
+            let choices = self.choices(explored, rank);
+            let offered: Vec<usize> = choices.iter().flat_map(MatchChoice::sources).collect();
             for queue in explored.free_queues(rank) {
+                if offered.contains(&queue.source) {
+                    continue;
+                }
                 let is_awaited = self.awaits_reception(explored, queue.source, rank);
                 let is_released = match match_result(&posted, &queue.envelopes[0]) {
                     MatchResult::Wildcard(_) => false,

@@ -2,12 +2,12 @@
 
 use super::program::{ExploredProgram, ProgramRun, RankOutput, RunEnd};
 use crate::host::error::CliError;
+use crate::show::console::print_error_bytes;
 use midplane_lab::match_orders::{DecisionKind, MatchDecision, next_schedule};
+use signal_hook::consts::{SIGKILL, SIGXCPU};
 use std::fmt;
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
-
-use crate::show::console::print_error_bytes;
 
 /// Interval of the progress line on a terminal.
 const PROGRESS: Duration = Duration::from_millis(200);
@@ -152,16 +152,11 @@ fn failure(run: &ProgramRun) -> Option<String> {
             Some(format!("deadlock: {}", waiting.join(", ")))
         }
         RunEnd::Abort(status) => Some(format!("the job ends with status {status}: {}", last_line(&run.stderr))),
-        RunEnd::Signal(libc_signal::XCPU | libc_signal::KILL) => Some("the program computes without end".into()),
+        // The signals of the limit of CPU time.
+        RunEnd::Signal(SIGXCPU | SIGKILL) => Some("the program computes without end".into()),
         RunEnd::Signal(signal) => Some(format!("a program ends by signal {signal}: {}", last_line(&run.stderr))),
         RunEnd::Redundant | RunEnd::Foreign => None,
     }
-}
-
-/// Signals of the limit of CPU time.
-mod libc_signal {
-    pub const KILL: i32 = signal_hook::consts::SIGKILL;
-    pub const XCPU: i32 = signal_hook::consts::SIGXCPU;
 }
 
 /// Describes the first difference of a run from the first one.
