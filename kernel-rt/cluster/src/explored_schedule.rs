@@ -1,6 +1,6 @@
 //! Schedule of an exploration: virtual time, in which the messages of the program arrive as its decisions specify.
 //!
-//! Each node withholds arrived messages ([`PacketGate`]) until nothing moves any more: each program waits in a call, or
+//! Each node withholds arrived messages ([gate](super::packet_gate)) until nothing moves any more: each program waits in a call, or
 //! has ended. Then the scheduler releases messages, in these steps (after the POE algorithm of Vakkalanka et al. 2008):
 //!
 //! 1. Messages that only one receive can match, and that a program waits for. They commute with everything else, so
@@ -17,8 +17,6 @@
 //! messages that it was offered. If it finds no others, the run is redundant.
 #![forbid(unsafe_code)]
 
-use std::cell::{Cell, RefCell};
-
 use corosensei::Yielder;
 use midplane_device::Adi;
 use midplane_device::envelope::{Envelope, MatchPattern};
@@ -26,8 +24,9 @@ use midplane_device::queues::QueueKind;
 use midplane_device::request::PostedReceive;
 
 use super::coroutines;
+use super::explored_state::{CallPause, ChoiceId, Deferral, ExploredState, SettledChoice};
 use super::outcome::JobFailure;
-use super::packet_gate::{PacketGate, SourceQueue};
+use super::packet_gate::SourceQueue;
 use super::processor::CountingMemory;
 use super::schedule::{ProcessPhase, SharedState};
 use super::wires::WakeMode;
@@ -59,61 +58,6 @@ const PROBES: [&str; 4] = ["MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe
 /// Calls that never wait for a send of their own process.
 const RECEIVES: [&str; 4] = ["MPI_Recv", "MPI_Mrecv", "MPI_Barrier", "MPI_Finalize"];
 
-/// State of all nodes of an exploration.
-pub(super) struct ExploredState {
-    ranks: Vec<ExploredRank>,
-    deferrals: RefCell<Vec<Deferral>>,
-    /// Decisions that did not select [`Later`](MatchAlternative::Later), and for which it is not known to lead anywhere.
-    settled: RefCell<Vec<SettledChoice>>,
-}
-
-/// A decision, and the messages that it could have left its receive to.
-struct SettledChoice {
-    /// Index of the decision in the run.
-    index: usize,
-    rank: usize,
-    pattern: MatchPattern,
-    offered: Vec<usize>,
-}
-
-/// State of a node.
-struct ExploredRank {
-    gate: RefCell<PacketGate>,
-    pause: Cell<CallPause>,
-    /// Consecutive polls that did not see an available message.
-    missed: Cell<u32>,
-    /// Consecutive polls without an available message.
-    idle: Cell<u32>,
-}
-
-/// Pause of a program until nothing else moves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum CallPause {
-    /// The program is in its own code or in a blocking call.
-    None,
-    /// It enters a call, and has unexpected messages.
-    Entry,
-    /// It polls.
-    Poll,
-    /// It may continue.
-    Over,
-}
-
-/// Identity of a choice, while the receive or the call exists.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct ChoiceId {
-    rank: usize,
-    kind: DecisionKind,
-    /// Sequence number of the receive; 0 for a call.
-    serial: u64,
-}
-
-/// Messages that a choice was offered, and that it leaves to others.
-struct Deferral {
-    choice: ChoiceId,
-    sources: Vec<usize>,
-}
-
 /// A possible decision.
 struct MatchChoice {
     id: ChoiceId,
@@ -139,49 +83,6 @@ enum MatchResult {
     Wildcard(u64),
     /// It becomes an unexpected message.
     Unexpected,
-}
-
-impl ExploredState {
-    /// Creates the state of a machine of this many nodes.
-    pub(super) fn new(nodes: usize) -> ExploredState {
-        let rank = |_| ExploredRank {
-            gate: RefCell::new(PacketGate::new(nodes)),
-            pause: Cell::new(CallPause::None),
-            missed: Cell::new(0),
-            idle: Cell::new(0),
-        };
-        ExploredState {
-            ranks: (0..nodes).map(rank).collect(),
-            deferrals: RefCell::default(),
-            settled: RefCell::default(),
-        }
-    }
-
-    /// Returns the gate of the node of `rank`.
-    pub(super) fn gate(&self, rank: usize) -> &RefCell<PacketGate> {
-        &self.ranks[rank].gate
-    }
-
-    /// Returns whether the program of `rank` must run because of a release.
-    pub(super) fn is_released(&self, rank: usize) -> bool {
-        self.ranks[rank].pause.get() == CallPause::Over || self.ranks[rank].gate.borrow().is_open()
-    }
-
-    fn queues(&self, rank: usize) -> Vec<SourceQueue> {
-        self.ranks[rank].gate.borrow().queues().collect()
-    }
-
-    /// Returns the queues of the sources whose messages no deferred choice of this rank was offered.
-    fn free_queues(&self, rank: usize) -> Vec<SourceQueue> {
-        let deferrals = self.deferrals.borrow();
-        let is_offered = |queue: &SourceQueue| {
-            let mut of_rank = deferrals.iter().filter(|deferral| deferral.choice.rank == rank);
-            of_rank.any(|deferral| deferral.sources.contains(&queue.source))
-        };
-        let mut queues = self.queues(rank);
-        queues.retain(|queue| !is_offered(queue));
-        queues
-    }
 }
 
 /// Returns the effect of a message with this envelope on a node with these posted receives, in the order of posting.

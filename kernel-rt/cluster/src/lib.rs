@@ -37,6 +37,7 @@ mod coroutines;
 pub mod costs;
 mod events;
 mod explored_schedule;
+mod explored_state;
 pub mod fast_path;
 pub mod match_orders;
 mod node;

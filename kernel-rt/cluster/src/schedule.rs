@@ -17,7 +17,7 @@ use net_torus::Torus;
 
 use super::blocks::{BlockState, FailureTime, MachineBlock, NEVER};
 use super::coroutines;
-use super::explored_schedule::ExploredState;
+use super::explored_state::ExploredState;
 use super::outcome::{BlockOutcome, JobFailure, JobProgress};
 use super::processor::{CountingMemory, Processor};
 use super::program_host::ProgramHost;
