@@ -13,7 +13,7 @@ use crate::host::size;
 use crate::run::analysis::{Analysis, AnalysisOptions};
 use crate::run::boxes::{self, InstanceBoxes};
 use crate::run::debug::DebugSession;
-use crate::run::explore::read_schedule;
+use crate::run::explore::schedule::read_schedule;
 use crate::run::faults::FaultOptions;
 use crate::run::files::ServedDirectory;
 use crate::run::job::{self, JobLimits, OnHang};

@@ -1,9 +1,11 @@
 //! `midplane explore`: runs a program in the simulator in every order in which its messages can match.
 
 mod program;
+pub mod schedule;
 mod search;
 
 use self::program::ExploredProgram;
+use self::schedule::read_schedule;
 use self::search::{ScheduleFinding, SearchEnd, SearchLimits, SearchResult, search};
 use crate::build::inputs::BuildFlags;
 use crate::build::linux::{self, ProcessContent};
@@ -19,9 +21,7 @@ use crate::run::{limits, topology};
 use crate::show::console::{print_error_line, print_line};
 use crate::show::file::ResultFile;
 use clap::Args;
-use midplane_engines::EngineChoice;
 use midplane_lab::MAX_MISSED_POLLS;
-use midplane_lab::match_orders::{MatchDecision, parse_schedule};
 use net_torus::coord::Shape;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -109,14 +109,7 @@ impl ExploreOptions {
         BuildFlags {
             compile: self.compile.compile(),
             link: self.compile.link(),
-            stack: None,
-            matching: EngineChoice::default(),
-            faults: false,
-            auto: false,
-            console: false,
-            instances: false,
-            log: false,
-            borrow: false,
+            ..BuildFlags::default()
         }
     }
 
@@ -202,16 +195,6 @@ fn replay(plan: JobPlan<'_>, file: &Path, program: &Program) -> Result<u8, CliEr
         files,
         &mut |_| (),
     )
-}
-
-/// Reads a schedule.
-///
-/// # Errors
-/// Returns a usage error if the file cannot be read, or contains no schedule.
-pub fn read_schedule(file: &Path) -> Result<Vec<MatchDecision>, CliError> {
-    let wrong = |why: String| CliError::usage(format!("--schedule {}: {why}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-    parse_schedule(&text).map_err(wrong)
 }
 
 /// Returns the text of a finding's schedule.
