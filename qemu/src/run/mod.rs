@@ -22,6 +22,7 @@ pub mod job_result;
 pub mod limits;
 pub mod linux;
 mod machines;
+mod match_schedule;
 pub mod mpiexec;
 mod node;
 pub mod notation;

@@ -1,11 +1,10 @@
 //! `midplane explore`: runs a program in the simulator in every order in which its messages can match.
 
 mod program;
-pub mod schedule;
 mod search;
 
 use self::program::ExploredProgram;
-use self::schedule::read_schedule;
+
 use self::search::{ScheduleFinding, SearchEnd, SearchLimits, SearchResult, search};
 use crate::build::inputs::BuildFlags;
 use crate::build::linux::{self, ProcessContent};
@@ -15,6 +14,7 @@ use crate::host::error::{CliError, FAILURE};
 use crate::host::signals::Signals;
 use crate::run::command::{self, CompileOptions, DisplayOptions, ReportOptions, parse_timeout};
 use crate::run::job::OnHang;
+use crate::run::match_schedule::read_schedule;
 use crate::run::output::OutputStyle;
 use crate::run::plan::{Backend, JobPlan, PlannedApp};
 use crate::run::{limits, topology};
