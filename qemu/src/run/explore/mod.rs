@@ -5,7 +5,7 @@ mod search;
 
 use self::program::ExploredProgram;
 
-use self::search::{ScheduleFinding, SearchEnd, SearchLimits, SearchResult, search};
+use self::search::{ScheduleFinding, SearchCounts, SearchEnd, SearchLimits, SearchResult, search};
 use crate::build::inputs::BuildFlags;
 use crate::build::linux::{self, ProcessContent};
 use crate::build::source::Program;
@@ -66,7 +66,11 @@ pub struct ExploreOptions {
     #[arg(long, help_heading = "Output")]
     any_output: bool,
 
-    /// Write the schedule of a finding to this file [default: the program's name with .schedule]
+    /// Continue after a finding, and report the number of schedules that have one
+    #[arg(long, help_heading = "Limits")]
+    all: bool,
+
+    /// Write the schedule of the first finding to this file [default: the program's name with .schedule]
     #[arg(
         short,
         long,
@@ -102,6 +106,7 @@ impl ExploreOptions {
             runs: self.max_runs,
             time: self.max_time,
             any_output: self.any_output,
+            all: self.all,
         }
     }
 
@@ -150,23 +155,26 @@ pub fn run(options: &ExploreOptions) -> Result<u8, CliError> {
         let mut explored = ExploredProgram::start(&plan)?;
         search(&mut explored, &options.limits())?
     };
-    match &result.end {
-        Ok(end) => {
-            print_line(summary(&result, *end))?;
-            Ok(0)
-        }
-        Err(finding) => {
-            let file = options.output(&program);
-            print_line(finding_line(&result, finding))?;
-            ResultFile::open(&file)?.write(&schedule_text(finding, &program, &shape))?;
-            print_error_line(format_args!(
-                "midplane: the schedule is in {}; its run:",
-                file.display()
-            ));
-            replay(plan, &file, &program)?;
-            Ok(FAILURE)
-        }
-    }
+    let Some(finding) = &result.finding else {
+        print_line(format_args!("all schedules agree: {}", summary(&result)))?;
+        return Ok(0);
+    };
+    print_line(format_args!("schedule {}: {}", finding.number, finding.reason))?;
+    let SearchCounts {
+        findings, schedules, ..
+    } = result.counts;
+    print_line(format_args!(
+        "{findings} of {schedules} schedules fail or differ: {}",
+        summary(&result)
+    ))?;
+    let file = options.output(&program);
+    ResultFile::open(&file)?.write(&schedule_text(finding, &program, &shape))?;
+    print_error_line(format_args!(
+        "midplane: the schedule is in {}; its run:",
+        file.display()
+    ));
+    replay(plan, &file, &program)?;
+    Ok(FAILURE)
 }
 
 /// Runs the program with a schedule, and shows its output and its result; returns the exit status.
@@ -211,10 +219,11 @@ fn schedule_text(finding: &ScheduleFinding, program: &Program, shape: &Shape) ->
     )
 }
 
-/// Returns the report of a search without a finding.
-fn summary(result: &SearchResult, end: SearchEnd) -> String {
-    let SearchResult { counts, time, .. } = result;
+/// Returns the counts and the coverage of a search.
+fn summary(result: &SearchResult) -> String {
+    let SearchResult { counts, time, end, .. } = result;
     let coverage = match end {
+        SearchEnd::Finding => "the search ends at the first finding".into(),
         SearchEnd::Complete if counts.has_polls => format!(
             "all match orders are covered, with up to {MAX_MISSED_POLLS} poll in succession that misses a message"
         ),
@@ -229,21 +238,7 @@ fn summary(result: &SearchResult, end: SearchEnd) -> String {
         ),
     };
     let seconds = time.as_secs_f64();
-    format!(
-        "all schedules agree: {counts}; {coverage} ({} in {seconds:.2} s)",
-        runs(result)
-    )
-}
-
-/// Returns the report of a finding.
-fn finding_line(result: &SearchResult, finding: &ScheduleFinding) -> String {
-    let seconds = result.time.as_secs_f64();
-    let number = result.counts.schedules;
-    format!(
-        "schedule {number}: {} ({} in {seconds:.2} s)",
-        finding.reason,
-        runs(result)
-    )
+    format!("{counts}; {coverage} ({} in {seconds:.2} s)", runs(result))
 }
 
 /// Returns the number of runs as text.

@@ -23,13 +23,16 @@ pub struct SearchLimits {
     pub time: Duration,
     /// Outputs may differ.
     pub any_output: bool,
+    /// The search continues after a finding.
+    pub all: bool,
 }
 
-/// Reason for the end of a search without a finding.
+/// Reason for the end of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchEnd {
     /// All schedules were run.
     Complete,
+    Finding,
     Runs,
     Time,
 }
@@ -37,6 +40,8 @@ pub enum SearchEnd {
 /// A schedule that fails, or that prints something else than the first one.
 #[derive(Debug)]
 pub struct ScheduleFinding {
+    /// Its number in the order of the search, from 1 on.
+    pub number: u64,
     pub schedule: Vec<MatchDecision>,
     pub reason: String,
 }
@@ -46,6 +51,8 @@ pub struct ScheduleFinding {
 pub struct SearchCounts {
     /// Different schedules that were run to their ends.
     pub schedules: u64,
+    /// Schedules that fail or differ.
+    pub findings: u64,
     /// Runs that other schedules cover.
     pub redundant: u64,
     /// Different decisions, which are the inner nodes of the tree.
@@ -60,18 +67,19 @@ pub struct SearchCounts {
 pub struct SearchResult {
     pub counts: SearchCounts,
     pub time: Duration,
-    /// The finding, or the reason for the end.
-    pub end: Result<SearchEnd, ScheduleFinding>,
+    /// The first finding, if there is one.
+    pub finding: Option<ScheduleFinding>,
+    pub end: SearchEnd,
 }
 
-/// Runs the program with all schedules, until one differs or a limit is reached.
+/// Runs the program with all schedules, until one fails or differs or a limit is reached.
 ///
 /// # Errors
 /// Returns a failure if the program cannot be run, or if it makes other decisions when it is repeated.
 pub fn search(program: &mut ExploredProgram, limits: &SearchLimits) -> Result<SearchResult, CliError> {
     let mut progress = ProgressLine::new();
     let (mut counts, mut planned) = (SearchCounts::default(), Vec::new());
-    let mut first: Option<ProgramRun> = None;
+    let (mut first, mut finding): (Option<ProgramRun>, Option<ScheduleFinding>) = (None, None);
     let end = loop {
         let run = program.run(&planned)?;
         counts.add(&run, planned.len());
@@ -87,24 +95,31 @@ pub fn search(program: &mut ExploredProgram, limits: &SearchLimits) -> Result<Se
             Some(first) => failure(&run).or_else(|| difference(first, &run, limits)),
         };
         if let Some(reason) = reason {
-            let schedule = run.decisions;
-            break Err(ScheduleFinding { schedule, reason });
+            counts.findings += 1;
+            finding.get_or_insert_with(|| ScheduleFinding {
+                number: counts.schedules,
+                schedule: run.decisions.clone(),
+                reason,
+            });
+            if !limits.all {
+                break SearchEnd::Finding;
+            }
         }
         let next = next_schedule(&planned, run.decisions.clone());
         first.get_or_insert(run);
         match next {
             None => {
                 counts.covered = ALL;
-                break Ok(SearchEnd::Complete);
+                break SearchEnd::Complete;
             }
             Some(next) => planned = next,
         }
         counts.covered = covered_before(&planned);
         if counts.schedules + counts.redundant >= limits.runs {
-            break Ok(SearchEnd::Runs);
+            break SearchEnd::Runs;
         }
         if progress.began.elapsed() >= limits.time {
-            break Ok(SearchEnd::Time);
+            break SearchEnd::Time;
         }
         progress.show(&counts);
     };
@@ -112,6 +127,7 @@ pub fn search(program: &mut ExploredProgram, limits: &SearchLimits) -> Result<Se
     Ok(SearchResult {
         counts,
         time: progress.began.elapsed(),
+        finding,
         end,
     })
 }
