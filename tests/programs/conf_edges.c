@@ -429,7 +429,7 @@ static void windows(void)
     MPI_Win win;
     MPI_Request q;
     static int mem[64];
-    int i, v = 7, token = 1, to = (check_rank + 1) % check_size, from = (check_rank + check_size - 1) % check_size;
+    int i, v = 7, token = 1, received, to = (check_rank + 1) % check_size, from = (check_rank + check_size - 1) % check_size;
 
     OK(MPI_Win_create(mem, sizeof mem, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     for (i = 0; i < 20; i++) {
@@ -437,7 +437,7 @@ static void windows(void)
         OK(MPI_Accumulate(&v, 1, MPI_INT, to, i, 1, MPI_INT, MPI_SUM, win));
         OK(MPI_Win_unlock(to, win));
         OK(MPI_Isend(&token, 1, MPI_INT, to, 15, MPI_COMM_WORLD, &q));
-        OK(MPI_Recv(&token, 1, MPI_INT, from, 15, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        OK(MPI_Recv(&received, 1, MPI_INT, from, 15, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         OK(MPI_Wait(&q, MPI_STATUS_IGNORE));
         OK(MPI_Win_lock(MPI_LOCK_SHARED, check_rank, 0, win));
         CHECK(mem[i] == 7);

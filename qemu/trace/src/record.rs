@@ -133,15 +133,7 @@ fn form_on_enter(function: &Function, kind: Kind, name: &str) -> Form {
             Some(length) => Form::Aints(length),
             None => Form::Address,
         },
-        Kind::RequestInOut
-        | Kind::CommInOut
-        | Kind::GroupInOut
-        | Kind::DatatypeInOut
-        | Kind::OpInOut
-        | Kind::MessageInOut
-        | Kind::ErrhandlerInOut
-        | Kind::InfoInOut
-        | Kind::WinInOut => Form::Pointee,
+        kind if is_read_and_written(kind) => Form::Pointee,
         kind if is_value(kind) => Form::Value,
         _ => Form::Address,
     }
@@ -154,15 +146,7 @@ fn form_on_leave(function: &Function, kind: Kind, name: &str) -> Option<Form> {
         Kind::RequestsInOut => Form::Ints(request_count(function).into()),
         Kind::IndicesOut if name == "array_of_indices" => Form::Ints(completed_count(function)),
         Kind::AddressOut if STORE_ADDRESS.contains(&function.name) => Form::PointerPointee,
-        Kind::RequestInOut
-        | Kind::CommInOut
-        | Kind::GroupInOut
-        | Kind::DatatypeInOut
-        | Kind::OpInOut
-        | Kind::MessageInOut
-        | Kind::ErrhandlerInOut
-        | Kind::InfoInOut
-        | Kind::WinInOut => Form::Pointee,
+        kind if is_read_and_written(kind) => Form::Pointee,
         Kind::RequestOut
         | Kind::CommOut
         | Kind::GroupOut
@@ -213,6 +197,22 @@ fn length(function: &Function, name: &str) -> Option<String> {
         _ => return None,
     };
     Some(text.into())
+}
+
+/// Checks for a handle that a call reads and replaces.
+fn is_read_and_written(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::RequestInOut
+            | Kind::CommInOut
+            | Kind::GroupInOut
+            | Kind::DatatypeInOut
+            | Kind::OpInOut
+            | Kind::MessageInOut
+            | Kind::ErrhandlerInOut
+            | Kind::InfoInOut
+            | Kind::WinInOut
+    )
 }
 
 /// Checks whether C passes an argument of this kind as a number.
