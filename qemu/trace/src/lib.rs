@@ -7,6 +7,8 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`page`] | HTML page with diagrams and tables |
+//! | [`perfetto`] | trace for Perfetto |
 //!
 //! The records of a job are in memory: about 100 bytes per call.
 #![forbid(unsafe_code)]
@@ -18,6 +20,7 @@ pub mod job;
 pub mod messages;
 pub mod objects;
 pub mod operations;
+pub mod page;
 pub mod perfetto;
 pub mod record;
 mod recorder;

@@ -3,7 +3,7 @@
 use crate::job::{JobTrace, RankTrace};
 use crate::objects::{COMM_SELF, COMM_WORLD};
 use crate::operations::ANY_SOURCE;
-use crate::record::{Form, Phase, fields};
+use crate::record::{COUNTER_NAMES, Form, Phase, fields};
 use midplane_api::{FUNCTIONS, Function};
 
 /// Handles of predefined datatypes.
@@ -88,6 +88,13 @@ impl Script {
     pub(crate) fn call(&mut self, rank: usize, name: &str, values: Arguments<'_>) {
         self.enter(rank, name, values);
         self.leave(rank, name, 0, values);
+    }
+
+    /// Adds a sample in which all counters have this value.
+    pub(crate) fn counters(&mut self, rank: usize, value: u64) {
+        self.head(rank, 5, 0);
+        self.streams[rank].push(COUNTER_NAMES.len() as u64);
+        self.streams[rank].extend([value; COUNTER_NAMES.len()]);
     }
 
     /// Adds a send of one element in MPI_COMM_WORLD.
