@@ -5,11 +5,13 @@ use crate::host::error::CliError;
 use crate::run::job_result::JobResult;
 use crate::run::output::LineAssembler;
 use crate::run::plan::JobPlan;
+use crate::run::report::{JobFacts, page_facts};
 use crate::show::file::ResultFile;
 use clap::Args;
 use midplane_trace::check::{self, CheckedJob, Finding, MAX_FINDINGS};
 use midplane_trace::messages::Messages;
 use midplane_trace::operations::JobOperations;
+use midplane_trace::page::{self, PageInput};
 use midplane_trace::perfetto;
 use midplane_trace::record::CorruptStream;
 use std::cell::RefCell;
@@ -24,8 +26,8 @@ pub struct AnalysisOptions {
     #[arg(long, value_name = "FILE", help_heading = "Analysis")]
     trace: Option<PathBuf>,
 
-    /// Write the same as one HTML page: communication matrix, links, memory over time, table of the ranks. Requires a C
-    /// program
+    /// Write one HTML page: packets of the torus, communication matrix, time line, memory over time, tables of the ranks
+    /// and functions. Requires a C program
     #[arg(long, value_name = "FILE", help_heading = "Analysis")]
     html: Option<PathBuf>,
 
@@ -83,7 +85,13 @@ impl Analysis {
     ///
     /// # Errors
     /// Returns a failure if a file cannot be written.
-    pub fn write(self, plan: &JobPlan<'_>, end: &JobResult, lines: &mut LineAssembler) -> Result<usize, CliError> {
+    pub fn write(
+        self,
+        plan: &JobPlan<'_>,
+        facts: &JobFacts,
+        end: &JobResult,
+        lines: &mut LineAssembler,
+    ) -> Result<usize, CliError> {
         let Some(calls) = &end.calls else {
             return Ok(0);
         };
@@ -98,17 +106,23 @@ impl Analysis {
         let locator = LineLocator::new(plan);
         let operations = JobOperations::collect(calls);
         let messages = Messages::find(&operations);
+        let locate = |rank, address| locator.locate(rank, address);
         if let Some(file) = self.trace {
-            file.write_with(|to| {
-                perfetto::write(to, calls, &operations, &messages, &|rank, address| {
-                    locator.locate(rank, address)
-                })
-            })?;
+            file.write_with(|to| perfetto::write(to, calls, &operations, &messages, &locate))?;
+        }
+        if let Some(file) = self.html {
+            let input = PageInput {
+                facts: &page_facts::collect(&plan.shape, facts, &plan.backend, end),
+                job: calls,
+                operations: &operations,
+                messages: &messages,
+                locate: &locate,
+            };
+            file.write_with(|to| page::write(to, &input))?;
         }
         if !self.check {
             return Ok(0);
         }
-        let locate = |rank, address| locator.locate(rank, address);
         let findings = check::findings(&CheckedJob::new(calls, &operations, &messages, &locate));
         print_findings(&findings, lines);
         Ok(findings.len())

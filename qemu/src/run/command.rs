@@ -1043,7 +1043,7 @@ fn print_report(
     let json = json.map(|file| report::write(file, &facts, end));
     let svg = svg.map(|file| file.write(&picture::draw(&plan.shape, &facts, end)?));
     let mut status = end.status;
-    let findings = analysis.write(plan, end, &mut err.lines);
+    let findings = analysis.write(plan, &facts, end, &mut err.lines);
     if findings.as_ref().is_ok_and(|number| *number > 0) {
         status = or_failure(status);
     }

@@ -1,5 +1,6 @@
 //! Report at the end of a job: a table by rank, and the same data as JSON.
 
+pub mod page_facts;
 pub mod picture;
 #[cfg(test)]
 mod reference;
