@@ -39,7 +39,7 @@ use lab::{bench, cluster, memory, sim, size, soak, suite};
 use midplane_setup::invocation::{INSTALLED, command_name};
 use probe::{explain, flash, image};
 use run::linux::supervisor;
-use run::{attach, command, debug, explore, mpiexec};
+use run::{attach, command, debug, explore, mpiexec, top};
 use show::console::{self, print_error_line, stdout_error};
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind as IoErrorKind;
@@ -91,6 +91,10 @@ enum CliCommand {
     Flash(flash::FlashArgs),
     /// Show output and report of boards through the serial console of one of them
     Attach(attach::AttachArgs),
+    /// Show the ranks of a running job: calls, queues, memory, packets
+    ///
+    /// The table is updated once a second until the job ends or Ctrl-C.
+    Top(top::command::TopArgs),
     /// Decode the failure record of a standalone node
     Explain(explain::ExplainArgs),
     /// Measure the memory protocol, the matching engines and communication
@@ -140,6 +144,7 @@ impl CliCommand {
             CliCommand::Sim(_)
                 | CliCommand::Memory(_)
                 | CliCommand::Attach(_)
+                | CliCommand::Top(_)
                 | CliCommand::Explain(_)
                 | CliCommand::Doctor
                 | CliCommand::Completions(_)
@@ -199,6 +204,7 @@ fn main() -> ExitCode {
         CliCommand::Image(options) => image::run(&options),
         CliCommand::Flash(options) => flash::run(&options),
         CliCommand::Attach(options) => attach::run(&options),
+        CliCommand::Top(options) => top::command::run(&options),
         CliCommand::Explain(options) => explain::run(&options),
         CliCommand::Bench(bench) => bench::run(&bench),
         CliCommand::Soak(options) => soak::run(&options),

@@ -165,7 +165,7 @@ const PACKAGE: Coverage = Test("linux/packages.rs", "cargo_runs_and_tests_a_pack
 const MPIEXEC: Coverage = Test("linux/launch.rs", "mpiexec_takes_what_people_type");
 
 /// Commands that do not run here. Those of the tool are parsed nevertheless.
-const NOT_RUN: [(&str, Coverage); 30] = [
+const NOT_RUN: [(&str, Coverage); 31] = [
     ("cargo midplane test", NotRun("this command runs the tests")),
     ("cargo midplane bench ", NotRun("takes minutes to hours")),
     ("cargo midplane soak --minutes", NotRun("takes an hour")),
@@ -180,6 +180,10 @@ const NOT_RUN: [(&str, Coverage); 30] = [
         Test("attach.rs", "four_boards_are_shown_as_run_shows_them"),
     ),
     ("for node in", FLASH),
+    (
+        "cargo midplane top",
+        Test("linux/top.rs", "the_state_of_running_jobs_is_shown"),
+    ),
     (
         "cargo midplane run --on linux -n 4 --debug",
         Test(

@@ -32,7 +32,8 @@ pub fn describe_activities(nodes: &[ObservedNode]) -> Vec<String> {
     lines
 }
 
-fn describe_activity(node: &ObservedNode) -> String {
+/// Returns the activity of a rank.
+pub fn describe_activity(node: &ObservedNode) -> String {
     let account = match &node.account {
         Ok(account) => account,
         Err(error) => return format!("unreadable, {error}"),

@@ -700,6 +700,7 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
             directory: app.directory.as_deref(),
         })
     });
+    let facts: Vec<ProgramFacts> = apps.iter().map(AppRequest::facts).collect();
     let plan = JobPlan {
         backend: backend(options, tools.as_ref()),
         limits_memory: options.node_memory.is_some(),
@@ -732,20 +733,20 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
         counted: options.count_instructions,
         sandbox: tools.as_ref().is_some_and(|tools| supports_sandbox(&tools.qemu)),
         recording: recording.as_ref(),
+        observed: Some(&facts[0].program),
     };
     let signals = match debug {
         // The debugger reads from the terminal and handles its keys.
         Some(_) if stdin().is_terminal() => Signals::catch_but_keys()?,
         _ => Signals::catch()?,
     };
-    let facts: Vec<ProgramFacts> = apps.iter().map(AppRequest::facts).collect();
     let shown = DisplayOptions {
         quiet: options.watched.quiet,
         links: options.watched.links,
         style: options.style(shape.nodes()),
         program: facts[0].program.clone(),
         arguments: facts[0].arguments.clone(),
-        programs: if facts.len() > 1 { facts } else { Vec::new() },
+        programs: if facts.len() > 1 { facts.clone() } else { Vec::new() },
     };
     show(
         &plan,

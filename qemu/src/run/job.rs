@@ -23,6 +23,8 @@ use crate::run::recording::CallCollector;
 use crate::run::report;
 use crate::run::serial_port::{AttachedBoards, SerialPort};
 use crate::run::stall::{self, RankGlance, StallDetector, StallSample};
+use crate::run::top::JobSnapshot;
+use crate::run::top::server::StatusServer;
 use crate::show::console;
 use clap::ValueEnum;
 use kernel_rt::dev::console_relay::RelayPayload;
@@ -58,6 +60,8 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 const ENDS_WITHIN: Duration = Duration::from_secs(120);
 /// Maximum wait for the last counters of a job that does not end by itself.
 const COUNTERS_WITHIN: Duration = Duration::from_millis(500);
+/// Wait for the counters of processes before their state is shown.
+const STATUS_WITHIN: Duration = Duration::from_millis(50);
 /// Time during which a rank is observed for polling before a report.
 const POLLS_WITHIN: Duration = Duration::from_millis(100);
 /// Boot progress is shown for more nodes than this.
@@ -149,6 +153,8 @@ pub fn run<'a>(
         requests: 0,
         is_stall_requested: false,
         calls: plan.recording.map(|_| CallCollector::new(nodes)),
+        status: plan.observed.and_then(|_| StatusServer::start()),
+        status_due: None,
         buffer: vec![0; CHUNK],
     };
     let (mut end, lost) = job.until_end(plan, limits, signals);
@@ -235,6 +241,10 @@ struct Job<'a, 'b, 'd> {
     is_stall_requested: bool,
     /// Records of the program's calls.
     calls: Option<CallCollector>,
+    /// Server of the job's state.
+    status: Option<StatusServer>,
+    /// Time at which a requested state is provided.
+    status_due: Option<Instant>,
     buffer: Vec<u8>,
 }
 
@@ -264,6 +274,7 @@ impl Job<'_, '_, '_> {
             if let Some(error) = self.out.write_error() {
                 return self.stdout_error(error);
             }
+            self.serve_status(plan, now);
             if now >= next_look {
                 next_look = now + tick;
                 self.poll_all_nodes();
@@ -842,6 +853,28 @@ impl Job<'_, '_, '_> {
             .into_iter()
             .chain(hang::explain(nodes));
         lines.fold(headline.to_string(), |message, line| message + "\n  " + &line)
+    }
+
+    /// Provides the job's state if it is requested. Processes publish their counters on request only.
+    fn serve_status(&mut self, plan: &JobPlan<'_>, now: Instant) {
+        let Some(server) = self.status.as_ref().filter(|server| server.is_wanted()) else {
+            return;
+        };
+        if self.status_due.is_none() && matches!(plan.backend, Backend::Linux | Backend::Cluster) {
+            self.requests += 1;
+            linux::request_counters(&self.pool, self.requests);
+            self.status_due = Some(now + STATUS_WITHIN);
+        }
+        if self.status_due.is_none_or(|due| now >= due) {
+            let program = plan.observed.unwrap_or_default();
+            server.publish(&JobSnapshot::new(
+                plan,
+                program,
+                self.begun.elapsed(),
+                &self.observe_nodes(),
+            ));
+            self.status_due = None;
+        }
     }
 
     /// Looks at the nodes' calls and, if all of them have been blocked for a while, at their counters. Returns whether

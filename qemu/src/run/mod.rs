@@ -35,5 +35,6 @@ pub mod serial_port;
 mod sockets;
 mod stall;
 mod stm32f405;
+pub mod top;
 pub mod topology;
 mod wiring;

@@ -100,6 +100,8 @@ pub struct JobPlan<'a> {
     pub sandbox: bool,
     /// Recording of the program's calls.
     pub recording: Option<&'a Recording>,
+    /// Program's file, for a job that `top` may observe.
+    pub observed: Option<&'a str>,
 }
 
 /// Platform of a job's nodes.
@@ -146,6 +148,7 @@ impl<'a> JobPlan<'a> {
             counted: false,
             sandbox: false,
             recording: None,
+            observed: None,
         }
     }
 

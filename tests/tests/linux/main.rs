@@ -15,6 +15,7 @@ mod jobs;
 mod launch;
 mod misuses;
 mod packages;
+mod top;
 mod trace;
 
 use midplane_harness::{self as harness, CompletedRun};
