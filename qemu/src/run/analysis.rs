@@ -21,7 +21,7 @@ use std::path::PathBuf;
 /// Analyses of a job's MPI calls.
 #[derive(Args, Debug)]
 pub struct AnalysisOptions {
-    /// Write the calls, messages and counters of all ranks to this file, for Perfetto (https://ui.perfetto.dev). Requires
+    /// Write the calls, messages and counters of all ranks to this file, for Perfetto (ui.perfetto.dev). Requires
     /// a C program
     #[arg(long, value_name = "FILE", help_heading = "Analysis")]
     trace: Option<PathBuf>,
