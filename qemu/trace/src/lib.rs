@@ -2,7 +2,7 @@
 //!
 //! `midplane run --trace` and `--check` link a program with a recorder ([`Recorder`]). It wraps each MPI function by the
 //! profiling interface (MPI-3.1 section 14.2): a program without these options contains no additional instruction. Each
-//! rank writes a stream of words ([`record`]). [`JobTrace`] decodes the streams of all ranks to calls. The analyses use
+//! rank writes a stream of words ([`record`]). [`JobTrace`](job::JobTrace) decodes the streams of all ranks to calls. The analyses use
 //! the calls only, and are the same for each platform:
 //!
 //! | module | contents |

@@ -1,7 +1,7 @@
 //! Records in the stream of a rank.
 //!
 //! A stream is a sequence of 64-bit words, little-endian. Each record begins with a word that contains the kind in its
-//! lowest byte and the index of the function in [`FUNCTIONS`] above it, and a word with the time in nanoseconds.
+//! lowest byte and the index of the function in [`FUNCTIONS`](midplane_api::FUNCTIONS) above it, and a word with the time in nanoseconds.
 //!
 //! | kind | further words |
 //! |---|---|

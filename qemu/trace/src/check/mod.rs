@@ -2,13 +2,13 @@
 //!
 //! | module | misuse |
 //! |---|---|
-//! | [`signatures`] | datatypes of a send and its receive that differ |
-//! | [`collectives`] | collective calls of a communicator that differ in function, root, operation or datatypes |
-//! | [`buffers_in_use`] | memory that two operations, or an operation and the program, use at the same time |
-//! | [`windows`] | one-sided operations that conflict |
-//! | [`unreceived`] | messages that no process has received |
-//! | [`leaks`] | requests and objects that exist at MPI_Finalize |
-//! | [`races`] | receives with MPI_ANY_SOURCE whose message depends on the time |
+//! | `signatures` | datatypes of a send and its receive that differ |
+//! | `collectives` | collective calls of a communicator that differ in function, root, operation or datatypes |
+//! | `buffers_in_use` | memory that two operations, or an operation and the program, use at the same time |
+//! | `windows` | one-sided operations that conflict |
+//! | `unreceived` | messages that no process has received |
+//! | `leaks` | requests and objects that exist at MPI_Finalize |
+//! | `races` | receives with MPI_ANY_SOURCE whose message depends on the time |
 //!
 //! A finding is certain, apart from the values of the program that lead to it: all checks use the calls that were made.
 

@@ -2,7 +2,7 @@
 //! writes, and that no synchronization orders.
 //!
 //! An operation lasts from its call to the synchronization that completes it. The order of calls is that of
-//! [`causality`](super::causality). Exclusive locks exclude each other. Windows on which a program synchronizes by other
+//! `causality`. Exclusive locks exclude each other. Windows on which a program synchronizes by other
 //! means are not checked: by groups (MPI_Win_post), by MPI_Win_sync, by epochs that do not block, or by operations that
 //! return a value.
 
