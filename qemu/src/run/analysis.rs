@@ -103,6 +103,12 @@ impl Analysis {
                 ));
             }
         }
+        let is_truncated = calls.ranks.iter().any(|rank| rank.is_truncated);
+        if is_truncated {
+            lines.add_line(
+                "midplane: the job has made more MPI calls than the analysis can contain; it contains the first of each rank",
+            );
+        }
         let locator = LineLocator::new(plan);
         let operations = JobOperations::collect(calls);
         let messages = Messages::find(&operations);
@@ -122,6 +128,12 @@ impl Analysis {
         }
         if !self.check {
             return Ok(0);
+        }
+        if is_truncated {
+            // The missing calls would be taken for misuse.
+            return Err(CliError::failure(
+                "--check requires the records of all calls; reduce the number of calls or of ranks",
+            ));
         }
         let findings = check::findings(&CheckedJob::new(calls, &operations, &messages, &locate));
         print_findings(&findings, lines);

@@ -6,7 +6,8 @@ use crate::host::directories;
 use crate::host::error::{CliError, ErrorContext};
 use crate::run::node::Node;
 use midplane_trace::Recorder;
-use midplane_trace::job::{JobTrace, RankTrace};
+use midplane_trace::job::{JobTrace, MAX_CALLS, RankTrace};
+use midplane_trace::record::MAX_STREAM_WORDS;
 use std::fs;
 use std::path::Path;
 
@@ -49,21 +50,33 @@ impl Recording {
 /// Collector of the records of a job.
 pub struct CallCollector {
     /// Words of each node with a ring buffer.
-    streams: Vec<Vec<u64>>,
+    streams: Vec<CallStream>,
+}
+
+/// Words of a rank.
+#[derive(Clone, Default)]
+struct CallStream {
+    words: Vec<u64>,
+    is_truncated: bool,
 }
 
 impl CallCollector {
     /// Creates a collector for this many nodes.
     pub fn new(nodes: usize) -> Self {
         Self {
-            streams: vec![Vec::new(); nodes],
+            streams: vec![CallStream::default(); nodes],
         }
     }
 
     /// Empties the ring buffer of a node.
     pub fn poll(&mut self, node: &Node) {
         // An overwritten ring buffer stays in the node. The decoder reports the missing rest.
-        node.read_calls(&mut self.streams[node.rank as usize]);
+        let stream = &mut self.streams[node.rank as usize];
+        node.read_calls(&mut stream.words);
+        if stream.words.len() > MAX_STREAM_WORDS {
+            stream.words.truncate(MAX_STREAM_WORDS);
+            stream.is_truncated = true;
+        }
     }
 
     /// Decodes the records after the end of the job.
@@ -72,26 +85,35 @@ impl CallCollector {
     /// Returns a failure if a file cannot be read.
     pub fn finish(self, recording: &Recording) -> Result<JobTrace, CliError> {
         let mut ranks = Vec::new();
-        for (rank, words) in self.streams.into_iter().enumerate() {
-            let words = match recording {
-                Recording::Rings => words,
+        let max_calls = (MAX_CALLS / self.streams.len().max(1)).max(1);
+        for (rank, stream) in self.streams.into_iter().enumerate() {
+            let stream = match recording {
+                Recording::Rings => stream,
                 Recording::Files(directory) => read_file(&directory.0.join(rank.to_string()))?,
             };
-            ranks.push(RankTrace::decode(&words));
+            let mut trace = RankTrace::decode(&stream.words, max_calls);
+            if stream.is_truncated {
+                // The last record may be incomplete.
+                (trace.is_truncated, trace.corrupt) = (true, None);
+            }
+            ranks.push(trace);
         }
         Ok(JobTrace { ranks })
     }
 }
 
 /// Reads the records of a process. Empty if it has not called MPI_Init.
-fn read_file(path: &Path) -> Result<Vec<u64>, CliError> {
+fn read_file(path: &Path) -> Result<CallStream, CliError> {
     if !path.exists() {
-        return Ok(Vec::new());
+        return Ok(CallStream::default());
     }
     let bytes = fs::read(path).context(format_args!("read {}", path.display()))?;
     let word = |chunk: &[u8]| u64::from_le_bytes(chunk.try_into().unwrap_or_default());
-    let count = bytes.get(..8).map_or(0, word);
+    let header = |index: usize| bytes.get(8 * index..8 * index + 8).map_or(0, word);
     let records = bytes.get(FILE_HEADER_BYTES..).unwrap_or_default();
-    let count = usize::try_from(count).unwrap_or(usize::MAX);
-    Ok(records.chunks_exact(8).take(count).map(word).collect())
+    let count = usize::try_from(header(0)).unwrap_or(usize::MAX);
+    Ok(CallStream {
+        words: records.chunks_exact(8).take(count).map(word).collect(),
+        is_truncated: header(1) != 0,
+    })
 }

@@ -207,16 +207,25 @@ pub struct RankTrace {
     pub counters: Vec<CounterSample>,
     /// Why the rest of the stream was not read.
     pub corrupt: Option<CorruptStream>,
+    /// The rank has made more calls than the records contain.
+    pub is_truncated: bool,
 }
 
+/// Maximum number of calls of a job in memory: about 4 GiB. Each rank has an equal part.
+pub const MAX_CALLS: usize = 4 << 20;
+
 impl RankTrace {
-    /// Decodes a stream. Keeps all records before an invalid one.
+    /// Decodes a stream with at most this many calls. Keeps all records before an invalid one.
     #[must_use]
-    pub fn decode(words: &[u64]) -> Self {
+    pub fn decode(words: &[u64], max_calls: usize) -> Self {
         let mut trace = Self::default();
         let mut reader = WordReader::new(words);
         let mut open = Vec::new();
         while !reader.is_at_end() {
+            if trace.calls.len() >= max_calls {
+                trace.is_truncated = true;
+                break;
+            }
             if let Err(corrupt) = trace.record(&mut reader, &mut open) {
                 trace.corrupt = Some(corrupt);
                 break;

@@ -17,6 +17,9 @@
 
 use midplane_api::{Function, Kind};
 
+/// Maximum number of words of a rank's stream: 256 MiB. The rest of a longer one is missing.
+pub const MAX_STREAM_WORDS: usize = 1 << 25;
+
 /// Counters in a record, by the names of the report.
 pub const COUNTER_NAMES: [&str; 12] = [
     "messages",

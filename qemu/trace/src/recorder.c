@@ -32,6 +32,12 @@ enum {
 #define MIDPLANE_MAX_ELEMENTS 16384
 
 static int midplane_is_open;
+#if defined(__linux__)
+/* Set in the thread that has initialized MPI: the recorder does not observe the others. */
+static __thread int midplane_is_observed;
+#else
+static int midplane_is_observed;
+#endif
 
 #define MIDPLANE_WORD(value) ((uint64_t)(int64_t)(value))
 #define MIDPLANE_ADDRESS(pointer) ((uint64_t)(uintptr_t)(pointer))
@@ -40,13 +46,13 @@ static int midplane_is_open;
 
 /* ---- A mapped file ---- */
 
-/* The first page contains the number of complete words, which follow it. */
+/* The first page contains the number of complete words, which follow it, and whether the rest of them is missing. */
 #define MIDPLANE_HEADER_BYTES 4096
 #define MIDPLANE_WINDOW_BYTES (1 << 20)
 
 static struct {
     int file;
-    uint64_t *count;     /* In the header: words of complete records. */
+    uint64_t *count;     /* Of complete words, in the header; then 1 if the rest is missing. */
     uint64_t *window;    /* Mapped part of the file. */
     uint64_t words;      /* Words written so far, complete records or not. */
 } midplane_stream;
@@ -58,6 +64,11 @@ static void midplane_map_window(void)
     if (midplane_stream.window != NULL)
         munmap(midplane_stream.window, MIDPLANE_WINDOW_BYTES);
     midplane_stream.window = NULL;
+    if (midplane_stream.words >= MIDPLANE_MAX_STREAM_WORDS) {
+        midplane_stream.count[1] = 1;
+        midplane_is_open = 0;
+        return;
+    }
     if (ftruncate(midplane_stream.file, start + MIDPLANE_WINDOW_BYTES) == 0) {
         void *window = mmap(NULL, MIDPLANE_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, midplane_stream.file, start);
 
@@ -66,6 +77,7 @@ static void midplane_map_window(void)
     }
     if (midplane_stream.window == NULL) {
         fputs("midplane: the record of MPI calls cannot grow: the disk may be full\n", stderr);
+        midplane_stream.count[1] = 1;
         midplane_is_open = 0;
     }
 }
@@ -489,7 +501,7 @@ static inline void midplane_access(const void *address, size_t bytes, int is_wri
 {
     uintptr_t start = (uintptr_t)address;
 
-    if (start < midplane_highest && start + bytes > midplane_lowest && midplane_is_open)
+    if (start < midplane_highest && start + bytes > midplane_lowest && midplane_is_open && midplane_is_observed)
         midplane_find_region(start, start + bytes, is_write, (uintptr_t)pc);
 }
 
@@ -745,6 +757,7 @@ static void midplane_open(void)
     if (PMPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || !midplane_open_stream(rank))
         return;
     midplane_is_open = 1;
+    midplane_is_observed = 1;
     midplane_record_communicator(MPI_COMM_WORLD);
     midplane_open_counters();
 }

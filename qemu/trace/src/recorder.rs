@@ -1,7 +1,7 @@
 //! Generator of the recorder: C source with a wrapper for each MPI function.
 
 use crate::buffers::{BlockCount, BufferAccess, UsedBy, buffers};
-use crate::record::{COUNTER_NAMES, Field, Form, Phase, fields, request_count};
+use crate::record::{COUNTER_NAMES, Field, Form, MAX_STREAM_WORDS, Phase, fields, request_count};
 use midplane_api::{FUNCTIONS, Function, Kind, State};
 use std::fmt::{Display, Formatter, Result};
 
@@ -23,6 +23,7 @@ impl Recorder {
 
 impl Display for Recorder {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        writeln!(f, "#define MIDPLANE_MAX_STREAM_WORDS {MAX_STREAM_WORDS}")?;
         f.write_str("#define MIDPLANE_COUNTER_NAMES")?;
         for name in COUNTER_NAMES {
             write!(f, " \"{name}\",")?;

@@ -135,7 +135,11 @@ impl Script {
     /// Decodes the records.
     pub(crate) fn decode(self) -> JobTrace {
         JobTrace {
-            ranks: self.streams.iter().map(|words| RankTrace::decode(words)).collect(),
+            ranks: self
+                .streams
+                .iter()
+                .map(|words| RankTrace::decode(words, usize::MAX))
+                .collect(),
         }
     }
 }

@@ -167,6 +167,19 @@ fn requests_and_objects_are_leaked_only_if_nothing_ends_them() {
 }
 
 #[test]
+fn a_stream_is_decoded_up_to_a_number_of_calls() {
+    let function = midplane_api::FUNCTIONS
+        .iter()
+        .position(|function| function.name == "MPI_Finalize");
+    let enter = [1 | (function.unwrap() as u64) << 8, 5, 0];
+    let words = [enter, enter, enter].concat();
+    for (limit, calls, is_truncated) in [(2, 2, true), (3, 3, false)] {
+        let trace = crate::job::RankTrace::decode(&words, limit);
+        assert_eq!((trace.calls.len(), trace.is_truncated), (calls, is_truncated));
+    }
+}
+
+#[test]
 fn invalid_records_end_the_decoding_of_their_rank_only() {
     let mut script = Script::new(2);
     script.send(0, 1, 3, INT);
@@ -174,12 +187,12 @@ fn invalid_records_end_the_decoding_of_their_rank_only() {
     let job = script.finish();
     assert!(job.ranks.iter().all(|rank| rank.corrupt.is_none()));
     let words: Vec<u64> = vec![1 | 0xffff << 8, 5, 0];
-    let broken = crate::job::RankTrace::decode(&words);
+    let broken = crate::job::RankTrace::decode(&words, usize::MAX);
     assert!(broken.corrupt.is_some() && broken.calls.is_empty());
     for length in 0..40_u64 {
         let words: Vec<u64> = (0..length)
             .map(|word| word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48)
             .collect();
-        let _ = crate::job::RankTrace::decode(&words);
+        let _ = crate::job::RankTrace::decode(&words, usize::MAX);
     }
 }
