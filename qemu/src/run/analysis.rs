@@ -48,14 +48,26 @@ impl AnalysisOptions {
         self.check
     }
 
-    /// Returns the specified options: programs in Rust and linked images have no recorder.
+    /// Returns each option with its scope, and whether it is specified. Programs in Rust and linked images have no recorder.
     pub fn specified_options(&self) -> impl Iterator<Item = (bool, OptionScope)> {
+        self.options()
+            .into_iter()
+            .map(|(given, name)| (given, OptionScope::LinkC(name)))
+    }
+
+    /// Returns the first specified option.
+    pub fn first_specified(&self) -> Option<&'static str> {
+        self.options()
+            .into_iter()
+            .find_map(|(given, name)| given.then_some(name))
+    }
+
+    fn options(&self) -> [(bool, &'static str); 3] {
         [
-            (self.trace.is_some(), OptionScope::LinkC("--trace")),
-            (self.html.is_some(), OptionScope::LinkC("--html")),
-            (self.check, OptionScope::LinkC("--check")),
+            (self.trace.is_some(), "--trace"),
+            (self.html.is_some(), "--html"),
+            (self.check, "--check"),
         ]
-        .into_iter()
     }
 
     /// Opens the files before the job.

@@ -991,7 +991,9 @@ fn check_board(options: &RunOptions) -> Result<(), CliError> {
             "whose processor has no such counter",
         ),
     ];
-    match only_virt.iter().find(|(given, ..)| *given) {
+    let analysis = options.analysis.first_specified();
+    let analysis = analysis.map(|option| (true, option, "whose RAM has no space for the records"));
+    match only_virt.iter().chain(&analysis).find(|(given, ..)| *given) {
         Some((_, option, why)) => Err(CliError::usage(format!(
             "{option} does nothing for the board stm32f405, {why}; omit it"
         ))),
