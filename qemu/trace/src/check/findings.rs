@@ -16,6 +16,8 @@ pub enum FindingClass {
     BufferInUse,
     /// One-sided operations conflict.
     WindowConflict,
+    /// The program depends on buffers of the library.
+    UnsafeProgram,
     /// A message is not received.
     UnreceivedMessage,
     /// A request is not completed.
@@ -35,6 +37,7 @@ impl FindingClass {
             Self::CollectiveMismatch => "collective mismatch",
             Self::BufferInUse => "buffer in use",
             Self::WindowConflict => "window conflict",
+            Self::UnsafeProgram => "unsafe program",
             Self::UnreceivedMessage => "message not received",
             Self::RequestLeak => "request leak",
             Self::ObjectLeak => "object leak",

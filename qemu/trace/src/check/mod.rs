@@ -6,6 +6,7 @@
 //! | `collectives` | collective calls of a communicator that differ in function, root, operation or datatypes |
 //! | `buffers_in_use` | memory that two operations, or an operation and the program, use at the same time |
 //! | `windows` | one-sided operations that conflict |
+//! | `unsafe_program` | sends and collectives that complete only by buffers of the library |
 //! | `unreceived` | messages that no process has received |
 //! | `leaks` | requests and objects that exist at MPI_Finalize |
 //! | `races` | receives with MPI_ANY_SOURCE whose message depends on the time |
@@ -23,6 +24,7 @@ mod signatures;
 #[cfg(test)]
 mod tests;
 mod unreceived;
+mod unsafe_program;
 mod window_list;
 mod windows;
 
@@ -39,6 +41,7 @@ pub fn findings(job: &CheckedJob<'_>) -> Vec<Finding> {
     collectives::check(job, &mut findings);
     buffers_in_use::check(job, &mut findings);
     windows::check(job, &mut findings);
+    unsafe_program::check(job, &mut findings);
     unreceived::check(job, &mut findings);
     leaks::check(job, &mut findings);
     races::check(job, &mut findings);

@@ -19,10 +19,39 @@ fn messages_that_match_cause_no_finding() {
     for tag in [3, 4, 3] {
         script.send(0, 1, tag, INT);
     }
-    for tag in [4, 3, 3] {
+    for tag in [3, 4, 3] {
         script.receive(1, 0, tag, INT, false);
     }
     assert_eq!(classes(&script.finish()), []);
+}
+
+#[test]
+fn a_safe_program_ends_if_sends_and_collectives_wait() {
+    let mut script = Script::new(2);
+    for tag in [3, 4] {
+        script.send(0, 1, tag, INT);
+    }
+    for tag in [4, 3] {
+        script.receive(1, 0, tag, INT, false);
+    }
+    assert_eq!(classes(&script.finish()), [(FindingClass::UnsafeProgram, 1)]);
+    // Both send first.
+    let mut script = Script::new(2);
+    for rank in [0, 1] {
+        script.send(rank, 1 - rank as i64, 3, INT);
+    }
+    for rank in [0, 1] {
+        script.receive(rank, 1 - rank as i64, 3, INT, false);
+    }
+    assert_eq!(classes(&script.finish()), [(FindingClass::UnsafeProgram, 1)]);
+    // The root leaves a broadcast before the other process enters it.
+    let mut script = Script::new(2);
+    let broadcast = [("comm", COMM_WORLD), ("count", 1), ("datatype", INT)];
+    script.call(0, "MPI_Bcast", &broadcast);
+    script.send(0, 1, 3, INT);
+    script.receive(1, 0, 3, INT, false);
+    script.call(1, "MPI_Bcast", &broadcast);
+    assert_eq!(classes(&script.finish()), [(FindingClass::UnsafeProgram, 1)]);
 }
 
 #[test]
