@@ -149,6 +149,15 @@ static void objects(void)
     MPI_Win_create(&memory, sizeof memory, 1, MPI_INFO_NULL, comm, &window);
 }
 
+/* Both processes send before they receive. */
+static void unsafe(void)
+{
+    int value = rank, received;
+
+    MPI_Send(&value, 1, MPI_INT, rank ^ 1, 3, MPI_COMM_WORLD);
+    MPI_Recv(&received, 1, MPI_INT, rank ^ 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 /* Nobody receives a message. */
 static void unreceived(void)
 {
@@ -223,10 +232,22 @@ static const struct {
     const char *name;
     void (*run)(void);
 } ways[] = {
-    {"types", types},         {"structure", structure},   {"operations", operations}, {"reductions", reductions},
-    {"writes", writes},         {"reads", reads},           {"overlaps", overlaps},
-    {"request", request},     {"freed", freed},           {"unstarted", unstarted},   {"objects", objects},
-    {"unreceived", unreceived}, {"puts", put_both},          {"stores", stores},         {"race", race},
+    {"types", types},
+    {"structure", structure},
+    {"operations", operations},
+    {"reductions", reductions},
+    {"writes", writes},
+    {"reads", reads},
+    {"overlaps", overlaps},
+    {"request", request},
+    {"freed", freed},
+    {"unstarted", unstarted},
+    {"objects", objects},
+    {"unsafe", unsafe},
+    {"unreceived", unreceived},
+    {"puts", put_both},
+    {"stores", stores},
+    {"race", race},
     {"ordered", ordered},
 };
 

@@ -13,7 +13,7 @@ struct Misuse {
     requires_accesses: bool,
 }
 
-const MISUSES: [Misuse; 15] = [
+const MISUSES: [Misuse; 16] = [
     misuse(
         "types",
         &[
@@ -73,6 +73,14 @@ const MISUSES: [Misuse; 15] = [
             "object leak: the group of MPI_Comm_group of rank 0",
             "object leak: the datatype of MPI_Type_contiguous of rank 0",
             "object leak: the window of MPI_Win_create of rank 0",
+        ],
+    ),
+    misuse(
+        "unsafe",
+        &[
+            "unsafe program: MPI_Send of rank 0 (unsafe at misuse.c:",
+            "may wait for MPI_Recv of rank 1 (unsafe at misuse.c:",
+            "the program depends on buffers of the library",
         ],
     ),
     misuse(
