@@ -35,6 +35,8 @@ pub mod node;
 pub mod records;
 
 mod counters;
+// Microcontrollers have no memory for the record.
+#[cfg(not(target_arch = "arm"))]
 mod queues;
 mod variables;
 
