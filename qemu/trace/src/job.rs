@@ -1,6 +1,6 @@
 //! Calls of all ranks, decoded from their streams.
 
-use crate::record::{Argument, COUNTER_NAMES, CorruptStream, Phase, RecordKind, WordReader};
+use crate::record::{Argument, COUNTER_NAMES, CorruptStream, Phase, RecordHead, RecordKind, WordReader};
 use midplane_api::{FUNCTIONS, Function};
 
 /// A call of an MPI function.
@@ -234,41 +234,57 @@ impl RankTrace {
         trace
     }
 
+    fn enter(
+        &mut self,
+        head: RecordHead,
+        reader: &mut WordReader<'_>,
+        open: &mut Vec<usize>,
+    ) -> Result<(), CorruptStream> {
+        let function = FUNCTIONS.get(head.function).ok_or(reader.corrupt())?;
+        let address = reader.word()?;
+        let inputs = reader.fields(function, Phase::Enter)?;
+        self.events.push(Event::Enter(self.calls.len()));
+        let depth = open.len() as u32;
+        open.push(self.calls.len());
+        self.calls.push(Call {
+            function,
+            entered: head.time,
+            left: None,
+            address,
+            depth,
+            result: 0,
+            inputs,
+            outputs: Vec::new(),
+        });
+        Ok(())
+    }
+
+    fn leave(
+        &mut self,
+        head: RecordHead,
+        reader: &mut WordReader<'_>,
+        open: &mut Vec<usize>,
+    ) -> Result<(), CorruptStream> {
+        let function = FUNCTIONS.get(head.function).ok_or(reader.corrupt())?;
+        let result = reader.value()? as i32;
+        let outputs = reader.fields(function, Phase::Leave)?;
+        // A call that an error handler has left by longjmp has no record of its return.
+        while let Some(index) = open.pop() {
+            let call = &mut self.calls[index];
+            if call.function == function {
+                (call.left, call.result, call.outputs) = (Some(head.time), result, outputs);
+                self.events.push(Event::Leave(index));
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn record(&mut self, reader: &mut WordReader<'_>, open: &mut Vec<usize>) -> Result<(), CorruptStream> {
         let head = reader.head()?;
         match head.kind {
-            RecordKind::Enter => {
-                let function = FUNCTIONS.get(head.function).ok_or(reader.corrupt())?;
-                let address = reader.word()?;
-                let inputs = reader.fields(function, Phase::Enter)?;
-                self.events.push(Event::Enter(self.calls.len()));
-                let depth = open.len() as u32;
-                open.push(self.calls.len());
-                self.calls.push(Call {
-                    function,
-                    entered: head.time,
-                    left: None,
-                    address,
-                    depth,
-                    result: 0,
-                    inputs,
-                    outputs: Vec::new(),
-                });
-            }
-            RecordKind::Leave => {
-                let function = FUNCTIONS.get(head.function).ok_or(reader.corrupt())?;
-                let result = reader.value()? as i32;
-                let outputs = reader.fields(function, Phase::Leave)?;
-                // A call that an error handler has left by longjmp has no record of its return.
-                while let Some(index) = open.pop() {
-                    let call = &mut self.calls[index];
-                    if call.function == function {
-                        (call.left, call.result, call.outputs) = (Some(head.time), result, outputs);
-                        self.events.push(Event::Leave(index));
-                        break;
-                    }
-                }
-            }
+            RecordKind::Enter => self.enter(head, reader, open)?,
+            RecordKind::Leave => self.leave(head, reader, open)?,
             RecordKind::Communicator => self.events.push(Event::Communicator(CommunicatorRecord {
                 handle: reader.value()?,
                 rank: reader.value()?,

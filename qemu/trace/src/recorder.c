@@ -605,7 +605,7 @@ static void midplane_forget(int64_t request)
 
 static MPI_Request *midplane_copy_requests(const MPI_Request *requests, int count)
 {
-    MPI_Request *copy = count > 0 ? malloc((size_t)count * sizeof *copy) : NULL;
+    MPI_Request *copy = count > 0 && requests != NULL ? malloc((size_t)count * sizeof *copy) : NULL;
 
     if (copy != NULL)
         memcpy(copy, requests, (size_t)count * sizeof *copy);

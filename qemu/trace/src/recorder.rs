@@ -125,6 +125,9 @@ fn wrapper(f: &mut Formatter<'_>, index: usize, function: &'static Function) -> 
     created_objects(f, function)?;
     regions(f, function)?;
     writeln!(f, "    }}")?;
+    if let Some(RequestParameter::Several(_)) = request_parameter(function) {
+        writeln!(f, "#if defined(MIDPLANE_ACCESSES)\n    free(midplane_old);\n#endif")?;
+    }
     if has_statuses(function) {
         writeln!(f, "    free(midplane_own_statuses);")?;
     }
@@ -211,9 +214,6 @@ fn regions(f: &mut Formatter<'_>, function: &'static Function) -> Result {
         }
         (_, Some(RequestParameter::Several(_))) => completed_requests(f, function)?,
         (_, None) => {}
-    }
-    if let Some(RequestParameter::Several(_)) = request_parameter(function) {
-        writeln!(f, "        free(midplane_old);")?;
     }
     writeln!(f, "#endif")
 }
