@@ -246,7 +246,7 @@ impl Example {
 
     /// Checks whether the job is meant to fail.
     fn fails(&self) -> bool {
-        ["/fail_", "/exhaust.c", "/hang.c", "/race_"]
+        ["/fail_", "/exhaust.c", "/hang.c", "/misuse.c", "/race_"]
             .iter()
             .any(|name| self.words.contains(name))
     }
