@@ -4,17 +4,8 @@
 //! wildcards states in its status the message that it has received, so that no receive is ambiguous.
 
 use crate::objects::CommId;
-use crate::operations::{JobOperations, Operation, OperationKind, PROC_NULL};
+use crate::operations::{JobOperations, Operation, OperationId, OperationKind, PROC_NULL, each};
 use std::collections::{HashMap, VecDeque};
-
-/// Position of an operation: rank in MPI_COMM_WORLD, and index in its list.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct OperationId {
-    /// Rank.
-    pub rank: usize,
-    /// Index in [`RankOperations::list`](crate::operations::RankOperations::list).
-    pub index: usize,
-}
 
 /// A message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,21 +63,6 @@ impl Messages {
         messages.unmatched_sends = sends.into_values().flatten().collect();
         messages.unmatched_sends.sort_unstable();
         messages
-    }
-}
-
-/// Iterates over all operations.
-pub fn each(operations: &JobOperations) -> impl Iterator<Item = (OperationId, &Operation)> {
-    operations.ranks.iter().enumerate().flat_map(|(rank, list)| {
-        { list.list.iter().enumerate() }.map(move |(index, operation)| (OperationId { rank, index }, operation))
-    })
-}
-
-impl JobOperations {
-    /// Returns an operation.
-    #[must_use]
-    pub fn get(&self, id: OperationId) -> &Operation {
-        &self.ranks[id.rank].list[id.index]
     }
 }
 

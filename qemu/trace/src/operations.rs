@@ -2,9 +2,9 @@
 //! call that completes it.
 
 use crate::job::{Call, Event, JobTrace, RankTrace, RecordedStatus};
-use crate::objects::{Communicator, Communicators, RankCommunicators};
+use crate::objects::{CommId, Communicator, Communicators, RankCommunicators};
 use midplane_api::Kind;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// MPI_ANY_SOURCE.
 pub const ANY_SOURCE: i64 = -2;
@@ -124,6 +124,15 @@ pub struct Envelope {
     pub tag: i64,
 }
 
+/// Position of an operation: rank in MPI_COMM_WORLD, and index in its list.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct OperationId {
+    /// Rank.
+    pub rank: usize,
+    /// Index in [`RankOperations::list`].
+    pub index: usize,
+}
+
 /// Operations of a rank.
 #[derive(Clone, Debug, Default)]
 pub struct RankOperations {
@@ -159,6 +168,34 @@ impl JobOperations {
         }
         operations
     }
+
+    /// Returns an operation.
+    #[must_use]
+    pub fn get(&self, id: OperationId) -> &Operation {
+        &self.ranks[id.rank].list[id.index]
+    }
+
+    /// Returns the collective operations of each communicator by rank in MPI_COMM_WORLD, in order. The operations with the
+    /// same position belong together.
+    #[must_use]
+    pub fn collectives(&self) -> BTreeMap<CommId, BTreeMap<usize, Vec<OperationId>>> {
+        let mut all: BTreeMap<CommId, BTreeMap<usize, Vec<OperationId>>> = BTreeMap::new();
+        for (id, operation) in each(self) {
+            if let (OperationKind::Collective, Some(comm), false) =
+                (operation.kind, &operation.comm, operation.has_failed)
+            {
+                all.entry(comm.id).or_default().entry(id.rank).or_default().push(id);
+            }
+        }
+        all
+    }
+}
+
+/// Iterates over all operations.
+pub fn each(operations: &JobOperations) -> impl Iterator<Item = (OperationId, &Operation)> {
+    operations.ranks.iter().enumerate().flat_map(|(rank, list)| {
+        { list.list.iter().enumerate() }.map(move |(index, operation)| (OperationId { rank, index }, operation))
+    })
 }
 
 /// Returns the communicator from which a call has created another one. The two sides of a new intercommunicator have

@@ -7,9 +7,8 @@
 use super::job::{CallAt, CheckedJob};
 use super::window_list::Windows;
 use crate::job::Event;
-use crate::objects::CommId;
-use crate::operations::{Operation, OperationKind, SendMode, collective_of};
-use std::collections::{BTreeMap, HashMap};
+use crate::operations::{Operation, OperationId, OperationKind, SendMode, collective_of};
+use std::collections::HashMap;
 
 /// Maximum number of ranks whose calls are ordered.
 pub(super) const MAX_RANKS: usize = 64;
@@ -148,18 +147,27 @@ fn dependencies(job: &CheckedJob<'_>) -> HashMap<CallAt, Vec<CallAt>> {
             add(message.send.rank, send.completed, start(message.receive.rank, receive));
         }
     }
-    for sequences in collective_operations(job).values() {
+    for sequences in job.operations.collectives().values() {
         let longest = sequences.values().map(Vec::len).max().unwrap_or(0);
         for number in 0..longest {
-            let members: Vec<CollectiveCall> = sequences
+            let members: Vec<OperationId> = sequences
                 .values()
-                .filter_map(|calls| calls.get(number))
+                .filter_map(|list| list.get(number))
                 .copied()
                 .collect();
             for member in &members {
-                for other in members.iter().filter(|other| other.at.rank != member.at.rank) {
-                    if needs(job, member, other) {
-                        add(member.at.rank, member.completed, other.at);
+                let one = job.operations.get(*member);
+                for id in members.iter().filter(|other| other.rank != member.rank) {
+                    let other = job.operations.get(*id);
+                    if needs(job, *member, one, other) {
+                        add(
+                            member.rank,
+                            one.completed,
+                            CallAt {
+                                rank: id.rank,
+                                index: other.started,
+                            },
+                        );
                     }
                 }
             }
@@ -175,50 +183,18 @@ fn dependencies(job: &CheckedJob<'_>) -> HashMap<CallAt, Vec<CallAt>> {
     dependencies
 }
 
-/// A process's part of a collective operation.
-#[derive(Clone, Copy)]
-struct CollectiveCall {
-    at: CallAt,
-    completed: Option<usize>,
-    /// Rank in the communicator.
-    rank: i64,
-}
-
-type Sequences = BTreeMap<CommId, BTreeMap<usize, Vec<CollectiveCall>>>;
-
-fn collective_operations(job: &CheckedJob<'_>) -> Sequences {
-    let mut all = Sequences::new();
-    for (rank, operations) in job.operations.ranks.iter().enumerate() {
-        for operation in &operations.list {
-            if let (OperationKind::Collective, Some(comm), false) =
-                (operation.kind, &operation.comm, operation.has_failed)
-            {
-                all.entry(comm.id)
-                    .or_default()
-                    .entry(rank)
-                    .or_default()
-                    .push(CollectiveCall {
-                        at: CallAt {
-                            rank,
-                            index: operation.started,
-                        },
-                        completed: operation.completed,
-                        rank: comm.rank,
-                    });
-            }
-        }
-    }
-    all
-}
-
 /// Checks whether a process must wait for the begin of another one's call.
-fn needs(job: &CheckedJob<'_>, one: &CollectiveCall, other: &CollectiveCall) -> bool {
-    let call = job.call(one.at);
+fn needs(job: &CheckedJob<'_>, id: OperationId, one: &Operation, other: &Operation) -> bool {
+    let call = job.call(CallAt {
+        rank: id.rank,
+        index: one.started,
+    });
+    let rank = |operation: &Operation| operation.comm.as_ref().map_or(-1, |comm| comm.rank);
     let root = call.input("root");
     match collective_of(call.function.name) {
-        Some("bcast" | "scatter" | "scatterv") => other.rank == root,
-        Some("gather" | "gatherv" | "reduce") => one.rank == root,
-        Some("scan" | "exscan") => other.rank < one.rank,
+        Some("bcast" | "scatter" | "scatterv") => rank(other) == root,
+        Some("gather" | "gatherv" | "reduce") => rank(one) == root,
+        Some("scan" | "exscan") => rank(other) < rank(one),
         Some(name) if name.starts_with("neighbor") => false,
         _ => true,
     }

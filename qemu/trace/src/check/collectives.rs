@@ -5,8 +5,8 @@ use super::findings::{FindingClass, FindingList, count_phrase};
 use super::job::{CallAt, CheckedJob};
 use crate::datatypes::{Signature, SignatureDifference, name as datatype_name};
 use crate::job::Call;
-use crate::objects::{CommId, Communicator};
-use crate::operations::{OperationKind, collective_of};
+use crate::objects::Communicator;
+use crate::operations::{OperationId, collective_of};
 use std::collections::BTreeMap;
 
 /// Maximum size of a communicator for the comparison of each pair of processes.
@@ -14,50 +14,33 @@ const MAX_PAIRS_SIZE: usize = 64;
 /// MPI_IN_PLACE.
 const IN_PLACE: i64 = -1;
 
-/// Collective calls of the members of a communicator.
-struct Sequences {
-    communicator: Communicator,
-    /// By rank in MPI_COMM_WORLD.
-    calls: BTreeMap<usize, Vec<CallAt>>,
-}
-
 pub(super) fn check(job: &CheckedJob<'_>, findings: &mut FindingList) {
-    for sequences in sequences(job).values() {
-        compare(job, sequences, findings);
-    }
-}
-
-fn sequences(job: &CheckedJob<'_>) -> BTreeMap<CommId, Sequences> {
-    let mut all: BTreeMap<CommId, Sequences> = BTreeMap::new();
-    for (rank, operations) in job.operations.ranks.iter().enumerate() {
-        for operation in &operations.list {
-            let (OperationKind::Collective, Some(comm), false) =
-                (operation.kind, &operation.comm, operation.has_failed)
-            else {
-                continue;
-            };
-            let sequences = all.entry(comm.id).or_insert_with(|| Sequences {
-                communicator: comm.clone(),
-                calls: BTreeMap::new(),
-            });
-            sequences.calls.entry(rank).or_default().push(CallAt {
-                rank,
-                index: operation.started,
-            });
+    for sequences in job.operations.collectives().values() {
+        let first = sequences.values().flatten().next();
+        let communicator = first.and_then(|id| job.operations.get(*id).comm.as_ref());
+        if let Some(communicator) = communicator {
+            compare(job, communicator, sequences, findings);
         }
     }
-    all
 }
 
+/// Collective operations of a communicator by rank in MPI_COMM_WORLD.
+type Sequences = BTreeMap<usize, Vec<OperationId>>;
+
 /// Compares the calls of all members, up to the first difference: later calls differ as a consequence.
-fn compare(job: &CheckedJob<'_>, sequences: &Sequences, findings: &mut FindingList) {
-    let communicator = &sequences.communicator;
+fn compare(job: &CheckedJob<'_>, communicator: &Communicator, sequences: &Sequences, findings: &mut FindingList) {
     let members: Vec<usize> = { communicator.members.iter().chain(&communicator.remote) }
         .filter_map(|member| usize::try_from(*member).ok())
         .collect();
-    let longest = sequences.calls.values().map(Vec::len).max().unwrap_or(0);
+    let longest = sequences.values().map(Vec::len).max().unwrap_or(0);
     for number in 0..longest {
-        let call_of = |rank: &usize| sequences.calls.get(rank).and_then(|calls| calls.get(number)).copied();
+        let call_of = |rank: &usize| {
+            let id = sequences.get(rank)?.get(number)?;
+            Some(CallAt {
+                rank: id.rank,
+                index: job.operations.get(*id).started,
+            })
+        };
         let calls: Vec<CallAt> = members.iter().filter_map(call_of).collect();
         let Some((&first, others)) = calls.split_first() else {
             return;

@@ -5,8 +5,7 @@ use super::causality::{Causality, Moment};
 use super::findings::{FindingClass, FindingList};
 use super::job::{CallAt, CheckedJob};
 use crate::job::{Call, RankTrace};
-use crate::messages::each;
-use crate::operations::{Operation, OperationKind, RankOperations};
+use crate::operations::{Operation, OperationKind, RankOperations, each};
 use midplane_api::Kind;
 use std::collections::HashMap;
 

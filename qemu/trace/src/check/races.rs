@@ -5,9 +5,9 @@
 use super::causality::{Causality, Moment};
 use super::findings::{FindingClass, FindingList};
 use super::job::{CallAt, CheckedJob};
-use crate::messages::{Message, OperationId};
+use crate::messages::Message;
 use crate::objects::CommId;
-use crate::operations::{ANY_SOURCE, ANY_TAG, Operation, OperationKind};
+use crate::operations::{ANY_SOURCE, ANY_TAG, Operation, OperationId, OperationKind};
 use std::collections::HashMap;
 
 /// Maximum number of receives with MPI_ANY_SOURCE that are checked.

@@ -3,7 +3,7 @@
 use super::findings::{FindingClass, FindingList, count_phrase};
 use super::job::{CallAt, CheckedJob};
 use crate::datatypes::{Signature, SignatureDifference, name};
-use crate::messages::OperationId;
+use crate::operations::OperationId;
 
 pub(super) fn check(job: &CheckedJob<'_>, findings: &mut FindingList) {
     for message in &job.messages.matched {

@@ -7,9 +7,7 @@
 use super::causality::MAX_RANKS;
 use super::findings::{FindingClass, FindingList};
 use super::job::{CallAt, CheckedJob};
-use crate::messages::OperationId;
-use crate::objects::CommId;
-use crate::operations::{OperationKind, SendMode};
+use crate::operations::{OperationId, OperationKind, SendMode};
 use std::collections::HashMap;
 
 /// Calls that a call must wait for: they must have begun.
@@ -99,26 +97,14 @@ fn conditions(job: &CheckedJob<'_>) -> Conditions {
             add(message.send.rank, send.completed, start(message.receive));
         }
     }
-    let mut sequences: HashMap<(CommId, usize), Vec<OperationId>> = HashMap::new();
-    for (rank, operations) in job.operations.ranks.iter().enumerate() {
-        let mut numbers: HashMap<CommId, usize> = HashMap::new();
-        for (index, operation) in operations.list.iter().enumerate() {
-            if let (OperationKind::Collective, Some(comm), false) =
-                (operation.kind, &operation.comm, operation.has_failed)
-            {
-                let number = numbers.entry(comm.id).or_default();
-                sequences
-                    .entry((comm.id, *number))
-                    .or_default()
-                    .push(OperationId { rank, index });
-                *number += 1;
-            }
-        }
-    }
-    for members in sequences.values() {
-        for member in members {
-            for other in members.iter().filter(|other| other.rank != member.rank) {
-                add(member.rank, job.operations.get(*member).completed, start(*other));
+    for ranks in job.operations.collectives().values() {
+        let longest = ranks.values().map(Vec::len).max().unwrap_or(0);
+        for number in 0..longest {
+            let members: Vec<OperationId> = ranks.values().filter_map(|list| list.get(number)).copied().collect();
+            for member in &members {
+                for other in members.iter().filter(|other| other.rank != member.rank) {
+                    add(member.rank, job.operations.get(*member).completed, start(*other));
+                }
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use super::facts::JobFacts;
 use crate::job::JobTrace;
-use crate::messages::{Messages, OperationId};
-use crate::operations::JobOperations;
+use crate::messages::Messages;
+use crate::operations::{JobOperations, OperationId};
 use crate::perfetto::CallLocation;
 
 /// Input of the page.
