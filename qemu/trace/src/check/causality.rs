@@ -8,12 +8,16 @@ use super::job::{CallAt, CheckedJob};
 use super::window_list::Windows;
 use crate::job::Event;
 use crate::operations::{Operation, OperationId, OperationKind, SendMode, collective_of};
+use std::cell::LazyCell;
 use std::collections::HashMap;
 
 /// Maximum number of ranks whose calls are ordered.
 pub(super) const MAX_RANKS: usize = 64;
 /// Maximum number of calls times ranks, for a bound of the memory.
 const MAX_COMPONENTS: usize = 1 << 26;
+
+/// The order of a job's calls, computed at its first use; `None` for too many ranks or calls.
+pub(super) type LazyCausality<'j> = LazyCell<Option<Causality>, Box<dyn FnOnce() -> Option<Causality> + 'j>>;
 
 /// Begin or end of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

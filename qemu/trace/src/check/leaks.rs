@@ -1,7 +1,7 @@
 //! Requests that the program has not completed, and objects that it has not freed, when it calls MPI_Finalize. A rank
 //! that has not called it is not checked.
 
-use super::causality::{Causality, Moment};
+use super::causality::{LazyCausality, Moment};
 use super::findings::{FindingClass, FindingList};
 use super::job::{CallAt, CheckedJob};
 use crate::job::{Call, RankTrace};
@@ -61,8 +61,8 @@ const KINDS: [ObjectKind; 5] = [
     },
 ];
 
-pub(super) fn check(job: &CheckedJob<'_>, findings: &mut FindingList) {
-    check_freed(job, findings);
+pub(super) fn check(job: &CheckedJob<'_>, causality: &LazyCausality<'_>, findings: &mut FindingList) {
+    check_freed(job, causality, findings);
     for (rank, trace) in job.job.ranks.iter().enumerate() {
         if job.has_finalized(rank) {
             check_requests(job, rank, &job.operations.ranks[rank], findings);
@@ -102,12 +102,12 @@ fn check_requests(job: &CheckedJob<'_>, rank: usize, operations: &RankOperations
 
 /// Finds requests that the program has freed while they were active, if it does not learn by a message that the operation
 /// is complete (MPI-3.1 section 3.7.3).
-fn check_freed(job: &CheckedJob<'_>, findings: &mut FindingList) {
+fn check_freed(job: &CheckedJob<'_>, causality: &LazyCausality<'_>, findings: &mut FindingList) {
     let is_freed = |operation: &Operation| operation.is_freed && operation.request != 0;
     if !each(job.operations).any(|(_, operation)| is_freed(operation)) {
         return;
     }
-    let Some(causality) = Causality::of(job) else {
+    let Some(causality) = &**causality else {
         return;
     };
     for (id, operation) in each(job.operations).filter(|(_, operation)| is_freed(operation)) {

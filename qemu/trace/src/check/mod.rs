@@ -31,20 +31,24 @@ mod windows;
 pub use findings::{Finding, FindingClass, MAX_FINDINGS};
 pub use job::CheckedJob;
 
+use causality::{Causality, LazyCausality};
 use findings::FindingList;
+use std::cell::LazyCell;
 
 /// Finds misuse, sorted by class.
 #[must_use]
 pub fn findings(job: &CheckedJob<'_>) -> Vec<Finding> {
     let mut findings = FindingList::default();
+    // Three checks use it, and few jobs need it.
+    let causality: LazyCausality<'_> = LazyCell::new(Box::new(|| Causality::of(job)));
     signatures::check(job, &mut findings);
     collectives::check(job, &mut findings);
     buffers_in_use::check(job, &mut findings);
-    windows::check(job, &mut findings);
+    windows::check(job, &causality, &mut findings);
     unsafe_program::check(job, &mut findings);
     unreceived::check(job, &mut findings);
-    leaks::check(job, &mut findings);
-    races::check(job, &mut findings);
+    leaks::check(job, &causality, &mut findings);
+    races::check(job, &causality, &mut findings);
     findings.list.sort_by_key(|finding| finding.class);
     findings.list
 }

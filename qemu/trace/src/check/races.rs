@@ -2,7 +2,7 @@
 //! is reported if the other order has consequences: if the other message was received by another call of the program, by
 //! none at all, or with other datatypes. A loop that receives from all processes in any order has none.
 
-use super::causality::{Causality, Moment};
+use super::causality::{Causality, LazyCausality, Moment};
 use super::findings::{FindingClass, FindingList};
 use super::job::{CallAt, CheckedJob};
 use crate::messages::Message;
@@ -20,7 +20,7 @@ struct Arrival {
     receive: Option<OperationId>,
 }
 
-pub(super) fn check(job: &CheckedJob<'_>, findings: &mut FindingList) {
+pub(super) fn check(job: &CheckedJob<'_>, causality: &LazyCausality<'_>, findings: &mut FindingList) {
     let is_wildcard = |message: &&Message| job.operations.get(message.receive).partner == ANY_SOURCE;
     let wildcards: Vec<&Message> = job
         .messages
@@ -32,7 +32,7 @@ pub(super) fn check(job: &CheckedJob<'_>, findings: &mut FindingList) {
     if wildcards.is_empty() {
         return;
     }
-    let Some(causality) = Causality::of(job) else {
+    let Some(causality) = &**causality else {
         return;
     };
     let arrivals = arrivals(job);
@@ -44,7 +44,7 @@ pub(super) fn check(job: &CheckedJob<'_>, findings: &mut FindingList) {
             .map_or(&[][..], Vec::as_slice);
         let other = others
             .iter()
-            .find(|other| other.send.rank != message.send.rank && is_race(job, &causality, message, receive, other));
+            .find(|other| other.send.rank != message.send.rank && is_race(job, causality, message, receive, other));
         if let Some(other) = other {
             report(job, message, other, findings);
         }

@@ -6,7 +6,7 @@
 //! means are not checked: by groups (MPI_Win_post), by MPI_Win_sync, by epochs that do not block, or by operations that
 //! return a value.
 
-use super::causality::{Causality, Moment};
+use super::causality::{Causality, LazyCausality, Moment};
 use super::findings::{FindingClass, FindingList};
 use super::job::{CallAt, CheckedJob};
 use super::window_list::{WindowId, Windows, window_at};
@@ -58,12 +58,12 @@ enum Origin {
     Instruction(u64),
 }
 
-pub(super) fn check(job: &CheckedJob<'_>, findings: &mut FindingList) {
+pub(super) fn check(job: &CheckedJob<'_>, causality: &LazyCausality<'_>, findings: &mut FindingList) {
     let windows = Windows::of(job);
     if windows.ranks.iter().all(Vec::is_empty) {
         return;
     }
-    let Some(causality) = Causality::of(job) else {
+    let Some(causality) = &**causality else {
         return;
     };
     let mut all: BTreeMap<(WindowId, usize), Vec<WindowAccess>> = BTreeMap::new();
@@ -81,7 +81,7 @@ pub(super) fn check(job: &CheckedJob<'_>, findings: &mut FindingList) {
             let overlapping = accesses[index + 1..]
                 .iter()
                 .take_while(|other| other.bytes.start < one.bytes.end);
-            for other in overlapping.filter(|other| is_conflict(&causality, one, other)) {
+            for other in overlapping.filter(|other| is_conflict(causality, one, other)) {
                 report(job, *target, one, other, findings);
             }
         }
