@@ -1,9 +1,10 @@
 //! All counters of a node for the job's report, defined by one list.
 //!
 //! A line of [`Counter`], [`LinkCounter`] or [`ChannelCounter`] defines a counter: its meaning, its name in the report,
-//! its unit, and the combination of the nodes' values. The layout of the blackboard and the report are generated from
-//! the lists. A new counter requires one line here and one in the kernel's `counters.rs`, which specifies its source in
-//! the node; the names are part of the report's format.
+//! its unit, the combination of the nodes' values, and its [views](CounterViews). These are generated from the lists: the
+//! layout of the blackboard, the report and its table, the performance variables of MPI_T, the counters of a trace with
+//! the charts of its page, and the columns of `top`. A new counter requires one line here and one in the kernel's
+//! `counters.rs`, which specifies its source in the node; the names are part of the report's format.
 //!
 //! The protocol's packets are RTS (request to send), CTS (clear to send), NCTSD (not clear to send data: recorded, the
 //! sender keeps the data) and NCTS (not clear to send: not recorded, the message is rejected).
@@ -96,12 +97,68 @@ pub struct CounterInfo {
     pub meaning: &'static str,
 }
 
-/// Defines an enum of counters from lines `Variant "name" CounterUnit CounterTotal;`, each after its meaning.
+/// Views of a counter in addition to the JSON report and MPI_T, on the list of nodes only. Separate from [`CounterInfo`],
+/// because images contain that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CounterViews {
+    /// Heading of its column in the report's table; line feeds separate the lines.
+    pub table: Option<&'static str>,
+    /// Heading of its column in `top`.
+    pub top: Option<&'static str>,
+    /// Heading of the column of its increase per second in `top`.
+    pub rate: Option<&'static str>,
+    /// Title of its chart over time in the HTML page.
+    pub chart: Option<&'static str>,
+    /// Whether traces contain it over time.
+    pub is_traced: bool,
+}
+
+impl CounterViews {
+    const NONE: Self = Self {
+        table: None,
+        top: None,
+        rate: None,
+        chart: None,
+        is_traced: false,
+    };
+
+    const fn table(self, heading: &'static str) -> Self {
+        let table = Some(heading);
+        Self { table, ..self }
+    }
+
+    const fn top(self, heading: &'static str) -> Self {
+        let top = Some(heading);
+        Self { top, ..self }
+    }
+
+    const fn rate(self, heading: &'static str) -> Self {
+        let rate = Some(heading);
+        Self { rate, ..self }
+    }
+
+    const fn traced(self) -> Self {
+        Self {
+            is_traced: true,
+            ..self
+        }
+    }
+
+    const fn chart(self, title: &'static str) -> Self {
+        let chart = Some(title);
+        Self { chart, ..self.traced() }
+    }
+}
+
+/// Defines an enum of counters from lines `Variant "name" CounterUnit CounterTotal => views;`, each after its meaning.
 macro_rules! counters {
     (
         $(#[$doc:meta])*
         $list:ident:
-        $(#[doc = $meaning:literal] $counter:ident $name:literal $unit:ident $total:ident;)*
+        $(
+            #[doc = $meaning:literal] $counter:ident $name:literal $unit:ident $total:ident
+            $(=> $($view:ident($($text:literal)?))+)?;
+        )*
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,6 +183,13 @@ macro_rules! counters {
                     },)*
                 }
             }
+
+            /// Returns its views.
+            pub const fn views(self) -> CounterViews {
+                match self {
+                    $(Self::$counter => CounterViews::NONE$($(.$view($($text)?))+)?,)*
+                }
+            }
         }
     };
 }
@@ -134,21 +198,28 @@ counters! {
     /// A counter of a node.
     Counter:
     /// Sends started by the program.
-    MessagesSent "messages" Messages Sum;
+    MessagesSent "messages" Messages Sum
+        => table("messages") traced();
     /// Receives completed.
-    MessagesReceived "messages_received" Messages Sum;
+    MessagesReceived "messages_received" Messages Sum
+        => traced();
     /// RTS sent, offers made again included.
-    RtsSent "rts" ProtocolPackets Sum;
+    RtsSent "rts" ProtocolPackets Sum
+        => table("RTS");
     /// RTS received.
     RtsReceived "rts_received" ProtocolPackets Sum;
     /// CTS sent, those that share a packet counted each.
-    CtsSent "cts" ProtocolPackets Sum;
+    CtsSent "cts" ProtocolPackets Sum
+        => table("CTS");
     /// NCTSD sent: messages recorded without a buffer.
-    NctsdSent "nctsd" ProtocolPackets Sum;
+    NctsdSent "nctsd" ProtocolPackets Sum
+        => table("NCTSD");
     /// NCTS sent: rejections by this rank as a receiver; a message may be rejected several times.
-    NctsSent "ncts" ProtocolPackets Sum;
+    NctsSent "ncts" ProtocolPackets Sum
+        => table("NCTS") top("NCTS") chart("Rejected messages (NCTS)");
     /// Restarts sent (resend requests): rejected messages are requested again.
-    RestartsSent "restarts" ProtocolPackets Sum;
+    RestartsSent "restarts" ProtocolPackets Sum
+        => table("restarts") chart("Restarts");
     /// CTS received, those that share a packet counted each.
     CtsReceived "cts_received" ProtocolPackets Sum;
     /// NCTSD received.
@@ -158,47 +229,59 @@ counters! {
     /// Restarts received.
     RestartsReceived "restarts_received" ProtocolPackets Sum;
     /// Maximum number of records of unexpected messages.
-    PeakUnexpectedRecords "peak_unexpected_records" Records Max;
+    PeakUnexpectedRecords "peak_unexpected_records" Records Max
+        => table("peak\nunexp.\nrecords");
     /// Maximum number of bytes of MPI memory in use: records and buffers, with borrowed memory.
-    PeakUnexpectedBytes "peak_unexpected_bytes" Bytes Max;
+    PeakUnexpectedBytes "peak_unexpected_bytes" Bytes Max
+        => table("peak\nunexp.\nbytes") top("MPI peak") chart("Peak of the MPI memory in use");
     /// Maximum number of bytes that MPI borrowed from the program's heap.
     PeakBorrowedBytes "peak_borrowed_bytes" Bytes Max;
     /// Records of unexpected messages at the end.
-    UnexpectedRecords "unexpected_records" Records Sum;
+    UnexpectedRecords "unexpected_records" Records Sum
+        => top("records") chart("Records of unexpected messages");
     /// Maximum number of posted receives.
     PostedReceivesPeak "posted_receives_peak" Requests Max;
     /// Maximum number of unexpected, unmatched messages.
     UnexpectedMessagesPeak "unexpected_messages_peak" Messages Max;
     /// Searches of the posted receives and of the unexpected messages, whether they found something or not.
-    MatchingSearches "matching_searches" Searches Sum;
+    MatchingSearches "matching_searches" Searches Sum
+        => table("matching\nsearches");
     /// Hops of all searches: entries and structures looked at, one after the other.
-    MatchingHops "matching_hops" Hops Sum;
+    MatchingHops "matching_hops" Hops Sum
+        => table("matching\nhops");
     /// Hops of the longest search.
-    MatchingHopsPeak "matching_hops_peak" Hops Max;
+    MatchingHopsPeak "matching_hops_peak" Hops Max
+        => table("longest\nsearch");
     /// Maximum number of requests.
-    RequestsPeak "requests_peak" Requests Max;
+    RequestsPeak "requests_peak" Requests Max
+        => traced();
     /// Messages whose data was sent eagerly, right behind their RTS.
     EagerSent "eager" Messages Sum;
     /// Packets of eager data that were dropped; the sender sends what is wanted again.
     EagerDropped "eager_dropped" Packets Sum;
     /// Packets sent over links, injected here or forwarded.
-    PacketsSent "packets_sent" Packets Sum;
+    PacketsSent "packets_sent" Packets Sum
+        => table("packets\nsent") rate("packets/s") traced();
     /// Packets received over links.
-    PacketsReceived "packets_received" Packets Sum;
+    PacketsReceived "packets_received" Packets Sum
+        => traced();
     /// Packets forwarded from link to link.
-    PacketsForwarded "packets_forwarded" Packets Sum;
+    PacketsForwarded "packets_forwarded" Packets Sum
+        => table("packets\nforwarded") traced();
     /// Defective frames and packets, and what the links' devices did that they must not do.
     LinkDefects "link_defects" Frames Sum;
     /// Frames sent again over links that lose some.
     LinkRetries "link_retries" Frames Sum;
     /// Ticks that the node slept.
-    IdleTicks "idle_ticks" Ticks Sum;
+    IdleTicks "idle_ticks" Ticks Sum
+        => traced();
     /// Ticks that interrupts took while the program computed.
     InterruptTicks "interrupt_ticks" Ticks Sum;
     /// Ticks since the node's start.
     RunTicks "run_ticks" Ticks Sum;
     /// Maximum number of bytes of the program's heap in use.
-    HeapPeakBytes "heap_peak_bytes" Bytes Max;
+    HeapPeakBytes "heap_peak_bytes" Bytes Max
+        => top("heap peak") chart("Peak of the program's heap");
 }
 
 counters! {
@@ -229,6 +312,31 @@ counters! {
     PacketsReceived "packets_received" Packets Sum;
     /// Maximum number of chunks in the buffer behind the link.
     PeakChunks "peak_chunks" Chunks Max;
+}
+
+/// Counters that traces contain over time, in the order of the list.
+pub const TRACED: [Counter; count_traced()] = {
+    let mut traced = [Counter::MessagesSent; count_traced()];
+    let (mut at, mut number) = (0, 0);
+    while at < Counter::COUNT {
+        if Counter::ALL[at].views().is_traced {
+            traced[number] = Counter::ALL[at];
+            number += 1;
+        }
+        at += 1;
+    }
+    traced
+};
+
+const fn count_traced() -> usize {
+    let (mut at, mut count) = (0, 0);
+    while at < Counter::COUNT {
+        if Counter::ALL[at].views().is_traced {
+            count += 1;
+        }
+        at += 1;
+    }
+    count
 }
 
 /// Number of links of a node, one for each direction.

@@ -58,6 +58,13 @@ pub enum FailureReason<'a> {
         /// The neighbour.
         neighbour: (Rank, Coord),
     },
+    /// The connection to that neighbour of another host was closed, or has changed data.
+    ConnectionLost {
+        /// Direction of the link.
+        direction: Direction,
+        /// The neighbour.
+        neighbour: (Rank, Coord),
+    },
     /// A link has given up.
     DeadLink,
     /// The kernel could not start.
@@ -168,6 +175,14 @@ impl FailureReason<'_> {
                      overwritten, by a wild store of this rank or of that neighbour; look for stores by bad pointers in both"
                 )
             }
+            Self::ConnectionLost { direction, neighbour } => {
+                let (name, there) = (direction.name(), NodeName(Some(*neighbour)));
+                write!(
+                    f,
+                    "the link {name} to {there} of another host is dead: its connection was closed, or has changed data; \
+                     look at the network between the hosts"
+                )
+            }
             Self::DeadLink => f.write_str("a link is dead"),
             Self::Boot(why) => write!(f, "cannot start: {why}"),
         }
@@ -265,6 +280,7 @@ const NO_DEVICE_MEMORY: u64 = 23;
 const NO_DEVICE_PLACE: u64 = 24;
 const NO_CONSOLE: u64 = 25;
 const LINK_OVERWRITTEN: u64 = 26;
+const CONNECTION_LOST: u64 = 27;
 
 impl<'a> Failure<'a> {
     /// Encodes the failure as a record.
@@ -340,6 +356,11 @@ impl<'a> FailureReason<'a> {
                 numbers[1] = place_number(Some(neighbour));
                 LINK_OVERWRITTEN
             }
+            Self::ConnectionLost { direction, neighbour } => {
+                numbers[0] = direction as u64;
+                numbers[1] = place_number(Some(neighbour));
+                CONNECTION_LOST
+            }
             Self::DeadLink => DEAD_LINK,
             Self::Boot(why) => return why.fields(),
         };
@@ -363,6 +384,10 @@ impl<'a> FailureReason<'a> {
                 any_way: numbers[1] != 0,
             },
             LINK_OVERWRITTEN => Self::LinkOverwritten {
+                direction: fields.one_of(0, &Direction::ALL)?,
+                neighbour: read_place(numbers[1])?,
+            },
+            CONNECTION_LOST => Self::ConnectionLost {
                 direction: fields.one_of(0, &Direction::ALL)?,
                 neighbour: read_place(numbers[1])?,
             },
@@ -600,6 +625,10 @@ mod tests {
             mpi("no such thing", "own words"),
             FailureReason::LinkOverwritten {
                 direction: Direction::YPlus,
+                neighbour: (7, Coord { x: 1, y: 2, z: 255 }),
+            },
+            FailureReason::ConnectionLost {
+                direction: Direction::XMinus,
                 neighbour: (7, Coord { x: 1, y: 2, z: 255 }),
             },
             FailureReason::DeadLink,

@@ -5,6 +5,7 @@
 //! blackboard    the status record: the node writes, the tool reads
 //! boot_error    reasons of a failed boot
 //! boot_parameters  the record that specifies an instance's nodes and programs: the tool writes, the node reads
+//! captured_frames  the file of captured frames: the tool creates it, a simulator appends
 //! backtrace     backtrace registers of a node that ends its job by a call
 //! counters      all counters of a node for the report, defined by one list
 //! failed_malloc the program's last failed allocation
@@ -18,6 +19,7 @@
 //! personality   a node's identity after it has read its boot parameters
 //! record        a failure record: numbers and texts
 //! remote        outbox, inbox and files of a node whose memory the tool cannot access
+//! size          sizes with a unit, as text
 //! status        a program's status as a process's
 //! stm32f405     addresses of that board
 //! memory_access  a node's memory as the tool accesses it
@@ -34,6 +36,7 @@ pub mod backtrace;
 pub mod blackboard;
 pub mod boot_error;
 pub mod boot_parameters;
+pub mod captured_frames;
 pub mod counters;
 pub mod failed_malloc;
 pub mod failure;
@@ -48,6 +51,7 @@ pub mod outbox;
 pub mod personality;
 pub mod record;
 pub mod remote;
+pub mod size;
 pub mod status;
 pub mod stm32f405;
 pub mod word;
