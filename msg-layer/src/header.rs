@@ -25,9 +25,9 @@ pub const PRIORITY_BYTES: usize = TrafficClass::Priority.body_bytes() - SHORT_HE
 pub const LONG_BYTES: usize = BODY_BYTES - LONG_HEADER;
 
 /// Offset of the kind field.
-const KIND_AT: usize = 5;
-const KIND_SHORT: u8 = 0;
-const KIND_LONG: u8 = 1;
+pub(crate) const KIND_AT: usize = 5;
+pub(crate) const KIND_SHORT: u8 = 0;
+pub(crate) const KIND_LONG: u8 = 1;
 
 /// Destination of the bytes of a long message's packet.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

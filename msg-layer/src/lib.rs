@@ -32,6 +32,7 @@ extern crate alloc;
 
 #[doc(hidden)]
 pub mod fake;
+pub mod fields;
 pub mod handler;
 pub mod header;
 pub mod port;

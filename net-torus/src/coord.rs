@@ -34,6 +34,24 @@ impl Shape {
             nodes: extents.iter().map(|&e| u32::from(e)).product(),
         })
     }
+
+    /// Returns the extents of `nodes` nodes closest to a cube, in descending order: an extent of 1 means few links, a
+    /// large one means long paths. `None` if no torus has that many nodes.
+    pub fn extents_closest_to_cube(nodes: u32) -> Option<[u16; 3]> {
+        let mut best = None;
+        for z in (1..=256).filter(|z| nodes.is_multiple_of(*z)) {
+            let rest = nodes / z;
+            for y in (z..=256).filter(|y| rest.is_multiple_of(*y)) {
+                let x = rest / y;
+                let (sum, extents) = (x.saturating_add(y + z), [x as u16, y as u16, z as u16]);
+                if x >= y && x <= 256 && best.is_none_or(|(least, _)| sum < least) {
+                    best = Some((sum, extents));
+                }
+            }
+        }
+        best.map(|(_, extents)| extents)
+    }
+
     /// Returns the extents along X, Y, Z.
     pub fn extents(&self) -> [u16; 3] {
         self.extents
@@ -45,6 +63,12 @@ impl Shape {
     /// Returns the number of nodes.
     pub fn nodes(&self) -> u32 {
         self.nodes
+    }
+    /// Checks whether a node may forward packets between others: some pair has no link of its own.
+    pub fn has_through_traffic(&self) -> bool {
+        let dimensions = self.extents.iter().filter(|extent| **extent > 1).count();
+        let is_long = |(extent, wraps): (&u16, &bool)| *extent > if *wraps { 3 } else { 2 };
+        dimensions > 1 || self.extents.iter().zip(&self.wraps).any(is_long)
     }
     /// Returns the rank at `c`, or `None` outside the machine.
     pub fn rank(&self, c: Coord) -> Option<Rank> {

@@ -42,7 +42,7 @@ pub const WAYS: usize = 6;
 /// Number of attempts to forward a frame before it is dropped.
 const TRIES: u8 = 64;
 
-const MAGIC: u8 = 0x44;
+pub(crate) const MAGIC: u8 = 0x44;
 
 /// Source route: a sequence of links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -541,6 +541,9 @@ mod tests {
         let mut frame = [7; HEADER + 1];
         header.emit(&mut frame);
         assert_eq!(DetourHeader::parse(&frame), Some(header));
+        let fields = crate::fields::DETOUR.iter().take(4).map(|field| field.read(&frame));
+        let expected = [u64::from(MAGIC), 3, Direction::ZPlus as u64, 0o512];
+        assert!(fields.eq(expected.map(Some)), "{frame:?}");
         assert_eq!(DetourHeader::parse(&frame[..HEADER]), None, "nothing in it");
         for bit in 0..8 * HEADER {
             let mut damaged = frame;

@@ -38,6 +38,7 @@ mod deliver;
 pub mod detour;
 mod direct_inject;
 pub mod discover;
+pub mod fields;
 pub mod inject;
 pub mod link;
 mod open_frames;

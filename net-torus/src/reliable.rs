@@ -40,7 +40,7 @@ pub const MAX_WINDOW: usize = 256;
 /// Maximum number of lower-layer frames that one [`Link::receive`] handles.
 const LOOK: usize = 16;
 
-const MAGIC: u8 = 0x52;
+pub(crate) const MAGIC: u8 = 0x52;
 const DATA: u8 = 1;
 const MISSING: u8 = 2;
 
@@ -510,6 +510,19 @@ mod tests {
         timeout_ns: 50,
         retries: 20,
     };
+
+    #[test]
+    fn the_table_of_the_header_reads_what_the_layer_writes() {
+        let ack = Ack {
+            expected: 0x1234,
+            crc: 0x89AB_CDEF,
+        };
+        let mut frame = [0; OVERHEAD + 3];
+        emit(DATA | MISSING, 0xFFFE, ack, &mut frame, 3);
+        let fields = crate::fields::RELIABLE.iter().take(7).map(|field| field.read(&frame));
+        let expected = [u64::from(MAGIC), 1, 1, 0xFFFE, 0x1234, 3, 0x89AB_CDEF];
+        assert!(fields.eq(expected.map(Some)), "{frame:?}");
+    }
 
     fn ends(faults: FaultRates, seed: u64, frames: usize) -> (FaultyReliable, FaultyReliable) {
         let (a, b) = pair();

@@ -201,6 +201,19 @@ mod tests {
     }
 
     #[test]
+    fn packets_pass_others_where_two_nodes_have_no_link() {
+        let sizes = [1, 2, 3, 4];
+        for (case, wraps) in (0..64 * 8).map(|case| (case / 8, [0, 1, 2].map(|bit| case >> bit & 1 == 1))) {
+            let extents = [sizes[case % 4], sizes[case / 4 % 4], sizes[case / 16]];
+            let shape = Shape::new(extents, wraps).unwrap();
+            let coords = || (0..shape.nodes()).filter_map(|rank| shape.coord(rank));
+            let has_link = |a, b| a == b || Direction::ALL.iter().any(|d| shape.neighbour(a, *d) == Some(b));
+            let any_apart = coords().any(|a| coords().any(|b| !has_link(a, b)));
+            assert_eq!(shape.has_through_traffic(), any_apart, "{extents:?} {wraps:?}");
+        }
+    }
+
+    #[test]
     fn hints_follow_the_shortest_way_everywhere() {
         for extents in [[1, 1, 1], [2, 1, 3], [4, 5, 2], [8, 1, 6], [256, 1, 1]] {
             for wrap in [true, false] {

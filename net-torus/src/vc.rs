@@ -259,6 +259,36 @@ mod tests {
         assert_eq!(tokens.available(), 64);
     }
 
+    /// A received counter is accepted exactly if it grants tokens and a buffer holds them. The tokens are then the
+    /// difference of the counters. All counters with few, some and all tokens, and the limits with each number of them.
+    #[test]
+    fn a_counter_is_accepted_exactly_if_a_buffer_holds_its_tokens() {
+        let most = MAX_QUEUE_CHUNKS as u16;
+        let check = |granted: u16, available: u16, counter: u16| {
+            let spent = granted.wrapping_sub(available);
+            let mut tokens = ChannelTokens { granted, spent, most };
+            // An older counter differs by less than half of the range.
+            let more = i32::from(counter.wrapping_sub(granted) as i16);
+            let (expected, granted) = match (more > 0, more + i32::from(available) <= i32::from(most)) {
+                (false, _) => (GrantResult::Empty, 0),
+                (true, true) => (GrantResult::More, more),
+                (true, false) => (GrantResult::TooMuch, 0),
+            };
+            assert_eq!(tokens.grant(counter), expected);
+            assert_eq!(i32::from(tokens.available()), i32::from(available) + granted);
+        };
+        for granted in [0, 1, 0x7fff, 0x8000, u16::MAX] {
+            for available in [0, 1, most / 2, most] {
+                (0..=u16::MAX).for_each(|counter| check(granted, available, counter));
+            }
+            for available in 0..=most {
+                for more in [0, 1, most - available, most - available + 1, 0x7fff, 0x8000, u16::MAX] {
+                    check(granted, available, granted.wrapping_add(more));
+                }
+            }
+        }
+    }
+
     #[test]
     fn credit_is_due_when_the_sender_may_wait() {
         let packet = PACKET_CHUNKS as u16;

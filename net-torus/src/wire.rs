@@ -43,7 +43,7 @@ pub const FRAME_HEADER_BYTES: usize = 16;
 /// Minimum MTU in bytes with which a link can transmit every packet.
 pub const MIN_MTU: usize = FRAME_HEADER_BYTES + PACKET_BYTES;
 
-const MAGIC: u8 = 0x4D;
+pub(crate) const MAGIC: u8 = 0x4D;
 const VERSION: u8 = 1;
 /// Magic byte and version, the first two bytes of a frame.
 const MARK: u16 = u16::from_le_bytes([MAGIC, VERSION]);
