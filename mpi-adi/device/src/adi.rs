@@ -15,8 +15,8 @@ use crate::ids::{MAX_SLOTS, RequestId, SequenceNumber, Slot};
 use crate::matching::{Matching, MatchingStats, SelectedEngine};
 use crate::memory::region::Region;
 use crate::memory::{UserMemory, try_boxed_with};
-use crate::peers::{PeerAges, PeerTable};
-use crate::protocol::{AllRules, ProtocolRules};
+use crate::peers::{PeerAges, PeerTable, SourceState};
+use crate::protocol::{AllRules, ProtocolRules, RtsState};
 use crate::queues::{QueueEntry, QueueKind};
 use crate::recv::Receiver;
 use crate::request::{CompletedRequest, PlainCompletion, RESERVED_SLOTS, RequestOutcome, RequestPool};
@@ -257,6 +257,19 @@ impl<R: ProtocolRules> Adi<R> {
         self.peers.ages_mut(peer)
     }
 
+    /// Returns the flow-control state of a source, for a model checker.
+    #[doc(hidden)]
+    pub fn source_state(&self, source: Rank) -> SourceState {
+        self.peers.source_state(source)
+    }
+
+    /// Returns the RTS state of the pending message to `dest` with this ID, for a model checker.
+    #[doc(hidden)]
+    pub fn rts_state(&self, dest: Rank, id: RequestId) -> Option<RtsState> {
+        let slot = self.send_by_id(dest, id.0)?;
+        Some(self.requests.listed(slot).pending()?.rts_state)
+    }
+
     /// Resets the count of receives to 0 when no receive is posted, and returns the difference. For a model checker,
     /// which knows that only the order of receives and horizons (cut-off sequence numbers) matters.
     #[doc(hidden)]
@@ -296,13 +309,18 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Returns the count of events.
     #[inline]
-    pub(crate) fn events(&self) -> EventCount {
+    pub fn events(&self) -> EventCount {
         self.extensions.events
     }
 
     /// Installs this progress hook in place of the previous one.
     pub fn set_hook(&mut self, hook: ProgressHook) {
         self.extensions.hook = Some(hook);
+    }
+
+    /// Returns the installed progress hook, for a host that adds its own work to it.
+    pub fn hook(&self) -> Option<&ProgressHook> {
+        self.extensions.hook.as_ref()
     }
 
     /// Returns the hook that is ready to run outside of the device; `None` when none is ready.

@@ -223,3 +223,49 @@ impl RequestId {
 /// Index of a bcopy.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct BcopyId(pub(super) u8);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All pairs of generations, at the first and the last slots and bcopies.
+    #[test]
+    fn a_handle_contains_its_index_and_its_generation() {
+        let all = GenerationBits::new(REQUEST_GENERATION_BITS);
+        let count = 1 << REQUEST_GENERATION_BITS;
+        for number in 0..count {
+            let generation = Generation::from_bits(number);
+            assert_eq!(generation.next(all).word(), u32::from((number + 1) % count));
+            for other in 0..count {
+                let of_other = Generation::from_bits(other);
+                for index in [0, 1, MAX_SLOTS as u32 - 1] {
+                    let request = RequestId::new(Slot::new(index), generation);
+                    assert!(request.0 >> 31 == 0 && request.bcopy_index().is_none());
+                    assert_eq!(request.slot().index(), index);
+                    assert_eq!(request.has_generation(of_other), number == other);
+                }
+                for index in [0, 63] {
+                    let bcopy = RequestId::bcopy(index, generation);
+                    assert_eq!((bcopy.0 >> 31, bcopy.bcopy_index()), (0, Some(index)));
+                    assert_eq!(bcopy.has_generation(of_other), number == other);
+                }
+            }
+        }
+    }
+
+    /// A slot with `w` bits of generation gets the same handle again after 2^w uses, and not before: for all widths.
+    #[test]
+    fn a_handle_is_repeated_after_all_generations() {
+        for bits in 0..=REQUEST_GENERATION_BITS {
+            let mask = GenerationBits::new(bits);
+            for first in 0..1_u16 << bits {
+                let first = Generation::from_bits(first);
+                let uses = core::iter::successors(Some(first.next(mask)), |generation| Some(generation.next(mask)));
+                assert_eq!(
+                    uses.into_iter().position(|generation| generation == first),
+                    Some((1 << bits) - 1)
+                );
+            }
+        }
+    }
+}

@@ -85,9 +85,10 @@ pub mod stats;
 mod tests;
 pub mod try_box;
 pub mod wire;
+pub mod wire_fields;
 mod work;
 
-pub use adi::{Adi, HookResult, InterruptHook, ProgressHook};
+pub use adi::{Adi, EventCount, HookResult, InterruptHook, ProgressHook};
 pub use config::{
     DEFAULT_EAGER_LIMIT, DeviceConfig, DeviceMemory, EAGER_SOURCES, MAX_DELAYED_ACKS, MAX_EAGER_LIMIT, MAX_MPI_MEMORY,
     MAX_SHARED_ACKS, MIN_MPI_MEMORY, MemoryBudget, OutOfMemory, STEP_PACKETS,

@@ -337,6 +337,14 @@ impl PeerTable {
         self.set_state(source, SourceState::RestartQueued);
     }
 
+    /// Queues the next restart of `source`, previously in state `before`, if receives have been posted since the last
+    /// one and its messages may still be rejected.
+    pub fn renew_restart(&mut self, source: Rank, before: SourceState, rules: impl ProtocolRules) {
+        if before.is_posted_since() && self.source_state(source) != SourceState::Clear {
+            self.queue_restart(source, rules);
+        }
+    }
+
     /// Queues restarts to up to `count` waiting sources, in round robin.
     #[inline]
     pub fn restart_next(&mut self, count: u32, rules: impl ProtocolRules) {

@@ -69,7 +69,7 @@ pub const MERGED_BYTES: usize = 4;
 pub const INLINE_BYTES: usize = SHORT_BYTES - RTS_BYTES - ASKED_BYTES;
 
 /// An RTS that a restart requested.
-const FLAG_ASKED: u8 = 16;
+pub(crate) const FLAG_ASKED: u8 = 16;
 
 /// Returns the flag if the condition is true, else 0.
 pub(crate) fn flag_if(is: bool, flag: u8) -> u8 {
@@ -250,8 +250,8 @@ pub const RESTART_ENTRIES: usize = {
 };
 /// Value of `room` that means "all messages".
 pub const ROOM_FOR_ALL: u16 = u16::MAX;
-const RESTART_BYTES: usize = 12;
-const ENTRY_BYTES: usize = 7;
+pub(crate) const RESTART_BYTES: usize = 12;
+pub(crate) const ENTRY_BYTES: usize = 7;
 /// The wildcard tag of an entry.
 const ANY_TAG: Tag = -1;
 

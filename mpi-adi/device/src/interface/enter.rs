@@ -21,6 +21,13 @@ pub trait EnterDevice {
     /// [`Device`](super::Device) use it, never within `work`.
     fn enter<'w>(&self, work: &'w mut Work<'w>);
 
+    /// Returns the time of [`Kernel::now`], if possible without entering the device. Does not block.
+    fn now_ns(&self) -> u64 {
+        let mut now = 0;
+        self.enter(&mut |_, kernel| now = kernel.now());
+        now
+    }
+
     /// Sends a message of [`SendMode::Standard`](crate::request::SendMode::Standard), if it completes or starts without a
     /// progress step. Does not block. On [`FastSend::Unavailable`], nothing has changed.
     fn fast_send(&self, outgoing: &OutgoingMessage) -> FastSend {

@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 use super::blocking::{
-    block_until, block_until_some, info_of_pattern, info_of_request, info_of_send, poll_and, start_and_poll, test,
-    with_device,
+    block_until, block_until_some, info_of_pattern, info_of_request, info_of_send, poll, poll_and, start_and_poll,
+    test, with_device,
 };
 use super::data::{
     FastRecv, FastSend, IncomingMessage, OutgoingMessage, ReceivedMessage, RequestCompletion, RequestMemory, TestResult,
@@ -194,12 +194,22 @@ where
     })
 }
 
+/// Maximum progress steps of a started cancellation. They decide that of a message to oneself. A program that receives the
+/// message if the request is not complete behind MPI_Cancel would otherwise wait forever: nobody else can decide it.
+const CANCEL_STEPS: usize = 4;
+
 // One function for each way to cancel: an image whose program cancels nothing contains no code for cancelled sends.
 
 #[inline(never)]
 pub(super) fn start_cancel<E: EnterDevice + ?Sized>(env: &E, function: &'static str, id: RequestId) {
-    poll_and(env, Some(function), |adi, _| {
+    poll_and(env, Some(function), |adi, kernel| {
         adi.cancel(id);
+        for _ in 0..CANCEL_STEPS {
+            if adi.requests().outcome(id).is_some() {
+                break;
+            }
+            poll(adi, kernel);
+        }
     });
 }
 

@@ -57,7 +57,8 @@ impl TypedMemory {
     }
 
     /// Returns the same elements, starting `offset` bytes later in the packed stream.
-    fn from(self, offset: isize) -> TypedMemory {
+    #[must_use]
+    pub fn from(self, offset: isize) -> TypedMemory {
         TypedMemory {
             start: self.start + offset,
             ..self

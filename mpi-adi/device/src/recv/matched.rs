@@ -63,7 +63,7 @@ impl<R: ProtocolRules> Adi<R> {
         self.requests.grow(1 + RESERVED_SLOTS).map_err(|_| none)?;
         self.matching.reserve(self.requests.slots()).map_err(|_| none)?;
         if let Some(at) = self.matching.probe(&mut self.region, &pattern) {
-            let record = self.region.record(at).expect("the unexpected queue holds records");
+            let record = self.region.record(at).expect("a queued record");
             let matched = MatchedMessage {
                 envelope: record.envelope,
                 length: record.length,

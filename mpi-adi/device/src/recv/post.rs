@@ -139,7 +139,7 @@ impl<R: ProtocolRules> Adi<R> {
 
     /// Matches a receive with the unexpected message recorded at `at`.
     pub(crate) fn match_record<M: UserMemory + ?Sized>(&mut self, memory: &mut M, id: RequestId, at: BlockIndex) {
-        let record = self.region.record(at).expect("the unexpected queue holds records");
+        let record = self.region.record(at).expect("a queued record");
         let slot = id.slot();
         let matched = MatchedMessage {
             envelope: record.envelope,
@@ -242,7 +242,7 @@ impl<R: ProtocolRules> Adi<R> {
     /// Fails only when the program's heap has no space for a single armed probe.
     pub fn iprobe(&mut self, pattern: MatchPattern) -> Result<Option<ProbedMessage>, OutOfMemory> {
         if let Some(index) = self.matching.probe(&mut self.region, &pattern) {
-            let record = self.region.record(index).expect("the unexpected queue holds records");
+            let record = self.region.record(index).expect("a queued record");
             return Ok(Some(ProbedMessage {
                 envelope: record.envelope,
                 length: record.length,

@@ -47,7 +47,7 @@ impl<R: ProtocolRules> Adi<R> {
                 (exact, _) => exact.is_some(),
             };
             let next = if is_exact_first { exact } else { wildcard };
-            let slot = next.expect("the first one of the two");
+            let slot = next.expect("the first slot");
             let pattern = self.requests.posted(slot).pattern;
             let next = self.requests.next_in::<NEEDS_LISTING>(slot);
             fits = fits && list_receive(&mut entries, &pattern, is_exact_first);
@@ -122,9 +122,7 @@ impl<R: ProtocolRules> Adi<R> {
             return;
         }
         let rules = self.rules();
-        if before.is_posted_since() && self.peers.source_state(source) != SourceState::Clear {
-            self.peers.queue_restart(source, rules);
-        }
+        self.peers.renew_restart(source, before, rules);
         // A source that was asked for a receive from any source has replied. The next source is asked if the receive is
         // still posted, or a probe still has no note.
         if self.peers.queued_wildcards() > 0 && (self.has_open_wildcard() || self.receiver.probes.has_open_wildcard()) {

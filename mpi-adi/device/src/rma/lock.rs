@@ -5,19 +5,20 @@ use msg_layer::handler::MalformedPacket;
 
 use crate::envelope::Rank;
 use crate::rma::peers::{PeerFlags, WindowPeers};
+use crate::rma::rules::{BrokenRule, EpochRules};
 use crate::rma::wire;
 
 /// A window's lock.
 #[derive(Clone, Copy, Default, Hash, Debug)]
 pub(super) struct WindowLock {
-    is_exclusive: bool,
+    pub(super) is_exclusive: bool,
     /// Number of holders.
-    holders: u32,
-    waiting: u32,
+    pub(super) holders: u32,
+    pub(super) waiting: u32,
     /// Holders that have not been notified.
     untold: u32,
     /// Start of the search for the next waiting process.
-    turn: u32,
+    pub(super) turn: u32,
 }
 
 impl WindowLock {
@@ -29,8 +30,8 @@ impl WindowLock {
         self.waiting > 0
     }
 
-    fn is_free_for(&self, exclusive: bool) -> bool {
-        self.holders == 0 || !exclusive && !self.is_exclusive
+    fn is_free_for<R: EpochRules>(&self, rules: R, exclusive: bool) -> bool {
+        self.holders == 0 || !exclusive && !self.is_exclusive || rules.is_broken(BrokenRule::LocksWhatIsHeld)
     }
 
     fn acquire(&mut self, exclusive: bool) {
@@ -39,8 +40,9 @@ impl WindowLock {
     }
 
     /// Handles a LOCK of `origin`; returns whether it now holds the lock. A packet notifies it, unless it `is_here`.
-    pub(super) fn request(
+    pub(super) fn request<R: EpochRules>(
         &mut self,
+        rules: R,
         peers: &mut WindowPeers,
         origin: Rank,
         operation: u8,
@@ -54,8 +56,9 @@ impl WindowLock {
         };
         let exclusive = wish == PeerFlags::WAITS_EXCLUSIVE;
         // No request overtakes a waiting one, except from a process that may keep others waiting elsewhere.
-        let passes = self.waiting == 0 || wish == PeerFlags::WAITS_BESIDE;
-        let is_free = passes && self.is_free_for(exclusive);
+        let passes =
+            self.waiting == 0 || wish == PeerFlags::WAITS_BESIDE || rules.is_broken(BrokenRule::OvertakesWaiting);
+        let is_free = passes && self.is_free_for(rules, exclusive);
         let flags = peers.flags(origin).ok_or(MalformedPacket)?;
         let taken = [
             PeerFlags::HOLDS,
@@ -91,7 +94,7 @@ impl WindowLock {
     }
 
     /// Returns a holder that is still to be notified. Otherwise grants a free lock to the next in round robin.
-    pub(super) fn grant(&mut self, peers: &mut WindowPeers) -> Option<Rank> {
+    pub(super) fn grant<R: EpochRules>(&mut self, rules: R, peers: &mut WindowPeers) -> Option<Rank> {
         if self.untold > 0 {
             let untold = peers.next_with(PeerFlags::UNTOLD, 0)?;
             peers.clear(untold, PeerFlags::UNTOLD);
@@ -101,7 +104,7 @@ impl WindowLock {
         if self.waiting == 0 {
             return None;
         }
-        if self.is_free_for(false)
+        if self.is_free_for(rules, false)
             && let Some(beside) = peers.next_with(PeerFlags::WAITS_BESIDE, 0)
         {
             peers.clear(beside, PeerFlags::WAITS_BESIDE);
@@ -110,10 +113,15 @@ impl WindowLock {
             self.waiting -= 1;
             return Some(beside);
         }
-        let next = peers.next_in_turn(&[PeerFlags::WAITS_SHARED, PeerFlags::WAITS_EXCLUSIVE], self.turn)?;
+        let turn = if rules.is_broken(BrokenRule::GrantsInRankOrder) {
+            0
+        } else {
+            self.turn
+        };
+        let next = peers.next_in_turn(&[PeerFlags::WAITS_SHARED, PeerFlags::WAITS_EXCLUSIVE], turn)?;
         let flags = peers.flags(next)?;
         let exclusive = flags.has(PeerFlags::WAITS_EXCLUSIVE);
-        if !self.is_free_for(exclusive) {
+        if !self.is_free_for(rules, exclusive) {
             return None;
         }
         flags.set(PeerFlags::WAITS_EXCLUSIVE, false);

@@ -32,6 +32,7 @@
 //!   exposure, lock, fence_tree, outgoing,
 //!   origin_requests, target_replies                       parts of a window and of a process
 //!   window, one_sided                                     a window, and all state of a process
+//!   observe                                               the same as plain data, for models
 //!   replies, target, origin, pieces                       handlers of packets, and requests
 //!   epoch_steps, replay, progress                         actions of epochs and deferred operations
 //!   calls, extension                                      called by the layers above, and by the device
@@ -58,6 +59,8 @@ mod exposure;
 mod extension;
 mod fence_tree;
 mod lock;
+#[doc(hidden)]
+pub mod observe;
 mod one_sided;
 mod origin;
 mod origin_requests;

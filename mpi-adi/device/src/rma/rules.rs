@@ -54,6 +54,12 @@ pub enum BrokenRule {
     NeverUrges,
     /// A progress step that advances only local state reports no change.
     MovesUnseen,
+    /// A lock is granted although another process has it exclusively, or has it while an exclusive lock is requested.
+    LocksWhatIsHeld,
+    /// A request for a lock overtakes waiting ones.
+    OvertakesWaiting,
+    /// A free lock is granted to the waiting process with the lowest rank.
+    GrantsInRankOrder,
 }
 
 /// Set of enforced rules.

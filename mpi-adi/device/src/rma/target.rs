@@ -72,10 +72,11 @@ impl<R: EpochRules> OneSided<R> {
             }
             PacketKind::Lock => {
                 let is_here = source == self.here;
-                self.grants_due |= window
-                    .lock
-                    .request(&mut window.peers, source, head.operation, is_here)?
-                    && !is_here;
+                self.grants_due |=
+                    window
+                        .lock
+                        .request(self.rules, &mut window.peers, source, head.operation, is_here)?
+                        && !is_here;
             }
             PacketKind::Flush | PacketKind::Unlock => {
                 if head.kind == PacketKind::Unlock {
@@ -271,8 +272,9 @@ impl<R: EpochRules> OneSided<R> {
     /// Emits the grant of a lock that has become free for a waiting process.
     pub(super) fn next_grant(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<OutgoingPacket> {
         while self.grants_due {
+            let rules = self.rules;
             let granted: Option<(Context, Rank)> = self.windows.iter_mut().find_map(|window| {
-                let rank = window.lock.grant(&mut window.peers)?;
+                let rank = window.lock.grant(rules, &mut window.peers)?;
                 Some((window.context, rank))
             });
             let Some((context, dest)) = granted else {

@@ -90,7 +90,7 @@ pub enum PacketKind {
 }
 
 impl PacketKind {
-    const ALL: [PacketKind; 14] = {
+    pub(crate) const ALL: [PacketKind; 14] = {
         use PacketKind::*;
         [
             Put, Accumulate, Fetch, Compare, Get, Flush, Lock, Unlock, Grant, Post, Complete, Size, Arrived, Released,

@@ -315,7 +315,7 @@ impl DestinationTable {
         if *first == Some(at) {
             *first = chain;
         } else {
-            let mut before = first.expect("it is in the chain of its bucket");
+            let mut before = first.expect("in its chain");
             while let Some(next) = self[before].chain.filter(|&next| next != at) {
                 self.steps += 1;
                 before = next;

@@ -21,6 +21,7 @@
 
 use super::destinations::{CHAINED, Destination, DestinationTable, LISTED, THROTTLED};
 use super::restart_progress::{RestartState, WireSpace};
+use crate::config::MICRO;
 use crate::envelope::{Context, Rank, Tag};
 use crate::ids::{DestinationId, Horizon, RequestId, Slot};
 use crate::list::{LinkStorage, List};
@@ -133,6 +134,42 @@ fn hash_destination<'a, H: Hasher>(
     horizon.hash(state);
     requests.hash_queue(destination.queue.head(), copy, state);
     requests.hash_queue(destination.fresh, copy, state);
+}
+
+/// Maximum number of patterns that a passed request distinguishes.
+const LOST_REQUESTS: usize = 8;
+
+/// Receives whose messages may have gone to earlier receives.
+type LostRequests = heapless::Vec<RequestPattern, LOST_REQUESTS>;
+
+/// Pattern of a receive for which a message is requested.
+#[derive(Clone, Copy)]
+struct RequestPattern {
+    context: Context,
+    /// Tag of the message, and of the receive unless that accepts any.
+    tag: Tag,
+    asked: RequestedFlags,
+}
+
+impl RequestPattern {
+    /// Returns the pattern of the pending message in `slot`.
+    fn of_message(requests: &RequestPool, slot: Slot, asked: RequestedFlags) -> Self {
+        let send = requests.listed(slot);
+        Self {
+            context: send.context(),
+            tag: send.tag(),
+            asked,
+        }
+    }
+
+    /// Checks whether the receive matches the message of another pattern.
+    fn matches(&self, message: &RequestPattern) -> bool {
+        self.context == message.context && (self.asked.any_tag() || self.tag == message.tag)
+    }
+
+    fn is_same(&self, other: &RequestPattern) -> bool {
+        self.matches(other) && self.asked.any_tag() == other.asked.any_tag()
+    }
 }
 
 /// Returns whether the pending message in `slot` is of this context and not requested by a restart.
@@ -416,19 +453,7 @@ impl PendingQueues {
         let asked = send.requested();
         send.set_requested(None);
         if let Some(asked) = asked.filter(|asked| !asked.is_transmitted()) {
-            // It was requested, but accepted before that: the request passes to the next matching message.
-            let send = requests.listed(slot);
-            let (dest, context, tag) = (send.dest(), send.context(), send.tag());
-            let next = if asked.any_tag() {
-                let next = requests.next_in::<QUEUE>(slot);
-                self.first_unrequested(requests, next, context)
-            } else {
-                let next = requests.next_in::<KEYED>(slot);
-                self.first_unrequested_to(requests, next, dest, context, tag)
-            };
-            if let Some(next) = next {
-                self.mark_requested(requests, at, next, asked);
-            }
+            self.pass_request(requests, at, slot, asked);
         }
         let destination = &mut self.destinations[at];
         if destination.is(CHAINED) {
@@ -440,6 +465,74 @@ impl PendingQueues {
                 self.ready.remove(&mut self.destinations, at);
             }
             self.set_idle(requests, at);
+        }
+    }
+
+    /// Passes the request for the message in `slot` on, which is removed before its RTS.
+    ///
+    /// Its receive takes the next message that it matches, even one that was requested for a later receive. That receive
+    /// then takes the next one, and so on, to a message that nobody has requested. The queue does not contain the order
+    /// of the receives. So the first such message is requested for each receive that may have lost its own.
+    fn pass_request(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot, asked: RequestedFlags) {
+        let lost = RequestPattern::of_message(requests, slot, asked);
+        if MICRO {
+            return self.pass_one_request(requests, at, slot, lost);
+        }
+        let mut without = LostRequests::new();
+        let _ = without.push(lost);
+        let mut next = requests.next_in::<QUEUE>(slot);
+        while let Some(behind) = next.filter(|_| !without.is_empty()) {
+            self.steps += 1;
+            next = requests.next_in::<QUEUE>(behind);
+            let of = RequestPattern::of_message(requests, behind, asked);
+            let Some(first) = without.iter().position(|pattern| pattern.matches(&of)) else {
+                continue;
+            };
+            let Some(own) = requests.pending(behind).requested() else {
+                let lost = without.remove(first);
+                self.mark_requested(requests, at, behind, lost.asked);
+                continue;
+            };
+            let own = RequestPattern { asked: own, ..of };
+            if !without.iter().any(|pattern| pattern.is_same(&own)) && without.push(own).is_err() {
+                // More patterns than are distinguished: each message may be the last of the chain.
+                return self.request_behind(requests, at, behind);
+            }
+        }
+    }
+
+    /// Passes a request on to the next message that its receive matches. If that was requested for a receive with another
+    /// pattern, each message behind it may be the last of the chain. The chain itself takes some hundred bytes of flash, and
+    /// requested messages disappear rarely.
+    fn pass_one_request(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot, lost: RequestPattern) {
+        let mut next = requests.next_in::<QUEUE>(slot);
+        while let Some(behind) = next {
+            self.steps += 1;
+            next = requests.next_in::<QUEUE>(behind);
+            let of = RequestPattern::of_message(requests, behind, lost.asked);
+            if !lost.matches(&of) {
+                continue;
+            }
+            let Some(asked) = requests.pending(behind).requested() else {
+                return self.mark_requested(requests, at, behind, lost.asked);
+            };
+            if !lost.is_same(&RequestPattern { asked, ..of }) {
+                return self.request_behind(requests, at, behind);
+            }
+        }
+    }
+
+    /// Schedules the RTSs of all rejected messages behind the one in `slot`.
+    #[cold]
+    fn request_behind(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
+        let mut next = requests.next_in::<QUEUE>(slot);
+        while let Some(behind) = next.filter(|_| self.destinations[at].refused > 0) {
+            self.steps += 1;
+            if requests.pending(behind).rts_state == RtsState::Rejected {
+                self.destinations[at].refused -= 1;
+                self.requeue_rts(requests, at, behind);
+            }
+            next = requests.next_in::<QUEUE>(behind);
         }
     }
 

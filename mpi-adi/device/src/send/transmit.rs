@@ -317,7 +317,7 @@ impl<R: ProtocolRules> Adi<R> {
         let id = self.requests.id(slot);
         let eager_limit = self.sender.eager_limit;
         let send = self.requests.listed(slot);
-        let pending = *send.pending().expect("what is offered is pending");
+        let pending = *send.pending().expect("a pending send");
         let length = send.length() as usize;
         let is_standard = !send.is_synchronous();
         let (context, tag, data) = (send.context(), send.tag(), send.send_data());

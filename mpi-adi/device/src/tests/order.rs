@@ -3,7 +3,7 @@
 use msg_layer::TrafficClass;
 
 use super::fixture::SeenPacket::{Cts, Done, Ncts, Nctsd, Restart, Rts};
-use super::fixture::{DeviceFixture, pattern};
+use super::fixture::{DeviceFixture, Packet, pattern};
 use crate::envelope::{MatchPattern, Rank};
 use crate::request::SendMode;
 use crate::send::SendTo;
@@ -192,29 +192,36 @@ fn an_answer_covers_messages_that_have_entered_the_queue() {
     assert!(rig.adis[0].is_quiet());
 }
 
+/// Process 1 has accepted a bcopy of process 0. Returns the packets of a message of the other direction, on which the
+/// acknowledgement is piggybacked.
+fn accepted_with_a_late_acknowledgement(rig: &mut DeviceFixture) -> Vec<Packet> {
+    let (first, _) = rig.post(pattern(1), 50);
+    rig.send(0, 1, 4, SendMode::Standard);
+    // One step, in which no acknowledgement is delayed yet.
+    let (packets, _) = rig.injected(0);
+    let (dest, class, body) = packets.into_iter().next().expect("an offer");
+    rig.wires[dest].deliver(class, &body);
+    rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers);
+    assert!(rig.outcome(1, first).is_some());
+    let back = SendTo {
+        dest: Rank::new(0),
+        tag: 7,
+        context: 0,
+        mode: SendMode::Standard,
+    };
+    rig.send_to(1, back, 50);
+    let (packets, seen) = rig.injected(1);
+    assert_eq!(seen, [Rts { tag: 7, age: 0 }], "with the answer");
+    packets
+}
+
 /// The acknowledgement of a bcopy is piggybacked on a message of the other direction, behind a restart that requests
 /// the bcopy. The request then passes to the next message.
 #[test]
 fn a_request_for_a_message_that_was_taken_passes_to_the_next() {
     for (any_tag, second) in [(true, 2), (false, 1)] {
         let mut rig = DeviceFixture::new(2, 0);
-        let (first, _) = rig.post(pattern(1), 50);
-        rig.send(0, 1, 4, SendMode::Standard);
-        // One step, in which no acknowledgement is delayed yet.
-        let (packets, _) = rig.injected(0);
-        let (dest, class, body) = packets.into_iter().next().expect("an offer");
-        rig.wires[dest].deliver(class, &body);
-        rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers);
-        assert!(rig.outcome(1, first).is_some());
-        let back = SendTo {
-            dest: Rank::new(0),
-            tag: 7,
-            context: 0,
-            mode: SendMode::Standard,
-        };
-        rig.send_to(1, back, 50);
-        let (packets, seen) = rig.injected(1);
-        assert_eq!(seen, [Rts { tag: 7, age: 0 }], "with the answer");
+        let packets = accepted_with_a_late_acknowledgement(&mut rig);
         rig.send(0, second, 50, SendMode::Standard);
         rig.send(0, 3, 50, SendMode::Standard);
         rig.moved(0);
@@ -232,6 +239,32 @@ fn a_request_for_a_message_that_was_taken_passes_to_the_next() {
         rig.settle();
         assert_eq!(rig.outcome(1, receive).map(|o| o.tag), Some(second));
     }
+}
+
+/// As above. The receive of the taken message gets the one that was requested for a later receive, and the message after
+/// that is requested for the later one, too. A new message of its tag does not overtake it.
+#[test]
+fn a_passed_request_leaves_each_receive_its_message() {
+    let mut rig = DeviceFixture::new(2, 0);
+    let packets = accepted_with_a_late_acknowledgement(&mut rig);
+    for (tag, len) in [(2, 50), (3, 51), (2, 52)] {
+        rig.send(0, tag, len, SendMode::Standard);
+    }
+    rig.moved(0);
+    rig.moved(1);
+    rig.silence();
+    let any_tag = MatchPattern::new(Some(Rank::new(0)), None, 0);
+    let receives = [any_tag, pattern(2)].map(|pattern| rig.post(pattern, 99).0);
+    rig.speak();
+    rig.moved(1);
+    for (dest, class, body) in packets {
+        rig.wires[dest].deliver(class, &body);
+        rig.step(dest);
+    }
+    rig.send(0, 2, 53, SendMode::Standard);
+    rig.settle();
+    let found = receives.map(|receive| rig.outcome(1, receive).map(|outcome| outcome.bytes));
+    assert_eq!(found, [Some(50), Some(52)]);
 }
 
 /// Two messages are rejected, and a third is in flight when a restart requests the second, which is then cancelled.

@@ -48,6 +48,109 @@ fn a_restart_names_receives_in_the_order_of_posting() {
     assert!(rig.adis[0].is_quiet());
 }
 
+/// A message is cancelled that a restart has requested. Its receive takes the message that was requested for a later
+/// receive, which must not take a message behind one that nobody has requested.
+#[test]
+fn receives_keep_the_order_of_messages_when_a_requested_one_is_cancelled() {
+    let any_tag = MatchPattern::new(Some(Rank::new(0)), None, 0);
+    // The tags of the rejected messages; the second receive; the messages that the two receives must get.
+    let cases = [([1, 2, 3, 2], pattern(2), [1, 3]), ([1, 1, 3, 1], any_tag, [1, 2])];
+    for (number, (tags, second, expected)) in cases.into_iter().enumerate() {
+        let mut rig = DeviceFixture::new(2, 0);
+        let send = |rig: &mut DeviceFixture, at: usize, tag| rig.send(0, tag, 50 + at, SendMode::Standard);
+        let sends: Vec<_> = { tags.into_iter().enumerate() }
+            .map(|(at, tag)| send(&mut rig, at, tag))
+            .collect();
+        rig.settle();
+        rig.silence();
+        let first = if number == 0 { any_tag } else { pattern(1) };
+        let receives = [first, second].map(|pattern| rig.post(pattern, 99).0);
+        rig.speak();
+        rig.limit(0, TrafficClass::Normal, 0);
+        rig.moved(1);
+        rig.adis[0].cancel(sends[0]);
+        send(&mut rig, tags.len(), tags[3]);
+        rig.unlimit(0, TrafficClass::Normal);
+        rig.step(0);
+        rig.settle();
+        let found = receives.map(|receive| rig.outcome(1, receive).map(|outcome| outcome.bytes));
+        assert_eq!(found, expected.map(|at| Some(50 + at)), "case {number}");
+    }
+}
+
+/// Random queues and receives, with messages cancelled after a restart has requested them. Each receive, in the order of
+/// posting, must get the first message that it matches and that no earlier receive takes.
+#[test]
+fn receives_get_their_messages_whichever_are_cancelled() {
+    for seed in 0..4_000 {
+        let mut random = oorandom::Rand32::new(seed);
+        let mut below = |limit: usize| random.rand_range(0..limit as u32) as usize;
+        // With many tags, the queue does not distinguish all patterns.
+        let kinds = if seed % 4 == 0 { 12 } else { 3 };
+        let tags: Vec<_> = (0..2 + below(4 * kinds)).map(|_| 1 + below(kinds) as i32).collect();
+        let asked: Vec<_> = (0..1 + below(2 * kinds)).map(|_| below(kinds + 1) as i32).collect();
+        let mut cancelled: Vec<_> = (0..1 + below(3)).map(|_| below(tags.len())).collect();
+        cancelled.dedup();
+        let mut rig = DeviceFixture::new(2, 0);
+        let send = |rig: &mut DeviceFixture, at, tag| rig.send(0, tag, 50 + at, SendMode::Standard);
+        let sends: Vec<_> = { tags.iter().enumerate() }
+            .map(|(at, tag)| send(&mut rig, at, *tag))
+            .collect();
+        rig.settle();
+        rig.silence();
+        let post = |tag: &i32| MatchPattern::new(Some(Rank::new(0)), (*tag > 0).then_some(*tag), 0);
+        let receives: Vec<_> = asked.iter().map(|tag| rig.post(post(tag), 200).0).collect();
+        rig.speak();
+        rig.limit(0, TrafficClass::Normal, 0);
+        rig.moved(1);
+        cancelled.iter().for_each(|at| {
+            rig.adis[0].cancel(sends[*at]);
+        });
+        let late: Vec<_> = (0..kinds).map(|at| (tags.len() + at, 1 + at as i32)).collect();
+        late.iter().for_each(|(at, tag)| {
+            send(&mut rig, *at, *tag);
+        });
+        rig.unlimit(0, TrafficClass::Normal);
+        rig.step(0);
+        rig.settle();
+        let mut left: Vec<_> = tags.into_iter().enumerate().chain(late).collect();
+        left.retain(|(at, _)| !cancelled.contains(at));
+        for (tag, receive) in asked.into_iter().zip(receives) {
+            let first = left.iter().position(|(_, of)| tag == 0 || tag == *of);
+            let expected = first.map(|first| 50 + left.remove(first).0);
+            let found = rig.outcome(1, receive).map(|outcome| outcome.bytes);
+            assert_eq!(found, expected, "seed {seed}, a receive of tag {tag}");
+        }
+    }
+}
+
+/// The receive of a cancelled message could take the message of each of many others: more than the queue distinguishes.
+#[test]
+fn receives_of_many_tags_keep_the_order_when_a_requested_message_is_cancelled() {
+    const TAGS: i32 = 12;
+    let mut rig = DeviceFixture::new(2, 0);
+    let tags = [99].into_iter().chain(1..=TAGS).chain(1..=TAGS);
+    let sends = refused(&mut rig, tags);
+    rig.silence();
+    let any_tag = MatchPattern::new(Some(Rank::new(0)), None, 0);
+    let receives: Vec<_> = { [any_tag].into_iter().chain((1..=TAGS).map(pattern)) }
+        .map(|pattern| rig.post(pattern, 50).0)
+        .collect();
+    rig.speak();
+    rig.limit(0, TrafficClass::Normal, 0);
+    rig.moved(1);
+    rig.adis[0].cancel(sends[0]);
+    rig.send(0, 1, 10, SendMode::Standard);
+    rig.unlimit(0, TrafficClass::Normal);
+    rig.step(0);
+    rig.settle();
+    // The first receive takes the first message of tag 1, and the second receive the next one of it.
+    for (receive, tag) in receives.into_iter().zip([1].into_iter().chain(1..=TAGS)) {
+        let found = rig.outcome(1, receive).map(|outcome| (outcome.tag, outcome.bytes));
+        assert_eq!(found, Some((tag, 50)));
+    }
+}
+
 #[test]
 fn receives_that_one_restart_cannot_all_name_are_asked_for_with_everything() {
     let most = RESTART_ENTRIES as i32;
