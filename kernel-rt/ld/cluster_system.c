@@ -393,8 +393,9 @@ int __close(int file);
 enum { FIRST_OWN = 200 };
 int close(int file) {
     if (file >= 0 && file < 3) midplane_replaces(file);
-    /* A program that closes whatever there may be leaves the runtime's (system.rs). */
-    if (file >= FIRST_OWN && (syscall(SYS_fcntl, file, F_GETFD) & FD_CLOEXEC)) return errno = EBADF, -1;
+    /* A program that closes whatever there may be leaves the runtime's (system.rs), which closes its own by this function
+     * before a rank begins. */
+    if (file >= FIRST_OWN && midplane_rank() != UINT32_MAX && (syscall(SYS_fcntl, file, F_GETFD) & FD_CLOEXEC)) return errno = EBADF, -1;
     return __close(file);
 }
 static int duplicate(int file, int number, int flags) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void midplane_boot(void);
+void midplane_boot(int has_thread_entries);
 void midplane_wrapped(const char *library, const char *function) __attribute__((noreturn));
 void midplane_exit(int status, void *unused);
 
@@ -58,6 +58,9 @@ static int look_at_library(struct dl_phdr_info *info, size_t size, void *unused)
     return 0;
 }
 
+/* The functions of MPI of a program that may ask for MPI_THREAD_MULTIPLE have it (midplane_api::ThreadEntries). */
+extern const char midplane_thread_entries[] __attribute__((weak));
+
 static int status_at_end;
 static void midplane_note_status(int status, void *unused) {
     (void)unused;
@@ -67,7 +70,7 @@ static void midplane_note_status(int status, void *unused) {
 __attribute__((constructor(101))) static void midplane_start(void) {
     /* As on nodes: what is printed comes line by line. */
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
-    midplane_boot();
+    midplane_boot(midplane_thread_entries != NULL);
     dl_iterate_phdr(look_at_library, NULL);
     on_exit(midplane_note_status, NULL);
 }

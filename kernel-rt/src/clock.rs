@@ -3,13 +3,12 @@
 use midplane_abi::word::SharedWord;
 
 use crate::arch;
+use crate::records::MIDPLANE_NS_PER_TICK;
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
 // Set once, at boot, before interrupts.
 static CLOCK_HZ: SharedWord = SharedWord::new(1);
-/// Nanoseconds per tick, with 32 fractional bits.
-static NS_PER_TICK: SharedWord = SharedWord::new(0);
 /// Time since 1970 in nanoseconds at tick 0.
 static WALL_CLOCK_AT_0: SharedWord = SharedWord::new(0);
 
@@ -27,7 +26,7 @@ pub fn wall_clock_ns() -> u64 {
 /// Sets the clock: its frequency, and the time since 1970 in nanoseconds at `ticks`.
 pub fn set(hz: u64, calendar_ns: u64, ticks: u64) {
     CLOCK_HZ.store(hz);
-    NS_PER_TICK.store((NS_PER_SECOND << 32) / hz);
+    MIDPLANE_NS_PER_TICK.store((NS_PER_SECOND << 32) / hz);
     WALL_CLOCK_AT_0.store(calendar_ns.saturating_sub(ns(ticks)));
 }
 
@@ -38,7 +37,7 @@ pub fn ns(ticks: u64) -> u64 {
     if let Some(tick) = arch::TICK_NS {
         return ticks * tick;
     }
-    ((ticks as u128 * NS_PER_TICK.load() as u128) >> 32) as u64
+    ((ticks as u128 * MIDPLANE_NS_PER_TICK.load() as u128) >> 32) as u64
 }
 
 /// Converts `ns` nanoseconds to ticks of the clock.

@@ -21,6 +21,7 @@ use net_torus::router::BufferSizes;
 
 /// Size of a link's frame buffer in bytes, device header included: at least 15 packets of the maximum size.
 pub const FRAME_BYTES: u64 = 4096;
+const _: () = assert!(FRAME_BYTES as usize <= midplane_abi::captured_frames::MAX_FRAME_BYTES);
 /// Receive frames per link: the number of frames that may be received between two polls.
 pub const RECEIVE_FRAMES: usize = 16;
 /// Transmit frames per link: the maximum number queued at the device.
@@ -50,6 +51,15 @@ const _: () = assert!(
     ROUTER.bytes() <= 256 * 1024,
     "a node's router is meant to take a small part of its memory"
 );
+
+/// The same for a node with links to other hosts, whose response time is ten microseconds and more: the channel buffers
+/// hold the data of that time.
+#[cfg(target_os = "linux")]
+pub const ROUTER_BETWEEN_HOSTS: BufferSizes = BufferSizes {
+    dynamic: 64,
+    normal: 256,
+    ..ROUTER
+};
 
 /// Memory of one link in bytes: its frames and two queues.
 pub const LINK_BYTES: u64 = (RECEIVE_FRAMES + TRANSMIT_FRAMES) as u64 * FRAME_BYTES + 2 * QUEUE_PAGES * PAGE;

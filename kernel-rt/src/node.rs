@@ -73,6 +73,10 @@ pub trait NodeLink: Link {
         all.fold(true, |quiet, link| quiet & link.prepare_sleep())
     }
 
+    /// Notifies the link that a call of the program ends, on a board without [interrupts](Platform::INTERRUPTS), after the
+    /// link has delayed a transmission.
+    fn end_call(&mut self) {}
+
     /// Checks shared memory that the neighbour also writes. A wild store may have corrupted it, so that this end would
     /// wait forever. A link that fails the check is [dead](Link::is_dead).
     fn audit(&mut self) {}
@@ -109,6 +113,10 @@ impl<L: NodeLink + 'static, const FRAMES: usize> NodeLink for ReliableLink<'stat
 
     fn prepare_sleep(&mut self) -> bool {
         self.lower_mut().prepare_sleep()
+    }
+
+    fn end_call(&mut self) {
+        self.lower_mut().end_call();
     }
 
     fn audit(&mut self) {
@@ -487,6 +495,14 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
+    /// Notifies the links of the end of a call; see [`NodeLink::end_call`].
+    #[cold]
+    #[inline(never)]
+    pub fn end_call_of_links(&mut self) {
+        let links = self.host.torus.present_links().iter_mut();
+        links.flatten().for_each(L::end_call);
+    }
+
     /// Returns the board's platform.
     #[inline]
     pub fn platform(&self) -> &P {
@@ -505,6 +521,13 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
             || self.adi.has_delayed_acks()
             || self.host.torus.has_to_leave()
             || self.host.hook != HookResult::Idle
+    }
+
+    /// Makes neighbours wake this node, on a board without [interrupts](Platform::INTERRUPTS), until the next call. Returns
+    /// false if there is work now, so that the caller must not sleep.
+    pub fn watch_links(&mut self) -> bool {
+        let host = &mut self.host;
+        (host.quiet || host.is_at_rest(&self.adi)) && host.is_watched()
     }
 
     /// Clears all pending interrupts.

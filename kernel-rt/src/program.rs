@@ -85,6 +85,10 @@ macro_rules! hot_path {
                     running::enter(work);
                 }
 
+                fn now_ns(&self) -> u64 {
+                    running::now_ns()
+                }
+
                 #[cfg(not(target_arch = "arm"))]
                 fn fast_send(&self, outgoing: &running::OutgoingMessage) -> running::FastSend {
                     running::fast_send(outgoing)

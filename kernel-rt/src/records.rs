@@ -7,6 +7,7 @@ use midplane_abi::backtrace::BacktraceRecord;
 use midplane_abi::blackboard::Blackboard;
 use midplane_abi::failed_malloc::FailedMalloc;
 use midplane_abi::personality::Personality;
+use midplane_abi::word::SharedWord;
 
 /// The node's status record. The host tool finds it through this symbol.
 #[unsafe(no_mangle)]
@@ -17,6 +18,10 @@ pub static MIDPLANE_CALLERS: BacktraceRecord = BacktraceRecord::new();
 /// The failed allocation. The host tool finds it through this symbol.
 #[unsafe(no_mangle)]
 pub static MIDPLANE_FAILED_MALLOC: FailedMalloc = FailedMalloc::new();
+
+/// Nanoseconds per tick of the clock, with 32 fractional bits. The recorder of calls reads it through this symbol.
+#[unsafe(no_mangle)]
+pub static MIDPLANE_NS_PER_TICK: SharedWord = SharedWord::new(0);
 
 static PERSONALITY: Mutex<Cell<Option<Personality>>> = Mutex::new(Cell::new(None));
 

@@ -17,6 +17,7 @@ pub use midplane_objects::{Env, Process};
 use crate::abort::end;
 use crate::board::platform::{BoardNode, NodeStorage};
 use crate::board::{hot_path, system, timer};
+pub use crate::clock::now_ns;
 use crate::records::{MIDPLANE_BLACKBOARD, personality};
 use crate::{arch, clock, console};
 

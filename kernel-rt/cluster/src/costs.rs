@@ -10,7 +10,8 @@
 //! * The program's computation costs nothing, so that only MPI is measured, unless the program declares it: received
 //!   packets then interrupt it, for `interrupt_ns` in addition to their handling, and delay its end. With
 //!   `compute_percent` a C program's computation takes this share of the CPU time that it uses on this machine between
-//!   its calls.
+//!   its calls. With `compute_ns_per_block` it takes this time for each basic block that it executes, if the compiler
+//!   reports them (`-fsanitize-coverage=trace-pc`): the same in each run.
 //!
 //! [`CostChange`] sets one of these from the command line.
 #![forbid(unsafe_code)]
@@ -42,6 +43,8 @@ pub struct OperationCosts {
     /// Percentage of this machine's CPU time that a program's own computation takes in virtual time; 0: none. With
     /// other values times differ from run to run.
     pub compute_percent: u64,
+    /// Time of a basic block that a program executes and its compiler reports; 0: none.
+    pub compute_ns_per_block: f64,
 }
 
 /// Maximum value of a parameter: a second.
@@ -56,7 +59,7 @@ pub struct CostChange {
 
 impl CostChange {
     /// The parameters, except `interrupt_percent`, an option of every board.
-    pub const NAMES: [&str; 8] = [
+    pub const NAMES: [&str; 9] = [
         "link_ns_per_byte",
         "hop_ns",
         "packet_ns",
@@ -65,6 +68,7 @@ impl CostChange {
         "copy_ns_per_byte",
         "interrupt_ns",
         "compute_percent",
+        "compute_ns_per_block",
     ];
 
     /// Parses `NAME=VALUE`.
@@ -83,7 +87,7 @@ impl CostChange {
         let value: f64 = { value.parse().ok() }
             .filter(|value| (0.0..=MAX_COST).contains(value))
             .ok_or("a cost is a number from 0 to 1000000000")?;
-        if !name.ends_with("_per_byte") && value.fract() != 0.0 {
+        if !name.contains("_per_") && value.fract() != 0.0 {
             return Err(format!("{name} is a whole number"));
         }
         Ok(CostChange { name, value })
@@ -111,6 +115,7 @@ impl OperationCosts {
         interrupt_ns: 500,
         interrupt_percent: 100,
         compute_percent: 0,
+        compute_ns_per_block: 0.0,
     };
 
     /// Blue Gene/L's links, and processors with negligible costs: measures the wires only.
@@ -135,7 +140,8 @@ impl OperationCosts {
                 "search_ns" => self.search_ns = whole,
                 "copy_ns_per_byte" => self.copy_ns_per_byte = value,
                 "interrupt_ns" => self.interrupt_ns = whole,
-                _ => self.compute_percent = whole,
+                "compute_percent" => self.compute_percent = whole,
+                _ => self.compute_ns_per_block = value,
             }
         }
         self
@@ -149,6 +155,19 @@ impl OperationCosts {
     /// Returns the time in nanoseconds to copy this number of bytes from MPI memory.
     pub fn copies(&self, bytes: u64) -> u64 {
         times(bytes, self.copy_ns_per_byte)
+    }
+}
+
+impl OperationCosts {
+    /// Returns the time in nanoseconds of this number of basic blocks of a program.
+    pub fn blocks(&self, blocks: u64) -> u64 {
+        times(blocks, self.compute_ns_per_block)
+    }
+
+    /// Returns whether one of these changes gives basic blocks a cost.
+    pub fn counts_blocks(changes: &[CostChange]) -> bool {
+        let costs = OperationCosts::BLUE_GENE.with(changes.iter().copied());
+        costs.compute_ns_per_block > 0.0
     }
 }
 

@@ -344,7 +344,7 @@ impl SharedState<'_> {
         match selected {
             MatchAlternative::Source(source) => {
                 if may_defer && kind != DecisionKind::Poll {
-                    self.settle(explored, first);
+                    self.record_settled(explored, first);
                 }
                 let offer = first.offers.iter().find(|offer| offer.source == source as usize);
                 state.missed.set(0);
@@ -376,7 +376,7 @@ impl SharedState<'_> {
     }
 
     /// Records a decision that has not left the choice to others, to find out whether others exist.
-    fn settle(&self, explored: &ExploredState, choice: &MatchChoice) {
+    fn record_settled(&self, explored: &ExploredState, choice: &MatchChoice) {
         let index = match_orders::last_index();
         match choice.pattern {
             None => match_orders::note_later(index),

@@ -337,7 +337,8 @@ impl Cluster {
         let nodes = shape.nodes() as usize;
         let here = block.map_or(0..nodes, MachineBlock::ranks);
         let mut chunks: Vec<Chunk> = vec![[0; 32]; self.sizes.chunks() * here.len() + LINE_CHUNKS];
-        let wires = MachineWires::new(nodes, self.costs, block);
+        let capture = host.filter(|host| host.captures_frames());
+        let wires = MachineWires::new(nodes, self.costs, block, capture);
         let bodies = self.bodies(shape, here.start, &wires, in_lines(&mut chunks));
         let mut shared = SharedState::new(bodies, nodes, &wires, self.seed, host);
         if let Some(PlannedSchedule { decisions, observer }) = &self.explored {

@@ -3,7 +3,7 @@
 
 use midplane_device::Adi;
 use midplane_device::kernel::{AbortReason, CallInfo};
-use net_torus::Router;
+use net_torus::{Direction, Router};
 
 /// The host process of a simulator whose programs cannot be unwound, and share the addresses of their data.
 pub trait ProgramHost {
@@ -36,4 +36,14 @@ pub trait ProgramHost {
     /// Reports the message queues of the node of `rank`, whose program waits forever. Called at the end of a job that
     /// hangs.
     fn reports_queues(&self, rank: usize, adi: &mut Adi);
+
+    /// Shows the location in the program of the call of `rank`, which runs for this purpose. Called at the end of a job that
+    /// hangs.
+    fn shows_location(&self, rank: usize);
+
+    /// Returns whether the host captures frames. Constant during a job.
+    fn captures_frames(&self) -> bool;
+
+    /// Captures a frame that the node of `rank` begins to transmit at this time, in nanoseconds of virtual time.
+    fn captures_frame(&self, now_ns: u64, rank: u32, direction: Direction, frame: &[u8]);
 }

@@ -31,6 +31,9 @@ pub(super) const STEP_NS: u64 = 1_000;
 /// Turns of processes between two calls of a job's watching callback.
 const TURNS_PER_LOOK: u64 = 1 << 14;
 
+/// Maximum number of ranks that show their locations in a hang.
+const MAX_LOCATIONS: usize = 1024;
+
 thread_local! {
     /// The process that this thread currently runs.
     static RUNNING: Cell<Option<usize>> = const { Cell::new(None) };
@@ -151,6 +154,7 @@ impl<'m> SharedState<'m> {
             && self.is_hang()
         {
             self.report_hang(host);
+            self.show_locations(coroutines);
         }
         for (rank, coroutine) in (first..).zip(coroutines) {
             match self.host {
@@ -177,6 +181,17 @@ impl<'m> SharedState<'m> {
         for rank in self.here.clone().filter(|rank| self.calls[*rank].get().is_some()) {
             // A copy, because the waiting program holds its node. The job is over, so the cost is irrelevant.
             coroutines::look_at_rest(&self.body(rank).adi, |adi| host.reports_queues(rank, &mut adi.clone()));
+        }
+    }
+
+    /// Lets the waiting programs show their locations: each has to run for that, on its own stack.
+    fn show_locations(&self, coroutines: &mut [ProcessCoroutine<'_>]) {
+        let waiting = self.here.clone().filter(|rank| self.calls[*rank].get().is_some());
+        for rank in waiting.take(MAX_LOCATIONS) {
+            let coroutine = &mut coroutines[rank - self.here.start];
+            if coroutine.is_under_way() {
+                self.resume(coroutine, rank);
+            }
         }
     }
 
@@ -466,8 +481,11 @@ impl<'m> SharedState<'m> {
 
     /// Ends the calling process: its program is unwound, or never resumed.
     pub(super) fn end_process(&self, yielder: &Yielder<(), ()>) -> ! {
-        if self.host.is_none() {
+        let Some(host) = self.host else {
             resume_unwind(Box::new(UnwindPayload));
+        };
+        if let Some(rank) = running().filter(|_| self.is_hang()) {
+            host.shows_location(rank);
         }
         loop {
             yielder.suspend(());

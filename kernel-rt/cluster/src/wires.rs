@@ -11,6 +11,7 @@ use net_torus::{Direction, Link, Shape};
 
 use super::blocks::{MachineBlock, NEVER};
 use super::events::EventQueue;
+use super::program_host::ProgramHost;
 use super::ready::ReadySet;
 use crate::costs::OperationCosts;
 
@@ -81,15 +82,18 @@ pub(super) struct MachineWires<'w> {
     pub(super) now: Cell<u64>,
     /// The block of these nodes; `None`: they are the complete machine.
     pub(super) block: Option<&'w MachineBlock<'w>>,
+    /// Receives a copy of each frame.
+    capture: Option<&'w dyn ProgramHost>,
 }
 
 impl<'w> MachineWires<'w> {
     /// Creates the links of a machine of this number of nodes, or of a block of it; each node initially has work. With
-    /// costs they take time.
+    /// costs they take time, and `capture` receives their frames.
     pub(super) fn new(
         nodes: usize,
         costs: Option<OperationCosts>,
         block: Option<&'w MachineBlock<'w>>,
+        capture: Option<&'w dyn ProgramHost>,
     ) -> MachineWires<'w> {
         let here = block.map_or(0..nodes, MachineBlock::ranks);
         MachineWires {
@@ -102,6 +106,7 @@ impl<'w> MachineWires<'w> {
             },
             now: Cell::new(0),
             block,
+            capture,
         }
     }
 
@@ -260,6 +265,10 @@ impl Link for WireEnd<'_> {
                 wire.busy_until = now + costs.carries(frame.len);
                 wire.is_awaited = false;
                 frame.arrival = now + costs.hop_ns.max(1);
+                if let Some(host) = self.wires.capture {
+                    let direction = Direction::ALL[usize::from(self.direction)];
+                    host.captures_frame(now, self.here, direction, &frame.bytes[..frame.len]);
+                }
                 if let Some(block) = self.wires.block
                     && !block.has(there)
                 {
@@ -302,7 +311,7 @@ mod tests {
         let costs = OperationCosts::BLUE_GENE;
         let arrival = (costs.hop_ns, 1);
         for refused in 0..3 {
-            let wires = MachineWires::new(2, Some(costs), None);
+            let wires = MachineWires::new(2, Some(costs), None, None);
             let mut end = pair(&wires);
             assert!(end.transmit(|_| FRAME));
             for _ in 0..refused {
@@ -321,7 +330,7 @@ mod tests {
     #[test]
     fn a_router_that_holds_back_is_looked_at_again() {
         let costs = OperationCosts::BLUE_GENE;
-        let wires = MachineWires::new(2, Some(costs), None);
+        let wires = MachineWires::new(2, Some(costs), None, None);
         assert!(!pair(&wires).transmit(|_| 0));
         assert_eq!(scheduled_checks(&wires), [(costs.carries(CHUNK_BYTES), 0)]);
     }

@@ -52,6 +52,18 @@ const MIN_INTERVAL_NS: u64 = 1_000_000_000;
 /// Factor of the interval for accounts that have not changed.
 const UNCHANGED_INTERVALS: u64 = 4;
 
+/// Returns the minimum interval between two accounts of a node in nanoseconds.
+fn interval_ns(nodes: u32, account_bytes: usize, baud: u32) -> u64 {
+    let all_ns = super::serial::line_ns(nodes as usize * account_bytes, baud);
+    (ACCOUNTS_SHARE * all_ns).max(MIN_INTERVAL_NS)
+}
+
+/// Returns the interval in nanoseconds after which a node repeats its account and the memory that explains it, in a
+/// machine of `nodes` nodes whose console transmits `baud` bits per second.
+pub fn repetition_ns(nodes: u32, account_bytes: usize, baud: u32) -> u64 {
+    UNCHANGED_INTERVALS.saturating_mul(interval_ns(nodes, account_bytes, baud))
+}
+
 /// Returns whether a line's frame belongs to the console relay.
 pub fn is_of_chain(frame: &[u8]) -> bool {
     matches!(frame, [ANSWER | ASK, _] | [RECORD, _, _, _, _, ..])
@@ -218,8 +230,6 @@ pub struct ConsoleRelay {
 impl ConsoleRelay {
     /// Creates the state of this rank, in a machine of `nodes` nodes whose console transmits `baud` bits per second.
     pub fn new(rank: u16, line_up: usize, account: MemoryRange, nodes: u32, baud: u32) -> Self {
-        let bytes = u64::from(nodes) * u64::from(account.end - account.start);
-        let all_ns = super::serial::line_ns(bytes as usize, baud);
         Self {
             rank,
             line_up,
@@ -242,7 +252,7 @@ impl ConsoleRelay {
             shown: Vec::new(),
             shown_ns: 0,
             is_stale: false,
-            interval_ns: (ACCOUNTS_SHARE * all_ns).max(MIN_INTERVAL_NS),
+            interval_ns: interval_ns(nodes, (account.end - account.start) as usize, baud),
         }
     }
 

@@ -128,6 +128,10 @@ impl<L: NodeLink> NodeLink for LossyLink<L> {
         self.link.prepare_sleep()
     }
 
+    fn end_call(&mut self) {
+        self.link.end_call();
+    }
+
     fn audit(&mut self) {
         self.link.audit();
     }
@@ -184,6 +188,10 @@ impl<L: NodeLink + 'static> NodeLink for Detour<'static, LossyLink<L>> {
         // Called in any case: the interrupt state is known for all links together.
         let quiet = self.lower_mut().prepare_sleep();
         quiet && !self.has_mail()
+    }
+
+    fn end_call(&mut self) {
+        self.lower_mut().end_call();
     }
 
     fn audit(&mut self) {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! console_relay     console relay: the nodes' output on its way to a serial console (portable)
+//! device_or_ring    a link that is a device or a ring, known at run time (portable)
 //! virtio            memory, transport, start of every virtio device
 //! virtio_net        a link
 //! faults            links with injected faults, for tests, and their repair (portable)
@@ -12,6 +13,8 @@
 
 #[cfg(any(all(target_arch = "arm", feature = "options"), not(target_os = "none")))]
 pub mod console_relay;
+#[cfg(any(not(target_os = "none"), all(target_arch = "riscv64", feature = "options")))]
+pub mod device_or_ring;
 #[cfg(any(feature = "faults", test))]
 pub mod faults;
 pub mod handshake;

@@ -11,6 +11,7 @@ use virtio_drivers::queue::VirtQueue;
 use virtio_drivers::transport::Transport;
 use virtio_drivers::transport::mmio::MmioTransport;
 
+use super::device_or_ring::LinkDevice;
 use super::handshake::{HELLO_BYTES, LinkHandshake, is_greeting};
 use super::virtio::{BoardHal, begin, settle_queue};
 use crate::memory_plan::{FRAME_BYTES, RECEIVE_FRAMES, TRANSMIT_FRAMES};
@@ -238,6 +239,10 @@ impl Link for NetLink {
     fn wait_no_more(&mut self) {
         self.full = false;
     }
+}
+
+impl LinkDevice for NetLink {
+    const SHARES_FLAG: bool = false;
 }
 
 impl NodeLink for NetLink {

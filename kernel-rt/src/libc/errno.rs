@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_long};
 
-use crate::arch::set_errno;
+use crate::arch::{errno, set_errno};
 
 // errno.h of picolibc.
 pub const EPERM: c_int = 1;
@@ -54,6 +54,13 @@ pub fn from_linux(number: u32) -> c_int {
         122 => 132,
         _ => EIO,
     }
+}
+
+define!(midplane_errno);
+
+/// Returns `errno`, for the MPI library.
+extern "C" fn midplane_errno() -> c_int {
+    errno()
 }
 
 /// Sets `errno` and returns -1, the result of failing calls.

@@ -341,6 +341,50 @@ impl Stat {
     }
 }
 
+/// Returns the status of a file with its complete identity, which picolibc's `struct stat` truncates, for libraries with
+/// another structure. `follows`: of the file that a symbolic link leads to. Blocks for the tool's reply.
+///
+/// # Errors
+/// Returns picolibc's error number.
+///
+/// # Safety
+/// `name` is a C string.
+pub unsafe fn path_status(name: *const c_char, follows: bool) -> Result<files::FileStatus, c_int> {
+    let call = if follows {
+        FileOperation::Stat
+    } else {
+        FileOperation::Lstat
+    };
+    // SAFETY: as the caller promises.
+    unsafe { with_path(call, [0; 3], name) }.map(|_| status_in_reply())
+}
+
+/// Returns the status of a descriptor, as [`path_status`]. The streams are pipes with different identities.
+///
+/// # Errors
+/// Returns picolibc's error number.
+pub fn descriptor_status(descriptor: c_int) -> Result<files::FileStatus, c_int> {
+    if (0..FIRST_FILE).contains(&descriptor) {
+        return Ok(files::FileStatus {
+            identity: [0, 1 + u64::from(descriptor.unsigned_abs())],
+            mode: PIPE,
+            links: 1,
+            ..files::FileStatus::default()
+        });
+    }
+    let reply = file(descriptor).and_then(|file| ask(FileOperation::Fstat, [file, 0, 0], &[]));
+    reply.map(|_| status_in_reply())
+}
+
+fn status_in_reply() -> files::FileStatus {
+    let mut bytes = [0; files::FileStatus::BYTES];
+    MIDPLANE_FILES.copy_bytes(&mut bytes);
+    files::FileStatus::parse(&bytes)
+}
+
+/// Mode of the streams.
+const PIPE: u64 = 0o01_0600;
+
 /// Stores the status of a file from the tool in `out`.
 ///
 /// # Safety
@@ -368,7 +412,6 @@ unsafe extern "C" fn lstat(name: *const c_char, out: *mut Stat) -> c_int {
 
 /// The streams are pipes.
 unsafe extern "C" fn fstat(descriptor: c_int, out: *mut Stat) -> c_int {
-    const PIPE: u64 = 0o01_0600;
     if (0..FIRST_FILE).contains(&descriptor) {
         let status = files::FileStatus {
             mode: PIPE,

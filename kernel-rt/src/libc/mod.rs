@@ -302,4 +302,8 @@ mod time;
 mod users;
 
 #[cfg(target_os = "none")]
+pub use files::{descriptor_status, path_status};
+#[cfg(target_os = "none")]
 pub use process::run;
+#[cfg(target_os = "none")]
+pub use random::random_word;

@@ -10,14 +10,16 @@ use kernel_rt::board::matching;
 use midplane_abi::address::AddressRange;
 use midplane_abi::blackboard::{CallRecord, FailureCode};
 use midplane_abi::boot_parameters::BootParameters;
+use midplane_abi::captured_frames::FrameRecord;
 use midplane_cluster::{
     BlockOutcome, Cluster, CostChange, JobFailure, JobProgress, OperationCosts, ProgramHost, SimProcess,
 };
 use midplane_device::Adi;
 use midplane_device::kernel::{AbortReason, CallInfo};
 use midplane_objects::ErrorText;
-use net_torus::Router;
+use net_torus::{Direction, Router};
 
+use crate::capture::FrameCapture;
 use crate::data::ProgramData;
 use crate::explorer;
 use crate::rank;
@@ -46,11 +48,13 @@ extern "C" fn midplane_cluster() -> ! {
         eprintln!("this program requires `midplane run --on cluster`, which starts it");
         std::process::abort();
     };
+    let capture = told.capture.as_ref().map(FrameCapture::open);
+    let capture = capture.transpose().unwrap_or_else(|why| boot_failed(why));
     let schedule = explorer::schedule(&told);
     let boot = told.boot_parameters();
     let ranks = boot.shape.nodes();
     let costs = costs(&boot, &told.costs);
-    rank::compute_for(costs.compute_percent);
+    rank::set_costs(costs);
     let matching = matching::select_engine(boot.matching);
     let mut cluster = cluster(&boot, told.processors, costs).matching(matching);
     if let Some(schedule) = schedule {
@@ -79,6 +83,7 @@ extern "C" fn midplane_cluster() -> ! {
         system,
         accounts,
         worker,
+        capture,
     };
     let program = |node: &SimProcess<'_, '_>| {
         accounts.begin(node.rank(), stack(told.stack_bytes()));
@@ -233,6 +238,7 @@ struct SimCallbacks {
     system: &'static SystemState,
     accounts: &'static AccountTable,
     worker: Option<&'static WorkerProcess>,
+    capture: Option<FrameCapture>,
 }
 
 impl ProgramHost for SimCallbacks {
@@ -298,6 +304,28 @@ impl ProgramHost for SimCallbacks {
 
     fn is_asked(&self, rank: usize) -> bool {
         self.accounts.is_asked(rank as u32)
+    }
+
+    fn shows_location(&self, rank: usize) {
+        // An exploration repeats the schedule of a hang in a job of its own.
+        if !explorer::is_run() {
+            self.accounts.show_location(rank as u32);
+        }
+    }
+
+    fn captures_frames(&self) -> bool {
+        self.capture.is_some()
+    }
+
+    fn captures_frame(&self, now_ns: u64, rank: u32, direction: Direction, frame: &[u8]) {
+        if let Some(capture) = &self.capture {
+            capture.add(FrameRecord {
+                time_ns: now_ns,
+                rank,
+                direction,
+                frame,
+            });
+        }
     }
 }
 

@@ -24,6 +24,15 @@ const BLOCK: usize = 512;
 const PAGE: usize = 4096;
 
 unsafe extern "C" {
+    /// The system call mmap(2). The function `mmap` belongs to the ranks. Defined in `cluster_system.c`.
+    fn midplane_mmap(
+        address: *mut c_void,
+        bytes: usize,
+        protection: c_int,
+        flags: c_int,
+        file: c_int,
+        offset: libc::off_t,
+    ) -> *mut c_void;
     /// Start of the program's thread-local variables in its file, and their end: those of the runtime are adjacent
     /// (`kernel-rt/ld/cluster.ld`).
     static midplane_tls_begin: u8;
@@ -189,7 +198,7 @@ impl RankMappings {
         // SAFETY: replaces the program's own pages, of which no reference is held here; the file contains that many
         // bytes, and the rank's last values.
         let mapped = unsafe {
-            libc::mmap(
+            midplane_mmap(
                 self.place.start.cast(),
                 self.place.bytes,
                 libc::PROT_READ | libc::PROT_WRITE,

@@ -15,6 +15,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::{mem, ptr};
 
+use kernel_rt::board::linux::process_id;
 use kernel_rt::board::linux::sim_nodes::{ToolParameters, boot_failed};
 use midplane_cluster::match_orders::{DecisionObserver, MatchDecision, parse_schedule};
 use midplane_cluster::{BlockOutcome, JobFailure};
@@ -52,8 +53,7 @@ pub fn schedule(told: &ToolParameters) -> Option<Vec<MatchDecision>> {
 
 /// Forks a process for each run. Returns in these only.
 fn serve(socket: RawFd) -> Vec<MatchDecision> {
-    // SAFETY: a system call that accesses no memory.
-    let us = unsafe { libc::getpid() };
+    let us = process_id() as libc::pid_t;
     let (mut text, mut buffer) = (String::new(), vec![0; MESSAGE_BYTES]);
     loop {
         match receive(socket, &mut buffer) {

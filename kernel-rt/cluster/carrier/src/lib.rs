@@ -10,6 +10,7 @@
 //! thread      the same for `errno` and the floating-point environment
 //! system      the same for system state, such as the umask, and for the locale, if a rank has changed it
 //! socket      messages to the tool
+//! capture     captured frames of the links, for the tool
 //! explorer    many runs of one program, with the tool's schedules
 //! workers     processes with a block of the ranks each, for more than one processor
 //! ```
@@ -27,6 +28,7 @@
 extern crate midplane_c as _;
 
 mod boot;
+mod capture;
 mod data;
 mod explorer;
 mod rank;

@@ -5,12 +5,13 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
 use std::mem;
 use std::os::fd::{IntoRawFd, RawFd};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use kernel_rt::board::linux::share::{NO_RANK, PRINT_MARK};
 use kernel_rt::board::linux::sim_nodes::{AccountTable, fail_here, name};
 use midplane_abi::blackboard::FailureCode;
-use midplane_cluster::SimProcess;
+use midplane_cluster::{OperationCosts, SimProcess};
 use midplane_device::interface::{Device, EnterDevice, MeasuredQuantity, Work};
 use midplane_objects::installed::{MpiPhase, phase};
 use midplane_objects::{Env, Process};
@@ -26,15 +27,32 @@ unsafe extern "C" {
     fn midplane_ring(now: u64);
 }
 
-/// Percentage of the process's CPU time that the programs' computation uses in virtual time.
-static COMPUTE_PERCENT: AtomicU64 = AtomicU64::new(0);
+/// Costs of the programs' computation in virtual time.
+static COSTS: OnceLock<OperationCosts> = OnceLock::new();
 /// CPU time in nanoseconds at which the running rank's program returned from its last call; 0 before the first. This
 /// variable is part of the program's data: each rank has its own.
 static CAME_BACK: AtomicU64 = AtomicU64::new(0);
+/// Basic blocks that the running rank's program has executed since its last call. Each rank has its own.
+static BLOCKS: AtomicU64 = AtomicU64::new(0);
 
-/// Sets the percentage of CPU time that the programs' computation uses in virtual time.
-pub fn compute_for(percent: u64) {
-    COMPUTE_PERCENT.store(percent, Ordering::Relaxed);
+/// Counts a basic block: a program calls this function in each of them if it is compiled with
+/// `-fsanitize-coverage=trace-pc`.
+#[unsafe(no_mangle)]
+extern "C" fn __sanitizer_cov_trace_pc() {
+    // The process has one thread, so that no atomic addition is required.
+    BLOCKS.store(BLOCKS.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
+
+/// Sets the costs of the programs' computation.
+pub fn set_costs(costs: OperationCosts) {
+    // The process runs one job.
+    let _ = COSTS.set(costs);
+}
+
+fn costs() -> Option<&'static OperationCosts> {
+    COSTS
+        .get()
+        .filter(|costs| costs.compute_percent != 0 || costs.compute_ns_per_block > 0.0)
 }
 
 /// Returns the CPU time of this thread in nanoseconds.
@@ -48,18 +66,24 @@ fn processor_ns() -> u64 {
 
 /// Charges the program's computation since its last call to virtual time.
 fn pay_computing(node: &SimProcess<'_, '_>) {
-    let percent = COMPUTE_PERCENT.load(Ordering::Relaxed);
+    let Some(costs) = costs() else { return };
+    let blocks = costs.blocks(BLOCKS.swap(0, Ordering::Relaxed));
     let came_back = CAME_BACK.load(Ordering::Relaxed);
-    if percent == 0 || came_back == 0 {
-        return;
+    let measured = match (costs.compute_percent, came_back) {
+        (0, _) | (_, 0) => 0,
+        (percent, came_back) => {
+            let spent = processor_ns().saturating_sub(came_back);
+            u64::try_from(u128::from(spent) * u128::from(percent) / 100).unwrap_or(u64::MAX)
+        }
+    };
+    match blocks.saturating_add(measured) {
+        0 => {}
+        ns => node.compute_ns(ns),
     }
-    let spent = processor_ns().saturating_sub(came_back);
-    let ns = u128::from(spent) * u128::from(percent) / 100;
-    node.compute_ns(u64::try_from(ns).unwrap_or(u64::MAX));
 }
 
 fn restart_clock() {
-    if COMPUTE_PERCENT.load(Ordering::Relaxed) != 0 {
+    if costs().is_some_and(|costs| costs.compute_percent != 0) {
         CAME_BACK.store(processor_ns(), Ordering::Relaxed);
     }
 }

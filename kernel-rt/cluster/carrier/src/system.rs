@@ -25,6 +25,8 @@ const FIRST_OWN: RawFd = 200;
 unsafe extern "C" {
     /// The C library's `uselocale`.
     fn __uselocale(locale: libc::locale_t) -> libc::locale_t;
+    /// The C library's `sigaction`. The function of that name belongs to the ranks.
+    pub fn __sigaction(signal: c_int, action: *const libc::sigaction, before: *mut libc::sigaction) -> c_int;
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -216,7 +218,7 @@ impl RankState {
                 StateKind::Locale => self.locale = Some(__uselocale(ptr::null_mut())),
                 StateKind::Action(signal) => {
                     let mut action: libc::sigaction = mem::zeroed();
-                    let told = libc::sigaction(signal as c_int, ptr::null(), &raw mut action);
+                    let told = __sigaction(signal as c_int, ptr::null(), &raw mut action);
                     check(c_long::from(told))?;
                     self.actions.insert(signal, action);
                 }
@@ -281,7 +283,7 @@ impl RankState {
                 }
                 StateKind::Action(signal) => {
                     if let Some(action) = self.actions.get(&signal) {
-                        let done = libc::sigaction(signal as c_int, action, ptr::null_mut());
+                        let done = __sigaction(signal as c_int, action, ptr::null_mut());
                         check(c_long::from(done))?;
                     }
                 }

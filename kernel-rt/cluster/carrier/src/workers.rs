@@ -20,11 +20,12 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kernel_rt::board::linux::process_id;
 use kernel_rt::board::linux::sim_nodes::before_end;
 use midplane_cluster::{BlockDivision, FailureTime, MachineBlock};
 
 use crate::socket::{MAX_PRINTED, hand_on};
-use crate::system::duplicate;
+use crate::system::{__sigaction, duplicate};
 
 /// A time and a rank. An earlier event has a lower time, or the same time and a lower rank.
 pub type EventTime = (u64, u32);
@@ -85,8 +86,7 @@ pub fn divide(division: BlockDivision) -> io::Result<ProcessRole> {
     let words = shared_words(division.words() + 1)?;
     let (heeded, words) = words.split_last().expect("one word at least");
     let mut workers = Vec::new();
-    // SAFETY: a system call that accesses no memory.
-    let us = unsafe { libc::getpid() };
+    let us = process_id() as libc::pid_t;
     for own in 0..division.count() {
         let (ours, its) = messages()?;
         // The program may close small descriptors.
@@ -373,8 +373,8 @@ fn end_as(number: libc::pid_t, all: &[libc::pid_t]) -> ! {
         if libc::WIFSIGNALED(status) {
             let signal = libc::WTERMSIG(status);
             let default: libc::sigaction = mem::zeroed();
-            libc::sigaction(signal, &raw const default, ptr::null_mut());
-            libc::syscall(libc::SYS_kill, libc::getpid(), signal);
+            __sigaction(signal, &raw const default, ptr::null_mut());
+            libc::syscall(libc::SYS_kill, process_id(), signal);
         }
         libc::syscall(libc::SYS_exit_group, libc::WEXITSTATUS(status).max(1));
     }

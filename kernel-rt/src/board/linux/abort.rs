@@ -17,8 +17,8 @@ use midplane_abi::failure::{Failure, FailureReason};
 use midplane_abi::fault::{Fault, FaultReport, MemoryMap, NodeName, TrapCause};
 use midplane_abi::status::exit_byte;
 
-use super::process;
 use super::share::NodeAccount;
+use super::{JobManager, process};
 use crate::mpi_failure::write_text;
 
 /// Signals that end a program because of its errors.
@@ -49,6 +49,15 @@ pub fn before_end(f: fn()) {
     let _ = BEFORE.set(f);
 }
 
+/// Callback before the process of a failed node exits.
+static BEFORE_EXIT: OnceLock<fn(u8)> = OnceLock::new();
+
+/// Registers `f`, called with the exit status before the process of a failed node exits by itself, outside of signal
+/// handlers. The first registration remains.
+pub fn before_exit(f: fn(u8)) {
+    let _ = BEFORE_EXIT.set(f);
+}
+
 fn about_to_tell() {
     if let Some(before) = BEFORE.get() {
         before();
@@ -68,15 +77,19 @@ pub fn end(why: FailureCode, status: i32, message: &str) -> ! {
             // The debugger shows the backtrace, and ends with this process.
             // SAFETY: a signal that a debugger handles, and that only a debugger would see.
             unsafe { libc::raise(libc::SIGTRAP) };
-        } else if process.is_tended {
+        } else if process.manager == JobManager::Tool {
             loop {
                 std::thread::park();
             }
         }
     }
     eprintln!("{message}");
+    let status = exit_byte(status).max(1);
+    if let Some(before) = BEFORE_EXIT.get() {
+        before(status);
+    }
     // SAFETY: ends the process. Not by `_exit`, which reports the program's end to this module (`ld/linux.c`).
-    unsafe { libc::syscall(libc::SYS_exit_group, c_int::from(exit_byte(status).max(1))) };
+    unsafe { libc::syscall(libc::SYS_exit_group, c_int::from(status)) };
     unreachable!("exit_group does not return")
 }
 
@@ -181,11 +194,7 @@ impl PanicMeaning {
     fn end_here(self) -> bool {
         match self {
             Self::EndTheJob => true,
-            Self::EndTheRank => {
-                // SAFETY: only returns the thread ID.
-                let thread = unsafe { libc::gettid() };
-                thread as u32 == std::process::id() || midplane_objects::installed::is_owner()
-            }
+            Self::EndTheRank => super::thread_id() == super::process_id() || midplane_objects::installed::is_owner(),
             Self::AreThePrograms => false,
         }
     }
@@ -324,7 +333,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         blackboard.set_fault(signal as u64, in_file(at.pc), address);
         process.account.trace.note(frames_at(&at).map(in_file).into_iter());
         blackboard.failed(why, 1, FinalMessage::Text(&message.0));
-        if !process.is_tended {
+        if process.manager != JobManager::Tool {
             // SAFETY: writes the buffer's contents; a failure cannot be reported.
             unsafe {
                 libc::write(2, message.0.as_ptr().cast(), message.0.len());
@@ -339,12 +348,8 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         libc::sigaction(signal, &default, ptr::null_mut());
         let is_sent = (*info).si_code <= 0;
         if is_sent {
-            libc::syscall(
-                libc::SYS_tgkill,
-                libc::getpid(),
-                libc::syscall(libc::SYS_gettid),
-                signal,
-            );
+            let (process, thread) = (super::process_id(), super::thread_id());
+            libc::syscall(libc::SYS_tgkill, process, thread, signal);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Boot of a Linux process as a node, from its start to the program, and the program's end.
 
+use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::Display;
-use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::{ptr, thread};
 
 use midplane_abi::blackboard::{FailureCode, NodeState};
@@ -11,107 +11,30 @@ use midplane_abi::boot_parameters::{BootParameters, InstanceNodes};
 use midplane_abi::failure::{Failure, FailureReason};
 use midplane_abi::fault::NodeName;
 use midplane_abi::personality::{ExitAction, Personality};
-use midplane_device::interface::{EnterDevice, FastRecv, FastSend, IncomingMessage, OutgoingMessage, Work};
-use midplane_device::request::{PlainCompletion, RequestId};
 use midplane_engines::EngineChoice;
-use midplane_objects::Env;
 use net_torus::coord::Direction;
 use net_torus::router::Router;
 use net_torus::torus::Torus;
 
 use super::abort::PanicMeaning;
+use super::clock::now_ns;
+use super::job_memory::{create_file, map};
 use super::node_lock::{self, with_node};
-use super::platform::{FutexDoorbell, LinuxNode, LinuxPlatform, ProcessLink, WireLink, now_ns};
+use super::node_sleep::{self, ProcessDoorbell};
+use super::outside::LinkEnd;
+use super::platform::{LinuxNode, LinuxPlatform, ProcessLink, WireLink};
 use super::share::{NodeAccount, ShareLayout};
+use super::socket_link::SocketLink;
 use super::tool::{self, ToolParameters};
-use super::{PROCESS, ProcessIdentity, abort, heap, process, progress_thread};
+use super::{
+    JobManager, PROCESS, ProcessIdentity, abort, heap, launcher, process, progress_thread, shared_memory, threads,
+};
 use crate::board::device::device;
 use crate::board::matching;
 use crate::dev::ring::{RingLink, RingPair, SleepFlag};
 use crate::heap_loan::NodeMemory;
-use crate::memory_plan::{MPI_SHARE, ROUTER};
+use crate::memory_plan::{MPI_SHARE, ROUTER, ROUTER_BETWEEN_HOSTS};
 use crate::mpi_failure::write_text;
-
-/// Node memory of a process that was not started by the host tool, in bytes.
-const MEMORY: u64 = 64 << 20;
-
-/// This node's device, for the language bindings.
-struct LinuxEnv;
-
-impl Env for LinuxEnv {
-    fn process(&self) -> &midplane_objects::Process {
-        static PROCESS: midplane_objects::Process = midplane_objects::Process::new();
-        &PROCESS
-    }
-}
-
-impl EnterDevice for LinuxEnv {
-    fn enter<'w>(&self, work: &'w mut Work<'w>) {
-        in_call(|node| node.enter(work));
-    }
-
-    fn fast_send(&self, outgoing: &OutgoingMessage) -> FastSend {
-        with_node(|node| {
-            if node.send_to_hand(outgoing) {
-                FastSend::Complete
-            } else {
-                send_fast(node, outgoing)
-            }
-        })
-    }
-
-    fn fast_receive(&self, function: &'static str, incoming: &IncomingMessage) -> FastRecv {
-        in_call(|node| node.fast_receive(function, incoming))
-    }
-
-    fn fast_start_receive(&self, incoming: &IncomingMessage) -> Option<RequestId> {
-        with_node(|node| match node.keep_at_hand(incoming) {
-            None => start_fast(node, incoming),
-            kept => kept,
-        })
-    }
-
-    fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<PlainCompletion> {
-        with_node(|node| match node.conclude_at_hand(id) {
-            None => wait_fast(node, function, id),
-            whole => whole,
-        })
-    }
-}
-
-// The uncached cases are separate calls, so that the cached ones need not save their registers.
-
-#[inline(never)]
-fn send_fast(node: &mut LinuxNode, outgoing: &OutgoingMessage) -> FastSend {
-    within(node, |node| node.fast_send(outgoing))
-}
-
-#[inline(never)]
-fn start_fast(node: &mut LinuxNode, incoming: &IncomingMessage) -> Option<RequestId> {
-    within(node, |node| node.fast_start_receive(incoming))
-}
-
-#[inline(never)]
-fn wait_fast(node: &mut LinuxNode, function: &'static str, id: RequestId) -> Option<PlainCompletion> {
-    within(node, |node| node.fast_wait(function, id))
-}
-
-/// Runs the work of a call that locks the node.
-#[inline]
-fn in_call<R>(work: impl FnOnce(&mut LinuxNode) -> R) -> R {
-    with_node(|node| within(node, work))
-}
-
-/// Runs the work of a call on the locked node.
-#[inline]
-fn within<R>(node: &mut LinuxNode, work: impl FnOnce(&mut LinuxNode) -> R) -> R {
-    if heap::is_free_wanted() {
-        node.heap_freed();
-    }
-    let result = work(node);
-    progress_thread::on_call_end(node);
-    result
-}
 
 /// Ends a process that cannot become a node.
 pub fn boot_failed(why: impl Display) -> ! {
@@ -143,31 +66,56 @@ fn or_fail<T, E: Display>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|why| boot_failed(why))
 }
 
-/// Sets up the node; called before the program's first constructor.
+/// Sets up the node; called before the program's first constructor. `has_thread_entries`: the functions of MPI in this
+/// program take the lock of [`threads`] on request.
 #[unsafe(no_mangle)]
-extern "C" fn midplane_boot() {
+extern "C" fn midplane_boot(has_thread_entries: c_int) {
+    if has_thread_entries != 0 {
+        threads::note_entries();
+    }
     boot(PanicMeaning::EndTheJob);
 }
 
 /// Sets up the node of a program with this meaning of panics.
 pub(super) fn boot(panics: PanicMeaning) {
-    let told = or_fail(ToolParameters::read());
-    let own;
+    let by_tool = or_fail(ToolParameters::read());
+    let manager = if by_tool.is_some() {
+        JobManager::Tool
+    } else {
+        JobManager::Keeper
+    };
+    let mut program = None;
+    let told = by_tool.or_else(|| match launcher::join() {
+        Ok(joined) => joined.map(|(told, number)| {
+            program = Some(number);
+            told
+        }),
+        Err(why) => abort::end(
+            FailureCode::Boot,
+            1,
+            &format!("{}: cannot start: {why}", launcher::name()),
+        ),
+    });
+    let manager = if told.is_some() { manager } else { JobManager::None };
+    let (own, settings);
     let (file, memory, record) = match &told {
         Some(told) => {
             or_fail(told.die_with_tool());
             (&told.file, told.bytes, &*told.record)
         }
         None => {
-            own = or_fail(own_file());
-            (&own, MEMORY, &[][..])
+            (own, settings) = (
+                or_fail(create_file(ShareLayout::new(1))),
+                or_fail(launcher::settings_of_single_process()),
+            );
+            (&own, settings.0, &*settings.1)
         }
     };
     let boot = or_fail(BootParameters::read(record));
     let who = identify(&boot, memory);
     let layout = ShareLayout::new(who.shape.nodes());
-    let account: &NodeAccount = map(file, layout.account(who.rank), size_of::<NodeAccount>());
-    let word = |rank| -> &'static SleepFlag { map(file, layout.word(rank), size_of::<SleepFlag>()) };
+    let account: &NodeAccount = or_fail(map(file, layout.account(who.rank), size_of::<NodeAccount>()));
+    let word = |rank| -> &'static SleepFlag { or_fail(map(file, layout.word(rank), size_of::<SleepFlag>())) };
     let own_word = word(who.rank);
     let was_there = account.blackboard.state() != Some(NodeState::Off);
     account.blackboard.begin();
@@ -176,8 +124,8 @@ pub(super) fn boot(panics: PanicMeaning) {
     account.blackboard.set_matching(matching.name());
     let _ = PROCESS.set(ProcessIdentity {
         who,
-        is_tended: told.is_some(),
-        number: std::process::id(),
+        manager,
+        number: super::process_id(),
         account,
         stack: abort::look_at_stack(),
     });
@@ -193,27 +141,55 @@ pub(super) fn boot(panics: PanicMeaning) {
     or_fail(boot.check_matching(matching.name()));
     heap::set_size(who.memory as usize);
 
-    let chunks = vec![[0; net_torus::chunk::CHUNK_BYTES]; ROUTER.chunks()].leak();
-    let router = or_fail(Router::new(who.shape, who.coord, ROUTER, chunks));
+    let outside = told.as_ref().and_then(|told| told.outside);
+    let sizes = match outside {
+        Some(view) if view.event.is_some() => ROUTER_BETWEEN_HOSTS,
+        _ => ROUTER,
+    };
+    let chunks = vec![[0; net_torus::chunk::CHUNK_BYTES]; sizes.chunks()].leak();
+    let router = or_fail(Router::new(who.shape, who.coord, sizes, chunks));
+    if let Some(view) = &outside {
+        node_sleep::set_outside(view);
+    }
+    // If the node cannot be locked between two calls, a progress thread is impossible.
+    let share = if node_lock::can_be_taken() { who.interrupts } else { 0 };
     let links = Direction::ALL.map(|d| {
         let there = who.shape.neighbour(who.coord, d)?;
         let there = who.shape.rank(there)?;
+        let event = match outside.map_or(LinkEnd::Word, |view| view.end(d)) {
+            LinkEnd::Word => None,
+            LinkEnd::Event(event) => Some(event),
+            LinkEnd::Socket(socket) => {
+                // SAFETY: the agent passes us this descriptor, and nothing else owns it.
+                let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+                let link = SocketLink::new(socket, own_word, node_sleep::socket_state(d), share > 0);
+                return Some(wire(ProcessLink::Device(link), d, &boot, &who));
+            }
+        };
         let (axis, is_plus) = (d as usize / 2, (d as usize).is_multiple_of(2));
         let owner = if is_plus { who.rank } else { there };
-        let pair: &RingPair = map(file, layout.pair(owner, axis), size_of::<RingPair>());
+        let pair: &RingPair = or_fail(map(file, layout.pair(owner, axis), size_of::<RingPair>()));
         let there = word(there);
-        let link: ProcessLink = RingLink::new(pair, d, own_word, there, FutexDoorbell(there)).seal(boot.seal);
-        Some(wire(link, d, &boot, &who))
+        let link = RingLink::new(pair, d, own_word, there, ProcessDoorbell::new(there, event)).seal(boot.seal);
+        Some(wire(ProcessLink::Ring(link), d, &boot, &who))
     });
     let torus = or_fail(Torus::new(router, links));
-    let node = node(&who, matching, torus, account, own_word);
+    let busy = outside.map_or(who.shape.nodes(), |outside| outside.ranks);
+    let node = node(&who, matching, torus, account, own_word, busy, share);
     node_lock::set(node);
     if let Some(told) = &told {
         tool::set_word(word(who.rank));
-        or_fail(told.answer_by(tool::answer_now));
+        let answer = match manager {
+            JobManager::Keeper => launcher::obey,
+            JobManager::Tool | JobManager::None => tool::answer_now,
+        };
+        or_fail(told.answer_by(answer));
     }
-    midplane_objects::installed::set_appnum(boot.programs.for_rank(who.rank).number);
-    midplane_objects::installed::install(&LinuxEnv);
+    midplane_objects::installed::set_appnum(program.unwrap_or(boot.programs.for_rank(who.rank).number));
+    let has_one_program = boot.programs.for_rank(who.shape.nodes() - 1).number == 0;
+    let host = outside.map_or(0, |outside| outside.host);
+    shared_memory::provide(host);
+    midplane_objects::installed::install(threads::device(has_one_program));
     account.blackboard.running();
 }
 
@@ -248,23 +224,26 @@ fn wire(link: ProcessLink, d: Direction, boot: &BootParameters<'_>, who: &Person
     ))
 }
 
+/// Creates the node, on a machine where this number of processes may be busy, with this share of the processor for progress
+/// while the program computes.
 fn node(
     who: &Personality,
     matching: EngineChoice,
     torus: Torus<'static, WireLink>,
     account: &'static NodeAccount,
     word: &'static SleepFlag,
+    busy: u32,
+    share: u8,
 ) -> LinuxNode {
     let adi = or_fail(device(who, &matching.kind(), random()));
-    // If the node cannot be locked between two calls, a progress thread is impossible.
-    let share = if node_lock::can_be_taken() { who.interrupts } else { 0 };
     let processors = thread::available_parallelism().map_or(1, |n| n.get());
     let platform = LinuxPlatform {
         memory: NodeMemory { lends: who.mpi_borrow },
         word,
         account,
-        watches: who.shape.nodes() as usize <= processors,
+        watches: Cell::new(busy as usize <= processors),
         stands_in: share > 0,
+        forwards: who.shape.has_through_traffic(),
         vain_looks: 0,
         wake_at: None,
         audit_at: 0,
@@ -302,42 +281,6 @@ fn identify(boot: &BootParameters<'_>, memory: u64) -> Personality {
     }
 }
 
-/// Creates the file of a job of one process.
-fn own_file() -> std::io::Result<File> {
-    // SAFETY: the name is a C string; the descriptor, if valid, has no other owner.
-    let file = unsafe {
-        let number = libc::memfd_create(c"midplane".as_ptr(), libc::MFD_CLOEXEC);
-        if number < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        File::from_raw_fd(number)
-    };
-    file.set_len(ShareLayout::new(1).total())?;
-    Ok(file)
-}
-
-/// Maps a part of the shared file, forever.
-pub(super) fn map<T>(file: &File, offset: u64, bytes: usize) -> &'static T {
-    // SAFETY: a new mapping without other users.
-    let start = unsafe {
-        libc::mmap(
-            ptr::null_mut(),
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED,
-            file.as_raw_fd(),
-            offset as libc::off_t,
-        )
-    };
-    if start == libc::MAP_FAILED {
-        let why = std::io::Error::last_os_error();
-        boot_failed(format_args!("cannot map {bytes} bytes of the job's memory: {why}"));
-    }
-    // SAFETY: page-aligned memory of at least this size, never unmapped. The types there consist of atomics and of
-    // cells that accept any bytes.
-    unsafe { &*start.cast::<T>() }
-}
-
 /// Handles the program's end, by `exit` or the end of `main`. Reports it, and forwards for other nodes until the tool
 /// reports the end of the job. Then it returns, and the process ends as its program has, with its usual exit handlers:
 /// leak checkers, profilers and coverage counters write then.
@@ -363,10 +306,14 @@ pub(super) extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
         node.publish();
         process.account.blackboard.call(None);
         process.account.blackboard.done(status);
-        if process.is_tended && process.who.exit == ExitAction::Stay {
+        if process.manager == JobManager::Keeper {
+            launcher::tell_done();
+        }
+        if process.manager != JobManager::None && process.who.exit == ExitAction::Stay {
             while !process.account.orders.has_ended() {
                 node.forward();
             }
         }
     });
+    launcher::end_session();
 }

@@ -1,7 +1,7 @@
 //! Lock of the process's node, held by a call of the program or by the progress thread.
 //!
-//! One thread at a time makes calls (MPI_THREAD_SERIALIZED is the maximum supported level), in large numbers, and the
-//! progress thread occasionally needs the node between two of them. So a call only announces itself and checks whether
+//! One thread at a time makes calls, in large numbers (with MPI_THREAD_MULTIPLE the lock of [`threads`](super::threads)
+//! ensures it), and the progress thread occasionally needs the node between two of them. So a call only announces itself and checks whether
 //! the node is taken:
 //!
 //! ```text
@@ -25,7 +25,8 @@ use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 use midplane_abi::blackboard::FailureCode;
 use midplane_abi::fault::NodeName;
 
-use super::platform::{LinuxNode, futex_wait, futex_wake};
+use super::futex::{futex_wait, futex_wake};
+use super::platform::LinuxNode;
 use super::{abort, process};
 
 /// Calls begun plus calls ended: odd while a call holds the node. Written by calls.
@@ -125,7 +126,7 @@ fn wait_for_node(before: u32) {
         fail("a call of MPI where there is no rank, as in the child of a fork");
     }
     if !before.is_multiple_of(2) {
-        fail("two threads are in calls of MPI at once; MPI_THREAD_SERIALIZED is the most there is");
+        fail("two threads are in calls of MPI at once; request MPI_THREAD_MULTIPLE with MPI_Init_thread");
     }
     loop {
         CALLS.store(before, Ordering::Release);

@@ -1,7 +1,7 @@
 //! Clock, sleep and heap of a node.
 
-use std::sync::atomic::AtomicU32;
-use std::{hint, ptr};
+use std::cell::Cell;
+use std::hint;
 
 use midplane_abi::blackboard::{Blackboard, FailureCode};
 use midplane_abi::failure::{Failure, FailureReason};
@@ -10,9 +10,14 @@ use midplane_device::kernel::{AbortReason, HeapUsage};
 use midplane_objects::ErrorText;
 use net_torus::coord::{Coord, Direction, Rank};
 
+use super::clock::{now_ns, ns_of};
+use super::node_sleep::{self, ProcessDoorbell};
 use super::share::NodeAccount;
+use super::socket_link::SocketLink;
+use super::thread_state::{postpone_sleep, postpone_yield};
 use super::{abort, heap};
-use crate::dev::ring::{Doorbell, RingLink, SleepFlag};
+use crate::dev::device_or_ring::DeviceOrRing;
+use crate::dev::ring::SleepFlag;
 use crate::heap_loan::NodeMemory;
 use crate::mpi_failure::write_text;
 use crate::node::{Node, Platform};
@@ -26,12 +31,12 @@ pub type WireLink = ProcessLink;
 /// A link of the node in images with faults.
 #[cfg(feature = "faults")]
 pub type WireLink = crate::dev::faults::RepairedLink<ProcessLink>;
-/// A link to another process.
-pub type ProcessLink = RingLink<'static, FutexDoorbell>;
+/// A link to another process: of another host, or of this one.
+pub type ProcessLink = DeviceOrRing<SocketLink, ProcessDoorbell>;
 
 /// Polls of the sleep flag before a sleep, on a node with its own processor: some tens of microseconds, the cost of a
 /// sleep and a wake.
-const LOOKS: u32 = 2000;
+pub const LOOKS: u32 = 2000;
 
 /// Unsuccessful polls before a node yields a shared processor. A message that a program polls for with MPI_Test comes
 /// from another process, and thousands of polls would pass before the operating system preempts this one.
@@ -43,56 +48,6 @@ const LONGEST_SLEEP_NS: u64 = 250_000_000;
 /// Minimum time between two audits of the links.
 const AUDIT_NS: u64 = 100_000_000;
 
-/// Doorbell that wakes a process waiting on its word.
-pub struct FutexDoorbell(pub &'static SleepFlag);
-
-impl Doorbell for FutexDoorbell {
-    fn ring(&self) {
-        futex_wake(self.0.word());
-    }
-}
-
-/// Calls futex(2), with an optional timeout in nanoseconds. Its result is redundant: the word contains the state.
-fn futex(word: &AtomicU32, operation: i32, value: u32, limit_ns: Option<u64>) {
-    let limit = limit_ns.map(|ns| libc::timespec {
-        tv_sec: (ns / 1_000_000_000) as libc::time_t,
-        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
-    });
-    // SAFETY: the word outlives the call, and neither operation accesses anything else.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            operation,
-            value,
-            limit.as_ref().map_or(ptr::null(), ptr::from_ref),
-        );
-    }
-}
-
-/// Wakes all waiters of the word.
-pub fn futex_wake(word: &AtomicU32) {
-    futex(word, libc::FUTEX_WAKE, i32::MAX as u32, None);
-}
-
-/// Waits while the word has this value, with an optional timeout in nanoseconds; it may return earlier.
-pub fn futex_wait(word: &AtomicU32, value: u32, limit_ns: Option<u64>) {
-    futex(word, libc::FUTEX_WAIT, value, limit_ns);
-}
-
-/// Returns the monotonic clock in nanoseconds.
-pub fn now_ns() -> u64 {
-    ns_of(libc::CLOCK_MONOTONIC)
-}
-
-/// Returns one of the standard clocks in nanoseconds.
-fn ns_of(clock: libc::clockid_t) -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes the time to `now`.
-    unsafe { libc::clock_gettime(clock, &mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
 /// The process that runs the node.
 pub struct LinuxPlatform {
     /// The program's memory.
@@ -101,16 +56,25 @@ pub struct LinuxPlatform {
     pub word: &'static SleepFlag,
     /// This node's status, and the tool's requests.
     pub account: &'static NodeAccount,
-    /// The node has its own processor, so it polls before it sleeps.
-    pub watches: bool,
+    /// The node has its own processor, so it polls before it sleeps. Not with several threads: the one that polled would
+    /// keep the others out of MPI.
+    pub watches: Cell<bool>,
     /// A progress thread runs while the program computes ([`super::progress_thread`]).
     pub stands_in: bool,
+    /// Packets between other nodes may pass this one.
+    pub forwards: bool,
     /// Unsuccessful polls since the processor was yielded.
     pub vain_looks: u32,
     /// Latest end of the next sleep, if links retransmit lost frames.
     pub wake_at: Option<u64>,
     /// Time of the next audit of the links.
     pub audit_at: u64,
+}
+
+/// Lets other processes run.
+pub fn yield_processor() {
+    // SAFETY: no arguments. Not by the library's function: the program may define one of that name.
+    unsafe { libc::syscall(libc::SYS_sched_yield) };
 }
 
 impl Platform<WireLink> for LinuxPlatform {
@@ -136,7 +100,7 @@ impl Platform<WireLink> for LinuxPlatform {
     /// Delays acknowledgements if the progress thread runs, which costs little when processes have their own
     /// processors.
     fn lets_answers_wait(&self) -> bool {
-        self.watches && self.stands_in
+        self.watches.get() && self.stands_in
     }
 
     /// There are no interrupts: the node makes progress in the program's next call. Only with lossy links does a sleep
@@ -157,32 +121,37 @@ impl Platform<WireLink> for LinuxPlatform {
             hint::spin_loop();
             looks.next().is_some()
         };
-        if self.watches && self.word.spin(&mut goes_on) {
+        // A node with connections has polled them for longer than it would watch the word here.
+        if self.watches.get() && !node_sleep::has_sockets() && self.word.spin(&mut goes_on) {
+            return;
+        }
+        if postpone_sleep(limit) {
             return;
         }
         // Returns immediately when the word was rung; a signal that ends the wait is harmless.
-        futex_wait(self.word.word(), SleepFlag::ARMED, Some(limit));
+        node_sleep::wait_for_ring(self.word, Some(limit));
     }
 
     fn poll_iterations(&self) -> u32 {
-        if self.watches { LOOKS } else { 0 }
+        if self.watches.get() { LOOKS } else { 0 }
     }
 
     fn on_idle_poll(&mut self) -> bool {
-        if self.watches {
+        if self.watches.get() {
             return false;
         }
         self.vain_looks += 1;
         if self.vain_looks >= VAIN_LOOKS {
             self.vain_looks = 0;
-            // SAFETY: no arguments. Not by the library's function: the program may define one of that name.
-            unsafe { libc::syscall(libc::SYS_sched_yield) };
+            if !postpone_yield() {
+                yield_processor();
+            }
         }
         false
     }
 
     fn is_interrupted(&self) -> bool {
-        self.word.is_rung()
+        self.word.is_rung() || node_sleep::have_sockets_news()
     }
 
     fn acknowledge(&mut self, _: &mut [Option<WireLink>; 6]) {}
@@ -245,7 +214,11 @@ impl Platform<WireLink> for LinuxPlatform {
     }
 
     fn link_overwritten(&mut self, direction: Direction, neighbour: (Rank, Coord)) -> ! {
-        let why = FailureReason::LinkOverwritten { direction, neighbour };
+        let why = if node_sleep::is_socket(direction) {
+            FailureReason::ConnectionLost { direction, neighbour }
+        } else {
+            FailureReason::LinkOverwritten { direction, neighbour }
+        };
         failed(FailureCode::LinkOverwritten, 1, why)
     }
 

@@ -5,20 +5,23 @@
 //! make, while no call of the program holds the node. It uses its own stack and the lock of the calls, all signals are
 //! delivered to the program, and its work allocates no memory: the program may be anywhere inside `malloc`.
 //!
-//! The thread starts only when needed: in the first call that ends with a request, a window, packets that exceed a
-//! link's free space or, if the process has its own processor, a delayed acknowledgement. A program that shares its
-//! processor, blocks in every receive and sends short messages has no such thread. Each millisecond, or less often
-//! while the program is in calls, the thread checks whether a call has ended since. If none has, it makes progress, and
-//! waits for the links like a sleeping call. After a while without work it sleeps until it is needed.
+//! A rank that may forward packets of others has the thread from its first call on: otherwise it would delay them for as
+//! long as it computes. Where all ranks are neighbours, the thread starts only when needed: in the first call that ends with
+//! a request, a window, packets that exceed a link's free space or, if the process has its own processor, a delayed
+//! acknowledgement. A program that shares its processor, blocks in every receive and sends short messages has no such
+//! thread there. Each millisecond, or less often while the program is in calls, the thread checks whether a call has ended
+//! since. If none has, it makes progress, and waits for the links like a sleeping call. After a while without work it
+//! sleeps until it is needed.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::{mem, ptr, thread};
 
+use super::futex::{futex_wait, futex_wake};
 use super::node_lock::{self, try_node};
-use super::platform::{LinuxNode, futex_wait, futex_wake};
-use super::tool;
+use super::platform::LinuxNode;
+use super::{node_sleep, thread_state, tool};
 use crate::dev::ring::SleepFlag;
 
 /// Computation time after which the thread makes progress for a program, in nanoseconds.
@@ -40,14 +43,23 @@ const ASLEEP: u32 = 2;
 /// The program has ended, and the thread with it.
 const ENDED: u32 = 3;
 
+/// 1: the thread runs.
+static HAS_STARTED: AtomicU32 = AtomicU32::new(0);
+
 static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 
 /// Starts or wakes the thread at the end of a call that holds the node, if work remains for it.
 #[inline]
 pub fn on_call_end(node: &LinuxNode) {
-    if STATE.load(Ordering::Relaxed) != AT_WORK && node.is_interruptible() && node.is_under_way() {
+    if STATE.load(Ordering::Relaxed) != AT_WORK && node.is_interruptible() && needs_progress(node) {
         to_work();
     }
+}
+
+/// Returns whether work can continue while the program computes.
+#[inline]
+fn needs_progress(node: &LinuxNode) -> bool {
+    node.platform().forwards || node.is_under_way() || node_sleep::has_output()
 }
 
 #[cold]
@@ -62,8 +74,12 @@ fn to_work() {
         let (mut all, mut before) = (mem::zeroed(), mem::zeroed());
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        // Without a thread the node makes progress in calls only.
+        // Without a thread the node makes progress in calls only. The C library allocates memory for a thread that starts,
+        // and ends the process if there is none: so this waits for it, before the program can take the rest of the memory.
         let started = thread::Builder::new().stack_size(STACK_BYTES).spawn(run);
+        while started.is_ok() && HAS_STARTED.load(Ordering::Acquire) == 0 {
+            futex_wait(&HAS_STARTED, 0, None);
+        }
         if let Ok(mut thread) = THREAD.lock() {
             *thread = started.ok();
         }
@@ -85,7 +101,7 @@ pub fn end() {
 }
 
 enum NodePoll {
-    /// The program is in a call, or was since the last check.
+    /// The program is in a call, or was since the last check, or one of its threads waits in a call.
     InCall,
     /// There is no work for the thread.
     Idle,
@@ -94,6 +110,8 @@ enum NodePoll {
 }
 
 fn run() {
+    HAS_STARTED.store(1, Ordering::Release);
+    futex_wake(&HAS_STARTED);
     let (mut seen, mut pause, mut idle) = (node_lock::calls(), PAUSE_NS, 0);
     while STATE.load(Ordering::Relaxed) != ENDED {
         sleep(pause);
@@ -103,7 +121,7 @@ fn run() {
             NodePoll::Idle => {
                 // Under the lock, so that no call's request is missed.
                 try_node(|node| {
-                    if !node.is_under_way() {
+                    if !needs_progress(node) {
                         let order = Ordering::Relaxed;
                         // Unless the program has ended.
                         let _ = STATE.compare_exchange(AT_WORK, ASLEEP, order, order);
@@ -116,8 +134,8 @@ fn run() {
             }
             NodePoll::Served(word) => {
                 (idle, pause) = (0, 0);
-                if word.word().load(Ordering::Relaxed) == SleepFlag::ARMED {
-                    futex_wait(word.word(), SleepFlag::ARMED, Some(WAIT_NS))
+                if word.is_armed() {
+                    node_sleep::wait_for_ring(word, Some(WAIT_NS));
                 } else {
                     pause = SLICE_NS
                 }
@@ -129,10 +147,10 @@ fn run() {
 fn poll_node(node: &mut LinuxNode, seen: &mut u32) -> NodePoll {
     tool::answer(node);
     let calls = node_lock::calls();
-    if mem::replace(seen, calls) != calls {
+    if mem::replace(seen, calls) != calls || thread_state::is_in_call() {
         return NodePoll::InCall;
     }
-    if !node.is_under_way() {
+    if !needs_progress(node) {
         return NodePoll::Idle;
     }
     node.interrupted();

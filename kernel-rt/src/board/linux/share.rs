@@ -5,6 +5,9 @@
 //! words      a page for each node: whether it sleeps                                  the node's and its neighbours'
 //! pairs      three for each node: its links towards X+, Y+ and Z+                    the node's and its neighbour's
 //! ```
+//! In a job over several hosts each host has such a file, with the same layout, and uses the parts of its own nodes and of
+//! their links. A link that leaves the host is a connection ([`super::outside`]).
+//!
 //! A process maps its own account, its own word and pairs, and its neighbours' words, and nothing else of other nodes:
 //! a wild store affects neighbours at most.
 
@@ -51,7 +54,7 @@ pub struct NodeAccount {
     pub queues: QueueRecord,
 }
 
-/// Requests of the tool to a node. The tool writes all words except `answered`.
+/// Requests of the tool, or of a launched job's keeper, to a node. It writes all words except `answered`.
 #[repr(C)]
 #[derive(Default)]
 pub struct ToolRequests {
@@ -60,10 +63,31 @@ pub struct ToolRequests {
     answered: AtomicU32,
 }
 
+/// Value of [`ToolRequests::ends`]: the job is over.
+const ENDS: u32 = 1;
+/// Value of [`ToolRequests::ends`]: the process exits with the status that is added.
+const EXITS: u32 = 2;
+
 impl ToolRequests {
     /// Returns whether the job is over, so that a process whose program has ended must end.
     pub fn has_ended(&self) -> bool {
         self.ends.load(Ordering::Acquire) != 0
+    }
+
+    /// Orders a process whose program has ended to end, because the job is over.
+    pub fn order_end(&self) {
+        self.ends.store(ENDS, Ordering::Release);
+    }
+
+    /// Orders the process to exit with `status` at once.
+    pub fn order_exit(&self, status: u8) {
+        self.ends.store(EXITS + u32::from(status), Ordering::Release);
+    }
+
+    /// Returns the status that the process is ordered to exit with.
+    pub fn ordered_status(&self) -> Option<u8> {
+        let status = self.ends.load(Ordering::Acquire).checked_sub(EXITS)?;
+        Some(status as u8)
     }
 
     /// Returns whether the tool requests the counters, because it is about to end the job.

@@ -20,9 +20,9 @@ use net_torus::router::Router;
 
 pub use super::abort::before_end;
 pub use super::boot::boot_failed;
-use super::boot::map;
+use super::job_memory::map;
 use super::share::NodeAccount;
-use super::{PROCESS, ProcessIdentity, abort, tool};
+use super::{JobManager, PROCESS, ProcessIdentity, abort, tool};
 use crate::board::matching;
 use crate::counters::{CounterSources, LinkDeviceStats, NodeStats, publish};
 use crate::queues::show_queues;
@@ -38,6 +38,10 @@ pub const EXPLORE: &str = "MIDPLANE_EXPLORE";
 
 /// Environment variable with the file of the schedule to repeat.
 pub const SCHEDULE: &str = "MIDPLANE_SCHEDULE";
+
+/// Environment variable with the descriptor of the file that receives the frames of the links
+/// ([`midplane_abi::captured_frames`]).
+pub const CAPTURE: &str = "MIDPLANE_CAPTURE";
 
 /// Status records of all nodes.
 pub struct AccountTable {
@@ -62,6 +66,8 @@ pub struct ToolParameters {
     pub explore: Option<OwnedFd>,
     /// File of the schedule to repeat.
     pub schedule: Option<String>,
+    /// File of captured frames.
+    pub capture: Option<OwnedFd>,
 }
 
 impl ToolParameters {
@@ -72,6 +78,7 @@ impl ToolParameters {
         let processors = env::var(PROCESSORS).ok();
         let costs = env::var(COSTS).ok();
         let explore = env::var(EXPLORE).ok().and_then(|number| number.parse().ok());
+        let capture = env::var(CAPTURE).ok().and_then(|number| number.parse().ok());
         let schedule = env::var(SCHEDULE).ok();
         // SAFETY: there is one thread.
         unsafe {
@@ -79,6 +86,7 @@ impl ToolParameters {
             env::remove_var(COSTS);
             env::remove_var(EXPLORE);
             env::remove_var(SCHEDULE);
+            env::remove_var(CAPTURE);
         }
         let processors = processors.and_then(|number| number.parse().ok());
         or_fail(told.die_with_tool());
@@ -89,6 +97,8 @@ impl ToolParameters {
             // SAFETY: the tool passes this descriptor, and nothing else owns it.
             explore: explore.map(|number| unsafe { OwnedFd::from_raw_fd(number) }),
             schedule,
+            // SAFETY: as above.
+            capture: capture.map(|number| unsafe { OwnedFd::from_raw_fd(number) }),
         })
     }
 
@@ -114,7 +124,7 @@ impl ToolParameters {
     /// have not begun. From now on failures are explained, on the account of the running node.
     pub fn accounts(&self, shape: Shape, matching: EngineChoice, here: u32) -> AccountTable {
         let bytes = shape.nodes() as usize * size_of::<NodeAccount>();
-        let all = map(&self.told.file, 0, bytes);
+        let all = or_fail(map(&self.told.file, 0, bytes));
         abort::explain(abort::PanicMeaning::EndTheJob);
         AccountTable {
             all,
@@ -146,8 +156,12 @@ impl AccountTable {
         let coord = self.shape.coord(rank).unwrap_or_default();
         let process = ProcessIdentity {
             who: who(self.shape, rank, coord),
-            is_tended: self.is_tended,
-            number: std::process::id(),
+            manager: if self.is_tended {
+                JobManager::Tool
+            } else {
+                JobManager::None
+            },
+            number: super::process_id(),
             account,
             stack,
         };
@@ -203,6 +217,11 @@ impl AccountTable {
     pub fn show_queues(&self, rank: Rank, adi: &mut Adi) {
         let account = self.account_of_rank(rank);
         show_queues(&account.queues, &account.blackboard, adi);
+    }
+
+    /// Shows the location of the current call of `rank`, whose program runs on the calling stack.
+    pub fn show_location(&self, rank: Rank) {
+        abort::show_location(self.account_of_rank(rank));
     }
 
     /// Returns whether the tool requests the counters of `rank`.

@@ -16,7 +16,9 @@ use std::{env, io, mem, ptr};
 
 use midplane_abi::boot_parameters::MAX_BYTES;
 
+use super::futex::futex_wake;
 use super::node_lock::try_node;
+use super::outside::OutsideView;
 use super::platform::LinuxNode;
 use super::{VARIABLE, process};
 use crate::dev::ring::SleepFlag;
@@ -35,9 +37,24 @@ pub struct ToolParameters {
     pub bytes: u64,
     /// The record of the boot parameters.
     pub record: Vec<u8>,
+    /// View of a job over several hosts; `None`: all ranks of the job are on this host.
+    pub outside: Option<OutsideView>,
 }
 
 impl ToolParameters {
+    /// Creates the parameters of a process that the tool has not started, from the job's file, the pipes `[life, asks]`,
+    /// the memory size in bytes, and the record.
+    pub fn new(file: File, [life, asks]: [OwnedFd; 2], bytes: u64, record: Vec<u8>) -> Self {
+        Self {
+            file,
+            life,
+            asks,
+            bytes,
+            record,
+            outside: None,
+        }
+    }
+
     /// Reads the variable and removes it from the environment. Returns `None` if the tool did not start the process.
     /// Must be called once, by the only thread.
     ///
@@ -54,6 +71,7 @@ impl ToolParameters {
             let mut number = || words.next()?.parse::<RawFd>().ok();
             let [file, life, asks, record] = [number()?, number()?, number()?, number()?];
             let bytes = words.next()?.parse().ok()?;
+            let outside = words.next().map(str::parse).transpose().ok()?;
             // SAFETY: the tool passes us these descriptors, and nothing else owns them.
             let ([file, record], [life, asks]) = unsafe {
                 (
@@ -67,6 +85,7 @@ impl ToolParameters {
                 asks,
                 bytes,
                 record: contents(&record).ok()?,
+                outside,
             })
         };
         read()
@@ -135,7 +154,7 @@ fn signal_from(pipe: &OwnedFd, signal: c_int) -> io::Result<()> {
     let own = mem::ManuallyDrop::new(own).as_raw_fd();
     let flags = libc::O_ASYNC | libc::O_NONBLOCK;
     for (command, argument) in [
-        (F_SETOWN, std::process::id() as c_int),
+        (F_SETOWN, super::process_id() as c_int),
         (F_SETSIG, signal),
         (libc::F_SETFL, flags),
     ] {
@@ -177,9 +196,19 @@ pub fn answer_now() {
     if try_node(answer).is_none()
         && let Some(word) = WORD.get()
     {
-        let order = Ordering::Relaxed;
-        let _ = { word.word() }.compare_exchange(SleepFlag::ARMED, SleepFlag::RUNG, order, order);
+        ring(word);
     }
+}
+
+fn ring(word: &SleepFlag) {
+    let order = Ordering::Relaxed;
+    let _ = { word.word() }.compare_exchange(SleepFlag::ARMED, SleepFlag::RUNG, order, order);
+}
+
+/// Wakes a node of another process that sleeps on this word. It may just fall asleep and miss it.
+pub fn wake(word: &SleepFlag) {
+    ring(word);
+    futex_wake(word.word());
 }
 
 /// Publishes the counters if the tool has requested them.

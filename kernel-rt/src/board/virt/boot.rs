@@ -231,6 +231,6 @@ fn ring_links(machine: &BoxMachine, who: &Personality, seal: bool) -> NodeLinks 
     // SAFETY: the only call, and `midplane_map` has called `map` for this node.
     let links = unsafe { machine.links(who.coord, seal) };
     #[cfg(feature = "options")]
-    let links = links.map(|link| link.map(super::link_kind::BoardLink::Ring));
+    let links = links.map(|link| link.map(super::links::BoardLink::Ring));
     links
 }

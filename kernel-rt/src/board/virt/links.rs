@@ -12,7 +12,8 @@ use crate::dev::ring::RingLink;
 pub type BoardLink = RingLink<'static, super::neighbours::RegisterDoorbell>;
 /// A link of this board, in images for nodes with their own machine.
 #[cfg(feature = "options")]
-pub use super::link_kind::BoardLink;
+pub type BoardLink =
+    crate::dev::device_or_ring::DeviceOrRing<crate::dev::virtio_net::NetLink, super::neighbours::RegisterDoorbell>;
 /// Links, by direction.
 pub type NodeLinks<L = BoardLink> = [Option<L>; 6];
 
@@ -40,7 +41,7 @@ pub fn acknowledge_devices<L>(links: &mut NodeLinks<L>, device: impl Fn(&mut L) 
         // On this board interrupt IDs are in the order of the slots, from 1; links use the same indices.
         let link = links.get_mut((number as usize).wrapping_sub(1));
         let link = link.and_then(Option::as_mut).map(&device);
-        if let Some(link) = link.and_then(BoardLink::net) {
+        if let Some(link) = link.and_then(BoardLink::device) {
             link.acknowledge();
         }
         plic::complete(number);

@@ -17,8 +17,6 @@
 mod boot;
 mod doorbell;
 mod layout;
-#[cfg(feature = "options")]
-mod link_kind;
 mod links;
 mod machine;
 mod neighbours;

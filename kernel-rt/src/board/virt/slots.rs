@@ -107,12 +107,12 @@ fn start_links(transports: SlotTransports, slots: &[VirtioSlot], frames: Address
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn midplane_greeted(links: [Option<NetLink>; 6]) -> (NodeLinks, u32) {
-    let mut links = links.map(|link| link.map(BoardLink::Net));
+    let mut links = links.map(|link| link.map(BoardLink::Device));
     loop {
         let now = clock::now_ns();
-        let nets = links.iter_mut().flatten().filter_map(BoardLink::net);
+        let nets = links.iter_mut().flatten().filter_map(BoardLink::device);
         let Some(next) = nets.filter_map(|link| link.greet(now)).min() else {
-            let nets = links.iter_mut().flatten().filter_map(BoardLink::net);
+            let nets = links.iter_mut().flatten().filter_map(BoardLink::device);
             let greetings = nets.map(|link| link.greetings()).sum();
             return (links, greetings);
         };

@@ -66,6 +66,11 @@ impl SleepFlag {
         &self.0
     }
 
+    /// Returns whether the node may sleep and was not rung.
+    pub fn is_armed(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == ASLEEP
+    }
+
     /// Returns whether the node was rung since its last check.
     pub fn is_rung(&self) -> bool {
         self.0.load(Ordering::Relaxed) == RUNG
@@ -94,7 +99,7 @@ impl SleepFlag {
 
     /// Makes neighbours ring from now on. Returns false if one has rung already. Must be called before the last check.
     #[inline]
-    fn arm(&self) -> bool {
+    pub fn arm(&self) -> bool {
         // Neighbours change the word to RUNG, and never from AWAKE: only this node stores that value.
         match self.0.load(Ordering::Relaxed) {
             ASLEEP | SPINNING => true,

@@ -1,38 +1,39 @@
-//! Link variants of a node that has its own machine or belongs to a box; known only at run time.
+//! Links of a node that are either a device or a ring in shared memory, known only at run time.
 #![forbid(unsafe_code)]
 
 use net_torus::link::Link;
 
-use super::neighbours::RegisterDoorbell;
-use crate::dev::ring::{self, RingLink};
-use crate::dev::virtio_net::NetLink;
+use crate::dev::ring::{self, Doorbell, RingLink};
 use crate::node::NodeLink;
 
-/// A link of a node.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "all links of a node are of one kind, and there are six"
-)]
-pub enum BoardLink {
-    /// A link of a node with its own instance.
-    Net(NetLink),
-    /// A link of a node of a box.
-    Ring(RingLink<'static, RegisterDoorbell>),
+/// A device that is a link, on a board whose nodes may have rings instead or beside it.
+pub trait LinkDevice: NodeLink {
+    /// Whether the device uses the [sleep flag](ring::SleepFlag) of the node's rings, so that a node may have links of both
+    /// kinds. Otherwise all links of a node are of one kind.
+    const SHARES_FLAG: bool;
 }
 
-impl BoardLink {
-    /// Returns the virtio link, or `None`.
-    pub fn net(&mut self) -> Option<&mut NetLink> {
+/// A link of a node.
+pub enum DeviceOrRing<D, B> {
+    /// A device.
+    Device(D),
+    /// Memory that both nodes share.
+    Ring(RingLink<'static, B>),
+}
+
+impl<D, B> DeviceOrRing<D, B> {
+    /// Returns the device, or `None`.
+    pub fn device(&mut self) -> Option<&mut D> {
         match self {
-            BoardLink::Net(link) => Some(link),
-            BoardLink::Ring(_) => None,
+            Self::Device(link) => Some(link),
+            Self::Ring(_) => None,
         }
     }
 
-    fn ring(&mut self) -> Option<&mut RingLink<'static, RegisterDoorbell>> {
+    fn ring(&mut self) -> Option<&mut RingLink<'static, B>> {
         match self {
-            BoardLink::Net(_) => None,
-            BoardLink::Ring(link) => Some(link),
+            Self::Device(_) => None,
+            Self::Ring(link) => Some(link),
         }
     }
 }
@@ -41,14 +42,15 @@ impl BoardLink {
 macro_rules! either {
     ($self:expr, $link:ident => $value:expr) => {
         match $self {
-            BoardLink::Net($link) => $value,
-            BoardLink::Ring($link) => $value,
+            DeviceOrRing::Device($link) => $value,
+            DeviceOrRing::Ring($link) => $value,
         }
     };
 }
 
-impl Link for BoardLink {
-    const HAS_TIMEOUTS: bool = false;
+impl<D: LinkDevice, B: Doorbell> Link for DeviceOrRing<D, B> {
+    const HAS_TIMEOUTS: bool = D::HAS_TIMEOUTS;
+    const ALL_EXACT: bool = D::ALL_EXACT;
     const MAY_BUFFER_UNSENT: bool = true;
 
     #[inline]
@@ -117,7 +119,7 @@ impl Link for BoardLink {
     }
 }
 
-impl NodeLink for BoardLink {
+impl<D: LinkDevice, B: Doorbell> NodeLink for DeviceOrRing<D, B> {
     #[inline]
     fn mask_interrupts(&mut self) {
         either!(self, link => link.mask_interrupts());
@@ -132,8 +134,8 @@ impl NodeLink for BoardLink {
     fn mask_all(links: &mut [Option<Self>]) {
         for link in links.iter_mut().flatten() {
             link.mask_interrupts();
-            if matches!(link, BoardLink::Ring(_)) {
-                // The other links share this word.
+            if D::SHARES_FLAG || matches!(link, Self::Ring(_)) {
+                // The other links share this flag.
                 return;
             }
         }
@@ -141,13 +143,16 @@ impl NodeLink for BoardLink {
 
     #[inline]
     fn prepare_all(links: &mut [Option<Self>]) -> bool {
-        match links.iter().flatten().next() {
-            Some(BoardLink::Ring(_)) => ring::prepare_all(links.iter_mut().flatten().filter_map(Self::ring)),
-            _ => {
-                let all = links.iter_mut().flatten();
-                all.fold(true, |quiet, link| quiet & link.prepare_sleep())
-            }
+        let mut devices_are_quiet = true;
+        if D::SHARES_FLAG || !matches!(links.iter().flatten().next(), Some(Self::Ring(_))) {
+            let devices = links.iter_mut().flatten().filter_map(Self::device);
+            devices_are_quiet = { devices }.fold(true, |quiet, link| quiet & link.prepare_sleep());
         }
+        devices_are_quiet && ring::prepare_all(links.iter_mut().flatten().filter_map(Self::ring))
+    }
+
+    fn end_call(&mut self) {
+        either!(self, link => link.end_call());
     }
 
     #[inline]
