@@ -2,10 +2,10 @@
 
 use core::fmt::{Display, Formatter, Result};
 
-use crate::{CHAPTERS, FUNCTIONS, Function, Spelling, State, of_chapter};
+use crate::{CHAPTERS, CountForm, FUNCTIONS, Function, Spelling, State, of_chapter};
 
 /// Hand-written part of `mpi.h`: types and constants.
-const HAND_WRITTEN: &str = include_str!("head.h");
+pub(crate) const HAND_WRITTEN: &str = include_str!("head.h");
 /// Marker for the position of the functions.
 const PLACE: &str = "/* FUNCTIONS */\n";
 /// Maximum line length.
@@ -28,7 +28,9 @@ impl Display for Header {
             write!(f, "/* ---- Chapter {number}: {title} ---- */\n\n")?;
             for function in of_chapter(*number) {
                 explain(f, function)?;
-                declare(f, "", function)?;
+                for (form, name) in function.forms() {
+                    declare(f, "", name, function, form)?;
+                }
                 if let (State::Extension(_), Some(name)) = (function.state, function.name.strip_prefix("MPI_")) {
                     writeln!(f, "#define MPIX_{name} MPI_{name}")?;
                 }
@@ -55,7 +57,9 @@ impl Display for ProfilingHeader {
              * defines an MPI function itself calls by it what Midplane has under that name. */\n",
         )?;
         for function in FUNCTIONS {
-            declare(f, "P", function)?;
+            for (form, name) in function.forms() {
+                declare(f, "P", name, function, form)?;
+            }
         }
         Ok(())
     }
@@ -92,14 +96,14 @@ fn explain(f: &mut Formatter<'_>, function: &Function) -> Result {
     }
 }
 
-/// Writes the prototype of a function whose name begins with `prefix`.
-fn declare(f: &mut Formatter<'_>, prefix: &str, function: &Function) -> Result {
-    let (result, name) = (function.result.c().before, function.name);
+/// Writes the prototype of a form of a function, whose name begins with `prefix`.
+fn declare(f: &mut Formatter<'_>, prefix: &str, name: &str, function: &Function, form: CountForm) -> Result {
+    let result = function.result.c().before;
     write!(f, "{result}{prefix}{name}(")?;
     let indent = result.len() + prefix.len() + name.len() + 1;
     let mut column = indent;
     for (at, parameter) in function.parameters.iter().enumerate() {
-        let Spelling { before, after } = parameter.kind.c();
+        let Spelling { before, after } = form.kind(parameter).c();
         let length = before.len() + parameter.name.len() + after.len() + ",".len();
         if at > 0 && column + " ".len() + length > COLUMNS {
             write!(f, ",\n{:indent$}", "")?;

@@ -32,24 +32,49 @@ macro_rules! kinds {
                 Spelling { before, after }
             }
         }
+
+        impl Kind {
+            /// Returns the kind in the large-count form of a function (MPI-4.0 section 2.5.8).
+            #[must_use]
+            pub const fn large(self) -> Kind {
+                match self {
+                    Kind::Count | Kind::TypeCount | Kind::AintCount => Kind::LargeCount,
+                    Kind::CountOut | Kind::AintCountOut => Kind::LargeCountOut,
+                    Kind::CountInOut | Kind::AintCountInOut => Kind::LargeCountInOut,
+                    Kind::Counts | Kind::ElementDispls | Kind::AintCounts => Kind::LargeCounts,
+                    Kind::Displs => Kind::Aints,
+                    Kind::DispUnit => Kind::Aint,
+                    Kind::DispUnitOut => Kind::AintOut,
+                    other => other,
+                }
+            }
+        }
     };
 }
 
 kinds! {
-    // Integers. In a large-count function, a `Count` is an MPI_Count and a displacement is an MPI_Aint.
+    // Integers. Kind::large returns the type in a large-count form.
     Int: "int ", "";
     IntOut: "int *", "";
     IntInOut: "int *", "";
-    Ints: "const int ", "[]";
+    // No array in C: compilers warn of MPI_UNWEIGHTED there, an address without memory.
+    Ints: "const int *", "";
     IntsOut: "int ", "[]";
     IntsInOut: "int ", "[]";
     OldInts: "int ", "[]";
     Triplets: "int ", "[][3]";
     Count: "int ", "";
+    // Counts that a datatype keeps, as the arguments of its constructor.
+    TypeCount: "int ", "";
     CountOut: "int *", "";
     CountInOut: "int *", "";
     Counts: "const int ", "[]";
     Displs: "const int ", "[]";
+    // Displacements inside a datatype, in elements.
+    ElementDispls: "const int ", "[]";
+    // Bytes per unit of displacements in a window.
+    DispUnit: "int ", "";
+    DispUnitOut: "int *", "";
     Rank: "int ", "";
     RankOut: "int *", "";
     Ranks: "const int ", "[]";
@@ -69,8 +94,16 @@ kinds! {
     Aints: "const MPI_Aint ", "[]";
     AintsOut: "MPI_Aint ", "[]";
     OldAints: "MPI_Aint ", "[]";
+    // Addresses and sizes that are an MPI_Count in a large-count form.
+    AintCount: "MPI_Aint ", "";
+    AintCountOut: "MPI_Aint *", "";
+    AintCountInOut: "MPI_Aint *", "";
+    AintCounts: "const MPI_Aint ", "[]";
     LargeCount: "MPI_Count ", "";
     LargeCountOut: "MPI_Count *", "";
+    LargeCountInOut: "MPI_Count *", "";
+    LargeCounts: "const MPI_Count ", "[]";
+    LargeCountsOut: "MPI_Count ", "[]";
     Offset: "MPI_Offset ", "";
     OffsetOut: "MPI_Offset *", "";
     Double: "double ", "";
@@ -114,6 +147,7 @@ kinds! {
     Request: "MPI_Request ", "";
     RequestOut: "MPI_Request *", "";
     RequestInOut: "MPI_Request *", "";
+    Requests: "const MPI_Request ", "[]";
     RequestsInOut: "MPI_Request ", "[]";
     Message: "MPI_Message ", "";
     MessageOut: "MPI_Message *", "";
@@ -131,6 +165,9 @@ kinds! {
     File: "MPI_File ", "";
     FileOut: "MPI_File *", "";
     FileInOut: "MPI_File *", "";
+    Session: "MPI_Session ", "";
+    SessionOut: "MPI_Session *", "";
+    SessionInOut: "MPI_Session *", "";
     Status: "const MPI_Status *", "";
     StatusOut: "MPI_Status *", "";
     StatusInOut: "MPI_Status *", "";
@@ -151,15 +188,22 @@ kinds! {
     PvarHandle: "MPI_T_pvar_handle ", "";
     PvarHandleOut: "MPI_T_pvar_handle *", "";
     PvarHandleInOut: "MPI_T_pvar_handle *", "";
-    Session: "MPI_T_pvar_session ", "";
-    SessionOut: "MPI_T_pvar_session *", "";
-    SessionInOut: "MPI_T_pvar_session *", "";
+    PvarSession: "MPI_T_pvar_session ", "";
+    PvarSessionOut: "MPI_T_pvar_session *", "";
+    PvarSessionInOut: "MPI_T_pvar_session *", "";
+    EventRegistration: "MPI_T_event_registration ", "";
+    EventRegistrationOut: "MPI_T_event_registration *", "";
+    EventInstance: "MPI_T_event_instance ", "";
+    CallbackSafety: "MPI_T_cb_safety ", "";
+    SourceOrderOut: "MPI_T_source_order *", "";
 
     // Callback functions of the program.
     UserFn: "MPI_User_function *", "";
+    LargeUserFn: "MPI_User_function_c *", "";
     ErrorFn: "MPI_Comm_errhandler_function *", "";
     WinErrorFn: "MPI_Win_errhandler_function *", "";
     FileErrorFn: "MPI_File_errhandler_function *", "";
+    SessionErrorFn: "MPI_Session_errhandler_function *", "";
     OldErrorFn: "MPI_Handler_function *", "";
     CopyFn: "MPI_Comm_copy_attr_function *", "";
     DeleteFn: "MPI_Comm_delete_attr_function *", "";
@@ -173,5 +217,9 @@ kinds! {
     FreeFn: "MPI_Grequest_free_function *", "";
     CancelFn: "MPI_Grequest_cancel_function *", "";
     ConversionFn: "MPI_Datarep_conversion_function *", "";
+    LargeConversionFn: "MPI_Datarep_conversion_function_c *", "";
     ExtentFn: "MPI_Datarep_extent_function *", "";
+    EventFn: "MPI_T_event_cb_function *", "";
+    EventFreeFn: "MPI_T_event_free_cb_function *", "";
+    EventDroppedFn: "MPI_T_event_dropped_cb_function *", "";
 }

@@ -8,9 +8,11 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod fortran;
 mod header;
 mod kinds;
 mod page;
@@ -18,17 +20,21 @@ mod page;
 mod table;
 #[cfg(test)]
 mod tests;
+mod thread_entries;
 
 pub use header::{Header, ProfilingHeader};
 pub use kinds::{Kind, Spelling};
 pub use page::Page;
+pub use thread_entries::ThreadEntries;
 
 /// An MPI function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Function {
     /// Function name.
     pub name: &'static str,
-    /// Section of MPI-3.1 that specifies it.
+    /// Name of its large-count form (MPI-4.0 section 2.5.8), which has the parameters [`Kind::large`].
+    pub large: Option<&'static str>,
+    /// Section of MPI-3.1 that specifies it; of a function of a later version, the section of the related ones.
     pub section: &'static str,
     /// Kind of its result.
     pub result: Kind,
@@ -85,14 +91,25 @@ macro_rules! state {
     };
 }
 
+macro_rules! large {
+    () => {
+        None
+    };
+    ($large:ident) => {
+        Some(stringify!($large))
+    };
+}
+
 macro_rules! data {
     ($(
         $(#[doc = $line:literal])*
-        $section:literal $result:ident $function:ident($($parameter:ident: $kind:ident),*) $($state:ident $detail:tt)?;
+        $section:literal $result:ident $function:ident $(| $large:ident)?($($parameter:ident: $kind:ident),*)
+            $($state:ident $detail:tt)?;
     )*) => {
         /// All functions, ordered by section and name.
         pub const FUNCTIONS: &[Function] = &[$(Function {
             name: stringify!($function),
+            large: large!($($large)?),
             section: $section,
             result: Kind::$result,
             parameters: &[$(Parameter { name: stringify!($parameter), kind: Kind::$kind }),*],
@@ -110,7 +127,33 @@ pub fn refused() -> impl Iterator<Item = &'static Function> {
     FUNCTIONS.iter().filter(is_refused)
 }
 
+/// Form of a function: with counts and displacements of type `int`, or large ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CountForm {
+    /// With `int`.
+    Int,
+    /// With `MPI_Count` and `MPI_Aint`.
+    Large,
+}
+
+impl CountForm {
+    /// Returns the kind of a parameter in this form.
+    #[must_use]
+    pub const fn kind(self, parameter: &Parameter) -> Kind {
+        match self {
+            CountForm::Int => parameter.kind,
+            CountForm::Large => parameter.kind.large(),
+        }
+    }
+}
+
 impl Function {
+    /// Returns the forms of the function with their names.
+    pub fn forms(&self) -> impl Iterator<Item = (CountForm, &'static str)> {
+        let large = self.large.map(|name| (CountForm::Large, name));
+        core::iter::once((CountForm::Int, self.name)).chain(large)
+    }
+
     /// Returns the numbers of its section.
     fn numbers(&self) -> impl Iterator<Item = u32> {
         self.section.split('.').flat_map(str::parse)
