@@ -1,12 +1,14 @@
 //! Space management of the buffer that the program attaches for buffered sends (MPI-3.1 section 3.6).
 //!
 //! A message occupies one contiguous piece of the buffer, without a header, until the device completes its send. The
-//! bookkeeping is on the program's heap, because the program could overwrite it in the buffer.
+//! bookkeeping is on the program's heap, because the program could overwrite it in the buffer. An automatic buffer
+//! (MPI-4.1 section 3.6) consists of copies on the heap, one for each message.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
 
 use crate::call::{SLICE_REQUESTS, drain};
+use crate::coll::try_with_capacity;
 use crate::error::Error;
 use crate::process::Env;
 use midplane_device::interface::{Device, MeasuredQuantity, ReleaseTarget, TestResult};
@@ -19,14 +21,27 @@ struct BufferPiece {
     len: usize,
     /// `None`: the device has completed the send.
     send: Option<RequestId>,
+    /// Number of the message in the order of their sends.
+    number: u64,
+    /// The message, if the buffer is automatic.
+    copy: Vec<u8>,
+}
+
+impl BufferPiece {
+    /// Frees the request, if the send is complete.
+    fn test(&mut self, env: &dyn Env) {
+        self.send = self.send.filter(|send| env.test(None, *send) == TestResult::Pending);
+    }
 }
 
 /// Used parts of the attached buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BufferUse {
     bytes: usize,
-    /// Sorted by offset.
+    /// Sorted by offset; by number if the buffer is automatic.
     pieces: Vec<BufferPiece>,
+    /// Number of messages sent so far.
+    sent: u64,
 }
 
 /// Free space found for a message.
@@ -45,6 +60,7 @@ impl BufferUse {
         BufferUse {
             bytes,
             pieces: Vec::new(),
+            sent: 0,
         }
     }
 
@@ -85,16 +101,56 @@ impl BufferUse {
     /// its own messages that an earlier message was received, and then may rely on the space. Fails with
     /// [`Error::NoSpace`] and [`Error::BufferFull`].
     pub fn place(&mut self, env: &dyn Env, function: &'static str, len: usize) -> Result<FreeGap, Error> {
-        // Reserved here, so that recording the message needs no memory.
-        self.pieces.try_reserve(1).map_err(|_| Error::NoSpace {
-            bytes: size_of::<BufferPiece>(),
-        })?;
+        self.reserve()?;
         let place = { self.at_the_end(len) }.or_else(|| self.place_after_news(env, function, len));
         place.ok_or_else(|| Error::BufferFull {
             bytes: len,
             size: self.bytes,
             used: self.used(),
         })
+    }
+
+    /// Reserves memory, so that recording a message needs none.
+    fn reserve(&mut self) -> Result<(), Error> {
+        self.pieces.try_reserve(1).map_err(|_| Error::NoSpace {
+            bytes: size_of::<BufferPiece>(),
+        })
+    }
+
+    /// Allocates the copy of a message of `len` bytes sent by `function` from an automatic buffer, after the copies of
+    /// completed sends are freed. Does not block. Fails with [`Error::NoSpace`].
+    pub fn make_copy(&mut self, env: &dyn Env, function: &'static str, len: usize) -> Result<Vec<u8>, Error> {
+        self.reclaim(env, CallInfo::without_peer(function));
+        self.reserve()?;
+        let mut copy = try_with_capacity(len)?;
+        copy.resize(len, 0);
+        Ok(copy)
+    }
+
+    /// Records that a copy from [`BufferUse::make_copy`] was sent by request `send`.
+    pub fn sent_copy(&mut self, env: &dyn Env, copy: Vec<u8>, send: Option<RequestId>) {
+        if let Some(send) = send {
+            env.release(send, ReleaseTarget::Handle);
+            self.pieces.push(BufferPiece {
+                offset: 0,
+                len: 0,
+                send: Some(send),
+                number: self.sent,
+                copy,
+            });
+            self.sent += 1;
+        }
+    }
+
+    /// Returns the number of messages sent so far, for [`BufferUse::is_flushed`].
+    pub fn messages(&self) -> u64 {
+        self.sent
+    }
+
+    /// Checks whether the first `messages` messages have left the buffer. Does not block.
+    pub fn is_flushed(&mut self, env: &dyn Env, messages: u64) -> bool {
+        self.drop_sent(env);
+        self.pieces.iter().all(|piece| piece.number >= messages)
     }
 
     fn place_after_news(&mut self, env: &dyn Env, function: &'static str, len: usize) -> Option<FreeGap> {
@@ -128,7 +184,10 @@ impl BufferUse {
             offset: gap.offset,
             len: gap.len,
             send: Some(send),
+            number: self.sent,
+            copy: Vec::new(),
         };
+        self.sent += 1;
         self.pieces.insert(gap.before, piece);
     }
 
@@ -138,15 +197,23 @@ impl BufferUse {
             if place % SLICE_REQUESTS == 0 {
                 env.advance(note, None);
             }
-            piece.send = piece.send.filter(|send| env.test(None, *send) == TestResult::Pending);
+            piece.test(env);
         }
+        self.pieces.retain(|piece| piece.send.is_some());
+    }
+
+    /// Like [`BufferUse::reclaim`], without progress.
+    fn drop_sent(&mut self, env: &dyn Env) {
+        self.pieces.iter_mut().for_each(|piece| piece.test(env));
         self.pieces.retain(|piece| piece.send.is_some());
     }
 
     /// Frees all pieces. Blocks until the device has completed all sends.
     pub fn wait_until_empty(&mut self, env: &dyn Env, function: &'static str) {
-        for send in self.pieces.drain(..).filter_map(|piece| piece.send) {
-            env.wait(function, send);
+        for piece in self.pieces.drain(..) {
+            if let Some(send) = piece.send {
+                env.wait(function, send);
+            }
         }
     }
 }

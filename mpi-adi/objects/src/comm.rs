@@ -9,6 +9,7 @@ use net_torus::Shape;
 use crate::context::{COLLECTIVE, SELF_CONTEXT, WORLD_CONTEXT};
 use crate::error::Error;
 use crate::grid::TorusBox;
+use crate::installed;
 use crate::process::Env;
 use midplane_device::RequestOutcome;
 use midplane_device::envelope::{Context, MatchPattern, Rank, Tag};
@@ -256,6 +257,12 @@ impl<'e> Communicator<'e> {
     /// communicator derived from it.
     pub fn is_of_all(&self) -> bool {
         self.membership.map == RankMap::All
+    }
+
+    /// Checks whether the collectives of the communicator can use the network barrier: it contains all processes, and no
+    /// other thread can call a collective of another such communicator at the same time.
+    pub fn shares_network_barrier(&self) -> bool {
+        self.is_of_all() && (self.membership.context == WORLD_CONTEXT || !installed::may_have_threads())
     }
 
     /// Returns the process that calls.

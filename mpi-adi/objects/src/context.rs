@@ -33,9 +33,13 @@
 use midplane_device::config::FIRST_CONTEXTS;
 use midplane_device::envelope::Context;
 
-/// Maximum number of communicators per process, including MPI_COMM_WORLD and MPI_COMM_SELF. MPICH has the same limit.
-/// The masks that processes exchange are 256 bytes long.
+/// Number of contexts. The masks that processes exchange are 256 bytes long.
 pub const CONTEXTS: usize = 2048;
+/// Indexes of two contexts that no communicator uses. A table of the C binding is indexed by handle, and their entries are
+/// those of the handles of MPI_COMM_WORLD and MPI_COMM_SELF, which the standard defines (MPI-5.0 chapter 20).
+pub const UNUSED_CONTEXTS: [usize; 2] = [0x100, 0x101];
+/// Maximum number of communicators per process, including MPI_COMM_WORLD and MPI_COMM_SELF.
+pub const COMMUNICATORS: usize = CONTEXTS - UNUSED_CONTEXTS.len();
 /// 64-bit words in a mask.
 pub const CONTEXT_WORDS: usize = CONTEXTS / u64::BITS as usize;
 
@@ -59,6 +63,20 @@ pub fn base(context: Context) -> Context {
 /// Returns the index of a communicator's context, below [`CONTEXTS`].
 pub fn index(context: Context) -> usize {
     usize::from(context / 2)
+}
+
+/// Returns the bits of a mask's word for the contexts that are never free: those of MPI_COMM_WORLD and MPI_COMM_SELF, and
+/// the unused ones. Both pairs are the first ones of a word.
+const fn never_free(word: usize) -> u64 {
+    const FIRSTS: [usize; 2] = [WORLD_CONTEXT as usize / 2, UNUSED_CONTEXTS[0]];
+    const BITS: usize = u64::BITS as usize;
+    const { assert!(FIRSTS[0] == 0 && SELF_CONTEXT as usize / 2 == 1) }
+    const { assert!(FIRSTS[1].is_multiple_of(BITS) && UNUSED_CONTEXTS[1] == FIRSTS[1] + 1) }
+    if word == FIRSTS[0] || word == FIRSTS[1] / BITS {
+        0b11
+    } else {
+        0
+    }
 }
 
 fn word_and_bit(context: Context) -> (usize, u64) {
@@ -90,6 +108,11 @@ pub fn unit(context: Context) -> usize {
     index(context) / HELD as usize
 }
 
+/// Returns the bit of a context in the byte of its unit.
+pub fn bit_in_unit(context: Context) -> u8 {
+    1 << (index(context) % HELD as usize)
+}
+
 /// Contexts of a process. All zeros until the process creates a communicator, so the image needs no initial data.
 #[derive(Clone, Debug)]
 pub struct ContextAllocator {
@@ -117,8 +140,7 @@ impl ContextAllocator {
     }
 
     fn free_of(&self, word: usize) -> u64 {
-        let always = if word == 0 { 0b11 } else { 0 };
-        !(self.used[word] | self.held[word] | always)
+        !(self.used[word] | self.held[word] | never_free(word))
     }
 
     /// Reserves a unit of contexts for an agreement. Returns a bit for each context of the unit that is free; `None` if
@@ -181,7 +203,7 @@ mod tests {
         let mut contexts = ContextAllocator::new();
         assert_eq!(lowest(&contexts.free()), Some(4));
         let mut last = 0;
-        for _ in 2..CONTEXTS {
+        for _ in 2..COMMUNICATORS {
             last = lowest(&contexts.free()).expect("a free context");
             contexts.mark_used(last);
         }

@@ -10,9 +10,13 @@ use crate::process::Env;
 use midplane_device::interface::{AbortCause, Device, MeasuredQuantity, NetworkCollectives};
 
 /// Version of the MPI standard.
-pub const VERSION: (i32, i32) = (3, 1);
+pub const VERSION: (i32, i32) = (5, 0);
 /// Name and version of this library.
-pub const LIBRARY: &str = concat!("Midplane ", env!("CARGO_PKG_VERSION"), ", a part of MPI 3.1");
+pub const LIBRARY: &str = concat!(
+    "Midplane ",
+    env!("CARGO_PKG_VERSION"),
+    ", MPI 5.0 without dynamic processes"
+);
 
 /// Returns the nanoseconds since this node started. Clocks of different nodes are not synchronized.
 pub fn now(env: &dyn Env) -> u64 {

@@ -242,6 +242,7 @@ impl fmt::Display for ErrorText<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::CLASSES;
 
     #[test]
     fn every_error_is_the_same_after_it_was_told() {
@@ -296,7 +297,7 @@ mod tests {
         // A size of more than 32 bits, a tag of more than 32 bits, and an invalid class.
         assert_eq!(told(0, [0, 1 << 32, 0]), None);
         assert_eq!(told(4, [1 << 40, 0, 0]), None);
-        assert_eq!(told(33, [58, 0, 0]), None);
+        assert_eq!(told(33, [CLASSES as u64, 0, 0]), None);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //! C functions receive no context, and a Rust program finds its process by itself. Both bindings find it here. The host
 //! calls [`install`] once, before the program's `main`, and reads [`phase`] when the program has ended.
 //!
-//! A program that cargo has linked has no such host. It provides a [`NodeStarter`], which creates the node of a job of one
+//! A host whose program may have several threads in calls of MPI at once provides a [`ThreadSupport`].
+//!
+//! A program that cargo has linked, or that has loaded MPI as a shared library, has no such host. It provides a [`NodeStarter`], which creates the node of a job of one
 //! process when the program first calls MPI.
 
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
@@ -107,4 +109,87 @@ pub fn own_by_this_thread() -> fn() -> bool {
 pub fn is_owner() -> bool {
     let thread = STARTER.get().map(|starter| (starter.thread)());
     thread.is_none_or(|thread| thread == OWNER.load(Ordering::Relaxed))
+}
+
+/// The host's lock of the MPI library, for a program whose threads call MPI at the same time (MPI_THREAD_MULTIPLE). A call
+/// holds it, and releases it between the steps of a wait.
+#[derive(Clone, Copy)]
+pub struct ThreadSupport {
+    /// Makes all later calls take the lock. Called once, while one thread calls MPI.
+    pub enable: fn(),
+    /// Releases the lock if the calling thread holds it. Returns the number of nested calls that hold it, 0 if none does.
+    pub suspend: fn() -> u32,
+    /// Takes the lock again for as many nested calls; does nothing for 0. Blocks until the lock is free.
+    pub resume: fn(u32),
+    /// Returns an identifier of the calling thread: unique in the process, and not 0.
+    pub thread: fn() -> usize,
+}
+
+static THREADS: spin::Once<ThreadSupport> = spin::Once::new();
+
+/// Identifier of the thread that has initialized MPI; 0: the host does not know threads.
+static MAIN_THREAD: AtomicUsize = AtomicUsize::new(0);
+
+/// Provides the process with the lock. Later calls change nothing.
+pub fn support_threads(threads: ThreadSupport) {
+    THREADS.call_once(|| threads);
+}
+
+/// Returns the lock; `None` if at most one thread calls MPI at a time.
+pub fn thread_support() -> Option<&'static ThreadSupport> {
+    THREADS.get()
+}
+
+/// Checks whether the program may request the lock. All processes of a program return the same value, so that their
+/// collectives can depend on it.
+pub fn may_have_threads() -> bool {
+    cfg!(target_os = "linux") && thread_support().is_some()
+}
+
+/// Records that the calling thread initializes MPI.
+pub fn note_main_thread() {
+    if let Some(threads) = THREADS.get() {
+        MAIN_THREAD.store((threads.thread)(), Ordering::Relaxed);
+    }
+}
+
+/// Checks whether the calling thread has initialized MPI. True if the host does not know threads.
+pub fn is_main_thread() -> bool {
+    let thread = THREADS.get().map(|threads| (threads.thread)());
+    thread.is_none_or(|thread| thread == MAIN_THREAD.load(Ordering::Relaxed))
+}
+
+/// Memory of the host that several processes map, for MPI_Win_allocate_shared. It exists as long as a process maps it.
+#[derive(Clone, Copy)]
+pub struct SharedMemory {
+    /// Number of the host. Only processes of the same host share memory.
+    pub host: u32,
+    /// Creates memory of zeros of this many bytes, at least one. Returns its identifier, with which processes of the same
+    /// job find it until it is [closed](Self::close); `None` if there is not enough memory.
+    pub create: fn(usize) -> Option<SharedMemoryId>,
+    /// Maps the memory with this identifier and size. Returns its address; `None` if that fails.
+    pub map: fn(SharedMemoryId, usize) -> Option<usize>,
+    /// Makes the identifier invalid. Called by the process that has created the memory.
+    pub close: fn(SharedMemoryId),
+    /// Removes the memory of this address and size from this process.
+    pub unmap: fn(usize, usize),
+}
+
+/// Identifier of shared memory: two numbers of the host.
+pub type SharedMemoryId = [i64; 2];
+
+static SHARED_MEMORY: spin::Once<SharedMemory> = spin::Once::new();
+
+/// Provides the process with memory that processes of its host share. Later calls change nothing.
+pub fn provide_shared_memory(memory: SharedMemory) {
+    SHARED_MEMORY.call_once(|| memory);
+}
+
+/// Returns the memory that processes of this host share; `None` if processes share none.
+pub fn shared_memory() -> Option<&'static SharedMemory> {
+    if cfg!(target_os = "linux") {
+        SHARED_MEMORY.get()
+    } else {
+        None
+    }
 }

@@ -9,7 +9,7 @@ use rustc_apfloat::ieee::{Quad, X87DoubleExtended};
 
 use crate::datatype::{BasicType, ElementKind, LONG_DOUBLE, LongDouble, NumericType};
 
-/// A predefined operation. The discriminants are the low bits of the handles in `mpi.h`.
+/// A predefined operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum PredefinedOp {
@@ -49,6 +49,24 @@ impl PredefinedOp {
         use PredefinedOp::*;
         [Max, Min, Sum, Prod, Land, Band, Lor, Bor, Lxor, Bxor, MinLoc, MaxLoc]
     };
+
+    /// Returns the handle in `mpi.h` (MPI-5.0 chapter 20).
+    pub const fn handle(self) -> c_int {
+        match self {
+            PredefinedOp::Max => 0x23,
+            PredefinedOp::Min => 0x22,
+            PredefinedOp::Sum => 0x21,
+            PredefinedOp::Prod => 0x24,
+            PredefinedOp::Land => 0x30,
+            PredefinedOp::Band => 0x28,
+            PredefinedOp::Lor => 0x31,
+            PredefinedOp::Bor => 0x29,
+            PredefinedOp::Lxor => 0x32,
+            PredefinedOp::Bxor => 0x2a,
+            PredefinedOp::MinLoc => 0x38,
+            PredefinedOp::MaxLoc => 0x39,
+        }
+    }
 
     /// Checks whether the operation is defined for `basic`.
     pub const fn is_defined(self, basic: BasicType) -> bool {

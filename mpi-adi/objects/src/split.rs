@@ -11,7 +11,7 @@ use core::ops::Range;
 
 use crate::coll::try_with_capacity;
 use crate::comm::{CommRank, Communicator, Membership, RankMap, shape};
-use crate::context::{self, CONTEXTS};
+use crate::context::{self, COMMUNICATORS};
 use crate::error::{Error, LimitedResource};
 use crate::grid::TorusBox;
 use crate::group::exact;
@@ -224,13 +224,14 @@ impl<'e> Communicator<'e> {
     }
 
     /// Creates a communicator like [`Communicator::make_of`], but only its members call it, all with the same list
-    /// (MPI_Comm_create_group). Its messages use the context of this communicator's collectives. The processes call
-    /// these and this function in the same order.
+    /// (MPI_Comm_create_group). Its messages use the context of this communicator's collectives. `tag` distinguishes calls
+    /// of several threads at the same time.
     pub fn make_group(
         self,
         function: &'static str,
         ready: PrepareComm<'_>,
         members: Vec<Rank>,
+        tag: u32,
     ) -> Result<Option<CreatedComm>, Error> {
         let membership = self.membership();
         let own = membership.to_world(self.own_rank());
@@ -245,7 +246,8 @@ impl<'e> Communicator<'e> {
             grid: TorusBox::find(shape(self.env), &members),
         };
         let among_them = Communicator::at(self.env, among);
-        let (context, list) = among_them.agree_on_context(function, ready, exact(&members))?;
+        let and = &mut |masks: &mut [u64]| among_them.and_masks_with_tag(function, masks, tag);
+        let (context, list) = agree(self.env, ready, exact(&members), and)?;
         self.env.process().take_context(self.env, context);
         Ok(Some(CreatedComm::listed(self.env, list, context, among.rank)))
     }
@@ -294,12 +296,15 @@ fn agree_where_ready(
         and(&mut common)?;
         let context = context::lowest(&common).ok_or(Error::Limit {
             what: LimitedResource::Communicators,
-            limit: CONTEXTS,
+            limit: COMMUNICATORS,
         })?;
         // Another agreement may have reserved it since the offer.
         let unit = context::unit(context);
-        let is_held = process.hold_contexts(env, unit).is_some();
-        let is_idle = is_held && process.confirm_context(env, context);
+        let held = process.hold_contexts(env, unit);
+        let is_held = held.is_some();
+        // It may even be in use since then, with other contexts of the unit free.
+        let is_free = held.is_some_and(|free| free & context::bit_in_unit(context) != 0);
+        let is_idle = is_free && process.confirm_context(env, context);
         let is_ready = ready(context);
         let mut everywhere = [if is_idle { IDLE } else { 0 } | if is_ready.is_ok() { READY } else { 0 }];
         let agreed = and(&mut everywhere);

@@ -12,7 +12,7 @@ use crate::coll::run::ReduceAreas;
 use crate::coll::running::{CollectiveSchedule, ScheduleWork, try_with_capacity};
 use crate::coll::schedule::{RankInfo, Schedule, ScheduleStep};
 use crate::comm::Communicator;
-use crate::context::{CONTEXTS, HELD, UNITS};
+use crate::context::{COMMUNICATORS, HELD, UNITS};
 use crate::error::{Error, LimitedResource};
 use crate::process::Env;
 use crate::slice_spans::writing;
@@ -171,7 +171,7 @@ impl<H: ContextHolder> ContextAgreement<H> {
                 } else {
                     return Err(Error::Limit {
                         what: LimitedResource::Communicators,
-                        limit: CONTEXTS,
+                        limit: COMMUNICATORS,
                     });
                 }
                 Ok(false)

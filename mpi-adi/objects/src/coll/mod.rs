@@ -96,4 +96,5 @@ pub use reduce::{allreduce, combine_local, predefined, reduce, reduce_scatter};
 pub use run::{CombineFn, ReduceAreas, ReduceElements};
 pub use running::{CollectiveSchedule, RunningCollective, try_with_capacity};
 pub use scan::scan;
+pub use schedule::FIRST_FREE_TAG;
 pub use segments::SEGMENT_BYTES;

@@ -5,7 +5,8 @@
 //! blocking.
 //!
 //! There is one network barrier, and many communicators may contain all processes. They can share it, because these
-//! calls block and a process runs one at a time. A program whose processes call them in different orders, on one
+//! calls block and a process runs one at a time. In a program that may request MPI_THREAD_MULTIPLE only MPI_COMM_WORLD
+//! uses it. A program whose processes call them in different orders, on one
 //! communicator or on several, is erroneous (MPI-3.1 section 5.13). Nonblocking collectives always use messages.
 #![forbid(unsafe_code)]
 
@@ -21,7 +22,7 @@ use midplane_device::interface::NetworkCollectives;
 /// does not contain all, or if the network does not provide a barrier. All processes get the same result. Fails with
 /// [`Error::Wrong`] if they do not all call a barrier, or disagree on `is_last`.
 pub fn barrier(comm: Communicator<'_>, function: &'static str, is_last: bool) -> Result<bool, Error> {
-    if !comm.is_of_all() {
+    if !comm.shares_network_barrier() {
         return Ok(false);
     }
     match comm.env().barrier(function, is_last) {
@@ -42,7 +43,7 @@ pub(super) fn allreduce(
 ) -> Option<Result<(), Error>> {
     let bytes = data.len();
     let is_short = (1..=VALUE_BYTES).contains(&bytes);
-    if !(is_short && elements.commute && comm.is_of_all()) {
+    if !(is_short && elements.commute && comm.shares_network_barrier()) {
         return None;
     }
     let mut call = BarrierAllreduce::new(data, result, elements.predefined);
@@ -62,13 +63,13 @@ const DIFFER: Error = Error::Wrong {
 };
 const TOO_MANY: Error = Error::Wrong {
     class: ErrorClass::Other,
-    what: "other processes have called MPI_Finalize, and not this collective; either they have left it out, or this \
-           process has called one too many (MPI-3.1 section 5.1)",
+    what: "other processes are in MPI_Finalize; they have left out this collective, or this process has called one \
+           too many (MPI-3.1 section 5.1)",
 };
 const LEFT_OUT: Error = Error::Wrong {
     class: ErrorClass::Other,
-    what: "other processes are in MPI_Barrier or another collective on MPI_COMM_WORLD; either this process has left it \
-           out, or they have called one too many (MPI-3.1 section 5.1)",
+    what: "other processes are in another collective; this process has left it out, or they have called one too \
+           many (MPI-3.1 section 5.1)",
 };
 
 /// Returns the error of a collective other than MPI_Finalize.

@@ -42,6 +42,9 @@ const NUMBERS: u32 = 1 << 24;
 const _: () = assert!(NEIGHBOURS < LANES && LANES + MAX_LANES as Tag <= NUMBERED);
 const _: () = assert!((Tag::MAX / NUMBERED) as u32 > NUMBERS);
 
+/// First tag that no collective uses.
+pub const FIRST_FREE_TAG: Tag = (1 + NUMBERS as Tag) * NUMBERED;
+
 /// Returns the tag offset for a communicator's nonblocking collective with this sequence number; all processes start
 /// them in the same order. Blocking ones have no number, and use tags without an offset.
 pub(super) fn numbered(number: u32) -> Tag {

@@ -9,7 +9,7 @@ pub mod external;
 
 use core::ffi::{c_int, c_long, c_longlong, c_short};
 
-/// A predefined datatype of the C binding. The discriminants are the low bits of the handles in `mpi.h`.
+/// A predefined datatype of the C binding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 #[allow(missing_docs)] // The names are MPI's.
@@ -166,6 +166,52 @@ impl BasicType {
             TwoDoublePrecision,
         ]
     };
+
+    /// Returns the handle in `mpi.h` (MPI-5.0 chapter 20).
+    pub const fn handle(self) -> c_int {
+        match self {
+            BasicType::Char => 0x243,
+            BasicType::SignedChar => 0x244,
+            BasicType::UnsignedChar => 0x245,
+            BasicType::Byte => 0x247,
+            BasicType::Packed => 0x207,
+            BasicType::Wchar => 0x23c,
+            BasicType::Short => 0x208,
+            BasicType::UnsignedShort => 0x20c,
+            BasicType::Int => 0x209,
+            BasicType::Unsigned => 0x20d,
+            BasicType::Long => 0x20a,
+            BasicType::UnsignedLong => 0x20e,
+            BasicType::LongLong => 0x20b,
+            BasicType::UnsignedLongLong => 0x20f,
+            BasicType::Float => 0x210,
+            BasicType::Double => 0x214,
+            BasicType::LongDouble => 0x220,
+            BasicType::CBool => 0x238,
+            BasicType::Int8 => 0x240,
+            BasicType::Int16 => 0x248,
+            BasicType::Int32 => 0x250,
+            BasicType::Int64 => 0x258,
+            BasicType::Uint8 => 0x241,
+            BasicType::Uint16 => 0x249,
+            BasicType::Uint32 => 0x251,
+            BasicType::Uint64 => 0x259,
+            BasicType::Aint => 0x201,
+            BasicType::Offset => 0x203,
+            BasicType::Count => 0x202,
+            BasicType::FloatComplex => 0x212,
+            BasicType::DoubleComplex => 0x216,
+            BasicType::LongDoubleComplex => 0x224,
+            BasicType::FloatInt => 0x228,
+            BasicType::DoubleInt => 0x229,
+            BasicType::LongInt => 0x22a,
+            BasicType::TwoInt => 0x22b,
+            BasicType::ShortInt => 0x22c,
+            BasicType::LongDoubleInt => 0x22d,
+            BasicType::TwoReal => 0x230,
+            BasicType::TwoDoublePrecision => 0x231,
+        }
+    }
 
     /// Returns the structure of an element.
     pub const fn kind(self) -> ElementKind {

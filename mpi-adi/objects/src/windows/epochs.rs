@@ -13,6 +13,7 @@ use super::transport::WindowCondition;
 use crate::coll;
 use crate::comm::{Communicator, RankMap};
 use crate::error::Error;
+use crate::installed::may_have_threads;
 use midplane_device::envelope::Rank;
 use midplane_device::interface::Device;
 use midplane_device::rma::epochs::{EpochArgs, EpochKind, TicketRef, WindowEvent, WindowSequence};
@@ -55,7 +56,11 @@ impl<H: StateOwner> Window<'_, H> {
     pub fn barrier(&self) -> Result<(), Error> {
         let world = Communicator::world(self.env);
         let is_of_all = self.membership.map == RankMap::All && self.membership.size == world.size();
-        let comm = if is_of_all { world } else { self.comm() };
+        let comm = if is_of_all && !may_have_threads() {
+            world
+        } else {
+            self.comm()
+        };
         coll::barrier(comm, self.function)
     }
 

@@ -28,7 +28,6 @@ pub(super) mod group_exchange;
 pub(super) mod remote_root;
 
 use alloc::vec::Vec;
-use core::ffi::c_int;
 
 use crate::coll::bcast::BcastSchedule;
 use crate::coll::gather::{StarGather, StarScatter};
@@ -278,7 +277,7 @@ pub struct GroupCounts {
     /// Location for the other group's counts: the memory of `theirs`.
     pub taken: BufferSlice,
     /// Processes of the remote group.
-    pub theirs: Vec<c_int>,
+    pub theirs: Vec<i64>,
 }
 
 /// Error of a reduce-scatter if the totals of the two groups differ.
@@ -292,7 +291,7 @@ pub const TOTALS_DIFFER: Error = Error::Wrong {
 pub fn reduce_scatter_by_counts<P: RankToArea>(
     halves: GroupRanges,
     counts: GroupCounts,
-    parts: impl FnOnce(Vec<c_int>) -> P + Send + 'static,
+    parts: impl FnOnce(Vec<i64>) -> P + Send + 'static,
     result: BufferSlice,
     element: usize,
     combine: impl OwnedCombine,
@@ -313,7 +312,7 @@ pub fn reduce_scatter_by_counts<P: RankToArea>(
 }
 
 /// Returns the sum of non-negative counts.
-pub fn added(counts: &[c_int]) -> usize {
+pub fn added(counts: &[i64]) -> usize {
     let counts = counts.iter().map(|count| *count as usize);
     counts.fold(0, usize::saturating_add)
 }
@@ -325,7 +324,7 @@ struct ByCounts<F, P, C, H> {
     total: usize,
     /// Before the reductions: the function that creates the parts, and the counts. If the counts are wrong, it remains
     /// here, because an interrupt handler must not drop it.
-    made: Option<(F, Vec<c_int>)>,
+    made: Option<(F, Vec<i64>)>,
     reduce: Option<ReduceScatter<P>>,
     result: BufferSlice,
     element: usize,
@@ -335,7 +334,7 @@ struct ByCounts<F, P, C, H> {
 
 impl<F, P, C, H> ScheduleWork for ByCounts<F, P, C, H>
 where
-    F: FnOnce(Vec<c_int>) -> P + Send,
+    F: FnOnce(Vec<i64>) -> P + Send,
     P: RankToArea,
     C: OwnedCombine,
     H: Send,
