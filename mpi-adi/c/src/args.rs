@@ -1,6 +1,7 @@
 //! Validation of C arguments, and their conversion to Rust types.
 
 use core::ffi::{c_char, c_int, c_void};
+use core::mem::MaybeUninit;
 
 pub use super::addresses::is_in_place;
 use super::datatypes::{TypedBuffer, TypedElements, plain_bytes};
@@ -13,9 +14,6 @@ use midplane_objects::comm::{CommRank, Communicator, Partners, Status};
 use midplane_objects::error::Error;
 use midplane_objects::op::PredefinedOp;
 
-const OPS: c_int = 0x5800_0000;
-pub(super) const STATUS_IGNORE: usize = 1;
-
 /// Peer of a call: MPI_PROC_NULL or a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeerRank<T> {
@@ -25,8 +23,13 @@ pub enum PeerRank<T> {
     Rank(T),
 }
 
-pub fn count(count: c_int) -> Result<usize, Error> {
-    usize::try_from(count).map_err(|_| Error::Count { count: count.into() })
+pub fn count(count: isize) -> Result<usize, Error> {
+    usize::try_from(count).map_err(|_| Error::Count { count: count as i64 })
+}
+
+/// Checks the length of a list, which is an `int` in all forms.
+pub fn length(length: c_int) -> Result<usize, Error> {
+    count(length as isize)
 }
 
 /// Checks whether a buffer may be at this address. Rejects null, and members of a structure at null.
@@ -58,7 +61,7 @@ pub unsafe fn bytes(buffer: *const c_void, bytes: usize) -> Result<Span, Error> 
 /// # Safety
 /// Every byte of the elements must satisfy [`bytes`].
 #[inline]
-pub unsafe fn buffer(buffer: *const c_void, count: c_int, datatype: c_int) -> Result<TypedBuffer, Error> {
+pub unsafe fn buffer(buffer: *const c_void, count: isize, datatype: c_int) -> Result<TypedBuffer, Error> {
     let Some(bytes_of_one) = plain_bytes(datatype) else {
         // SAFETY: guaranteed by the caller.
         return unsafe { buffer_of_others(buffer, count, datatype) };
@@ -75,7 +78,7 @@ pub unsafe fn buffer(buffer: *const c_void, count: c_int, datatype: c_int) -> Re
 /// # Safety
 /// See [`buffer`].
 #[cold]
-unsafe fn buffer_of_others(buffer: *const c_void, count: c_int, datatype: c_int) -> Result<TypedBuffer, Error> {
+unsafe fn buffer_of_others(buffer: *const c_void, count: isize, datatype: c_int) -> Result<TypedBuffer, Error> {
     let elements = TypedElements::from_handle(datatype)?;
     // SAFETY: guaranteed by the caller.
     unsafe { elements.at(buffer, self::count(count)?) }
@@ -167,16 +170,13 @@ pub unsafe fn array<'a, T>(pointer: *const T, len: usize, name: &'static str) ->
     Ok(unsafe { core::slice::from_raw_parts(pointer, len) })
 }
 
-/// Returns the status argument; `None` is MPI_STATUS_IGNORE.
+/// Returns the status argument; `None` is MPI_STATUS_IGNORE, a null pointer.
 ///
 /// # Safety
 /// The pointer must satisfy [`out`], unless it is MPI_STATUS_IGNORE.
 pub unsafe fn status<'a>(pointer: *mut MPI_Status) -> Result<Option<&'a mut MPI_Status>, Error> {
-    if pointer.addr() == STATUS_IGNORE {
-        return Ok(None);
-    }
     // SAFETY: guaranteed by the caller.
-    unsafe { out(pointer, "status") }.map(Some)
+    Ok(unsafe { pointer.as_mut() })
 }
 
 /// Returns the array of statuses; `None` is MPI_STATUSES_IGNORE.
@@ -184,7 +184,7 @@ pub unsafe fn status<'a>(pointer: *mut MPI_Status) -> Result<Option<&'a mut MPI_
 /// # Safety
 /// The pointer must satisfy [`array_mut`], unless it is MPI_STATUSES_IGNORE.
 pub unsafe fn statuses<'a>(pointer: *mut MPI_Status, len: usize) -> Result<Option<&'a mut [MPI_Status]>, Error> {
-    if pointer.addr() == STATUS_IGNORE {
+    if pointer.is_null() {
         return Ok(None);
     }
     // SAFETY: guaranteed by the caller.
@@ -199,6 +199,7 @@ impl MPI_Status {
         MPI_ERROR: 0,
         midplane_cancelled: 0,
         midplane_bytes: 0,
+        reserved: [MaybeUninit::uninit(); 2],
     };
     /// Status of a request other than a receive: empty to the program, but MPI_ERROR remains unchanged.
     pub const NO_RECEIVE: MPI_Status = MPI_Status {
@@ -227,6 +228,19 @@ impl MPI_Status {
         }
     }
 
+    /// Checks whether this is the empty status.
+    fn is_empty(&self) -> bool {
+        let MPI_Status {
+            MPI_SOURCE: source,
+            MPI_TAG: tag,
+            MPI_ERROR: error,
+            midplane_cancelled: cancelled,
+            midplane_bytes: bytes,
+            ..
+        } = *self;
+        (source, tag, error, cancelled, bytes) == (MPI_ANY_SOURCE, MPI_ANY_TAG, 0, 0, 0)
+    }
+
     /// Sets all fields except MPI_ERROR, which a call that completes one request does not change (section 3.2.5).
     pub fn set(&mut self, status: MPI_Status) {
         *self = MPI_Status {
@@ -238,7 +252,7 @@ impl MPI_Status {
     /// Sets the status of a completed request. The empty status of a null or inactive request also sets MPI_ERROR to
     /// MPI_SUCCESS (section 3.7.3); see [`MPI_Status::set`].
     pub fn complete(&mut self, status: MPI_Status) {
-        if status == MPI_Status::EMPTY {
+        if status.is_empty() {
             *self = status;
         } else {
             self.set(status);
@@ -255,15 +269,29 @@ pub enum ReductionOp {
     User(UserOp),
 }
 
-/// RMA-only operations (section 11.3.4); [`operation`] rejects them.
-pub const MPI_REPLACE: c_int = 0x5800_000d;
-pub const MPI_NO_OP: c_int = 0x5800_000e;
+/// The predefined operation of sums.
+pub const MPI_SUM: c_int = PredefinedOp::Sum.handle();
+// RMA-only operations (section 11.3.4); [`operation`] rejects them.
+pub const MPI_REPLACE: c_int = 0x3c;
+pub const MPI_NO_OP: c_int = 0x3d;
+
+/// Lowest handle of the predefined operations.
+const FIRST_OP: c_int = 0x20;
+/// Predefined operations by handle, from [`FIRST_OP`].
+static OPS: [Option<PredefinedOp>; 0x1a] = {
+    let mut by_handle = [None; 0x1a];
+    let mut at = 0;
+    while at < PredefinedOp::ALL.len() {
+        let op = PredefinedOp::ALL[at];
+        by_handle[(op.handle() - FIRST_OP) as usize] = Some(op);
+        at += 1;
+    }
+    by_handle
+};
 
 pub fn operation(handle: c_int) -> Result<ReductionOp, Error> {
-    let predefined = usize::try_from(handle.wrapping_sub(OPS + 1))
-        .ok()
-        .and_then(|index| PredefinedOp::ALL.get(index));
-    if let Some(op) = predefined {
+    let predefined = OPS.get(handle.wrapping_sub(FIRST_OP) as usize);
+    if let Some(Some(op)) = predefined {
         return Ok(ReductionOp::Predefined(*op));
     }
     user_ops::get(handle)
@@ -333,7 +361,7 @@ pub struct SendArgs {
 pub unsafe fn send_args(
     comm: &Partners<'_>,
     buf: *const c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     dest: c_int,
     tag: c_int,
@@ -357,7 +385,7 @@ pub struct ReceiveArgs {
 pub unsafe fn recv_args(
     comm: &Partners<'_>,
     buf: *mut c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     source: c_int,
     tag: c_int,

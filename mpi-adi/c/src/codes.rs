@@ -1,6 +1,6 @@
 //! Error classes, codes and strings added by the program (MPI-3.1 section 8.5).
 //!
-//! Their values start above MPI_ERR_LASTCODE. They exist until the job ends, because MPI-3.1 cannot remove them.
+//! Their values start above MPI_ERR_LASTCODE. The value of a removed one is used again.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -27,7 +27,7 @@ struct ErrorCode {
 }
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
-static CODES: Mutex<Vec<ErrorCode>> = Mutex::new(Vec::new());
+static CODES: Mutex<Vec<Option<ErrorCode>>> = Mutex::new(Vec::new());
 
 const NO_CODE: Error = Error::Argument {
     what: "not an error code of this library or of the program's",
@@ -49,23 +49,67 @@ pub(super) fn add(class: Option<c_int>) -> Result<c_int, Error> {
         });
     }
     let mut codes = CODES.lock();
-    if codes.len() == USER_CODES {
+    let free = codes.iter().position(Option::is_none).unwrap_or(codes.len());
+    if free == USER_CODES {
         return Err(Error::Limit {
             what: LimitedResource::ErrorCodes,
             limit: USER_CODES,
         });
     }
-    codes.try_reserve(1).map_err(|_| Error::NoSpace {
-        bytes: size_of::<ErrorCode>(),
-    })?;
-    let code = MPI_ERR_LASTCODE + 1 + codes.len() as c_int;
-    codes.push(ErrorCode {
+    if free == codes.len() {
+        codes.try_reserve(1).map_err(|_| Error::NoSpace {
+            bytes: size_of::<ErrorCode>(),
+        })?;
+        codes.push(None);
+    }
+    let code = MPI_ERR_LASTCODE + 1 + free as c_int;
+    codes[free] = Some(ErrorCode {
         class: class.unwrap_or(code),
         text: Box::default(),
     });
     TAKE_TEXT.set(remove_text);
-    LAST_USED.store(code, Ordering::Relaxed);
+    note_last(&codes);
     Ok(code)
+}
+
+/// Stores the value of MPI_LASTUSEDCODE.
+fn note_last(codes: &[Option<ErrorCode>]) {
+    let used = codes.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    LAST_USED.store(MPI_ERR_LASTCODE + used as c_int, Ordering::Relaxed);
+}
+
+/// Kind of a value that the program has added.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CodeKind {
+    Class,
+    Code,
+}
+
+/// Removes a class without codes, or a code, if it has no string (MPI-4.1 section 9.5). Fails with [`Error::Argument`].
+pub(super) fn remove(code: c_int, kind: CodeKind) -> Result<(), Error> {
+    let mut codes = CODES.lock();
+    let at = place(code).filter(|at| *at < codes.len()).ok_or(NO_CODE)?;
+    let known = codes[at].as_ref().ok_or(NO_CODE)?;
+    let (is_class, has_text) = (known.class == code, !known.text.is_empty());
+    if is_class != (kind == CodeKind::Class) {
+        return Err(Error::Argument {
+            what: "an error class where the call removes a code, or a code where it removes a class",
+        });
+    }
+    let codes_of_it = codes.iter().flatten().filter(|known| known.class == code).count();
+    if is_class && codes_of_it > 1 {
+        return Err(Error::Argument {
+            what: "an error class that has codes; remove them first",
+        });
+    }
+    if has_text {
+        return Err(Error::Argument {
+            what: "an error class or code that has a string; remove it first (MPI_Remove_error_string)",
+        });
+    }
+    codes[at] = None;
+    note_last(&codes);
+    Ok(())
 }
 
 /// Sets the string of a code. Fails with [`Error::NoSpace`], and with [`Error::Argument`] for a code that the program
@@ -76,7 +120,7 @@ pub(super) fn describe(code: c_int, text: &str) -> Result<(), Error> {
         .map_err(|_| Error::NoSpace { bytes: text.len() })?;
     copy.push_str(text);
     let mut codes = CODES.lock();
-    let known = place(code).and_then(|place| codes.get_mut(place));
+    let known = place(code).and_then(|place| codes.get_mut(place)?.as_mut());
     known.ok_or(NO_CODE)?.text = copy.into_boxed_str();
     Ok(())
 }
@@ -87,14 +131,14 @@ pub(super) fn class(code: c_int) -> Result<c_int, Error> {
         return Ok(code);
     }
     let codes = CODES.lock();
-    let known = place(code).and_then(|place| codes.get(place));
+    let known = place(code).and_then(|place| codes.get(place)?.as_ref());
     known.map(|known| known.class).ok_or(NO_CODE)
 }
 
 /// Runs `f` on the string of a code; `None` if the program has not added the code.
 pub(super) fn with_text<R>(code: c_int, f: impl FnOnce(&str) -> R) -> Option<R> {
     let codes = CODES.lock();
-    let known = place(code).and_then(|place| codes.get(place));
+    let known = place(code).and_then(|place| codes.get(place)?.as_ref());
     known.map(|known| f(&known.text))
 }
 
@@ -113,7 +157,7 @@ type TakeText = fn(c_int) -> Option<Box<str>>;
 
 fn remove_text(code: c_int) -> Option<Box<str>> {
     let mut codes = CODES.lock();
-    let known = place(code).and_then(|place| codes.get_mut(place));
+    let known = place(code).and_then(|place| codes.get_mut(place)?.as_mut());
     known.map(|known| core::mem::take(&mut known.text))
 }
 

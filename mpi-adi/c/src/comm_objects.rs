@@ -21,7 +21,7 @@ use midplane_device::envelope::{Context, Rank};
 use midplane_device::interface::{Device, MeasuredQuantity};
 use midplane_objects::attributes::Attributes;
 use midplane_objects::comm::{Communicator, Group, Membership, Partners, RankMap};
-use midplane_objects::context::{self, CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT, base};
+use midplane_objects::context::{CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT, base};
 use midplane_objects::error::{Error, ErrorClass, LimitedResource};
 use midplane_objects::inter::CreatedInter;
 use midplane_objects::inter_groups::{InterGroups, Intercommunicator};
@@ -98,22 +98,28 @@ pub(super) struct CommObject {
     /// Number of nonblocking collectives started on it.
     pub collectives: u32,
     pub freed: bool,
+    /// Session from whose process sets it is derived, or MPI_SESSION_NULL.
+    pub session: c_int,
     pub attributes: Attributes,
 }
 
 /// Attributes of MPI_COMM_WORLD and MPI_COMM_SELF. No call waits while it holds the lock, and no interrupt handler uses
 /// it.
+// SAFETY: a section of initialized data, like the default one.
+#[unsafe(link_section = ".data.mpi_comm_attributes")]
 static ATTRIBUTES: Mutex<[Attributes; 2]> = Mutex::new([const { Attributes::new() }; 2]);
 
 const KIND: HandleKind = HandleKind {
     name: LimitedResource::Communicators,
-    tag: 0x8400_0000_u32 as c_int,
-    place_bits: 11,
+    tag: 0x0400_0000,
+    place_bits: 12,
     generation_bits: 13,
-    limit: CONTEXTS,
+    limit: CONTEXTS + 1,
 };
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
+// SAFETY: a section of initialized data, like the default one.
+#[unsafe(link_section = ".data.mpi_comm_objects")]
 static TABLE: Mutex<HandleTable<CommObject>> = Mutex::new(HandleTable::new(KIND));
 
 /// Functions of common calls for communicators that the program has created.
@@ -147,7 +153,7 @@ impl OnMade {
         },
         error_target: |context| {
             let mut table = TABLE.lock();
-            let (comm, object) = table.at(context::index(context))?;
+            let (comm, object) = table.at(comm_table::index(context))?;
             let handler = object.handler;
             Some(ErrorTarget::new(comm, handler))
         },
@@ -231,7 +237,7 @@ pub(super) fn give_up(handle: c_int) -> bool {
     true
 }
 
-/// Stores the identity of this process; called by MPI_Init.
+/// Stores the identity of this process; called by MPI_Init and the first session.
 pub(super) fn note_membership(env: &dyn Env) {
     let world = Communicator::world(env);
     comm_table::open(Rank::new(world.rank()), world.size());
@@ -342,6 +348,25 @@ pub(super) fn set_handler(comm: c_int, handler: c_int) {
     }
 }
 
+/// Sets the error handler and the session of a new communicator.
+pub(super) fn set_origin(comm: c_int, handler: c_int, session: c_int) {
+    with_object(comm, |object| {
+        (object.handler, object.session) = (handler, session);
+    });
+}
+
+/// Returns the session from whose process sets the communicator with this handle is derived, or MPI_SESSION_NULL.
+pub(super) fn session(comm: c_int) -> c_int {
+    with_object(comm, |object| object.session).unwrap_or(MPI_SESSION_NULL)
+}
+
+/// Like [`session`], for the communicator with this context, freed or not.
+pub(super) fn session_in(context: Context) -> c_int {
+    let mut session = MPI_SESSION_NULL;
+    with_context(context, |object| session = object.session);
+    session
+}
+
 /// Checks whether any communicator uses this error handler.
 pub(super) fn in_use(handler: c_int) -> bool {
     let made = |object: &CommObject| object.handler == handler;
@@ -375,7 +400,7 @@ pub(super) fn with_context(context: Context, f: impl FnOnce(&mut CommObject)) {
         return;
     }
     let mut table = TABLE.lock();
-    if let Some((handle, object)) = table.at(context::index(context)) {
+    if let Some((handle, object)) = table.at(comm_table::index(context)) {
         f(object);
         release(&mut table, handle);
     }
@@ -476,7 +501,7 @@ pub(super) fn request_completed(context: Context) {
 /// Reserves memory for a communicator with this context. Fails with [`Error::NoSpace`].
 pub(super) fn prepare(context: Context) -> Result<(), Error> {
     comm_table::prepare(context)?;
-    TABLE.lock().prepare(context::index(context))
+    TABLE.lock().prepare(comm_table::index(context))
 }
 
 /// Separates memory errors from argument errors. The processes of a collective creation exchange the former; the latter
@@ -514,6 +539,7 @@ fn enter_views(env: &dyn Env, views: CommViews, parent: c_int) -> Result<c_int, 
     ON_MADE.call_once(|| OnMade::ALL);
     allow_barriers_by_messages();
     let handler = handler(parent);
+    let session = with_object(parent, |parent| parent.session).unwrap_or(MPI_SESSION_NULL);
     let context = views.context();
     let object = CommObject {
         views,
@@ -521,9 +547,10 @@ fn enter_views(env: &dyn Env, views: CommViews, parent: c_int) -> Result<c_int, 
         requests: 0,
         collectives: 0,
         freed: false,
+        session,
         attributes: Attributes::new(),
     };
-    let entered = comm_table::prepare(context).and_then(|()| TABLE.lock().add_at(context::index(context), object));
+    let entered = comm_table::prepare(context).and_then(|()| TABLE.lock().add_at(comm_table::index(context), object));
     if let Ok(handle) = entered {
         comm_table::enter(handle, views.partners);
     }

@@ -2,19 +2,22 @@
 //! messages starts with a look-up, and the status of every receive ends with one.
 //!
 //! ```text
-//!   handle  = kind | generation | index           index = index of the context = context / 2
+//!   handle  = kind | generation | index           index = index of the context + 1 = context / 2 + 1
 //!                                  |                                   |
-//!             table:  0 MPI_COMM_WORLD | 1 MPI_COMM_SELF | 2 the program's first | ...
+//!             table:  0 unused | 1 MPI_COMM_WORLD | 2 MPI_COMM_SELF | 3 the program's first | ...
 //!                     each: its handle, and its processes by rank
 //! ```
+//! The handles of MPI_COMM_WORLD and MPI_COMM_SELF are the standard's, 0x101 and 0x102 (MPI-5.0 chapter 20). In a table of
+//! more than 256 entries a look-up by handle finds the copies at 257 and 258, where no other communicator is
+//! ([`context::UNUSED_CONTEXTS`]).
 //! MPI_COMM_WORLD and MPI_COMM_SELF have entries from MPI_Init until MPI_Finalize. A communicator that the program
 //! creates ([`comm_objects`](super::comm_objects)) has one until the program has freed it and its last request is
 //! complete. A freed entry contains its processes, for the statuses of those requests, but no handle.
 //!
 //! # Memory
-//! The image contains two entries. The first communicator of the program moves the table to the program's heap. The
-//! table doubles when it is full, so that a mask converts a handle to its index. It has at most [`CONTEXTS`] entries of
-//! 24 bytes each (16 on a 32-bit processor).
+//! The image contains four entries. The second communicator of the program moves the table to the program's heap. The
+//! table doubles when it is full, so that a mask converts a handle to its index. It has at most twice [`CONTEXTS`](context::CONTEXTS)
+//! entries of 24 bytes each (16 on a 32-bit processor).
 //!
 //! # Concurrency
 //! There is no lock. Calls are serialized (at most MPI_THREAD_SERIALIZED), and no interrupt handler uses the table. A
@@ -26,10 +29,11 @@ use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use core::{ptr, slice};
 
+use super::types::Handle;
 use super::types::constants::{MPI_COMM_SELF, MPI_COMM_WORLD};
 use midplane_device::envelope::{Context, Rank};
 use midplane_objects::comm::{CommRank, Group, Membership, RankMap};
-use midplane_objects::context::{self, CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT};
+use midplane_objects::context::{self, SELF_CONTEXT, WORLD_CONTEXT};
 use midplane_objects::error::Error;
 
 /// A communicator: only the data for calls on messages, so that a look-up is one multiplication.
@@ -93,12 +97,17 @@ impl CommEntry {
 
 const _: () = assert!(size_of::<CommEntry>() <= size_of::<usize>() + 16);
 const _: () = {
-    let places = [MPI_COMM_WORLD as usize % CONTEXTS, MPI_COMM_SELF as usize % CONTEXTS];
-    assert!(places[0] == WORLD_CONTEXT as usize / 2 && places[1] == SELF_CONTEXT as usize / 2);
+    let places = [
+        MPI_COMM_WORLD as usize % PREDEFINED,
+        MPI_COMM_SELF as usize % PREDEFINED,
+    ];
+    assert!(places[0] == WORLD_CONTEXT as usize / 2 + 1 && places[1] == SELF_CONTEXT as usize / 2 + 1);
+    let copies = [MPI_COMM_WORLD as usize - 1, MPI_COMM_SELF as usize - 1];
+    assert!(copies[0] == context::UNUSED_CONTEXTS[0] && copies[1] == context::UNUSED_CONTEXTS[1]);
 };
 
-/// Number of predefined entries.
-const PREDEFINED: usize = 2;
+/// Number of entries in the image.
+const PREDEFINED: usize = 4;
 
 struct CommTable {
     entries: *mut CommEntry,
@@ -117,10 +126,24 @@ struct OwnCell<T>(UnsafeCell<T>);
 // SAFETY: calls are serialized, and no interrupt handler uses it (see above).
 unsafe impl<T> Sync for OwnCell<T> {}
 
-/// The entries, until the program creates a communicator. They and the table have a separate section. Otherwise the
+/// The entries without a communicator.
+const EMPTY: [CommEntry; PREDEFINED] = [
+    CommEntry::none(0),
+    CommEntry::none(1),
+    CommEntry::none(2),
+    CommEntry::none(3),
+];
+
+/// Returns the index of the communicator with this context, in the table and in its handle.
+#[inline(always)]
+pub(super) fn index(context: Context) -> usize {
+    context::index(context) + 1
+}
+
+/// The entries, until they are full. They and the table have a separate section. Otherwise the
 /// compiler merges them with variables of other files, and every image contains the result.
 #[unsafe(link_section = ".data.mpi_comms")]
-static FIRST: OwnCell<[CommEntry; PREDEFINED]> = OwnCell(UnsafeCell::new([CommEntry::none(0), CommEntry::none(1)]));
+static FIRST: OwnCell<[CommEntry; PREDEFINED]> = OwnCell(UnsafeCell::new(EMPTY));
 
 #[unsafe(link_section = ".data.mpi_comms")]
 static TABLE: OwnCell<CommTable> = OwnCell(UnsafeCell::new(CommTable {
@@ -134,7 +157,7 @@ static TABLE: OwnCell<CommTable> = OwnCell(UnsafeCell::new(CommTable {
 /// Returns the entry of this context, if the table contains it.
 #[inline(always)]
 fn entry(context: Context) -> Option<*mut CommEntry> {
-    let place = context::index(context);
+    let place = index(context);
     // SAFETY: calls are serialized, and no reference to the table exists.
     let (entries, mask) = unsafe { ((*TABLE.0.get()).entries, (*TABLE.0.get()).mask) };
     // SAFETY: the index is within the table.
@@ -174,19 +197,19 @@ impl CommPeers {
 }
 
 #[inline(always)]
-fn named(handle: c_int) -> Option<*mut CommEntry> {
+fn named(handle: Handle) -> Option<*mut CommEntry> {
     // SAFETY: calls are serialized, and no reference to the table exists.
     let (entries, mask) = unsafe { ((*TABLE.0.get()).entries, (*TABLE.0.get()).mask) };
     // SAFETY: the mask limits the index to the table.
-    let entry = unsafe { entries.add(handle as usize & mask) };
+    let entry = unsafe { entries.add(handle.index(mask)) };
     // SAFETY: an entry of the table; calls are serialized.
-    (unsafe { (*entry).handle } == handle).then_some(entry)
+    (Handle::new(unsafe { (*entry).handle }) == handle).then_some(entry)
 }
 
 /// Returns the communication partners in the communicator with handle `handle`; `None` if the handle is invalid or MPI
 /// is not active. The result is valid until the communicator is freed.
 #[inline(always)]
-pub(super) fn peers(handle: c_int) -> Option<CommPeers> {
+pub(super) fn peers(handle: Handle) -> Option<CommPeers> {
     let entry = named(handle)?;
     // SAFETY: an entry of the table; calls are serialized.
     let entry = unsafe { &*entry };
@@ -200,7 +223,7 @@ pub(super) fn peers(handle: c_int) -> Option<CommPeers> {
 /// Returns the communication partners for the slow path; see [`peers`].
 #[inline]
 pub(super) fn group(handle: c_int) -> Option<Group<'static>> {
-    let entry = named(handle)?;
+    let entry = named(Handle::new(handle))?;
     // SAFETY: an entry of the table; calls are serialized.
     let entry = unsafe { &*entry };
     Some(Group {
@@ -257,7 +280,7 @@ pub(super) fn open(number: Rank, size: u32) {
     let (table, first) = unsafe { (&mut *TABLE.0.get(), &mut *FIRST.0.get()) };
     table.own = [number];
     let [world, own] = [Membership::world(number, size), Membership::own(number)];
-    *first = [
+    [first[1], first[2]] = [
         CommEntry::new(MPI_COMM_WORLD, world.group(), &table.own),
         CommEntry::new(MPI_COMM_SELF, own.group(), &table.own),
     ];
@@ -268,7 +291,7 @@ pub(super) fn open(number: Rank, size: u32) {
 pub(super) fn close() {
     // SAFETY: calls are serialized, and no reference to the table or its entries exists.
     let (table, first) = unsafe { (&mut *TABLE.0.get(), &mut *FIRST.0.get()) };
-    *first = [CommEntry::none(0), CommEntry::none(1)];
+    *first = EMPTY;
     table.replace(first.as_mut_ptr(), PREDEFINED);
     table.is_open = false;
 }
@@ -288,7 +311,7 @@ impl CommTable {
 
 /// Reserves memory for a communicator with this context. Fails with [`Error::NoSpace`] without effect.
 pub(super) fn prepare(context: Context) -> Result<(), Error> {
-    let place = context::index(context);
+    let place = index(context);
     // SAFETY: calls are serialized, and no reference to the table exists.
     let table = unsafe { &mut *TABLE.0.get() };
     let before = table.mask + 1;
@@ -303,6 +326,15 @@ pub(super) fn prepare(context: Context) -> Result<(), Error> {
     // SAFETY: the table contains `before` entries.
     entries.extend_from_slice(unsafe { slice::from_raw_parts(table.entries, before) });
     entries.extend((before..len).map(CommEntry::none));
+    // Only in a table of this length they have these indexes.
+    for (handle, first) in [
+        (MPI_COMM_WORLD as usize, WORLD_CONTEXT),
+        (MPI_COMM_SELF as usize, SELF_CONTEXT),
+    ] {
+        if handle < len {
+            entries[handle] = entries[index(first)];
+        }
+    }
     table.replace(Box::into_raw(entries.into_boxed_slice()).cast(), len);
     Ok(())
 }
@@ -329,7 +361,7 @@ pub(super) fn enter(handle: c_int, group: Group<'static>) {
 /// Makes the handle of the communicator with this context valid, or marks the communicator as freed.
 pub(super) fn show(context: Context, handle: Option<c_int>) {
     if let Some(entry) = entry(context) {
-        let nothing = CommEntry::none(context::index(context)).handle;
+        let nothing = CommEntry::none(index(context)).handle;
         // SAFETY: an entry of the table; calls are serialized.
         let mut new = unsafe { *entry };
         new.handle = handle.unwrap_or(nothing);
@@ -340,5 +372,5 @@ pub(super) fn show(context: Context, handle: Option<c_int>) {
 
 /// Removes the communicator with this context.
 pub(super) fn remove(context: Context) {
-    put(context, CommEntry::none(context::index(context)));
+    put(context, CommEntry::none(index(context)));
 }

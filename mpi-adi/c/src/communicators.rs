@@ -15,8 +15,9 @@ use super::binding::env;
 use super::comm_objects::{KeptComm, communicator, enter, give_up, inter_calls, own, prepare, views, world};
 use super::error_dispatch::{on_any, on_process};
 use super::infos::check_hints;
+use super::types::Handle;
 use super::types::constants::*;
-use super::{comm_state, keyvals};
+use super::{buffered, comm_state, hardware, keyvals};
 use midplane_device::envelope::{Context, Rank};
 use midplane_device::interface::Device;
 use midplane_objects::call;
@@ -25,8 +26,8 @@ use midplane_objects::error::Error;
 
 /// Duplicates a communicator with its topology and its attributes. If a copy function fails, frees the duplicate again:
 /// the other processes keep theirs and need not wait for this one.
-fn duplicate(function: &'static str, parent: c_int, newcomm: &mut c_int) -> Result<(), Error> {
-    *newcomm = MPI_COMM_NULL;
+fn duplicate(function: &'static str, parent: c_int, newcomm: &mut Handle) -> Result<(), Error> {
+    *newcomm = Handle::new(MPI_COMM_NULL);
     let twin = match inter_calls(parent) {
         Some(calls) => (calls.duplicate)(function, parent)?,
         None => duplicate_one(function, parent)?,
@@ -39,7 +40,7 @@ fn duplicate(function: &'static str, parent: c_int, newcomm: &mut c_int) -> Resu
         give_up(twin);
         return Err(error);
     }
-    *newcomm = twin;
+    *newcomm = Handle::new(twin);
     Ok(())
 }
 
@@ -55,7 +56,7 @@ fn duplicate_one(function: &'static str, parent: c_int) -> Result<c_int, Error> 
     enter(comm.env, made, parent)
 }
 
-pub unsafe fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_dup(comm: c_int, newcomm: *mut Handle) -> c_int {
     on_any("MPI_Comm_dup", comm, |_, _| {
         // SAFETY: the standard's requirements on `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
@@ -63,7 +64,7 @@ pub unsafe fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int {
     })
 }
 
-pub unsafe fn MPI_Comm_dup_with_info(comm: c_int, info: c_int, newcomm: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_dup_with_info(comm: c_int, info: c_int, newcomm: *mut Handle) -> c_int {
     on_any("MPI_Comm_dup_with_info", comm, |_, _| {
         // SAFETY: the standard's requirements on `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
@@ -72,7 +73,7 @@ pub unsafe fn MPI_Comm_dup_with_info(comm: c_int, info: c_int, newcomm: *mut c_i
     })
 }
 
-pub unsafe fn MPI_Comm_split(comm: c_int, color: c_int, key: c_int, newcomm: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_split(comm: c_int, color: c_int, key: c_int, newcomm: *mut Handle) -> c_int {
     on_any("MPI_Comm_split", comm, |_, _| {
         // SAFETY: the standard's requirements on `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
@@ -82,7 +83,7 @@ pub unsafe fn MPI_Comm_split(comm: c_int, color: c_int, key: c_int, newcomm: *mu
                 what: "color is negative and not MPI_UNDEFINED",
             })?),
         };
-        *newcomm = split("MPI_Comm_split", comm, color, key)?;
+        *newcomm = Handle::new(split("MPI_Comm_split", comm, color, key)?);
         Ok(())
     })
 }
@@ -104,24 +105,18 @@ pub unsafe fn MPI_Comm_split_type(
     split_type: c_int,
     key: c_int,
     info: c_int,
-    newcomm: *mut c_int,
+    newcomm: *mut Handle,
 ) -> c_int {
-    on_any("MPI_Comm_split_type", comm, |_, views| {
+    on_any("MPI_Comm_split_type", comm, |env, views| {
         // SAFETY: the standard's requirements on `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         check_hints(info)?;
         let color = match split_type {
-            // No process shares memory with another. So no process of an intercommunicator shares memory with one of
-            // the other group, and all its parts are empty.
-            MPI_COMM_TYPE_SHARED => Some(views.all().rank.0),
+            MPI_COMM_TYPE_SHARED => Some(hardware::memory_color(views.all())),
             MPI_UNDEFINED => None,
-            _ => {
-                return Err(Error::Argument {
-                    what: "split_type is neither MPI_COMM_TYPE_SHARED nor MPI_UNDEFINED",
-                });
-            }
+            _ => hardware::split_color(env, views.all(), split_type, info)?,
         };
-        *newcomm = split("MPI_Comm_split_type", comm, color, key)?;
+        *newcomm = Handle::new(split("MPI_Comm_split_type", comm, color, key)?);
         Ok(())
     })
 }
@@ -130,11 +125,11 @@ pub unsafe fn MPI_Comm_split_type(
 ///
 /// # Safety
 /// See [`args::out`].
-unsafe fn free(function: &'static str, comm: *mut c_int, waits: bool) -> c_int {
+unsafe fn free(function: &'static str, comm: *mut Handle, waits: bool) -> c_int {
     // SAFETY: guaranteed by the caller.
-    let handle = unsafe { comm.as_ref() }.copied().unwrap_or(MPI_COMM_NULL);
-    on_any(function, handle, |env, views| {
-        if matches!(handle, MPI_COMM_WORLD | MPI_COMM_SELF) {
+    let handle = unsafe { comm.as_ref() }.copied().unwrap_or(Handle::new(MPI_COMM_NULL));
+    on_any(function, handle.value(), |env, views| {
+        if matches!(handle.value(), MPI_COMM_WORLD | MPI_COMM_SELF) {
             return Err(Error::Argument {
                 what: "MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed",
             });
@@ -144,32 +139,33 @@ unsafe fn free(function: &'static str, comm: *mut c_int, waits: bool) -> c_int {
             let note = CallInfo::without_peer(function);
             call::block_until(env, note, || env.is_context_idle(context));
         }
-        keyvals::delete_all::<CommCarrier>(handle)?;
-        if !give_up(handle) {
+        keyvals::delete_all::<CommCarrier>(handle.value())?;
+        buffered::finish_comm(env, function, views.context());
+        if !give_up(handle.value()) {
             // A delete function has freed it.
-            return Err(Error::Communicator { handle });
+            return Err(Error::Communicator { handle: handle.value() });
         }
         // SAFETY: as above; not null, because it referred to a communicator.
-        *unsafe { args::out(comm, "comm") }? = MPI_COMM_NULL;
+        *unsafe { args::out(comm, "comm") }? = Handle::new(MPI_COMM_NULL);
         Ok(())
     })
 }
 
-pub unsafe fn MPI_Comm_free(comm: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_free(comm: *mut Handle) -> c_int {
     // SAFETY: the standard's requirements on `comm`.
     unsafe { free("MPI_Comm_free", comm, false) }
 }
 
-pub unsafe fn MPI_Comm_disconnect(comm: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_disconnect(comm: *mut Handle) -> c_int {
     // SAFETY: the standard's requirements on `comm`.
     unsafe { free("MPI_Comm_disconnect", comm, true) }
 }
 
 // No process here was spawned (section 10.3.2).
-pub unsafe fn MPI_Comm_get_parent(parent: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_get_parent(parent: *mut Handle) -> c_int {
     on_process("MPI_Comm_get_parent", |_| {
         // SAFETY: the standard's requirements on `parent`.
-        *unsafe { args::out(parent, "parent") }? = MPI_COMM_NULL;
+        *unsafe { args::out(parent, "parent") }? = Handle::new(MPI_COMM_NULL);
         Ok(())
     })
 }
@@ -243,7 +239,14 @@ pub unsafe fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char) -> c_int 
 }
 
 pub unsafe fn MPI_Comm_get_name(comm: c_int, comm_name: *mut c_char, resultlen: *mut c_int) -> c_int {
-    on_any("MPI_Comm_get_name", comm, |_, views| {
+    const NAME: &str = "MPI_Comm_get_name";
+    if comm == MPI_COMM_NULL {
+        // SAFETY: the standard's requirements on both (MPI-4.1 section 7.8).
+        return on_process(NAME, |_| unsafe {
+            put_text(comm_name, MPI_MAX_OBJECT_NAME, "MPI_COMM_NULL", resultlen)
+        });
+    }
+    on_any(NAME, comm, |_, views| {
         let context = views.context();
         let names = comm_state::NAMES.lock();
         let given = names.iter().find(|(named, _)| *named == context);

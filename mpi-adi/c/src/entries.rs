@@ -1,10 +1,14 @@
 //! Entry points of C programs, generated from the function table (`midplane_api`): `PMPI_X`, which calls the body of
 //! `MPI_X`, and its alias `MPI_X`. A body with parameters other than those of its table row does not compile.
 //!
-//! Some functions of MPI-3.1 are declared and linked, but not implemented: dynamic processes (chapter 10) and files
-//! (chapter 13), with the related functions of other chapters. Each reports an error of class
-//! MPI_ERR_UNSUPPORTED_OPERATION with its name to an error handler: that of the communicator among its arguments, that
-//! of MPI_COMM_WORLD if there is none (MPI-3.1 section 8.3), and for files the default one of section 13.7.
+//! A function with counts has a second entry point, its large-count form, which calls the same body: counts become
+//! [`isize`], and arrays of counts an [`IntArray`](crate::counts::IntArray) ([`given`]). A count beyond `isize`, on a
+//! 32-bit node, becomes the largest one, which no memory holds. Both entry points inline the body, so that the code of a
+//! program is independent of the form that it does not use.
+//!
+//! Some functions of MPI-3.1 are declared and linked, but not implemented: dynamic processes (chapter 10). Each reports an
+//! error of class MPI_ERR_UNSUPPORTED_OPERATION with its name to an error handler: that of the communicator among its
+//! arguments, or that of MPI_COMM_WORLD if there is none (MPI-3.1 section 8.3).
 //!
 //! The linker warns of them before the program runs. Each has a section `.gnu.warning.NAME`; GNU's linker prints its
 //! text with the source line of the program's first call. The section is used by the linker only and is not part of an
@@ -15,6 +19,7 @@
     non_snake_case,
     unused_variables, // Of unsupported functions.
     unused_unsafe,    // Some bodies are safe.
+    clippy::useless_conversion, // Of results other than handles.
     clippy::missing_safety_doc,
     clippy::too_many_arguments
 )]
@@ -23,20 +28,23 @@ use core::ffi::c_int;
 
 use super::bodies;
 use super::comm_objects::ErrorTarget;
+use super::counts::{IntArray, Integer};
 use super::error_dispatch::{error_target, raise};
-use super::file_handler;
 use super::types::constants::MPI_COMM_WORLD;
 use midplane_objects::error::Error;
 
 /// Types of parameters and results, by kind.
-mod rust {
+#[allow(missing_docs)] // The kinds are documented in the table.
+pub mod kinds {
     use core::ffi::{c_char, c_double, c_int, c_longlong, c_void};
 
     use crate::error_dispatch::ErrorFunction;
+    use crate::files::{ConversionFunction, ExtentFunction, LargeConversionFunction};
     use crate::generalized::{CancelFunction, FreeFunction, QueryFunction};
     use crate::keyvals::{CopyFunction, DeleteFunction};
-    use crate::types::MPI_Status;
-    use crate::user_ops::UserFunction;
+    use crate::tool_events::{EventDroppedFunction, EventFreeFunction, EventFunction};
+    use crate::types::{Handle, MPI_Status};
+    use crate::user_ops::{LargeUserFunction, UserFunction};
 
     pub type Int = c_int;
     pub type IntOut = *mut c_int;
@@ -51,6 +59,10 @@ mod rust {
     pub type CountInOut = *mut c_int;
     pub type Counts = *const c_int;
     pub type Displs = *const c_int;
+    pub type TypeCount = c_int;
+    pub type ElementDispls = *const c_int;
+    pub type DispUnit = c_int;
+    pub type DispUnitOut = *mut c_int;
     pub type Rank = c_int;
     pub type RankOut = *mut c_int;
     pub type Ranks = *const c_int;
@@ -68,8 +80,15 @@ mod rust {
     pub type Aints = *const isize;
     pub type AintsOut = *mut isize;
     pub type OldAints = *mut isize;
+    pub type AintCount = isize;
+    pub type AintCountOut = *mut isize;
+    pub type AintCountInOut = *mut isize;
+    pub type AintCounts = *const isize;
     pub type LargeCount = c_longlong;
     pub type LargeCountOut = *mut c_longlong;
+    pub type LargeCountInOut = *mut c_longlong;
+    pub type LargeCounts = *const c_longlong;
+    pub type LargeCountsOut = *mut c_longlong;
     pub type Offset = c_longlong;
     pub type OffsetOut = *mut c_longlong;
     pub type Double = c_double;
@@ -87,41 +106,45 @@ mod rust {
     pub type Texts = *mut *mut c_char;
     pub type TextLists = *mut *mut *mut c_char;
     pub type Argv = *mut *mut *mut c_char;
-    pub type Comm = c_int;
-    pub type CommOut = *mut c_int;
-    pub type CommInOut = *mut c_int;
-    pub type Group = c_int;
-    pub type GroupOut = *mut c_int;
-    pub type GroupInOut = *mut c_int;
-    pub type Datatype = c_int;
-    pub type DatatypeOut = *mut c_int;
-    pub type DatatypeInOut = *mut c_int;
-    pub type Datatypes = *const c_int;
-    pub type DatatypesOut = *mut c_int;
-    pub type OldDatatypes = *mut c_int;
-    pub type Op = c_int;
-    pub type OpOut = *mut c_int;
-    pub type OpInOut = *mut c_int;
-    pub type Request = c_int;
-    pub type RequestOut = *mut c_int;
-    pub type RequestInOut = *mut c_int;
-    pub type RequestsInOut = *mut c_int;
-    pub type Message = c_int;
-    pub type MessageOut = *mut c_int;
-    pub type MessageInOut = *mut c_int;
-    pub type Errhandler = c_int;
-    pub type ErrhandlerOut = *mut c_int;
-    pub type ErrhandlerInOut = *mut c_int;
-    pub type Info = c_int;
-    pub type InfoOut = *mut c_int;
-    pub type InfoInOut = *mut c_int;
-    pub type Infos = *const c_int;
-    pub type Win = c_int;
-    pub type WinOut = *mut c_int;
-    pub type WinInOut = *mut c_int;
-    pub type File = c_int;
-    pub type FileOut = *mut c_int;
-    pub type FileInOut = *mut c_int;
+    pub type Comm = Handle;
+    pub type CommOut = *mut Handle;
+    pub type CommInOut = *mut Handle;
+    pub type Group = Handle;
+    pub type GroupOut = *mut Handle;
+    pub type GroupInOut = *mut Handle;
+    pub type Datatype = Handle;
+    pub type DatatypeOut = *mut Handle;
+    pub type DatatypeInOut = *mut Handle;
+    pub type Datatypes = *const Handle;
+    pub type DatatypesOut = *mut Handle;
+    pub type OldDatatypes = *mut Handle;
+    pub type Op = Handle;
+    pub type OpOut = *mut Handle;
+    pub type OpInOut = *mut Handle;
+    pub type Request = Handle;
+    pub type RequestOut = *mut Handle;
+    pub type RequestInOut = *mut Handle;
+    pub type Requests = *const Handle;
+    pub type RequestsInOut = *mut Handle;
+    pub type Message = Handle;
+    pub type MessageOut = *mut Handle;
+    pub type MessageInOut = *mut Handle;
+    pub type Errhandler = Handle;
+    pub type ErrhandlerOut = *mut Handle;
+    pub type ErrhandlerInOut = *mut Handle;
+    pub type Info = Handle;
+    pub type InfoOut = *mut Handle;
+    pub type InfoInOut = *mut Handle;
+    pub type Infos = *const Handle;
+    pub type Win = Handle;
+    pub type WinOut = *mut Handle;
+    pub type WinInOut = *mut Handle;
+    pub type File = Handle;
+    pub type FileOut = *mut Handle;
+    pub type FileInOut = *mut Handle;
+    pub type Session = Handle;
+    pub type SessionOut = *mut Handle;
+    pub type SessionInOut = *mut Handle;
     pub type Status = *const MPI_Status;
     pub type StatusOut = *mut MPI_Status;
     pub type StatusInOut = *mut MPI_Status;
@@ -131,22 +154,32 @@ mod rust {
     pub type FintsOut = *mut c_int;
     pub type F08Status = *const MPI_Status;
     pub type F08StatusOut = *mut MPI_Status;
-    pub type ToolEnum = c_int;
-    pub type ToolEnumOut = *mut c_int;
+    pub type ToolEnum = Handle;
+    pub type ToolEnumOut = *mut Handle;
     pub type ToolObject = *mut c_void;
-    pub type CvarHandle = c_int;
-    pub type CvarHandleOut = *mut c_int;
-    pub type CvarHandleInOut = *mut c_int;
-    pub type PvarHandle = c_int;
-    pub type PvarHandleOut = *mut c_int;
-    pub type PvarHandleInOut = *mut c_int;
-    pub type Session = c_int;
-    pub type SessionOut = *mut c_int;
-    pub type SessionInOut = *mut c_int;
+    pub type CvarHandle = Handle;
+    pub type CvarHandleOut = *mut Handle;
+    pub type CvarHandleInOut = *mut Handle;
+    pub type PvarHandle = Handle;
+    pub type PvarHandleOut = *mut Handle;
+    pub type PvarHandleInOut = *mut Handle;
+    pub type PvarSession = Handle;
+    pub type PvarSessionOut = *mut Handle;
+    pub type PvarSessionInOut = *mut Handle;
+    pub type EventRegistration = Handle;
+    pub type EventRegistrationOut = *mut Handle;
+    pub type EventInstance = Handle;
+    pub type CallbackSafety = c_int;
+    pub type SourceOrderOut = *mut c_int;
+    pub type EventFn = Option<EventFunction>;
+    pub type EventFreeFn = Option<EventFreeFunction>;
+    pub type EventDroppedFn = Option<EventDroppedFunction>;
     pub type UserFn = Option<UserFunction>;
+    pub type LargeUserFn = Option<LargeUserFunction>;
     pub type ErrorFn = Option<ErrorFunction>;
     pub type WinErrorFn = Option<ErrorFunction>;
     pub type FileErrorFn = Option<ErrorFunction>;
+    pub type SessionErrorFn = Option<ErrorFunction>;
     pub type OldErrorFn = Option<ErrorFunction>;
     pub type CopyFn = Option<CopyFunction>;
     pub type DeleteFn = Option<DeleteFunction>;
@@ -159,8 +192,182 @@ mod rust {
     pub type QueryFn = Option<QueryFunction>;
     pub type FreeFn = Option<FreeFunction>;
     pub type CancelFn = Option<CancelFunction>;
-    pub type ConversionFn = Option<unsafe extern "C" fn()>;
-    pub type ExtentFn = Option<unsafe extern "C" fn()>;
+    pub type ConversionFn = Option<ConversionFunction>;
+    pub type LargeConversionFn = Option<LargeConversionFunction>;
+    pub type ExtentFn = Option<ExtentFunction>;
+}
+
+/// Types of parameters of the large-count forms, by kind: the same as `Kind::large` of the table.
+mod large_kinds {
+    pub use super::kinds::*;
+
+    pub type Count = LargeCount;
+    pub type TypeCount = LargeCount;
+    pub type AintCount = LargeCount;
+    pub type CountOut = LargeCountOut;
+    pub type AintCountOut = LargeCountOut;
+    pub type CountInOut = LargeCountInOut;
+    pub type AintCountInOut = LargeCountInOut;
+    pub type Counts = LargeCounts;
+    pub type ElementDispls = LargeCounts;
+    pub type AintCounts = LargeCounts;
+    pub type Displs = Aints;
+    pub type DispUnit = Aint;
+    pub type DispUnitOut = AintOut;
+}
+
+/// Converts an argument of an entry point to that of the body. Other counts, and results, have the type of the form:
+/// their bodies are generic. A handle becomes its value, or stays one where a look-up compares all of it: on a 64-bit
+/// processor, the value would require an instruction.
+macro_rules! given {
+    (Count $argument:ident) => {
+        Integer::get($argument)
+    };
+    (DispUnit $argument:ident) => {
+        Integer::get($argument)
+    };
+    (Counts $argument:ident) => {
+        IntArray::from($argument)
+    };
+    (Displs $argument:ident) => {
+        IntArray::from($argument)
+    };
+    (ElementDispls $argument:ident) => {
+        IntArray::from($argument)
+    };
+    (AintCounts $argument:ident) => {
+        IntArray::from($argument)
+    };
+    (Comm $argument:ident) => {
+        $argument.into()
+    };
+    (Group $argument:ident) => {
+        $argument.into()
+    };
+    (Datatype $argument:ident) => {
+        $argument.into()
+    };
+    (Op $argument:ident) => {
+        $argument.into()
+    };
+    (Request $argument:ident) => {
+        $argument.into()
+    };
+    (Message $argument:ident) => {
+        $argument.into()
+    };
+    (Errhandler $argument:ident) => {
+        $argument.into()
+    };
+    (Info $argument:ident) => {
+        $argument.into()
+    };
+    (Win $argument:ident) => {
+        $argument.into()
+    };
+    (File $argument:ident) => {
+        $argument.into()
+    };
+    (Session $argument:ident) => {
+        $argument.into()
+    };
+    (ToolEnum $argument:ident) => {
+        $argument.into()
+    };
+    (CvarHandle $argument:ident) => {
+        $argument.into()
+    };
+    (PvarHandle $argument:ident) => {
+        $argument.into()
+    };
+    (PvarSession $argument:ident) => {
+        $argument.into()
+    };
+    (EventRegistration $argument:ident) => {
+        $argument.into()
+    };
+    (EventInstance $argument:ident) => {
+        $argument.into()
+    };
+    ($kind:ident $argument:ident) => {
+        $argument
+    };
+}
+
+/// Returns the type of a parameter of a body, by its kind in a form: of a handle, any that [`given`] converts to.
+macro_rules! body_kind {
+    ($kinds:ident Count) => {
+        isize
+    };
+    ($kinds:ident DispUnit) => {
+        isize
+    };
+    ($kinds:ident Counts) => {
+        IntArray
+    };
+    ($kinds:ident Displs) => {
+        IntArray
+    };
+    ($kinds:ident ElementDispls) => {
+        IntArray
+    };
+    ($kinds:ident AintCounts) => {
+        IntArray
+    };
+    ($kinds:ident Comm) => {
+        _
+    };
+    ($kinds:ident Group) => {
+        _
+    };
+    ($kinds:ident Datatype) => {
+        _
+    };
+    ($kinds:ident Op) => {
+        _
+    };
+    ($kinds:ident Request) => {
+        _
+    };
+    ($kinds:ident Message) => {
+        _
+    };
+    ($kinds:ident Errhandler) => {
+        _
+    };
+    ($kinds:ident Info) => {
+        _
+    };
+    ($kinds:ident Win) => {
+        _
+    };
+    ($kinds:ident File) => {
+        _
+    };
+    ($kinds:ident Session) => {
+        _
+    };
+    ($kinds:ident ToolEnum) => {
+        _
+    };
+    ($kinds:ident CvarHandle) => {
+        _
+    };
+    ($kinds:ident PvarHandle) => {
+        _
+    };
+    ($kinds:ident PvarSession) => {
+        _
+    };
+    ($kinds:ident EventRegistration) => {
+        _
+    };
+    ($kinds:ident EventInstance) => {
+        _
+    };
+    ($kinds:ident $kind:ident) => {
+        $kinds::$kind
+    };
 }
 
 /// Linker message for an unsupported function, appended to its name.
@@ -196,11 +403,8 @@ macro_rules! handler {
     (world) => {
         error_target(MPI_COMM_WORLD)
     };
-    (file) => {
-        file_handler::error_target()
-    };
     ($comm:ident) => {
-        error_target($comm)
+        error_target($comm.value())
     };
 }
 
@@ -218,35 +422,49 @@ macro_rules! profiled {
     };
 }
 
+/// Creates the entry point `$name` with parameters of the kinds in `$kinds`, which calls the body `$function`.
+macro_rules! form {
+    ($kinds:ident $result:ident $name:ident = $function:ident($($parameter:ident: $kind:ident),*)) => {
+        const _: () = {
+            let _: unsafe fn($(body_kind!($kinds $kind)),*) -> body_kind!(kinds $result) = bodies::$function;
+        };
+        #[unsafe(export_name = concat!("P", stringify!($name)))]
+        pub unsafe extern "C" fn $name($($parameter: $kinds::$kind),*) -> kinds::$result {
+            // SAFETY: guaranteed by the caller, with the same requirements as the body.
+            unsafe {
+                kinds::$result::from(bodies::$function($(given!($kind $parameter)),*))
+            }
+        }
+        profiled!($name);
+    };
+}
+
 macro_rules! entry {
     ($result:ident $function:ident($($parameter:ident: $kind:ident),*) refused $whose:ident) => {
         #[unsafe(export_name = concat!("P", stringify!($function)))]
-        pub unsafe extern "C" fn $function($($parameter: rust::$kind),*) -> rust::$result {
+        pub unsafe extern "C" fn $function($($parameter: kinds::$kind),*) -> kinds::$result {
             refuse(concat!(stringify!($function), " is not supported yet"), handler!($whose))
         }
         profiled!($function);
         warned!(stringify!($function));
         warned!(concat!("P", stringify!($function)));
     };
-    ($result:ident $function:ident($($parameter:ident: $kind:ident),*) $($state:ident $detail:tt)?) => {
-        const _: unsafe fn($(rust::$kind),*) -> rust::$result = bodies::$function;
-        #[unsafe(export_name = concat!("P", stringify!($function)))]
-        pub unsafe extern "C" fn $function($($parameter: rust::$kind),*) -> rust::$result {
-            // SAFETY: guaranteed by the caller, with the same requirements as the body.
-            unsafe {
-                bodies::$function($($parameter),*)
-            }
-        }
-        profiled!($function);
+    ($result:ident $function:ident | $large:ident $parameters:tt $($state:ident $detail:tt)?) => {
+        form!(kinds $result $function = $function $parameters);
+        form!(large_kinds $result $large = $function $parameters);
+    };
+    ($result:ident $function:ident $parameters:tt $($state:ident $detail:tt)?) => {
+        form!(kinds $result $function = $function $parameters);
     };
 }
 
 macro_rules! entries {
     ($(
         $(#[doc = $line:literal])*
-        $section:literal $result:ident $function:ident($($parameter:ident: $kind:ident),*) $($state:ident $detail:tt)?;
+        $section:literal $result:ident $function:ident $(| $large:ident)?($($parameter:ident: $kind:ident),*)
+            $($state:ident $detail:tt)?;
     )*) => {
-        $(entry! { $result $function($($parameter: $kind),*) $($state $detail)? })*
+        $(entry! { $result $function $(| $large)?($($parameter: $kind),*) $($state $detail)? })*
     };
 }
 
@@ -288,6 +506,8 @@ mod tests {
                 else {
                     continue;
                 };
+                // Without type parameters, which a body with two forms has.
+                let own = own.split('<').next().unwrap_or(own);
                 let body = rest.split("\n}").next().unwrap_or_default();
                 for name in body.split('"').skip(1).step_by(2) {
                     let is_function = FUNCTIONS.iter().any(|function| function.name == name);

@@ -7,23 +7,25 @@ use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
 use super::args::{self, put_text};
-use super::binding::{MpiPhase, THREAD_LEVEL, any_env, phase, set_phase};
+use super::binding::{MpiPhase, THREAD_LEVEL, any_env, set_phase, world_phase};
 use super::comm_objects::ErrorTarget;
 use super::error_dispatch::{early, end, end_under, on_process};
 use super::types::constants::*;
 use midplane_device::interface::{AbortCause, Device};
 use midplane_objects::environment::{self as job, LIBRARY, VERSION};
 use midplane_objects::error::{CallOrder, Error};
+use midplane_objects::installed;
 
 pub unsafe fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
     early("MPI_Init", init(MPI_THREAD_SINGLE))
 }
 
 fn init(level: c_int) -> Result<(), Error> {
-    match phase() {
+    match world_phase() {
         MpiPhase::Before => {
             super::comm_objects::note_membership(any_env()?);
             THREAD_LEVEL.store(level, Ordering::Relaxed);
+            installed::note_main_thread();
             set_phase(MpiPhase::Running);
             Ok(())
         }
@@ -46,8 +48,16 @@ pub unsafe fn MPI_Init_thread(
                     what: "required is none of the four levels of thread support",
                 });
             }
-            *provided = required.min(MPI_THREAD_SERIALIZED);
-            init(*provided)
+            let threads = installed::thread_support().filter(|_| required == MPI_THREAD_MULTIPLE);
+            *provided = match threads {
+                Some(_) => MPI_THREAD_MULTIPLE,
+                None => required.min(MPI_THREAD_SERIALIZED),
+            };
+            init(*provided)?;
+            if let Some(threads) = threads {
+                (threads.enable)();
+            }
+            Ok(())
         })
     })
 }
@@ -63,7 +73,7 @@ pub unsafe fn MPI_Query_thread(provided: *mut c_int) -> c_int {
 pub unsafe fn MPI_Is_thread_main(flag: *mut c_int) -> c_int {
     on_process("MPI_Is_thread_main", |_| {
         // SAFETY: the standard's requirements on `flag`.
-        *unsafe { args::out(flag, "flag") }? = 1;
+        *unsafe { args::out(flag, "flag") }? = installed::is_main_thread().into();
         Ok(())
     })
 }
@@ -72,7 +82,7 @@ pub unsafe fn MPI_Initialized(flag: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements on `flag`.
     early(
         "MPI_Initialized",
-        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() != MpiPhase::Before).into()),
+        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (world_phase() != MpiPhase::Before).into()),
     )
 }
 
@@ -80,7 +90,7 @@ pub unsafe fn MPI_Finalized(flag: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements on `flag`.
     early(
         "MPI_Finalized",
-        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() == MpiPhase::After).into()),
+        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (world_phase() == MpiPhase::After).into()),
     )
 }
 
@@ -154,6 +164,13 @@ pub unsafe fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -
 
 pub fn MPI_Wtime() -> c_double {
     any_env().map_or(0.0, |env| job::now(env) as c_double / 1e9)
+}
+
+/// Returns the time of [`MPI_Wtime`] in nanoseconds, for the recorder of calls. An image without the recorder does not
+/// contain it.
+#[unsafe(no_mangle)]
+extern "C" fn midplane_time_ns() -> u64 {
+    any_env().map_or(0, job::now)
 }
 
 pub fn MPI_Wtick() -> c_double {

@@ -9,8 +9,9 @@ use super::binding::{MpiPhase, any_env, env, phase};
 use super::codes;
 use super::comm_objects::{self, CommViews, ErrorTarget};
 use super::lazy_callback::LazyCallback;
-use super::types::MPI_Status;
 use super::types::constants::*;
+use super::types::{Handle, MPI_Status};
+use super::unlocked::without_lock;
 use midplane_device::interface::{AbortCause, Device, FatalError, MeasuredQuantity};
 use midplane_device::kernel::HeapUsage;
 use midplane_objects::comm::{Communicator, Partners, Status};
@@ -25,7 +26,7 @@ pub const USER_HANDLERS: usize = 32;
 pub(super) const HANDLERS: c_int = 0x5500_0000;
 
 /// `MPI_Comm_errhandler_function`.
-pub type ErrorFunction = unsafe extern "C" fn(*mut c_int, *mut c_int, ...);
+pub type ErrorFunction = unsafe extern "C" fn(*mut Handle, *mut c_int, ...);
 
 /// Functions of the handlers that the program has created; 0 if the slot is free.
 pub(super) static FUNCTIONS: [AtomicUsize; USER_HANDLERS] = [const { AtomicUsize::new(0) }; USER_HANDLERS];
@@ -105,7 +106,7 @@ pub(super) fn raise(function: &'static str, error_target: ErrorTarget, error: Er
         return code(class);
     };
     // An error while MPI is not active cannot be returned, because no handler for it can be set.
-    let is_fatal = phase() != MpiPhase::Running || error_target.handler == MPI_ERRORS_ARE_FATAL;
+    let is_fatal = phase() != MpiPhase::Running || is_fatal_handler(error_target.handler);
     if is_fatal {
         let said = codes::take_text(error.code());
         let fatal = FatalError {
@@ -124,13 +125,20 @@ pub(super) fn raise(function: &'static str, error_target: ErrorTarget, error: Er
     }
     let mut code = error.code();
     if let Some(function) = user_function(error_target.handler) {
-        comm_objects::call_with_comm(error_target.comm, |mut comm| {
+        comm_objects::call_with_comm(error_target.comm, |comm| {
+            let mut comm = Handle::new(comm);
             // SAFETY: a function of the program, called with the arguments that the standard specifies (section 8.3.1).
-            unsafe { function(&mut comm, &mut code) }
+            without_lock(|| unsafe { function(&mut comm, &mut code) })
         });
     }
     comm_objects::release_error_target(error_target);
     code
+}
+
+/// Checks whether a handler ends the job. MPI_ERRORS_ABORT does, because the job cannot continue without the processes of
+/// the communicator.
+fn is_fatal_handler(handler: c_int) -> bool {
+    matches!(handler, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT)
 }
 
 /// Returns the index of a user-defined handler, whether or not it exists.
@@ -230,6 +238,12 @@ pub(super) fn on_any(
 /// Runs a call without a communicator.
 pub(super) fn on_process(function: &'static str, call: impl FnOnce(&'static dyn Env) -> Result<(), Error>) -> c_int {
     end(function, MPI_COMM_WORLD, env().and_then(call))
+}
+
+/// Runs a call without a communicator that the program may make at any time: before MPI_Init, without a session, and after
+/// MPI_Finalize (MPI-4.0 section 11.4.1).
+pub(super) fn at_any_time(function: &'static str, call: impl FnOnce(&'static dyn Env) -> Result<(), Error>) -> c_int {
+    early(function, any_env().and_then(call))
 }
 
 /// Returns the error code of a class: the class itself.

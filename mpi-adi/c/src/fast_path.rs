@@ -12,8 +12,8 @@ use super::comm_table::{self, CommPeers};
 use super::datatypes::plain_bytes;
 use super::error_dispatch::{deliver, end, on_partners};
 use super::requests::{SEND_COMPLETE, handle_of, whole_status};
-use super::types::MPI_Status;
 use super::types::constants::*;
+use super::types::{Handle, MPI_Status};
 use midplane_device::config::OutOfMemory;
 use midplane_device::envelope::MatchPattern;
 use midplane_device::interface::{
@@ -32,17 +32,17 @@ use midplane_objects::process::Env;
 #[derive(Clone, Copy)]
 pub(super) struct CallArgs {
     pub buffer: *const c_void,
-    pub count: c_int,
+    pub count: isize,
     pub datatype: c_int,
     pub peer: c_int,
     pub tag: c_int,
-    pub comm: c_int,
+    pub comm: Handle,
 }
 
 /// Returns the device while MPI is active, and the processes of the communicator. Returns `None` if there is no fast
 /// path.
 #[inline(always)]
-fn open(comm: c_int) -> Option<(InstalledDevice, CommPeers)> {
+fn open(comm: Handle) -> Option<(InstalledDevice, CommPeers)> {
     if !HAS_FAST_PATH {
         return None;
     }
@@ -90,7 +90,7 @@ impl EnterDevice for InstalledDevice {
 
 impl CallArgs {
     #[inline(always)]
-    pub fn new(buffer: *const c_void, count: c_int, datatype: c_int, peer: c_int, tag: c_int, comm: c_int) -> Self {
+    pub fn new(buffer: *const c_void, count: isize, datatype: c_int, peer: c_int, tag: c_int, comm: Handle) -> Self {
         Self {
             buffer,
             count,
@@ -126,13 +126,14 @@ impl CallArgs {
     /// See [`args::buffer`].
     #[inline(always)]
     unsafe fn span(&self) -> Option<Span> {
-        let count = u32::try_from(self.count).ok()?;
-        let bytes = (plain_bytes(self.datatype)? as u32).checked_mul(count)?;
+        const MAX: usize = u32::MAX as usize;
+        let count = usize::try_from(self.count).ok().filter(|count| *count <= MAX)?;
+        let bytes = plain_bytes(self.datatype)?.checked_mul(count)?;
         match bytes {
             0 => Some(Span::EMPTY),
-            _ if !args::is_address(self.buffer) => None,
+            _ if bytes > MAX || !args::is_address(self.buffer) => None,
             // SAFETY: guaranteed by the caller, and the address is checked.
-            _ => Some(unsafe { Span::new(self.buffer.cast(), bytes as usize) }),
+            _ => Some(unsafe { Span::new(self.buffer.cast(), bytes) }),
         }
     }
 
@@ -190,8 +191,8 @@ pub(super) unsafe fn send(function: &'static str, given: &CallArgs) -> Option<c_
 /// Returns the error of a call without memory.
 #[cold]
 #[inline(never)]
-fn fail(function: &'static str, comm: c_int, error: OutOfMemory) -> c_int {
-    end(function, comm, Err(error.into()))
+fn fail(function: &'static str, comm: Handle, error: OutOfMemory) -> c_int {
+    end(function, comm.value(), Err(error.into()))
 }
 
 /// Starts a send; `None`: the call takes the slow path, and `request` is unchanged.
@@ -199,15 +200,15 @@ fn fail(function: &'static str, comm: c_int, error: OutOfMemory) -> c_int {
 /// # Safety
 /// See [`send_args`], until the request completes. `request` must satisfy [`args::out`] or be null.
 #[inline(always)]
-pub(super) unsafe fn start_send(function: &'static str, given: &CallArgs, request: *mut c_int) -> Option<c_int> {
+pub(super) unsafe fn start_send(function: &'static str, given: &CallArgs, request: *mut Handle) -> Option<c_int> {
     // SAFETY: guaranteed by the caller.
     let request = unsafe { request.as_mut() }?;
     let (env, peers) = open(given.comm)?;
     // SAFETY: guaranteed by the caller.
     let outgoing = unsafe { given.outgoing(peers) }?;
     *request = match env.start_send(function, &outgoing, RequestMemory::Shared) {
-        Ok(None) => SEND_COMPLETE,
-        Ok(Some(id)) => handle_of(id),
+        Ok(None) => Handle::new(SEND_COMPLETE),
+        Ok(Some(id)) => Handle::new(handle_of(id)),
         Err(error) => return Some(fail(function, given.comm, error)),
     };
     Some(MPI_SUCCESS)
@@ -219,9 +220,6 @@ pub(super) unsafe fn start_send(function: &'static str, given: &CallArgs, reques
 /// See [`recv_args`]; `status` must satisfy [`args::status`].
 #[inline(always)]
 pub(super) unsafe fn receive(function: &'static str, given: &CallArgs, status: *mut MPI_Status) -> Option<c_int> {
-    if status.is_null() {
-        return None;
-    }
     let (env, peers) = open(given.comm)?;
     // SAFETY: guaranteed by the caller.
     let incoming = unsafe { given.incoming(peers) }?;
@@ -246,8 +244,13 @@ pub(super) unsafe fn receive(function: &'static str, given: &CallArgs, status: *
 /// See [`args::status`].
 #[cold]
 #[inline(never)]
-unsafe fn truncated(function: &'static str, comm: c_int, received: &ReceivedMessage, status: *mut MPI_Status) -> c_int {
-    on_partners(function, comm, |comm| {
+unsafe fn truncated(
+    function: &'static str,
+    comm: Handle,
+    received: &ReceivedMessage,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_partners(function, comm.value(), |comm| {
         // SAFETY: guaranteed by the caller.
         let status = unsafe { args::status(status) }?;
         deliver(comm.received(received.outcome()), status)
@@ -271,14 +274,14 @@ pub(super) unsafe fn tell(whole: &PlainCompletion, status: *mut MPI_Status) {
 /// # Safety
 /// See [`recv_args`], until the request completes. `request` must satisfy [`args::out`] or be null.
 #[inline(always)]
-pub(super) unsafe fn start_receive(function: &'static str, given: &CallArgs, request: *mut c_int) -> Option<c_int> {
+pub(super) unsafe fn start_receive(function: &'static str, given: &CallArgs, request: *mut Handle) -> Option<c_int> {
     // SAFETY: guaranteed by the caller.
     let request = unsafe { request.as_mut() }?;
     let (env, peers) = open(given.comm)?;
     // SAFETY: guaranteed by the caller.
     let incoming = unsafe { given.incoming(peers) }?;
     *request = match env.start_receive(function, &incoming, RequestMemory::Shared) {
-        Ok(id) => handle_of(id),
+        Ok(id) => Handle::new(handle_of(id)),
         Err(error) => return Some(fail(function, given.comm, error)),
     };
     Some(MPI_SUCCESS)

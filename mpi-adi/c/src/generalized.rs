@@ -16,8 +16,9 @@ use super::keyvals::{check_callback, pointer};
 use super::requests::{
     CompletedRequest, CompletionData, FamilyEntry, GENERALIZED, RequestFamily, enter_family, with_status,
 };
-use super::types::MPI_Status;
 use super::types::constants::MPI_COMM_WORLD;
+use super::types::{Handle, MPI_Status};
+use super::unlocked::without_lock;
 use midplane_objects::error::{Error, LimitedResource};
 
 /// `MPI_Grequest_query_function`.
@@ -60,7 +61,7 @@ impl GeneralizedObject {
     /// Notifies the program that its request no longer exists.
     fn free(&self) -> Result<(), Error> {
         // SAFETY: a function of the program, called with the arguments that the standard specifies (section 12.2).
-        check_callback(unsafe { (self.free)(pointer(self.extra)) })
+        check_callback(without_lock(|| unsafe { (self.free)(pointer(self.extra)) }))
     }
 }
 
@@ -92,7 +93,7 @@ impl RequestFamily for GeneralizedFamily {
             return completed;
         };
         // SAFETY: a function of the program, called with the arguments that the standard specifies (section 12.2).
-        let code = unsafe { (object.query)(pointer(object.extra), &mut completed.status) };
+        let code = without_lock(|| unsafe { (object.query)(pointer(object.extra), &mut completed.status) });
         completed.status.MPI_ERROR = MPI_Status::NO_RECEIVE.MPI_ERROR;
         let mut result = check_callback(code);
         if done {
@@ -123,7 +124,8 @@ impl RequestFamily for GeneralizedFamily {
     fn cancel(&self, handle: c_int) -> Result<(), Error> {
         let object = object(handle).ok_or(Error::Request { handle })?;
         // SAFETY: a function of the program, called with the arguments that the standard specifies (section 12.2).
-        check_callback(unsafe { (object.cancel)(pointer(object.extra), object.is_complete.into()) })
+        let call = || unsafe { (object.cancel)(pointer(object.extra), object.is_complete.into()) };
+        check_callback(without_lock(call))
     }
 }
 
@@ -132,7 +134,7 @@ pub unsafe fn MPI_Grequest_start(
     free_fn: Option<FreeFunction>,
     cancel_fn: Option<CancelFunction>,
     extra_state: *mut c_void,
-    request: *mut c_int,
+    request: *mut Handle,
 ) -> c_int {
     on_process("MPI_Grequest_start", |_| {
         let null = |name| Error::NullArgument { name };
@@ -147,7 +149,7 @@ pub unsafe fn MPI_Grequest_start(
         // SAFETY: the standard's requirements on `request`.
         let request = unsafe { args::out(request, "request") }?;
         enter_family(&FAMILY);
-        *request = TABLE.lock().add(object)?;
+        *request = Handle::new(TABLE.lock().add(object)?);
         Ok(())
     })
 }

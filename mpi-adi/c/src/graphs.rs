@@ -5,32 +5,25 @@
 use alloc::vec::Vec;
 use core::ffi::c_int;
 
+use super::addresses;
 use super::args::{self, array, array_mut, out};
 use super::comm_objects::{apart, enter, prepare};
 use super::comm_state;
 use super::error_dispatch::on_comm;
 use super::infos::check_hints;
+use super::types::Handle;
 use super::types::constants::*;
 use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::{Error, ErrorClass};
 use midplane_objects::graph::{Edge, Graph, GraphArc, Neighbourhood};
 use midplane_objects::topology::Topology;
 
-/// MPI_UNWEIGHTED is the address of this array; nothing reads it.
-#[allow(non_upper_case_globals)]
-#[unsafe(no_mangle)]
-pub static midplane_unweighted: [c_int; 1] = [0];
-/// MPI_WEIGHTS_EMPTY is the address of this array; see [`midplane_unweighted`].
-#[allow(non_upper_case_globals)]
-#[unsafe(no_mangle)]
-pub static midplane_weights_empty: [c_int; 1] = [1];
-
 fn is_unweighted(weights: *const c_int) -> bool {
-    core::ptr::eq(weights, &raw const midplane_unweighted as *const c_int)
+    weights.addr() == addresses::UNWEIGHTED
 }
 
 fn is_weights_empty(weights: *const c_int) -> bool {
-    core::ptr::eq(weights, &raw const midplane_weights_empty as *const c_int)
+    weights.addr() == addresses::WEIGHTS_EMPTY
 }
 
 const NO_GRAPH: Error = Error::Wrong {
@@ -93,7 +86,7 @@ pub unsafe fn MPI_Graph_create(
     index: *const c_int,
     edges: *const c_int,
     _reorder: c_int,
-    comm_graph: *mut c_int,
+    comm_graph: *mut Handle,
 ) -> c_int {
     on_comm("MPI_Graph_create", comm_old, |comm| {
         // SAFETY: the standard's requirements on the arrays and `comm_graph`.
@@ -103,7 +96,7 @@ pub unsafe fn MPI_Graph_create(
                 out(comm_graph, "comm_graph")?,
             )
         };
-        *comm_graph = MPI_COMM_NULL;
+        *comm_graph = Handle::new(MPI_COMM_NULL);
         let mut ready = |context| {
             comm_state::reserve()?;
             prepare(context)
@@ -112,7 +105,7 @@ pub unsafe fn MPI_Graph_create(
         let made = comm.make_graph("MPI_Graph_create", &mut ready, nnodes as u32, graph)?;
         if let Some((made, topology)) = made {
             comm_state::attach(made.context(), topology);
-            *comm_graph = enter(comm.env, made, comm_old)?;
+            *comm_graph = Handle::new(enter(comm.env, made, comm_old)?);
         }
         Ok(())
     })
@@ -163,7 +156,7 @@ unsafe fn put(
     most: c_int,
     name: &'static str,
 ) -> Result<(), Error> {
-    let count = args::count(most)?.min(list.len());
+    let count = args::length(most)?.min(list.len());
     // SAFETY: guaranteed by the caller.
     let to = unsafe { array_mut(to, count, name) }?;
     for (place, item) in to.iter_mut().zip(list) {
@@ -246,7 +239,7 @@ unsafe fn edges(
     name: &'static str,
     weights: *const c_int,
 ) -> Result<(Vec<Edge>, bool), Error> {
-    let degree = args::count(degree)?;
+    let degree = args::length(degree)?;
     // SAFETY: guaranteed by the caller.
     let (ranks, weights) = unsafe { (array(ranks, degree, name)?, self::weights(weights, degree, "weights")?) };
     let mut edges = Vec::new();
@@ -291,7 +284,7 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
     destweights: *const c_int,
     info: c_int,
     _reorder: c_int,
-    comm_dist_graph: *mut c_int,
+    comm_dist_graph: *mut Handle,
 ) -> c_int {
     const NAME: &str = "MPI_Dist_graph_create_adjacent";
     on_comm(NAME, comm_old, |comm| {
@@ -313,7 +306,7 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
             }),
             (Err(error), _) | (_, Err(error)) => Err(error),
         };
-        *comm_dist_graph = make(NAME, comm, comm_old, own)?;
+        *comm_dist_graph = Handle::new(make(NAME, comm, comm_old, own)?);
         Ok(())
     })
 }
@@ -330,13 +323,13 @@ unsafe fn arcs(
     destinations: *const c_int,
     weights: *const c_int,
 ) -> Result<(Vec<GraphArc>, bool), Error> {
-    let n = args::count(n)?;
+    let n = args::length(n)?;
     let partners = comm.partners();
     // SAFETY: guaranteed by the caller.
     let (sources, degrees) = unsafe { (array(sources, n, "sources")?, array(degrees, n, "degrees")?) };
     let mut total = 0usize;
     for degree in degrees {
-        total = total.saturating_add(args::count(*degree)?);
+        total = total.saturating_add(args::length(*degree)?);
     }
     // SAFETY: guaranteed by the caller.
     let (destinations, weights) = unsafe {
@@ -370,7 +363,7 @@ pub unsafe fn MPI_Dist_graph_create(
     weights: *const c_int,
     info: c_int,
     _reorder: c_int,
-    comm_dist_graph: *mut c_int,
+    comm_dist_graph: *mut Handle,
 ) -> c_int {
     const NAME: &str = "MPI_Dist_graph_create";
     on_comm(NAME, comm_old, |comm| {
@@ -387,7 +380,7 @@ pub unsafe fn MPI_Dist_graph_create(
             Err(error) => (Err(*error), false),
         };
         let own = comm.neighbourhood(NAME, arcs, is_weighted)?;
-        *comm_dist_graph = make(NAME, comm, comm_old, Ok(own))?;
+        *comm_dist_graph = Handle::new(make(NAME, comm, comm_old, Ok(own))?);
         Ok(())
     })
 }

@@ -10,9 +10,10 @@ use core::ffi::c_int;
 use spin::Mutex;
 
 use super::args;
-use super::comm_objects::{apart, enter, own_number, prepare};
+use super::comm_objects::{apart, enter, own_number, prepare, session};
 use super::error_dispatch::{on_any, on_comm, on_inter, on_process};
 use super::handles::{HandleKind, HandleTable};
+use super::types::Handle;
 use super::types::constants::*;
 use midplane_device::envelope::Rank;
 use midplane_objects::comm::{self, CommRank, Communicator, Membership};
@@ -21,7 +22,7 @@ use midplane_objects::group::{self, GroupComparison, MemberList};
 
 const KIND: HandleKind = HandleKind {
     name: LimitedResource::Groups,
-    tag: 0x8800_0000_u32 as c_int,
+    tag: 0x0800_0000,
     place_bits: 12,
     generation_bits: 12,
     limit: 1 << 12,
@@ -32,8 +33,15 @@ const KIND: HandleKind = HandleKind {
 struct GroupObject {
     /// World ranks of the members, at least one.
     members: Vec<Rank>,
+    /// Session of the process set from which the group is derived, or MPI_SESSION_NULL.
+    session: c_int,
     /// Number of calls that returned the group's handle, minus those that freed it.
     uses: u64,
+}
+
+/// Returns the session from whose process sets the group is derived, or MPI_SESSION_NULL.
+fn session_of(table: &GroupTable, handle: c_int) -> c_int {
+    table.get(handle).map_or(MPI_SESSION_NULL, |group| group.session)
 }
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
@@ -52,39 +60,45 @@ fn members(table: &GroupTable, handle: c_int) -> Result<&[Rank], Error> {
     }
 }
 
-/// Returns the handle of the group with these members, and increments its use count.
-fn find_group(table: &mut GroupTable, is_it: impl Fn(&[Rank]) -> bool) -> Option<c_int> {
+/// Returns the handle of the group of this session with these members, and increments its use count.
+fn find_group(table: &mut GroupTable, session: c_int, is_it: impl Fn(&[Rank]) -> bool) -> Option<c_int> {
     (0..table.places()).find_map(|place| {
-        let (handle, group) = table.at(place).filter(|(_, group)| is_it(&group.members))?;
+        let entry = table.at(place);
+        let (handle, group) = entry.filter(|(_, group)| group.session == session && is_it(&group.members))?;
         group.uses += 1;
         Some(handle)
     })
 }
 
 /// Adds a group and returns its handle. An empty group is MPI_GROUP_EMPTY.
-fn enter_group(table: &mut GroupTable, members: Vec<Rank>) -> Result<c_int, Error> {
-    match find_group(table, |others| others == members) {
+fn enter_group(table: &mut GroupTable, members: Vec<Rank>, session: c_int) -> Result<c_int, Error> {
+    match find_group(table, session, |others| others == members) {
         Some(handle) => Ok(handle),
-        None => add_group(table, members),
+        None => add_group(table, members, session),
     }
 }
 
 /// Adds a group. No group in the table may have the same members.
-fn add_group(table: &mut GroupTable, members: Vec<Rank>) -> Result<c_int, Error> {
+fn add_group(table: &mut GroupTable, members: Vec<Rank>, session: c_int) -> Result<c_int, Error> {
     if members.is_empty() {
         Ok(MPI_GROUP_EMPTY)
     } else {
-        table.add(GroupObject { members, uses: 1 })
+        table.add(GroupObject {
+            members,
+            session,
+            uses: 1,
+        })
     }
 }
 
-/// Runs a call that creates a group.
+/// Runs a call that creates a group from `group`.
 ///
 /// # Safety
 /// `result` must satisfy [`args::out`].
 unsafe fn making(
     function: &'static str,
-    result: *mut c_int,
+    group: c_int,
+    result: *mut Handle,
     make: impl FnOnce(&GroupTable) -> Result<Vec<Rank>, Error>,
 ) -> c_int {
     on_process(function, |_| {
@@ -92,39 +106,51 @@ unsafe fn making(
         let result = unsafe { args::out(result, "newgroup") }?;
         let mut table = TABLE.lock();
         let made = make(&table)?;
-        *result = enter_group(&mut table, made)?;
+        let session = session_of(&table, group);
+        *result = Handle::new(enter_group(&mut table, made, session)?);
         Ok(())
     })
 }
 
 /// Adds a group of these processes and returns its handle.
-pub(super) fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
+pub(super) fn enter_members(of: comm::Group<'_>, session: c_int) -> Result<c_int, Error> {
     let size = of.size as usize;
     let ranks = (0..of.size).map(|rank| of.to_world(CommRank(rank)));
     let mut table = TABLE.lock();
     let is_it = |members: &[Rank]| members.len() == size && ranks.clone().eq(members.iter().copied());
-    if let Some(handle) = find_group(&mut table, is_it) {
+    if let Some(handle) = find_group(&mut table, session, is_it) {
         return Ok(handle);
     }
     let mut members = MemberList::with_room(size)?;
     members.append(ranks);
-    add_group(&mut table, members.done())
+    add_group(&mut table, members.done(), session)
 }
 
-pub unsafe fn MPI_Comm_group(comm: c_int, group: *mut c_int) -> c_int {
+/// Adds a group derived from a process set of a session and returns its handle.
+pub(super) fn enter_session_group(members: Vec<Rank>, session: c_int) -> Result<c_int, Error> {
+    enter_group(&mut TABLE.lock(), members, session)
+}
+
+/// Returns the members of a group, and its session. Fails with [`Error::Group`] and [`Error::NoSpace`].
+pub(super) fn group_members(handle: c_int) -> Result<(Vec<Rank>, c_int), Error> {
+    let table = TABLE.lock();
+    Ok((group::union(members(&table, handle)?, &[])?, session_of(&table, handle)))
+}
+
+pub unsafe fn MPI_Comm_group(comm: c_int, group: *mut Handle) -> c_int {
     on_any("MPI_Comm_group", comm, |_, views| {
         // SAFETY: the standard's requirements on `group`.
         let group = unsafe { args::out(group, "group") }?;
-        *group = enter_members(views.local.group())?;
+        *group = Handle::new(enter_members(views.local.group(), session(comm))?);
         Ok(())
     })
 }
 
-pub unsafe fn MPI_Comm_remote_group(comm: c_int, group: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_remote_group(comm: c_int, group: *mut Handle) -> c_int {
     on_inter("MPI_Comm_remote_group", comm, |inter| {
         // SAFETY: the standard's requirements on `group`.
         let group = unsafe { args::out(group, "group") }?;
-        *group = enter_members(inter.sides.remote())?;
+        *group = Handle::new(enter_members(inter.sides.remote(), session(comm))?);
         Ok(())
     })
 }
@@ -161,7 +187,7 @@ pub unsafe fn MPI_Group_translate_ranks(
     ranks2: *mut c_int,
 ) -> c_int {
     on_process("MPI_Group_translate_ranks", |_| {
-        let n = args::count(n)?;
+        let n = args::length(n)?;
         // SAFETY: the standard's requirements on both arrays.
         let (given, results) = unsafe { (args::array(ranks1, n, "ranks1")?, args::array_mut(ranks2, n, "ranks2")?) };
         let table = TABLE.lock();
@@ -206,23 +232,23 @@ unsafe fn combining(
     function: &'static str,
     group1: c_int,
     group2: c_int,
-    newgroup: *mut c_int,
+    newgroup: *mut Handle,
     combine: impl FnOnce(&[Rank], &[Rank]) -> Result<Vec<Rank>, Error>,
 ) -> c_int {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        making(function, newgroup, |table| {
+        making(function, group1, newgroup, |table| {
             combine(members(table, group1)?, members(table, group2)?)
         })
     }
 }
 
-pub unsafe fn MPI_Group_union(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
+pub unsafe fn MPI_Group_union(group1: c_int, group2: c_int, newgroup: *mut Handle) -> c_int {
     // SAFETY: the standard's requirements include those of the callee.
     unsafe { combining("MPI_Group_union", group1, group2, newgroup, group::union) }
 }
 
-pub unsafe fn MPI_Group_intersection(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
+pub unsafe fn MPI_Group_intersection(group1: c_int, group2: c_int, newgroup: *mut Handle) -> c_int {
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         combining("MPI_Group_intersection", group1, group2, newgroup, |a, b| {
@@ -231,7 +257,7 @@ pub unsafe fn MPI_Group_intersection(group1: c_int, group2: c_int, newgroup: *mu
     }
 }
 
-pub unsafe fn MPI_Group_difference(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
+pub unsafe fn MPI_Group_difference(group1: c_int, group2: c_int, newgroup: *mut Handle) -> c_int {
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         combining("MPI_Group_difference", group1, group2, newgroup, |a, b| {
@@ -255,21 +281,21 @@ unsafe fn picking<T: Copy + 'static>(
     function: &'static str,
     group: c_int,
     list: ListArg<T>,
-    newgroup: *mut c_int,
+    newgroup: *mut Handle,
     ranks: impl FnOnce(usize, &[T]) -> Result<Vec<u32>, Error>,
     wanted: bool,
 ) -> c_int {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        making(function, newgroup, |table| {
+        making(function, group, newgroup, |table| {
             let members = members(table, group)?;
-            let list = args::array(list.items, args::count(list.count)?, list.name)?;
+            let list = args::array(list.items, args::length(list.count)?, list.name)?;
             group::pick(members, &ranks(members.len(), list)?, wanted)
         })
     }
 }
 
-pub unsafe fn MPI_Group_incl(group: c_int, n: c_int, ranks: *const c_int, newgroup: *mut c_int) -> c_int {
+pub unsafe fn MPI_Group_incl(group: c_int, n: c_int, ranks: *const c_int, newgroup: *mut Handle) -> c_int {
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         picking(
@@ -287,7 +313,7 @@ pub unsafe fn MPI_Group_incl(group: c_int, n: c_int, ranks: *const c_int, newgro
     }
 }
 
-pub unsafe fn MPI_Group_excl(group: c_int, n: c_int, ranks: *const c_int, newgroup: *mut c_int) -> c_int {
+pub unsafe fn MPI_Group_excl(group: c_int, n: c_int, ranks: *const c_int, newgroup: *mut Handle) -> c_int {
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         picking(
@@ -305,7 +331,7 @@ pub unsafe fn MPI_Group_excl(group: c_int, n: c_int, ranks: *const c_int, newgro
     }
 }
 
-pub unsafe fn MPI_Group_range_incl(group: c_int, n: c_int, ranges: *const [c_int; 3], newgroup: *mut c_int) -> c_int {
+pub unsafe fn MPI_Group_range_incl(group: c_int, n: c_int, ranges: *const [c_int; 3], newgroup: *mut Handle) -> c_int {
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         picking(
@@ -323,7 +349,7 @@ pub unsafe fn MPI_Group_range_incl(group: c_int, n: c_int, ranges: *const [c_int
     }
 }
 
-pub unsafe fn MPI_Group_range_excl(group: c_int, n: c_int, ranges: *const [c_int; 3], newgroup: *mut c_int) -> c_int {
+pub unsafe fn MPI_Group_range_excl(group: c_int, n: c_int, ranges: *const [c_int; 3], newgroup: *mut Handle) -> c_int {
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         picking(
@@ -341,20 +367,22 @@ pub unsafe fn MPI_Group_range_excl(group: c_int, n: c_int, ranges: *const [c_int
     }
 }
 
-pub unsafe fn MPI_Group_free(group: *mut c_int) -> c_int {
+pub unsafe fn MPI_Group_free(group: *mut Handle) -> c_int {
     on_process("MPI_Group_free", |_| {
         // SAFETY: the standard's requirements on `group`.
         let group = unsafe { args::out(group, "group") }?;
-        if *group != MPI_GROUP_EMPTY {
+        if *group != Handle::new(MPI_GROUP_EMPTY) {
             let handle = *group;
             let mut table = TABLE.lock();
-            let freed = table.get_mut(handle).ok_or(Error::Group { handle })?;
+            let freed = table
+                .get_mut(handle.value())
+                .ok_or(Error::Group { handle: handle.value() })?;
             freed.uses -= 1;
             if freed.uses == 0 {
-                table.remove(handle);
+                table.remove(handle.value());
             }
         }
-        *group = MPI_GROUP_NULL;
+        *group = Handle::new(MPI_GROUP_NULL);
         Ok(())
     })
 }
@@ -362,10 +390,7 @@ pub unsafe fn MPI_Group_free(group: *mut c_int) -> c_int {
 /// Returns the group's members, all of the communicator's local group. Fails with [`Error::Group`] and
 /// [`Error::NoSpace`].
 pub(super) fn members_within(local: Membership<'_>, handle: c_int) -> Result<Vec<Rank>, Error> {
-    let list = {
-        let table = TABLE.lock();
-        group::union(members(&table, handle)?, &[])?
-    };
+    let (list, _) = group_members(handle)?;
     if group::are_in(&list, local) {
         Ok(list)
     } else {
@@ -373,7 +398,7 @@ pub(super) fn members_within(local: Membership<'_>, handle: c_int) -> Result<Vec
     }
 }
 
-pub unsafe fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mut Handle) -> c_int {
     on_any("MPI_Comm_create", comm, |env, views| {
         // SAFETY: the standard's requirements on `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
@@ -385,30 +410,29 @@ pub unsafe fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mut c_int) ->
             let place = list.iter().position(|member| *member == own_number());
             let key = place.unwrap_or(0) as i32;
             let color = place.map(|_| 0);
-            *newcomm = (inter.calls.split)("MPI_Comm_create", comm, color, key)?;
+            *newcomm = Handle::new((inter.calls.split)("MPI_Comm_create", comm, color, key)?);
             return Ok(());
         }
         let made = Communicator::at(env, local).make_of("MPI_Comm_create", &mut prepare, apart(list)?)?;
         *newcomm = match made {
-            Some(made) => enter(env, made, comm)?,
-            None => MPI_COMM_NULL,
+            Some(made) => Handle::new(enter(env, made, comm)?),
+            None => Handle::new(MPI_COMM_NULL),
         };
         Ok(())
     })
 }
 
-// There is one thread, so a process never runs two of these calls concurrently, and the tag need not distinguish them.
-pub unsafe fn MPI_Comm_create_group(comm: c_int, group: c_int, tag: c_int, newcomm: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_create_group(comm: c_int, group: c_int, tag: c_int, newcomm: *mut Handle) -> c_int {
     let parent = comm;
     on_comm("MPI_Comm_create_group", comm, |comm| {
         // SAFETY: the standard's requirements on `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         args::tag(tag)?;
         let list = members_within(comm.membership(), group)?;
-        let made = comm.make_group("MPI_Comm_create_group", &mut prepare, list)?;
+        let made = comm.make_group("MPI_Comm_create_group", &mut prepare, list, tag as u32)?;
         *newcomm = match made {
-            Some(made) => enter(comm.env, made, parent)?,
-            None => MPI_COMM_NULL,
+            Some(made) => Handle::new(enter(comm.env, made, parent)?),
+            None => Handle::new(MPI_COMM_NULL),
         };
         Ok(())
     })

@@ -8,6 +8,7 @@
 use alloc::vec::Vec;
 use core::ffi::c_int;
 
+use super::types::Handle;
 use midplane_objects::error::{Error, LimitedResource};
 
 /// Format of the handles of one kind of objects.
@@ -68,20 +69,20 @@ impl<T> HandleTable<T> {
     }
 
     /// Returns the index that `handle` encodes, whether or not the slot contains an object.
-    fn place_of(&self, handle: c_int) -> Option<usize> {
+    fn place_of(&self, handle: Handle) -> Option<usize> {
         // Most handles are of other kinds or predefined.
-        let place = (handle & ((1 << self.kind.place_bits) - 1)) as usize;
-        (place < self.entries.len() && self.handle_at(place) == handle).then_some(place)
+        let place = handle.index((1 << self.kind.place_bits) - 1);
+        (place < self.entries.len() && Handle::new(self.handle_at(place)) == handle).then_some(place)
     }
 
     /// Returns the object with handle `handle`.
     pub fn get(&self, handle: c_int) -> Option<&T> {
-        self.entries[self.place_of(handle)?].named()
+        self.entries[self.place_of(Handle::new(handle))?].named()
     }
 
     /// Returns the object with handle `handle` for modification.
-    pub fn get_mut(&mut self, handle: c_int) -> Option<&mut T> {
-        let place = self.place_of(handle)?;
+    pub fn get_mut(&mut self, handle: impl Into<Handle>) -> Option<&mut T> {
+        let place = self.place_of(handle.into())?;
         let entry = &mut self.entries[place];
         entry.object.as_mut().filter(|_| !entry.is_freed)
     }
@@ -178,7 +179,7 @@ impl<T> HandleTable<T> {
     }
 
     fn entry(&mut self, handle: c_int) -> Option<&mut TableEntry<T>> {
-        let place = self.place_of(handle)?;
+        let place = self.place_of(Handle::new(handle))?;
         Some(&mut self.entries[place])
     }
 
@@ -189,7 +190,7 @@ impl<T> HandleTable<T> {
     }
 
     fn take_out(&mut self, handle: c_int) -> Option<T> {
-        let place = self.place_of(handle)?;
+        let place = self.place_of(Handle::new(handle))?;
         let entry = &mut self.entries[place];
         let object = entry.object.take()?;
         (entry.holds, entry.is_freed) = (0, false);

@@ -8,12 +8,14 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use super::args;
 use super::attributes::CommCarrier;
 use super::binding::any_env;
-use super::collectives::start_among_all;
+use super::collectives::{RequestTarget, start_among_all};
 use super::comm_objects::{InterObject, enter, give_up, handler, prepare, set_handler, views};
 use super::comm_state;
 use super::error_dispatch::{hold_handler, release_handler};
+use super::infos::check_hints;
 use super::keyvals::{self, AttributeCopies};
-use super::types::constants::MPI_COMM_NULL;
+use super::types::Handle;
+use super::types::constants::{MPI_COMM_NULL, MPI_INFO_NULL};
 use midplane_device::envelope::Context;
 use midplane_objects::coll::{self, ContextHolder};
 use midplane_objects::comm::{Communicator, Membership};
@@ -33,7 +35,7 @@ struct DuplicateState {
     /// The duplicate, once it is ready.
     twin: Option<c_int>,
     /// Location for its handle.
-    place: AtomicPtr<c_int>,
+    place: AtomicPtr<Handle>,
 }
 
 /// An error handler that is kept even if the program frees it.
@@ -102,16 +104,21 @@ impl ContextHolder for DuplicateState {
         }
         self.twin = None;
         // SAFETY: the standard's requirements on `newcomm`; the program does not use it until the request is complete.
-        unsafe { *self.place.load(Ordering::Relaxed) = twin };
+        unsafe { *self.place.load(Ordering::Relaxed) = Handle::new(twin) };
         Ok(())
     }
 }
 
-pub unsafe fn MPI_Comm_idup(comm: c_int, newcomm: *mut c_int, request: *mut c_int) -> c_int {
+/// Starts the duplication in a call of `function`.
+///
+/// # Safety
+/// `newcomm` must satisfy [`args::out`] until the request is complete, and `request` now.
+unsafe fn start(function: &'static str, comm: c_int, info: c_int, newcomm: *mut Handle, request: *mut Handle) -> c_int {
     let plan = |given: Communicator<'static>| {
-        // SAFETY: the standard's requirements on `newcomm`.
+        check_hints(info)?;
+        // SAFETY: guaranteed by the caller.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
-        *newcomm = MPI_COMM_NULL;
+        *newcomm = Handle::new(MPI_COMM_NULL);
         let mut attributes = AttributeCopies::default();
         let refused = attributes.add_all::<CommCarrier>(comm);
         let duplicate = DuplicateState {
@@ -126,6 +133,16 @@ pub unsafe fn MPI_Comm_idup(comm: c_int, newcomm: *mut c_int, request: *mut c_in
         };
         coll::agree(given, duplicate)
     };
-    // SAFETY: the standard's requirements on `request`.
-    unsafe { start_among_all("MPI_Comm_idup", comm, request, plan) }
+    // SAFETY: guaranteed by the caller.
+    unsafe { start_among_all(function, comm, RequestTarget::Start(request), plan) }
+}
+
+pub unsafe fn MPI_Comm_idup(comm: c_int, newcomm: *mut Handle, request: *mut Handle) -> c_int {
+    // SAFETY: the standard's requirements on `newcomm` and `request`.
+    unsafe { start("MPI_Comm_idup", comm, MPI_INFO_NULL, newcomm, request) }
+}
+
+pub unsafe fn MPI_Comm_idup_with_info(comm: c_int, info: c_int, newcomm: *mut Handle, request: *mut Handle) -> c_int {
+    // SAFETY: the standard's requirements on `newcomm` and `request`.
+    unsafe { start("MPI_Comm_idup_with_info", comm, info, newcomm, request) }
 }

@@ -10,8 +10,10 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use spin::Mutex;
 
 use super::args;
-use super::error_dispatch::{on_any, on_process};
+use super::binding::any_env;
+use super::error_dispatch::{at_any_time, early, on_any, on_process};
 use super::handles::{HandleKind, HandleTable};
+use super::types::Handle;
 use super::types::constants::*;
 use midplane_objects::comm::Communicator;
 use midplane_objects::error::{Error, ErrorClass, LimitedResource};
@@ -20,7 +22,7 @@ use midplane_objects::process::Env;
 
 const KIND: HandleKind = HandleKind {
     name: LimitedResource::Infos,
-    tag: 0x9c00_0000_u32 as c_int,
+    tag: 0x1c00_0000,
     place_bits: 14,
     generation_bits: 12,
     limit: 1 << 14,
@@ -34,13 +36,18 @@ const NO_INFO: Error = Error::Wrong {
     what: "info names no info object",
 };
 
-fn environment(env: &dyn Env) -> Result<Info, Error> {
-    let level: &[u8] = match super::binding::THREAD_LEVEL.load(core::sync::atomic::Ordering::Relaxed) {
+/// Returns the name of the level of thread support.
+pub(super) fn thread_level_name() -> &'static [u8] {
+    match super::binding::THREAD_LEVEL.load(core::sync::atomic::Ordering::Relaxed) {
         MPI_THREAD_SINGLE => b"MPI_THREAD_SINGLE",
         MPI_THREAD_FUNNELED => b"MPI_THREAD_FUNNELED",
+        MPI_THREAD_MULTIPLE => b"MPI_THREAD_MULTIPLE",
         _ => b"MPI_THREAD_SERIALIZED",
-    };
-    info::environment(Communicator::world(env).size(), level)
+    }
+}
+
+fn environment(env: &dyn Env) -> Result<Info, Error> {
+    info::environment(Communicator::world(env).size(), thread_level_name())
 }
 
 /// Runs `f` on the info object for reading.
@@ -87,6 +94,19 @@ pub(super) fn flag(env: &dyn Env, handle: c_int, key: &[u8]) -> Result<Option<bo
     with_info(env, handle, |info| Ok(info.flag(key)))
 }
 
+/// Checks whether a key has this value.
+pub(super) fn has_value(env: &dyn Env, handle: c_int, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+    if handle == MPI_INFO_NULL {
+        return Ok(false);
+    }
+    with_info(env, handle, |info| Ok(info.get(key) == Some(value)))
+}
+
+/// Sets the value of a key.
+pub(super) fn set_value(handle: c_int, key: &[u8], value: &[u8]) -> Result<(), Error> {
+    with_info_mut(handle, |info| info.set(key, value))
+}
+
 /// Returns the bytes of a string without the terminating zero.
 ///
 /// # Safety
@@ -112,37 +132,37 @@ unsafe fn put(to: *mut c_char, room: usize, bytes: &[u8], name: &'static str) ->
     Ok(())
 }
 
-pub unsafe fn MPI_Info_create(info: *mut c_int) -> c_int {
-    on_process("MPI_Info_create", |_| {
+pub unsafe fn MPI_Info_create(info: *mut Handle) -> c_int {
+    at_any_time("MPI_Info_create", |_| {
         // SAFETY: the standard's requirements on `info`.
-        *unsafe { args::out(info, "info") }? = TABLE.lock().add(Info::new())?;
+        *unsafe { args::out(info, "info") }? = Handle::new(TABLE.lock().add(Info::new())?);
         Ok(())
     })
 }
 
-pub unsafe fn MPI_Info_dup(info: c_int, newinfo: *mut c_int) -> c_int {
-    on_process("MPI_Info_dup", |env| {
+pub unsafe fn MPI_Info_dup(info: c_int, newinfo: *mut Handle) -> c_int {
+    at_any_time("MPI_Info_dup", |env| {
         // SAFETY: the standard's requirements on `newinfo`.
         let newinfo = unsafe { args::out(newinfo, "newinfo") }?;
         let twin = with_info(env, info, Info::duplicate)?;
-        *newinfo = TABLE.lock().add(twin)?;
+        *newinfo = Handle::new(TABLE.lock().add(twin)?);
         Ok(())
     })
 }
 
-pub unsafe fn MPI_Info_free(info: *mut c_int) -> c_int {
-    on_process("MPI_Info_free", |_| {
+pub unsafe fn MPI_Info_free(info: *mut Handle) -> c_int {
+    at_any_time("MPI_Info_free", |_| {
         // SAFETY: the standard's requirements on `info`.
         let info = unsafe { args::out(info, "info") }?;
-        with_info_mut(*info, |_| Ok(()))?;
-        TABLE.lock().remove(*info);
-        *info = MPI_INFO_NULL;
+        with_info_mut((*info).value(), |_| Ok(()))?;
+        TABLE.lock().remove((*info).value());
+        *info = Handle::new(MPI_INFO_NULL);
         Ok(())
     })
 }
 
 pub unsafe fn MPI_Info_set(info: c_int, key: *const c_char, value: *const c_char) -> c_int {
-    on_process("MPI_Info_set", |_| {
+    at_any_time("MPI_Info_set", |_| {
         // SAFETY: the standard's requirements on both: strings.
         let (key, value) = unsafe { (raw(key, "key")?, raw(value, "value")?) };
         with_info_mut(info, |info| info.set(key, value))
@@ -150,7 +170,7 @@ pub unsafe fn MPI_Info_set(info: c_int, key: *const c_char, value: *const c_char
 }
 
 pub unsafe fn MPI_Info_delete(info: c_int, key: *const c_char) -> c_int {
-    on_process("MPI_Info_delete", |_| {
+    at_any_time("MPI_Info_delete", |_| {
         // SAFETY: the standard's requirements on `key`: a string.
         let key = unsafe { raw(key, "key") }?;
         check_key(key)?;
@@ -165,7 +185,7 @@ pub unsafe fn MPI_Info_get(
     value: *mut c_char,
     flag: *mut c_int,
 ) -> c_int {
-    on_process("MPI_Info_get", |env| {
+    at_any_time("MPI_Info_get", |env| {
         // SAFETY: the standard's requirements on both.
         let (key, flag) = unsafe { (raw(key, "key")?, args::out(flag, "flag")?) };
         check_key(key)?;
@@ -185,8 +205,53 @@ pub unsafe fn MPI_Info_get(
     })
 }
 
+pub unsafe fn MPI_Info_get_string(
+    info: c_int,
+    key: *const c_char,
+    buflen: *mut c_int,
+    value: *mut c_char,
+    flag: *mut c_int,
+) -> c_int {
+    at_any_time("MPI_Info_get_string", |env| {
+        // SAFETY: the standard's requirements on all three.
+        let (key, buflen, flag) = unsafe { (raw(key, "key")?, args::out(buflen, "buflen")?, args::out(flag, "flag")?) };
+        check_key(key)?;
+        let room = usize::try_from(*buflen).map_err(|_| Error::Argument {
+            what: "buflen is negative",
+        })?;
+        let found = with_info(env, info, |info| {
+            let Some(found) = info.get(key) else {
+                return Ok(None);
+            };
+            if room > 0 {
+                // No more bytes than the value and a zero are written, so that the buffer may be shorter than `buflen`.
+                // SAFETY: the standard's requirements on `value`, which has `buflen` bytes.
+                unsafe { put(value, room.min(found.len() + 1), found, "value") }?;
+            }
+            Ok(Some(found.len() + 1))
+        })?;
+        *flag = found.is_some().into();
+        if let Some(bytes) = found {
+            *buflen = bytes as c_int;
+        }
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Info_create_env(_argc: c_int, _argv: *mut *mut c_char, info: *mut Handle) -> c_int {
+    // It may be called at any time.
+    early("MPI_Info_create_env", {
+        any_env().and_then(|env| {
+            // SAFETY: the standard's requirements on `info`.
+            let info = unsafe { args::out(info, "info") }?;
+            *info = Handle::new(TABLE.lock().add(environment(env)?)?);
+            Ok(())
+        })
+    })
+}
+
 pub unsafe fn MPI_Info_get_valuelen(info: c_int, key: *const c_char, valuelen: *mut c_int, flag: *mut c_int) -> c_int {
-    on_process("MPI_Info_get_valuelen", |env| {
+    at_any_time("MPI_Info_get_valuelen", |env| {
         // SAFETY: the standard's requirements on all three.
         let (key, valuelen, flag) = unsafe {
             (
@@ -206,7 +271,7 @@ pub unsafe fn MPI_Info_get_valuelen(info: c_int, key: *const c_char, valuelen: *
 }
 
 pub unsafe fn MPI_Info_get_nkeys(info: c_int, nkeys: *mut c_int) -> c_int {
-    on_process("MPI_Info_get_nkeys", |env| {
+    at_any_time("MPI_Info_get_nkeys", |env| {
         // SAFETY: the standard's requirements on `nkeys`.
         let nkeys = unsafe { args::out(nkeys, "nkeys") }?;
         *nkeys = with_info(env, info, |info| Ok(info.count()))? as c_int;
@@ -215,7 +280,7 @@ pub unsafe fn MPI_Info_get_nkeys(info: c_int, nkeys: *mut c_int) -> c_int {
 }
 
 pub unsafe fn MPI_Info_get_nthkey(info: c_int, n: c_int, key: *mut c_char) -> c_int {
-    on_process("MPI_Info_get_nthkey", |env| {
+    at_any_time("MPI_Info_get_nthkey", |env| {
         with_info(env, info, |info| {
             let found = usize::try_from(n).ok().and_then(|n| info.key(n));
             let found = found.ok_or(Error::Argument {
@@ -231,10 +296,10 @@ pub unsafe fn MPI_Comm_set_info(comm: c_int, info: c_int) -> c_int {
     on_any("MPI_Comm_set_info", comm, |_, _| check_hints(info))
 }
 
-pub unsafe fn MPI_Comm_get_info(comm: c_int, info_used: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_get_info(comm: c_int, info_used: *mut Handle) -> c_int {
     on_any("MPI_Comm_get_info", comm, |_, _| {
         // SAFETY: the standard's requirements on `info_used`.
-        *unsafe { args::out(info_used, "info_used") }? = TABLE.lock().add(Info::new())?;
+        *unsafe { args::out(info_used, "info_used") }? = Handle::new(TABLE.lock().add(Info::new())?);
         Ok(())
     })
 }

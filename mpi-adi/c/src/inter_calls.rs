@@ -10,6 +10,8 @@
 
 use core::ffi::{c_int, c_void};
 
+use super::counts::IntArray;
+use super::types::Handle;
 use midplane_device::envelope::Context;
 use midplane_objects::coll::CollectiveSchedule;
 use midplane_objects::error::Error;
@@ -22,7 +24,7 @@ type ScheduleResult = Result<CollectiveSchedule, Error>;
 #[derive(Clone, Copy)]
 pub(super) struct BufferArgs {
     pub buffer: *const c_void,
-    pub count: c_int,
+    pub count: isize,
     pub datatype: c_int,
 }
 
@@ -30,8 +32,8 @@ pub(super) struct BufferArgs {
 #[derive(Clone, Copy)]
 pub(super) struct VectorArgs {
     pub buffer: *const c_void,
-    pub counts: *const c_int,
-    pub displs: *const c_int,
+    pub counts: IntArray,
+    pub displs: IntArray,
     pub datatype: c_int,
 }
 
@@ -39,9 +41,9 @@ pub(super) struct VectorArgs {
 #[derive(Clone, Copy)]
 pub(super) struct MixedTypeArgs {
     pub buffer: *const c_void,
-    pub counts: *const c_int,
-    pub displs: *const c_int,
-    pub types: *const c_int,
+    pub counts: IntArray,
+    pub displs: IntArray,
+    pub types: *const Handle,
 }
 
 /// A datatype and an operation.
@@ -72,8 +74,8 @@ pub(super) struct InterCalls {
     pub alltoallv: unsafe fn(GroupRanges, VectorArgs, VectorArgs) -> ScheduleResult,
     pub alltoallw: unsafe fn(GroupRanges, MixedTypeArgs, MixedTypeArgs) -> ScheduleResult,
     /// Reduces elements of one buffer into the other; the integer is the count.
-    pub reduce: unsafe fn(GroupRanges, [*const c_void; 2], c_int, OpArgs, c_int) -> ScheduleResult,
-    pub allreduce: unsafe fn(GroupRanges, [*const c_void; 2], c_int, OpArgs) -> ScheduleResult,
-    pub reduce_scatter: unsafe fn(GroupRanges, [*const c_void; 2], *const c_int, OpArgs) -> ScheduleResult,
-    pub reduce_scatter_block: unsafe fn(GroupRanges, [*const c_void; 2], c_int, OpArgs) -> ScheduleResult,
+    pub reduce: unsafe fn(GroupRanges, [*const c_void; 2], isize, OpArgs, c_int) -> ScheduleResult,
+    pub allreduce: unsafe fn(GroupRanges, [*const c_void; 2], isize, OpArgs) -> ScheduleResult,
+    pub reduce_scatter: unsafe fn(GroupRanges, [*const c_void; 2], IntArray, OpArgs) -> ScheduleResult,
+    pub reduce_scatter_block: unsafe fn(GroupRanges, [*const c_void; 2], isize, OpArgs) -> ScheduleResult,
 }

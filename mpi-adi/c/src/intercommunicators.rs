@@ -10,6 +10,7 @@ use super::collectives::inter;
 use super::comm_objects::{enter, enter_inter, intercommunicator, partners, prepare};
 use super::error_dispatch::{on_any, on_comm, on_inter};
 use super::inter_calls::InterCalls;
+use super::types::Handle;
 use super::types::constants::*;
 use midplane_device::envelope::Context;
 use midplane_objects::error::Error;
@@ -18,7 +19,7 @@ use midplane_objects::inter_groups::{InterGroups, Intercommunicator};
 use midplane_objects::process::Env;
 
 /// Implementations of other calls on intercommunicators.
-static CALLS: InterCalls = InterCalls {
+pub(super) static CALLS: InterCalls = InterCalls {
     duplicate,
     duplicate_in,
     split,
@@ -87,30 +88,30 @@ pub unsafe fn MPI_Intercomm_create(
     peer_comm: c_int,
     remote_leader: c_int,
     tag: c_int,
-    newintercomm: *mut c_int,
+    newintercomm: *mut Handle,
 ) -> c_int {
     const NAME: &str = "MPI_Intercomm_create";
     on_comm(NAME, local_comm, |local| {
         // SAFETY: the standard's requirements on `newintercomm`.
         let newintercomm = unsafe { args::out(newintercomm, "newintercomm") }?;
-        *newintercomm = MPI_COMM_NULL;
+        *newintercomm = Handle::new(MPI_COMM_NULL);
         let leader = args::rank(&local.partners(), local_leader)?;
         // The other arguments are significant only at the leader.
         let is_leader = local.own_rank() == leader;
         let bridge = is_leader.then(|| bridge(local.env, peer_comm, remote_leader, tag));
         let made = connect(NAME, local, leader, bridge, &mut prepare)?;
-        *newintercomm = enter_inter(local.env, made, &CALLS, local_comm)?;
+        *newintercomm = Handle::new(enter_inter(local.env, made, &CALLS, local_comm)?);
         Ok(())
     })
 }
 
-pub unsafe fn MPI_Intercomm_merge(intercomm: c_int, high: c_int, newintracomm: *mut c_int) -> c_int {
+pub unsafe fn MPI_Intercomm_merge(intercomm: c_int, high: c_int, newintracomm: *mut Handle) -> c_int {
     on_inter("MPI_Intercomm_merge", intercomm, |inter| {
         // SAFETY: the standard's requirements on `newintracomm`.
         let newintracomm = unsafe { args::out(newintracomm, "newintracomm") }?;
-        *newintracomm = MPI_COMM_NULL;
+        *newintracomm = Handle::new(MPI_COMM_NULL);
         let made = inter.make_merged("MPI_Intercomm_merge", &mut prepare, high != 0)?;
-        *newintracomm = enter(inter.env, made, intercomm)?;
+        *newintracomm = Handle::new(enter(inter.env, made, intercomm)?);
         Ok(())
     })
 }

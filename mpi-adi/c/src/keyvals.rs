@@ -9,14 +9,17 @@ use core::ffi::{c_int, c_void};
 
 use spin::Mutex;
 
+use super::addresses::DUP_FN;
 use super::handles::{HandleKind, HandleTable};
+use super::types::Handle;
+use super::unlocked::without_lock;
 use midplane_objects::attributes::{Attribute, Attributes};
 use midplane_objects::error::{Error, ErrorClass, LimitedResource};
 
-/// `MPI_Comm_copy_attr_function` and its counterparts for other objects, whose handles are also integers.
-pub type CopyFunction = unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
+/// `MPI_Comm_copy_attr_function`, which may be [`DUP_FN`], and its counterparts for other objects, whose handles are also integers.
+pub type CopyFunction = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
 /// `MPI_Comm_delete_attr_function` and its counterparts for other objects.
-pub type DeleteFunction = unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void) -> c_int;
+pub type DeleteFunction = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
 /// Kinds of objects with attributes; a key is for one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,13 +55,15 @@ struct KeyvalObject {
 
 const KIND: HandleKind = HandleKind {
     name: LimitedResource::Keyvals,
-    tag: 0xa400_0000_u32 as c_int,
+    tag: 0x2400_0000,
     place_bits: 12,
     generation_bits: 13,
     limit: 1 << 12,
 };
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
+// SAFETY: a section of initialized data, like the default one.
+#[unsafe(link_section = ".data.mpi_keyvals")]
 static TABLE: Mutex<HandleTable<KeyvalObject>> = Mutex::new(HandleTable::new(KIND));
 
 /// Creates a key and returns its handle. Fails with [`Error::Limit`] or [`Error::NoSpace`].
@@ -155,8 +160,8 @@ fn detach<C: AttributeCarrier>(object: c_int, attribute: Attribute) -> Result<()
     }) = key
     {
         // SAFETY: a function of the program, called with the arguments that the standard specifies (section 6.7.2).
-        let call = || unsafe { delete(object, keyval, pointer(value), pointer(extra)) };
-        check_callback(with_key_held(keyval, call))?;
+        let call = || unsafe { delete(Handle::new(object), keyval, pointer(value), pointer(extra)) };
+        check_callback(with_key_held(keyval, || without_lock(call)))?;
     }
     drop_attribute::<C>(object, keyval);
     Ok(())
@@ -277,9 +282,22 @@ fn copies<C: AttributeCarrier>(old: c_int, mut take: impl FnMut(Attribute) -> Re
         with_key_held(keyval, || {
             let (mut copied, mut flag) = (pointer(value), 0);
             let place = (&raw mut copied).cast();
+            if copy as usize == DUP_FN {
+                return take(Attribute { keyval, value });
+            }
             // SAFETY: a function of the program, called with the arguments that the standard specifies (section 6.7.2):
             // the address is that of a pointer.
-            check_callback(unsafe { copy(old, keyval, pointer(extra), pointer(value), place, &mut flag) })?;
+            let call = || unsafe {
+                copy(
+                    Handle::new(old),
+                    keyval,
+                    pointer(extra),
+                    pointer(value),
+                    place,
+                    &mut flag,
+                )
+            };
+            check_callback(without_lock(call))?;
             let value = copied.expose_provenance();
             match flag {
                 0 => Ok(()),

@@ -1,22 +1,25 @@
 //! C binding: the functions of `mpi.h`, a thin layer over the code that it shares with the Rust binding.
 //!
 //! Each function converts C's arguments to checked Rust ones, calls the shared code, and returns the result or the
-//! error. An error first invokes the communicator's error handler (MPI-3.1 section 8.3). Handles are integers; those of
-//! requests contain a generation. No handle is a pointer.
+//! error. An error first invokes the communicator's error handler (MPI-3.1 section 8.3). Handles are integers, which a C
+//! program sees as pointers ([`Handle`]); those of requests contain a generation. No handle is an address.
 //!
 //! ```text
 //! entries        entry points, generated from the function table (`midplane-api`); they call the bodies
 //! environment  communicators  groups  topologies  graphs  point_to_point  matched  buffered  completion
-//!      wait_test_many  persistent  idup  intercommunicators  generalized  collectives/
-//!      errors attributes infos conversions files
+//!      wait_test_many  persistent  partitioned  compound  idup  intercommunicators  generalized  collectives/
+//!      sessions errors attributes infos hardware conversions
 //!      tools                                           bodies of functions, one file per chapter or section
+//! files/         chapter 13
 //! windows/       chapter 11, with related functions of other chapters
 //! requests       request handles, including persistent requests
 //! error_dispatch end of a call, error handlers
 //! keyvals        attribute keys and callbacks      codes  user-defined error codes
 //! comm_objects   communicators of the program        comm_state   their names and topologies
+//! session_objects  sessions of the program
 //! inter_calls    implementations of calls on intercommunicators
 //! measure        calls for benchmarks
+//! unlocked       callbacks of the program, without the lock of MPI_THREAD_MULTIPLE
 //! args                                                     arguments
 //! datatypes/                                               chapter 4: elements and their buffers
 //! handles  binding  types                                  handle tables, state of the process
@@ -31,7 +34,7 @@
 
 extern crate alloc;
 
-mod addresses;
+pub mod addresses;
 mod args;
 mod attributes;
 mod barrier_by_messages;
@@ -44,19 +47,21 @@ mod comm_state;
 mod comm_table;
 mod communicators;
 mod completion;
+mod compound;
 mod conversions;
+mod counts;
 mod datatypes;
 mod entries;
 mod environment;
 mod error_dispatch;
 mod errors;
 mod fast_path;
-mod file_handler;
 mod files;
 mod generalized;
 mod graphs;
 mod groups;
 mod handles;
+mod hardware;
 mod idup;
 mod infos;
 mod inter_calls;
@@ -66,12 +71,17 @@ mod lazy_callback;
 mod matched;
 #[doc(hidden)]
 pub mod measure;
+mod partitioned;
 mod persistent;
 mod point_to_point;
 mod requests;
+mod session_objects;
+mod sessions;
+mod tool_events;
 mod tools;
 mod topologies;
 mod types;
+mod unlocked;
 mod user_ops;
 mod wait_test_many;
 mod windows;
@@ -83,6 +93,7 @@ mod bodies {
     pub use super::collectives::*;
     pub use super::communicators::*;
     pub use super::completion::*;
+    pub use super::compound::*;
     pub use super::conversions::*;
     pub use super::datatypes::*;
     pub use super::environment::*;
@@ -91,17 +102,27 @@ mod bodies {
     pub use super::generalized::*;
     pub use super::graphs::*;
     pub use super::groups::*;
+    pub use super::hardware::*;
     pub use super::idup::*;
     pub use super::infos::*;
     pub use super::intercommunicators::*;
     pub use super::matched::*;
+    pub use super::partitioned::*;
     pub use super::persistent::*;
     pub use super::point_to_point::*;
+    pub use super::sessions::*;
+    pub use super::tool_events::*;
     pub use super::tools::*;
     pub use super::topologies::*;
     pub use super::wait_test_many::*;
     pub use super::windows::*;
 }
 
+pub use collectives::{AtCompletion, CountArray, array_length, start_with_action};
 pub use entries::*;
-pub use types::{MPI_Status, constants};
+pub use types::{Handle, MPI_Status, constants};
+
+/// Reports an error of a function to the error handler of MPI_COMM_WORLD, for other bindings; returns the error code.
+pub fn fail(function: &'static str, error: midplane_objects::error::Error) -> core::ffi::c_int {
+    error_dispatch::early(function, Err(error))
+}

@@ -13,8 +13,8 @@ use super::completion::{end_one, wait_one};
 use super::datatypes::TypedBuffer;
 use super::error_dispatch::{end_under, error_target, on_partners};
 use super::requests::{RECEIVED_FROM_PROC_NULL, handle_of};
-use super::types::MPI_Status;
 use super::types::constants::*;
+use super::types::{Handle, MPI_Status};
 use midplane_device::interface::{BlockingMode, Device};
 use midplane_device::request::RequestId;
 use midplane_objects::comm::Status;
@@ -37,7 +37,7 @@ unsafe fn probe(
     tag: c_int,
     handle: c_int,
     flag: Option<&mut c_int>,
-    message: *mut c_int,
+    message: *mut Handle,
     status: *mut MPI_Status,
 ) -> c_int {
     on_partners(function, handle, |comm| {
@@ -58,7 +58,7 @@ unsafe fn probe(
             *flag = there.is_some().into();
         }
         if let Some((its, known)) = there {
-            *message = its;
+            *message = Handle::new(its);
             if let Some(status) = status {
                 status.set(known);
             }
@@ -71,7 +71,7 @@ pub unsafe fn MPI_Mprobe(
     source: c_int,
     tag: c_int,
     comm: c_int,
-    message: *mut c_int,
+    message: *mut Handle,
     status: *mut MPI_Status,
 ) -> c_int {
     // SAFETY: the standard's requirements on `message` and `status`.
@@ -83,7 +83,7 @@ pub unsafe fn MPI_Improbe(
     tag: c_int,
     comm: c_int,
     flag: *mut c_int,
-    message: *mut c_int,
+    message: *mut Handle,
     status: *mut MPI_Status,
 ) -> c_int {
     let name = "MPI_Improbe";
@@ -104,18 +104,23 @@ unsafe fn start(
     env: &dyn Env,
     function: &'static str,
     buf: *mut c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
-    message: &mut c_int,
+    message: &mut Handle,
 ) -> Result<c_int, (ErrorTarget, Error)> {
-    let id = RequestId(*message as u32);
-    let is_no_proc = *message == MPI_MESSAGE_NO_PROC;
+    let id = RequestId(message.value() as u32);
+    let is_no_proc = message.value() == MPI_MESSAGE_NO_PROC;
     // Its communicator, if the handle is valid.
     let taken = env.inspect(None, id).filter(|state| state.is_taken);
     let context = taken.filter(|_| !is_no_proc).map(|state| state.context);
     let error_target = context.map_or_else(|| error_target(MPI_COMM_WORLD), error_target_in);
     if context.is_none() && !is_no_proc {
-        return Err((error_target, Error::Request { handle: *message }));
+        return Err((
+            error_target,
+            Error::Request {
+                handle: (*message).value(),
+            },
+        ));
     }
     // SAFETY: guaranteed by the caller.
     let data: TypedBuffer = unsafe { args::buffer(buf, count, datatype) }.map_err(|error| (error_target, error))?;
@@ -123,7 +128,7 @@ unsafe fn start(
     if u32::try_from(bytes).is_err() {
         return Err((error_target, Error::TooLong { bytes }));
     }
-    *message = MPI_MESSAGE_NULL;
+    *message = Handle::new(MPI_MESSAGE_NULL);
     if is_no_proc {
         return Ok(RECEIVED_FROM_PROC_NULL);
     }
@@ -132,12 +137,13 @@ unsafe fn start(
     Ok(handle_of(id))
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Imrecv(
     buf: *mut c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
-    message: *mut c_int,
-    request: *mut c_int,
+    message: *mut Handle,
+    request: *mut Handle,
 ) -> c_int {
     let name = "MPI_Imrecv";
     let of_world = |error| (error_target(MPI_COMM_WORLD), error);
@@ -146,7 +152,7 @@ pub unsafe fn MPI_Imrecv(
         unsafe {
             let message = args::out(message, "message").map_err(of_world)?;
             let request = args::out(request, "request").map_err(of_world)?;
-            *request = start(env, name, buf, count, datatype, message)?;
+            *request = Handle::new(start(env, name, buf, count, datatype, message)?);
         }
         Ok(())
     });
@@ -156,11 +162,12 @@ pub unsafe fn MPI_Imrecv(
     }
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Mrecv(
     buf: *mut c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
-    message: *mut c_int,
+    message: *mut Handle,
     status: *mut MPI_Status,
 ) -> c_int {
     let name = "MPI_Mrecv";
@@ -174,7 +181,7 @@ pub unsafe fn MPI_Mrecv(
         }
     });
     match started {
-        Ok((env, mut request)) => end_one(name, wait_one(env, name, &mut request).map(Some), status),
+        Ok((env, request)) => end_one(name, wait_one(env, name, &mut Handle::new(request)).map(Some), status),
         Err((error_target, error)) => end_under(name, error_target, Err(error)),
     }
 }

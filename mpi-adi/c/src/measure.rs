@@ -4,11 +4,10 @@ use core::ffi::c_int;
 use core::ptr;
 
 use super::environment::MPI_Init;
-use super::types::MPI_Status;
-use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
+use super::types::constants::{MPI_BYTE, MPI_COMM_WORLD, MPI_REQUEST_NULL};
+use super::types::{Handle, MPI_Status};
 use super::{MPI_Irecv, MPI_Send, MPI_Wait};
 
-const BYTES: c_int = 0x4c00_0004;
 const TAG: c_int = 7;
 
 /// Initializes MPI. Returns false on failure.
@@ -22,7 +21,7 @@ pub fn start() -> bool {
 pub fn send_to_self(messages: u32) -> bool {
     (0..u64::from(messages)).all(|number| {
         let (sent, mut received) = (number, u64::MAX);
-        let mut request = MPI_REQUEST_NULL;
+        let mut request = Handle::new(MPI_REQUEST_NULL);
         let mut status = MPI_Status::EMPTY;
         let bytes = size_of::<u64>() as c_int;
         // SAFETY: both buffers have this many bytes and outlive the calls, the last of which completes the receive;
@@ -30,8 +29,8 @@ pub fn send_to_self(messages: u32) -> bool {
         let codes = unsafe {
             let (to, from) = ((&raw mut received).cast(), (&raw const sent).cast());
             [
-                MPI_Irecv(to, bytes, BYTES, 0, TAG, MPI_COMM_WORLD, &mut request),
-                MPI_Send(from, bytes, BYTES, 0, TAG, MPI_COMM_WORLD),
+                MPI_Irecv(to, bytes, MPI_BYTE.into(), 0, TAG, MPI_COMM_WORLD.into(), &mut request),
+                MPI_Send(from, bytes, MPI_BYTE.into(), 0, TAG, MPI_COMM_WORLD.into()),
                 MPI_Wait(&mut request, &mut status),
             ]
         };

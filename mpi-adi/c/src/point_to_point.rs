@@ -2,6 +2,7 @@
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
+use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
 use super::args::{self, PeerRank, ReceiveArgs, SendArgs, recv_args, send_args};
@@ -10,12 +11,14 @@ use super::error_dispatch::{deliver, on_partners, on_process};
 use super::fast_path::{self, CallArgs};
 use super::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, handle_of};
 
-use super::types::MPI_Status;
+use super::types::{Handle, MPI_Status};
 use midplane_device::interface::{BlockingMode, Device};
 use midplane_device::memory::Span;
 use midplane_device::request::SendMode;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::comm::{IncomingData, OutgoingData, Partners};
 use midplane_objects::error::Error;
+use midplane_objects::process::Env;
 
 fn from_proc_null(status: Option<&mut MPI_Status>) -> Result<(), Error> {
     if let Some(status) = status {
@@ -31,7 +34,7 @@ fn from_proc_null(status: Option<&mut MPI_Status>) -> Result<(), Error> {
 #[cold]
 #[inline(never)]
 unsafe fn send(function: &'static str, mode: SendMode, given: CallArgs) -> c_int {
-    on_partners(function, given.comm, |comm| {
+    on_partners(function, given.comm.value(), |comm| {
         // SAFETY: guaranteed by the caller.
         let send = unsafe { given.send(&comm) }?;
         match send.dest {
@@ -41,13 +44,14 @@ unsafe fn send(function: &'static str, mode: SendMode, given: CallArgs) -> c_int
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Send(
     buf: *const c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     dest: c_int,
     tag: c_int,
-    comm: c_int,
+    comm: Handle,
 ) -> c_int {
     let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callees.
@@ -59,13 +63,14 @@ pub unsafe fn MPI_Send(
     }
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Ssend(
     buf: *const c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     dest: c_int,
     tag: c_int,
-    comm: c_int,
+    comm: Handle,
 ) -> c_int {
     let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
@@ -73,13 +78,14 @@ pub unsafe fn MPI_Ssend(
 }
 
 // It may behave like a standard send (section 3.4).
+#[inline(always)]
 pub unsafe fn MPI_Rsend(
     buf: *const c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     dest: c_int,
     tag: c_int,
-    comm: c_int,
+    comm: Handle,
 ) -> c_int {
     let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
@@ -92,32 +98,33 @@ pub unsafe fn MPI_Rsend(
 /// See [`send_args`], until the request completes (section 3.7.2). `request` must satisfy [`args::out`].
 #[cold]
 #[inline(never)]
-unsafe fn start_send(function: &'static str, mode: SendMode, given: CallArgs, request: *mut c_int) -> c_int {
-    on_partners(function, given.comm, |comm| {
+unsafe fn start_send(function: &'static str, mode: SendMode, given: CallArgs, request: *mut Handle) -> c_int {
+    on_partners(function, given.comm.value(), |comm| {
         // SAFETY: guaranteed by the caller.
         let (send, request) = unsafe { (given.send(&comm)?, args::out(request, "request")?) };
         *request = match send.dest {
-            PeerRank::ProcNull => SEND_COMPLETE,
+            PeerRank::ProcNull => Handle::new(SEND_COMPLETE),
             PeerRank::Rank(dest) => match comm.start_send(function, send.data.span(), dest, send.tag, mode)? {
                 Some(id) => {
                     send.data.keep();
-                    handle_of(id)
+                    Handle::new(handle_of(id))
                 }
-                None => SEND_COMPLETE,
+                None => Handle::new(SEND_COMPLETE),
             },
         };
         Ok(())
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Isend(
     buf: *const c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     dest: c_int,
     tag: c_int,
-    comm: c_int,
-    request: *mut c_int,
+    comm: Handle,
+    request: *mut Handle,
 ) -> c_int {
     let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callees.
@@ -129,14 +136,15 @@ pub unsafe fn MPI_Isend(
     }
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Issend(
     buf: *const c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     dest: c_int,
     tag: c_int,
-    comm: c_int,
-    request: *mut c_int,
+    comm: Handle,
+    request: *mut Handle,
 ) -> c_int {
     let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
@@ -144,27 +152,29 @@ pub unsafe fn MPI_Issend(
 }
 
 // It may behave like a standard send (section 3.4).
+#[inline(always)]
 pub unsafe fn MPI_Irsend(
     buf: *const c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     dest: c_int,
     tag: c_int,
-    comm: c_int,
-    request: *mut c_int,
+    comm: Handle,
+    request: *mut Handle,
 ) -> c_int {
     let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe { start_send("MPI_Irsend", SendMode::Standard, given, request) }
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Recv(
     buf: *mut c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     source: c_int,
     tag: c_int,
-    comm: c_int,
+    comm: Handle,
     status: *mut MPI_Status,
 ) -> c_int {
     let given = CallArgs::new(buf, count, datatype, source, tag, comm);
@@ -184,7 +194,7 @@ pub unsafe fn MPI_Recv(
 #[cold]
 #[inline(never)]
 unsafe fn receive(given: CallArgs, status: *mut MPI_Status) -> c_int {
-    on_partners("MPI_Recv", given.comm, |comm| {
+    on_partners("MPI_Recv", given.comm.value(), |comm| {
         // SAFETY: guaranteed by the caller.
         let (receive, status) = unsafe { (given.receive(&comm)?, args::status(status)?) };
         match receive.source {
@@ -197,14 +207,15 @@ unsafe fn receive(given: CallArgs, status: *mut MPI_Status) -> c_int {
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Irecv(
     buf: *mut c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     source: c_int,
     tag: c_int,
-    comm: c_int,
-    request: *mut c_int,
+    comm: Handle,
+    request: *mut Handle,
 ) -> c_int {
     let given = CallArgs::new(buf, count, datatype, source, tag, comm);
     // SAFETY: the standard's requirements on `buf` (section 3.7.2) and `request`, as the callees want it.
@@ -222,17 +233,17 @@ pub unsafe fn MPI_Irecv(
 /// See [`recv_args`], until the request completes; `request` must satisfy [`args::out`].
 #[cold]
 #[inline(never)]
-unsafe fn start_receive(given: CallArgs, request: *mut c_int) -> c_int {
-    on_partners("MPI_Irecv", given.comm, |comm| {
+unsafe fn start_receive(given: CallArgs, request: *mut Handle) -> c_int {
+    on_partners("MPI_Irecv", given.comm.value(), |comm| {
         // SAFETY: guaranteed by the caller.
         let (receive, request) = unsafe { (given.receive(&comm)?, args::out(request, "request")?) };
         *request = match receive.source {
-            PeerRank::ProcNull => RECEIVED_FROM_PROC_NULL,
+            PeerRank::ProcNull => Handle::new(RECEIVED_FROM_PROC_NULL),
             PeerRank::Rank(source) => {
                 let span = receive.data.span();
                 let id = comm.start_recv("MPI_Irecv", span, source, receive.tag)?;
                 receive.data.keep();
-                handle_of(id)
+                Handle::new(handle_of(id))
             }
         };
         Ok(())
@@ -275,21 +286,22 @@ fn sendrecv(
     }
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Sendrecv(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: isize,
     sendtype: c_int,
     dest: c_int,
     sendtag: c_int,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: isize,
     recvtype: c_int,
     source: c_int,
     recvtag: c_int,
-    comm: c_int,
+    comm: Handle,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_partners("MPI_Sendrecv", comm, |comm| {
+    on_partners("MPI_Sendrecv", comm.value(), |comm| {
         // SAFETY: the standard's requirements on the buffers (section 3.10) and `status`.
         let (send, receive, status) = unsafe {
             (
@@ -302,18 +314,31 @@ pub unsafe fn MPI_Sendrecv(
     })
 }
 
+/// Copies the data of a message, because the received message may overwrite the buffer before it is transmitted. The span
+/// refers to the copy, which must exist and not change while the span is used. Fails with [`Error::NoSpace`].
+pub(super) fn copy_of_message(env: &dyn Env, data: Span) -> Result<(Vec<u8>, Span), Error> {
+    let bytes = data.len();
+    let mut copy = try_with_capacity(bytes)?;
+    copy.resize(bytes, 0u8);
+    env.read(data.into(), &mut copy);
+    // SAFETY: guaranteed by the caller.
+    let span = unsafe { Span::new(copy.as_ptr(), bytes) };
+    Ok((copy, span))
+}
+
+#[inline(always)]
 pub unsafe fn MPI_Sendrecv_replace(
     buf: *mut c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     dest: c_int,
     sendtag: c_int,
     source: c_int,
     recvtag: c_int,
-    comm: c_int,
+    comm: Handle,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_partners("MPI_Sendrecv_replace", comm, |comm| {
+    on_partners("MPI_Sendrecv_replace", comm.value(), |comm| {
         // SAFETY: the standard's requirements on `buf` (section 3.10) and `status`.
         let (send, receive, status) = unsafe {
             (
@@ -322,14 +347,9 @@ pub unsafe fn MPI_Sendrecv_replace(
                 args::status(status)?,
             )
         };
-        // The data is sent from a copy, because the received message may overwrite the buffer before it is transmitted.
-        let bytes = send.data.span().len();
-        let mut copied = alloc::vec::Vec::new();
-        copied.try_reserve_exact(bytes).map_err(|_| Error::NoSpace { bytes })?;
-        copied.resize(bytes, 0u8);
-        comm.env.read(send.data.span().into(), &mut copied);
-        // SAFETY: `copied` lives until `sendrecv` has finished with it, and nothing writes it.
-        let data = TypedBuffer::plain(unsafe { Span::new(copied.as_ptr(), bytes) });
+        // The copy lives until `sendrecv` has finished with it.
+        let (_copy, span) = copy_of_message(comm.env, send.data.span())?;
+        let data = TypedBuffer::plain(span);
         sendrecv(
             "MPI_Sendrecv_replace",
             comm,

@@ -1,7 +1,7 @@
 //! Request handles and their completion. A handle refers to a request of the device, a request that is complete from
 //! the start, a persistent request, or a request of another family.
 //!
-//! Requests other than messages (collectives, windows, generalized requests) belong to a [`RequestFamily`], registered when
+//! Requests other than messages (collectives, windows, send-receives, generalized requests) belong to a [`RequestFamily`], registered when
 //! its first request is created: a program without them does not link it.
 //!
 //! A persistent request (section 3.9) contains the checked arguments of the call and, if it is active, the handle of
@@ -12,14 +12,15 @@ use core::ffi::c_int;
 use spin::Mutex;
 
 use super::args::{ReceiveArgs, SendArgs};
+use super::collectives::arguments::PersistentCollective;
 use super::comm_objects::{self, ErrorTarget};
 use super::comm_table;
-use super::datatypes;
+use super::datatypes::{self, TryArc};
 use super::error_dispatch::code;
 use super::handles::{HandleKind, HandleTable};
 use super::lazy_callback::LazyCallback;
-use super::types::MPI_Status;
 use super::types::constants::MPI_REQUEST_NULL;
+use super::types::{Handle, MPI_Status};
 use midplane_device::envelope::Context;
 use midplane_device::interface::{Device, ReleaseTarget, RequestCompletion, RequestState, TestResult};
 use midplane_device::kernel::CallInfo;
@@ -46,14 +47,13 @@ pub(super) fn started(context: Context, id: RequestId) -> c_int {
 
 /// A kind of requests other than messages, and its operations.
 pub(super) trait RequestFamily: Sync {
-    /// Checks whether `handle` is a request of this family. Called inside or outside the device.
+    /// Checks whether `handle` is a request of this family. Called outside the device.
     fn has(&self, handle: c_int) -> bool;
 
-    /// Returns the completion of the request; `None` if it is not complete. Called inside or outside the device.
+    /// Returns the completion of the request; `None` if it is not complete. Called outside the device.
     fn ended(&self, handle: c_int) -> Option<CompletedRequest>;
 
-    /// Removes a request after its completion was reported; its handle becomes invalid. Called inside or outside the
-    /// device.
+    /// Removes a request after its completion was reported; its handle becomes invalid. Called outside the device.
     fn forget(&self, handle: c_int);
 
     /// Calls the user-defined functions that determine the completion of a [`CompletionData::CallbacksPending`] request, and frees the
@@ -74,9 +74,14 @@ pub(super) trait RequestFamily: Sync {
 
 /// Bits of a handle below its family.
 const FAMILY_SHIFT: u32 = 28;
+/// Half of a family's handles: those of [`SEND_COMPLETE`] and MPI_REQUEST_NULL are in another one.
+pub(super) const FILES: c_int = 0x0800_0000;
+pub(super) const FLUSHES: c_int = 0x1000_0000;
+pub(super) const PARTITIONED: c_int = 0x2000_0000;
 pub(super) const COLLECTIVES: c_int = 0x4000_0000;
 pub(super) const GENERALIZED: c_int = 0x5000_0000;
 pub(super) const ONE_SIDED: c_int = 0x6000_0000;
+pub(super) const COMPOUND: c_int = 0x7000_0000;
 
 /// Families of this program, as a linked list.
 static FAMILIES: NextFamily = NextFamily::new();
@@ -117,14 +122,16 @@ pub(super) fn enter_family(entry: &'static FamilyEntry) {
 #[cold]
 fn family_of(handle: c_int) -> Result<RequestKind, Error> {
     let mut place = &FAMILIES;
+    let mut found = Err(Error::Request { handle });
     while let Some(entry) = place.get() {
         let is_of = (entry.handle ^ handle) >> FAMILY_SHIFT == 0;
+        // The last one: a family of actions is registered after that of their requests.
         if is_of && entry.family.has(handle) {
-            return Ok(RequestKind::Other(entry.family));
+            found = Ok(RequestKind::Other(entry.family));
         }
         place = &entry.next;
     }
-    Err(Error::Request { handle })
+    found
 }
 
 /// Meaning of a handle.
@@ -143,11 +150,12 @@ pub(super) enum RequestKind {
 /// Returns the meaning of the handle. Only the device can check whether a device request exists. Fails with
 /// [`Error::Request`].
 pub(super) fn named(handle: c_int) -> Result<RequestKind, Error> {
-    match active(handle).unwrap_or(handle) {
+    let handle = active(handle).unwrap_or(handle);
+    match handle {
         MPI_REQUEST_NULL => Ok(RequestKind::Inactive),
         SEND_COMPLETE => Ok(RequestKind::Complete(MPI_Status::NO_RECEIVE)),
         RECEIVED_FROM_PROC_NULL => Ok(RequestKind::Complete(MPI_Status::PROC_NULL)),
-        active if active < 0 => Ok(RequestKind::Live(RequestId(!active as u32))),
+        _ if handle < 0 => Ok(RequestKind::Live(RequestId(!handle as u32))),
         _ => family_of(handle),
     }
 }
@@ -181,7 +189,7 @@ impl CompletedRequest {
 
     /// Keeps the communicator, which may be freed with the request, until its error handler returns.
     #[inline]
-    fn keep_error_target(&mut self) {
+    pub(super) fn keep_error_target(&mut self) {
         if let Some(CompletionData::Failed(error_target, _)) = &mut self.rest {
             comm_objects::keep_error_target(error_target);
         }
@@ -194,7 +202,7 @@ impl CompletedRequest {
 
     /// Returns the final completion and resets the handle. Called outside the device.
     #[inline]
-    pub fn finished(self, handle: &mut c_int) -> CompletedRequest {
+    pub fn finished(self, handle: &mut Handle) -> CompletedRequest {
         match self.rest {
             Some(CompletionData::CallbacksPending(family)) => finish_request(family, handle),
             _ => self,
@@ -203,25 +211,25 @@ impl CompletedRequest {
 }
 
 #[cold]
-fn finish_request(family: &dyn RequestFamily, handle: &mut c_int) -> CompletedRequest {
-    let completed = family.finish_request(*handle, true);
-    *handle = MPI_REQUEST_NULL;
+fn finish_request(family: &dyn RequestFamily, handle: &mut Handle) -> CompletedRequest {
+    let completed = family.finish_request((*handle).value(), true);
+    *handle = Handle::new(MPI_REQUEST_NULL);
     completed
 }
 
 /// Calls the user-defined functions of the request, if that is pending. Called outside the device.
-pub(super) fn finish_if_pending(handle: &mut c_int) -> Option<CompletedRequest> {
-    let Ok(RequestKind::Other(family)) = family_of(*handle) else {
+pub(super) fn finish_if_pending(handle: &mut Handle) -> Option<CompletedRequest> {
+    let Ok(RequestKind::Other(family)) = family_of((*handle).value()) else {
         return None;
     };
-    let is_due = family.ended(*handle)?.has_pending_callbacks();
+    let is_due = family.ended((*handle).value())?.has_pending_callbacks();
     is_due.then(|| finish_request(family, handle))
 }
 
 /// Resets the handle of a completed request: a persistent one becomes inactive, another one MPI_REQUEST_NULL.
-pub(super) fn reset(handle: &mut c_int) {
-    if !deactivate(*handle) {
-        *handle = MPI_REQUEST_NULL;
+pub(super) fn reset(handle: &mut Handle) {
+    if !deactivate((*handle).value()) {
+        *handle = Handle::new(MPI_REQUEST_NULL);
     }
 }
 
@@ -231,12 +239,14 @@ pub(super) fn reset(handle: &mut c_int) {
 pub(super) fn try_complete(
     env: &dyn Env,
     function: Option<&'static str>,
-    handle: &mut c_int,
+    handle: &mut Handle,
 ) -> Result<Option<CompletedRequest>, Error> {
-    let named = named(*handle)?;
+    let named = named((*handle).value())?;
     if let RequestKind::Live(id) = named {
         return match env.test(function, id) {
-            TestResult::Unknown => Err(Error::Request { handle: *handle }),
+            TestResult::Unknown => Err(Error::Request {
+                handle: (*handle).value(),
+            }),
             TestResult::Pending => Ok(None),
             TestResult::Complete(ended) => Ok(Some(completed_with(&ended, handle))),
         };
@@ -248,15 +258,15 @@ pub(super) fn try_complete(
 }
 
 /// Completes a request other than a device request, with meaning `named`; see [`try_complete`].
-pub(super) fn complete_here(named: RequestKind, handle: &mut c_int) -> Option<CompletedRequest> {
+pub(super) fn complete_here(named: RequestKind, handle: &mut Handle) -> Option<CompletedRequest> {
     let status = match named {
         RequestKind::Complete(status) => status,
         RequestKind::Inactive | RequestKind::Live(_) => MPI_Status::EMPTY,
         RequestKind::Other(family) => {
-            let mut ended = family.ended(*handle);
+            let mut ended = family.ended((*handle).value());
             if let Some(ended) = ended.as_mut().filter(|ended| !ended.has_pending_callbacks()) {
                 ended.keep_error_target();
-                family.forget(*handle);
+                family.forget((*handle).value());
                 reset(handle);
             }
             return ended;
@@ -267,7 +277,7 @@ pub(super) fn complete_here(named: RequestKind, handle: &mut c_int) -> Option<Co
 }
 
 /// Resets the handle of a completed and freed device request, and notifies the communicator.
-pub(super) fn completed_with(ended: &RequestCompletion, handle: &mut c_int) -> CompletedRequest {
+pub(super) fn completed_with(ended: &RequestCompletion, handle: &mut Handle) -> CompletedRequest {
     reset(handle);
     match ended {
         RequestCompletion::Plain(whole) => {
@@ -374,6 +384,25 @@ pub(super) enum PersistentCall {
     Send(SendArgs, SendMode),
     Buffered(SendArgs),
     Receive(ReceiveArgs),
+    Collective(TryArc<PersistentCollective>),
+    Partitioned(TryArc<PartitionedRequest>),
+}
+
+/// A partitioned operation of a persistent request. Its functions are pointers, so that programs with other persistent
+/// requests only do not contain them.
+pub(super) struct PartitionedRequest {
+    /// Handle of the operation.
+    pub object: c_int,
+    /// Starts the operation, and returns the handle of the active request.
+    pub start: fn(c_int) -> Result<c_int, Error>,
+    /// Frees the operation.
+    pub release: fn(c_int),
+}
+
+impl Drop for PartitionedRequest {
+    fn drop(&mut self) {
+        (self.release)(self.object);
+    }
 }
 
 #[derive(Clone)]

@@ -22,32 +22,35 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use portable_atomic::AtomicU64;
 
 use super::binding::any_env;
+use super::types::Handle;
 use super::types::constants::*;
 use midplane_device::interface::{Device, MeasuredQuantity};
 use midplane_device::kernel::HostCounter;
 use midplane_device::matching::ENGINE_NAMES;
+use midplane_objects::datatype::BasicType;
 use midplane_objects::process::Env;
 use midplane_objects::variables::{CONTROL, LEVELS, ToolVariable, VariableCategory};
 
-mod code {
+pub(super) mod code {
     use core::ffi::c_int;
 
-    pub const NOT_INITIALIZED: c_int = 65;
-    pub const INVALID_INDEX: c_int = 67;
-    pub const INVALID_ITEM: c_int = 68;
-    pub const INVALID_HANDLE: c_int = 69;
-    pub const OUT_OF_SESSIONS: c_int = 71;
-    pub const INVALID_SESSION: c_int = 72;
-    pub const CVAR_SET_NEVER: c_int = 74;
-    pub const PVAR_NO_STARTSTOP: c_int = 75;
-    pub const PVAR_NO_WRITE: c_int = 76;
-    pub const PVAR_NO_ATOMIC: c_int = 77;
-    pub const INVALID_NAME: c_int = 78;
-    pub const INVALID: c_int = 79;
+    pub const MEMORY: c_int = 1005;
+    pub const NOT_INITIALIZED: c_int = 1003;
+    pub const INVALID_INDEX: c_int = 1007;
+    pub const INVALID_ITEM: c_int = 1008;
+    pub const INVALID_HANDLE: c_int = 1010;
+    pub const OUT_OF_SESSIONS: c_int = 1013;
+    pub const INVALID_SESSION: c_int = 1009;
+    pub const CVAR_SET_NEVER: c_int = 1015;
+    pub const PVAR_NO_STARTSTOP: c_int = 1017;
+    pub const PVAR_NO_WRITE: c_int = 1016;
+    pub const PVAR_NO_ATOMIC: c_int = 1018;
+    pub const INVALID_NAME: c_int = 1011;
+    pub const INVALID: c_int = 1006;
 }
 use code::*;
 
-const VERBOSITY_USER_BASIC: c_int = 1;
+const VERBOSITY_USER_BASIC: c_int = 0x09;
 const BIND_NO_OBJECT: c_int = 1;
 const SCOPE_CONSTANT: c_int = 1;
 const SCOPE_LOCAL: c_int = 3;
@@ -55,12 +58,12 @@ const CLASS_LEVEL: c_int = 2;
 const CLASS_HIGHWATERMARK: c_int = 5;
 const CLASS_COUNTER: c_int = 7;
 const NULL: c_int = 0;
-const ALL_HANDLES: c_int = -1;
+const ALL_HANDLES: c_int = 1;
 const ENGINES: c_int = 1;
 /// Maximum number of open sessions.
 pub const SESSIONS: u32 = u64::BITS;
-/// A session's handle is this plus its index. A performance variable's handle contains the session's index above its
-/// own.
+/// A session's handle is this plus its index. A performance variable's handle contains that of the session above its own
+/// index plus one, and is no predefined handle.
 const FIRST_SESSION: c_int = 0x100;
 const NUMBER_BITS: u32 = 16;
 
@@ -80,12 +83,12 @@ static STARTED: AtomicU32 = AtomicU32::new(0);
 static OPEN: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the error of a call, or success.
-fn end(result: Result<(), c_int>) -> c_int {
+pub(super) fn end(result: Result<(), c_int>) -> c_int {
     result.err().unwrap_or(MPI_SUCCESS)
 }
 
 /// Fails before MPI_T_init_thread and after the last MPI_T_finalize.
-fn started() -> Result<(), c_int> {
+pub(super) fn started() -> Result<(), c_int> {
     match STARTED.load(Ordering::Relaxed) {
         0 => Err(NOT_INITIALIZED),
         _ => Ok(()),
@@ -96,7 +99,7 @@ fn started() -> Result<(), c_int> {
 ///
 /// # Safety
 /// A non-null `place` must be valid for such a value.
-unsafe fn put<T>(place: *mut T, value: T) {
+pub(super) unsafe fn put<T>(place: *mut T, value: T) {
     if !place.is_null() {
         // SAFETY: guaranteed by the caller.
         unsafe { place.write(value) }
@@ -107,7 +110,7 @@ unsafe fn put<T>(place: *mut T, value: T) {
 ///
 /// # Safety
 /// `length` must be null or point to an integer, and `to` must be null or have capacity for that many bytes.
-unsafe fn put_text(to: *mut c_char, length: *mut c_int, text: &str) {
+pub(super) unsafe fn put_text(to: *mut c_char, length: *mut c_int, text: &str) {
     // SAFETY: guaranteed by the caller.
     let Some(length) = (unsafe { length.as_mut() }) else {
         return;
@@ -128,7 +131,7 @@ unsafe fn put_text(to: *mut c_char, length: *mut c_int, text: &str) {
 ///
 /// # Safety
 /// A non-null `name` must be a string.
-unsafe fn name<'a>(name: *const c_char) -> Result<&'a str, c_int> {
+pub(super) unsafe fn name<'a>(name: *const c_char) -> Result<&'a str, c_int> {
     if name.is_null() {
         return Err(INVALID_NAME);
     }
@@ -137,7 +140,7 @@ unsafe fn name<'a>(name: *const c_char) -> Result<&'a str, c_int> {
 }
 
 /// Returns the device, if the process has started.
-fn device() -> Result<&'static dyn Env, c_int> {
+pub(super) fn device() -> Result<&'static dyn Env, c_int> {
     any_env().map_err(|_| INVALID)
 }
 
@@ -149,9 +152,9 @@ struct ControlVar {
     scope: c_int,
 }
 
-const UNSIGNED_LONG: c_int = 0x4c00_000c;
-const UNSIGNED_LONG_LONG: c_int = 0x4c00_000e;
-const INT: c_int = 0x4c00_0009;
+const UNSIGNED_LONG: c_int = BasicType::UnsignedLong.handle();
+const UNSIGNED_LONG_LONG: c_int = BasicType::UnsignedLongLong.handle();
+const INT: c_int = BasicType::Int.handle();
 
 const CVARS: [ControlVar; 4] = {
     let [memory, heap, engine, eager] = CONTROL;
@@ -223,14 +226,14 @@ fn pvars() -> impl Iterator<Item = PerformanceVar> {
 }
 
 /// Names and descriptions of the categories, in the order of [`VariableCategory`].
-const CATEGORIES: [(&str, &str); 4] = [
+pub(super) const CATEGORIES: [(&str, &str); 4] = [
     ("protocol", "Messages, and the packets of their protocol."),
     ("matching", "Queues of receives and messages, and searches of them."),
     ("memory", "MPI memory and the heap."),
     ("node", "Links, and time."),
 ];
 
-fn index<T>(list: &[T], index: c_int) -> Result<&T, c_int> {
+pub(super) fn index<T>(list: &[T], index: c_int) -> Result<&T, c_int> {
     usize::try_from(index)
         .ok()
         .and_then(|index| list.get(index))
@@ -301,8 +304,8 @@ pub unsafe fn MPI_T_cvar_get_info(
     name: *mut c_char,
     name_len: *mut c_int,
     verbosity: *mut c_int,
-    datatype: *mut c_int,
-    enumtype: *mut c_int,
+    datatype: *mut Handle,
+    enumtype: *mut Handle,
     desc: *mut c_char,
     desc_len: *mut c_int,
     bind: *mut c_int,
@@ -314,8 +317,8 @@ pub unsafe fn MPI_T_cvar_get_info(
         unsafe {
             put_text(name, name_len, cvar.of.name);
             put(verbosity, VERBOSITY_USER_BASIC);
-            put(datatype, cvar.datatype);
-            put(enumtype, cvar.enumtype);
+            put(datatype, Handle::new(cvar.datatype));
+            put(enumtype, Handle::new(cvar.enumtype));
             put_text(desc, desc_len, cvar.of.meaning);
             put(bind, BIND_NO_OBJECT);
             put(scope, cvar.scope);
@@ -343,26 +346,26 @@ fn cvar_of(handle: c_int) -> Result<&'static ControlVar, c_int> {
 pub unsafe fn MPI_T_cvar_handle_alloc(
     cvar_index: c_int,
     _obj_handle: *mut c_void,
-    handle: *mut c_int,
+    handle: *mut Handle,
     count: *mut c_int,
 ) -> c_int {
     end(started().and_then(|()| {
         index(&CVARS, cvar_index)?;
         // SAFETY: the standard's requirements on the arguments.
         unsafe {
-            put(handle, cvar_index + 1);
+            put(handle, Handle::new(cvar_index + 1));
             put(count, 1);
         }
         Ok(())
     }))
 }
 
-pub unsafe fn MPI_T_cvar_handle_free(handle: *mut c_int) -> c_int {
+pub unsafe fn MPI_T_cvar_handle_free(handle: *mut Handle) -> c_int {
     end(started().and_then(|()| {
         // SAFETY: the standard's requirements on the arguments.
         let handle = unsafe { handle.as_mut() }.ok_or(INVALID_HANDLE)?;
-        cvar_of(*handle)?;
-        *handle = NULL;
+        cvar_of((*handle).value())?;
+        *handle = Handle::new(NULL);
         Ok(())
     }))
 }
@@ -405,8 +408,8 @@ pub unsafe fn MPI_T_pvar_get_info(
     name_len: *mut c_int,
     verbosity: *mut c_int,
     var_class: *mut c_int,
-    datatype: *mut c_int,
-    enumtype: *mut c_int,
+    datatype: *mut Handle,
+    enumtype: *mut Handle,
     desc: *mut c_char,
     desc_len: *mut c_int,
     bind: *mut c_int,
@@ -421,8 +424,8 @@ pub unsafe fn MPI_T_pvar_get_info(
             put_text(name, name_len, pvar.name);
             put(verbosity, VERBOSITY_USER_BASIC);
             put(var_class, pvar.class);
-            put(datatype, UNSIGNED_LONG_LONG);
-            put(enumtype, NULL);
+            put(datatype, Handle::new(UNSIGNED_LONG_LONG));
+            put(enumtype, Handle::new(NULL));
             put_text(desc, desc_len, pvar.meaning);
             put(bind, BIND_NO_OBJECT);
             put(readonly, 1);
@@ -444,7 +447,7 @@ pub unsafe fn MPI_T_pvar_get_index(name: *const c_char, var_class: c_int, pvar_i
     }))
 }
 
-pub unsafe fn MPI_T_pvar_session_create(session: *mut c_int) -> c_int {
+pub unsafe fn MPI_T_pvar_session_create(session: *mut Handle) -> c_int {
     end(started().and_then(|()| {
         let place = OPEN.load(Ordering::Relaxed).trailing_ones();
         if place == SESSIONS {
@@ -452,7 +455,7 @@ pub unsafe fn MPI_T_pvar_session_create(session: *mut c_int) -> c_int {
         }
         OPEN.fetch_or(1 << place, Ordering::Relaxed);
         // SAFETY: the standard's requirements on the arguments.
-        unsafe { put(session, FIRST_SESSION + place as c_int) };
+        unsafe { put(session, Handle::new(FIRST_SESSION + place as c_int)) };
         Ok(())
     }))
 }
@@ -465,12 +468,12 @@ fn session_of(session: c_int) -> Result<u32, c_int> {
         .ok_or(INVALID_SESSION)
 }
 
-pub unsafe fn MPI_T_pvar_session_free(session: *mut c_int) -> c_int {
+pub unsafe fn MPI_T_pvar_session_free(session: *mut Handle) -> c_int {
     end(started().and_then(|()| {
         // SAFETY: the standard's requirements on the arguments.
         let session = unsafe { session.as_mut() }.ok_or(INVALID_SESSION)?;
-        OPEN.fetch_and(!(1 << session_of(*session)?), Ordering::Relaxed);
-        *session = NULL;
+        OPEN.fetch_and(!(1 << session_of((*session).value())?), Ordering::Relaxed);
+        *session = Handle::new(NULL);
         Ok(())
     }))
 }
@@ -478,10 +481,10 @@ pub unsafe fn MPI_T_pvar_session_free(session: *mut c_int) -> c_int {
 /// Returns the index of the performance variable of a handle of this session.
 fn pvar_of(session: c_int, handle: c_int) -> Result<usize, c_int> {
     started()?;
-    let place = session_of(session)? as c_int;
+    session_of(session)?;
     let (of, number) = (handle >> NUMBER_BITS, handle & ((1 << NUMBER_BITS) - 1));
     match usize::try_from(number - 1) {
-        Ok(number) if handle > 0 && of == place && pvar(number).is_some() => Ok(number),
+        Ok(number) if of == session && pvar(number).is_some() => Ok(number),
         _ => Err(INVALID_HANDLE),
     }
 }
@@ -490,27 +493,27 @@ pub unsafe fn MPI_T_pvar_handle_alloc(
     session: c_int,
     pvar_index: c_int,
     _obj_handle: *mut c_void,
-    handle: *mut c_int,
+    handle: *mut Handle,
     count: *mut c_int,
 ) -> c_int {
     end(started().and_then(|()| {
-        let place = session_of(session)? as c_int;
+        session_of(session)?;
         pvar_at(pvar_index)?;
         // SAFETY: the standard's requirements on the arguments.
         unsafe {
-            put(handle, place << NUMBER_BITS | (pvar_index + 1));
+            put(handle, Handle::new(session << NUMBER_BITS | (pvar_index + 1)));
             put(count, 1);
         }
         Ok(())
     }))
 }
 
-pub unsafe fn MPI_T_pvar_handle_free(session: c_int, handle: *mut c_int) -> c_int {
+pub unsafe fn MPI_T_pvar_handle_free(session: c_int, handle: *mut Handle) -> c_int {
     end(started().and_then(|()| {
         // SAFETY: the standard's requirements on the arguments.
         let handle = unsafe { handle.as_mut() }.ok_or(INVALID_HANDLE)?;
-        pvar_of(session, *handle)?;
-        *handle = NULL;
+        pvar_of(session, (*handle).value())?;
+        *handle = Handle::new(NULL);
         Ok(())
     }))
 }
@@ -612,7 +615,7 @@ pub unsafe fn MPI_T_category_get_index(name: *const c_char, cat_index: *mut c_in
 ///
 /// # Safety
 /// `indices` must have capacity for `len` items.
-unsafe fn put_members(
+pub(super) unsafe fn put_members(
     cat_index: c_int,
     len: c_int,
     indices: *mut c_int,

@@ -10,6 +10,7 @@ use super::args;
 use super::comm_objects::{enter, prepare};
 use super::comm_state;
 use super::error_dispatch::{on_any, on_comm, on_process};
+use super::types::Handle;
 use super::types::constants::*;
 use midplane_objects::cart::{self, CartGrid, DIMENSIONS};
 use midplane_objects::comm::Communicator;
@@ -89,7 +90,7 @@ pub unsafe fn MPI_Cart_create(
     dims: *const c_int,
     periods: *const c_int,
     reorder: c_int,
-    comm_cart: *mut c_int,
+    comm_cart: *mut Handle,
 ) -> c_int {
     on_comm("MPI_Cart_create", comm_old, |comm| {
         // SAFETY: the standard's requirements on the arrays and `comm_cart`.
@@ -99,9 +100,9 @@ pub unsafe fn MPI_Cart_create(
                 args::out(comm_cart, "comm_cart")?,
             )
         };
-        *comm_cart = make(comm, comm_old, grid, |ready, grid| {
+        *comm_cart = Handle::new(make(comm, comm_old, grid, |ready, grid| {
             comm.make_grid("MPI_Cart_create", ready, grid, reorder != 0)
-        })?;
+        })?);
         Ok(())
     })
 }
@@ -121,7 +122,7 @@ pub unsafe fn MPI_Cart_map(
     })
 }
 
-pub unsafe fn MPI_Cart_sub(comm: c_int, remain_dims: *const c_int, newcomm: *mut c_int) -> c_int {
+pub unsafe fn MPI_Cart_sub(comm: c_int, remain_dims: *const c_int, newcomm: *mut Handle) -> c_int {
     let parent = comm;
     on_comm("MPI_Cart_sub", comm, |comm| {
         let grid = grid(&comm)?;
@@ -133,9 +134,9 @@ pub unsafe fn MPI_Cart_sub(comm: c_int, remain_dims: *const c_int, newcomm: *mut
             )
         };
         let keep: heapless::Vec<bool, DIMENSIONS> = remain.iter().map(|keep| *keep != 0).collect();
-        *newcomm = make(comm, parent, grid.part(&keep), |ready, _| {
+        *newcomm = Handle::new(make(comm, parent, grid.part(&keep), |ready, _| {
             comm.make_part("MPI_Cart_sub", ready, &grid, &keep)
-        })?;
+        })?);
         Ok(())
     })
 }

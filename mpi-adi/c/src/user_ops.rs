@@ -1,15 +1,16 @@
 //! User-defined reduction operations and their handles (section 5.9.5).
 #![forbid(unsafe_code)]
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_int, c_longlong, c_void};
 
 use spin::Mutex;
 
 use super::handles::{HandleKind, HandleTable};
+use super::types::Handle;
 use midplane_objects::error::{Error, LimitedResource};
 
 /// `MPI_User_function`.
-pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut c_int);
+pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
 
 const KIND: HandleKind = HandleKind {
     name: LimitedResource::Operations,
@@ -19,9 +20,19 @@ const KIND: HandleKind = HandleKind {
     limit: 1 << 16,
 };
 
+/// `MPI_User_function_c`.
+pub type LargeUserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_longlong, *mut Handle);
+
+/// Function of an operation, with the type of its length.
+#[derive(Clone, Copy)]
+pub enum OpFunction {
+    Int(UserFunction),
+    Large(LargeUserFunction),
+}
+
 #[derive(Clone, Copy)]
 pub struct UserOp {
-    pub function: UserFunction,
+    pub function: OpFunction,
     /// Whether it commutes, as specified by the program.
     pub commutes: bool,
 }

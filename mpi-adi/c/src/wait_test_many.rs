@@ -19,8 +19,8 @@ use super::requests::{
     CompletedRequest, CompletionData, RequestKind, SEND_COMPLETE, finish_if_pending, named, try_complete, whole_status,
     with_status,
 };
-use super::types::MPI_Status;
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED};
+use super::types::{Handle, MPI_Status};
 use midplane_device::interface::{CompletionSet, Device};
 use midplane_device::kernel::CallInfo;
 use midplane_device::request::{PlainCompletion, RequestId};
@@ -71,7 +71,7 @@ impl ManyOutcome {
     /// there are `given`. Called outside the device.
     fn finish_request<'a>(
         &mut self,
-        requests: impl Iterator<Item = (&'a mut c_int, usize)>,
+        requests: impl Iterator<Item = (&'a mut Handle, usize)>,
         mut statuses: StatusArray<'_>,
         given: usize,
     ) {
@@ -112,10 +112,10 @@ type StatusArray<'a> = Option<&'a mut [MPI_Status]>;
 /// See [`args::array_mut`] and [`args::statuses`].
 unsafe fn arrays<'a>(
     count: c_int,
-    requests: *mut c_int,
+    requests: *mut Handle,
     statuses: *mut MPI_Status,
-) -> Result<(&'a mut [c_int], StatusArray<'a>), Error> {
-    let count = args::count(count)?;
+) -> Result<(&'a mut [Handle], StatusArray<'a>), Error> {
+    let count = args::length(count)?;
     // SAFETY: guaranteed by the caller.
     unsafe {
         Ok((
@@ -131,23 +131,24 @@ unsafe fn arrays<'a>(
 /// # Safety
 /// Non-null arrays must satisfy [`arrays`].
 #[inline(always)]
-unsafe fn wait_for_messages(count: c_int, requests: *mut c_int, statuses: *mut MPI_Status) -> c_int {
+unsafe fn wait_for_messages(count: c_int, requests: *mut Handle, statuses: *mut MPI_Status) -> c_int {
     let mut at = 0;
-    if requests.is_null() || statuses.is_null() || !fast_path::is_open() {
+    if requests.is_null() || !fast_path::is_open() {
         return at;
     }
     while at < count {
         // SAFETY: guaranteed by the caller: the array has `count` items.
         let request = unsafe { &mut *requests.add(at as usize) };
-        let whole = match *request {
+        let whole = match request.value() {
             SEND_COMPLETE => None,
             handle => match fast_path::wait("MPI_Waitall", handle) {
                 None => break,
                 whole => whole,
             },
         };
-        *request = MPI_REQUEST_NULL;
-        if statuses.addr() != args::STATUS_IGNORE {
+        *request = Handle::new(MPI_REQUEST_NULL);
+        // MPI_STATUSES_IGNORE is null.
+        if !statuses.is_null() {
             // SAFETY: guaranteed by the caller: the array has `count` items.
             tell(whole, unsafe { &mut *statuses.add(at as usize) });
         }
@@ -169,7 +170,7 @@ fn tell(whole: Option<PlainCompletion>, status: &mut MPI_Status) {
 fn wait_all(
     env: &dyn Env,
     next: usize,
-    requests: &mut [c_int],
+    requests: &mut [Handle],
     mut statuses: StatusArray<'_>,
 ) -> Result<ManyOutcome, Error> {
     let mut several = ManyOutcome::default();
@@ -180,7 +181,7 @@ fn wait_all(
     Ok(several)
 }
 
-pub unsafe fn MPI_Waitall(count: c_int, requests: *mut c_int, statuses: *mut MPI_Status) -> c_int {
+pub unsafe fn MPI_Waitall(count: c_int, requests: *mut Handle, statuses: *mut MPI_Status) -> c_int {
     // SAFETY: the standard's requirements on the arrays.
     unsafe {
         let done = wait_for_messages(count, requests, statuses);
@@ -198,7 +199,7 @@ pub unsafe fn MPI_Waitall(count: c_int, requests: *mut c_int, statuses: *mut MPI
 /// See [`arrays`].
 #[cold]
 #[inline(never)]
-unsafe fn wait_for_others(done: c_int, count: c_int, requests: *mut c_int, statuses: *mut MPI_Status) -> c_int {
+unsafe fn wait_for_others(done: c_int, count: c_int, requests: *mut Handle, statuses: *mut MPI_Status) -> c_int {
     end_several("MPI_Waitall", {
         env().and_then(|env| {
             // SAFETY: guaranteed by the caller.
@@ -218,18 +219,18 @@ struct GroupState {
 
 impl GroupState {
     /// Checks at most [`CompletionSet::MAX`] handles. Fails with [`Error::Request`].
-    fn at(env: &dyn Env, handles: &[c_int]) -> Result<GroupState, Error> {
+    fn at(env: &dyn Env, handles: &[Handle]) -> Result<GroupState, Error> {
         let mut state = GroupState::default();
         // Device requests in index order.
         let mut ids: heapless::Vec<RequestId, { CompletionSet::MAX }> = heapless::Vec::new();
         let mut live: u64 = 0;
         for (place, &handle) in handles.iter().enumerate() {
             let bit = 1 << place;
-            let named = named(handle)?;
+            let named = named(handle.value())?;
             let (is_active, is_complete) = match named {
                 RequestKind::Inactive => (false, true),
                 RequestKind::Complete(_) => (true, true),
-                RequestKind::Other(family) => (true, family.ended(handle).is_some()),
+                RequestKind::Other(family) => (true, family.ended(handle.value()).is_some()),
                 RequestKind::Live(_) => (true, false),
             };
             state.active |= if is_active { bit } else { 0 };
@@ -249,7 +250,7 @@ impl GroupState {
             live &= live - 1;
             if unknown >> number & 1 != 0 {
                 let handle = handles[place as usize];
-                return Err(Error::Request { handle });
+                return Err(Error::Request { handle: handle.value() });
             }
             state.complete |= (finished >> number & 1) << place;
         }
@@ -265,7 +266,7 @@ fn poll_at(env: &dyn Env, function: &'static str, first: usize) {
 }
 
 /// Returns the groups of an array, each with the index of its first element.
-fn groups(requests: &mut [c_int]) -> impl Iterator<Item = (usize, &mut [c_int])> {
+fn groups(requests: &mut [Handle]) -> impl Iterator<Item = (usize, &mut [Handle])> {
     let groups = requests.chunks_mut(CompletionSet::MAX).enumerate();
     groups.map(|(number, group)| (number * CompletionSet::MAX, group))
 }
@@ -273,7 +274,7 @@ fn groups(requests: &mut [c_int]) -> impl Iterator<Item = (usize, &mut [c_int])>
 /// Completes all requests. Returns `None` without effect if not all are complete.
 fn test_all(
     env: &dyn Env,
-    requests: &mut [c_int],
+    requests: &mut [Handle],
     mut statuses: StatusArray<'_>,
 ) -> Result<Option<ManyOutcome>, Error> {
     let name = "MPI_Testall";
@@ -301,7 +302,7 @@ fn test_all(
     Ok(Some(several))
 }
 
-pub unsafe fn MPI_Testall(count: c_int, requests: *mut c_int, flag: *mut c_int, statuses: *mut MPI_Status) -> c_int {
+pub unsafe fn MPI_Testall(count: c_int, requests: *mut Handle, flag: *mut c_int, statuses: *mut MPI_Status) -> c_int {
     end_several("MPI_Testall", {
         env().and_then(|env| {
             // SAFETY: the standard's requirements on the arrays and `flag`.
@@ -334,7 +335,7 @@ impl AnyResult {
 }
 
 /// Completes the first complete request. Returns `None` if some are active but none is complete.
-fn any(env: &dyn Env, function: &'static str, requests: &mut [c_int]) -> Result<Option<AnyResult>, Error> {
+fn any(env: &dyn Env, function: &'static str, requests: &mut [Handle]) -> Result<Option<AnyResult>, Error> {
     let mut is_active = false;
     for (first, group) in groups(requests) {
         if first > 0 {
@@ -353,7 +354,7 @@ fn any(env: &dyn Env, function: &'static str, requests: &mut [c_int]) -> Result<
     Ok((!is_active).then_some(AnyResult::Inactive))
 }
 
-fn wait_any(env: &dyn Env, requests: &mut [c_int]) -> Result<AnyResult, Error> {
+fn wait_any(env: &dyn Env, requests: &mut [Handle]) -> Result<AnyResult, Error> {
     let name = "MPI_Waitany";
     block_on(env, CallInfo::without_peer(name), || {
         any(env, name, requests).transpose()
@@ -361,15 +362,15 @@ fn wait_any(env: &dyn Env, requests: &mut [c_int]) -> Result<AnyResult, Error> {
 }
 
 /// Runs one test; see [`any`] for the result.
-fn test_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Option<AnyResult>, Error> {
+fn test_any(env: &dyn Env, requests: &mut [Handle]) -> Result<Option<AnyResult>, Error> {
     let name = "MPI_Testany";
     poll_at(env, name, 0);
     any(env, name, requests)
 }
 
-pub unsafe fn MPI_Waitany(count: c_int, requests: *mut c_int, index: *mut c_int, status: *mut MPI_Status) -> c_int {
+pub unsafe fn MPI_Waitany(count: c_int, requests: *mut Handle, index: *mut c_int, status: *mut MPI_Status) -> c_int {
     let result = env().and_then(|env| {
-        let count = args::count(count)?;
+        let count = args::length(count)?;
         // SAFETY: the standard's requirements on the array, `index` and `status`.
         let (requests, index) = unsafe {
             args::status(status)?;
@@ -387,13 +388,13 @@ pub unsafe fn MPI_Waitany(count: c_int, requests: *mut c_int, index: *mut c_int,
 
 pub unsafe fn MPI_Testany(
     count: c_int,
-    requests: *mut c_int,
+    requests: *mut Handle,
     index: *mut c_int,
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> c_int {
     let result = env().and_then(|env| {
-        let count = args::count(count)?;
+        let count = args::length(count)?;
         // SAFETY: the standard's requirements on the array, `index`, `flag` and `status`.
         let (requests, index, flag) = unsafe {
             args::status(status)?;
@@ -432,7 +433,7 @@ impl CompleteSome<'_> {
         &mut self,
         env: &dyn Env,
         function: &'static str,
-        requests: &mut [c_int],
+        requests: &mut [Handle],
     ) -> Result<Option<c_int>, Error> {
         for (first, group) in groups(requests) {
             if first > 0 {
@@ -466,11 +467,11 @@ impl CompleteSome<'_> {
 unsafe fn complete_some(
     function: &'static str,
     incount: c_int,
-    requests: *mut c_int,
+    requests: *mut Handle,
     outcount: *mut c_int,
     indices: *mut c_int,
     statuses: *mut MPI_Status,
-    run: impl FnOnce(&dyn Env, &mut [c_int], &mut CompleteSome<'_>) -> Result<c_int, Error>,
+    run: impl FnOnce(&dyn Env, &mut [Handle], &mut CompleteSome<'_>) -> Result<c_int, Error>,
 ) -> c_int {
     end_several(function, {
         env().and_then(|env| {
@@ -478,7 +479,7 @@ unsafe fn complete_some(
             let ((requests, statuses), indices, outcount) = unsafe {
                 (
                     arrays(incount, requests, statuses)?,
-                    args::array_mut(indices, args::count(incount)?, "array_of_indices")?,
+                    args::array_mut(indices, args::length(incount)?, "array_of_indices")?,
                     args::out(outcount, "outcount")?,
                 )
             };
@@ -513,12 +514,12 @@ unsafe fn complete_some(
 
 pub unsafe fn MPI_Waitsome(
     incount: c_int,
-    requests: *mut c_int,
+    requests: *mut Handle,
     outcount: *mut c_int,
     indices: *mut c_int,
     statuses: *mut MPI_Status,
 ) -> c_int {
-    let run = |env: &dyn Env, requests: &mut [c_int], some: &mut CompleteSome<'_>| {
+    let run = |env: &dyn Env, requests: &mut [Handle], some: &mut CompleteSome<'_>| {
         let name = "MPI_Waitsome";
         block_on(env, CallInfo::without_peer(name), || {
             some.try_all(env, name, requests).transpose()
@@ -530,12 +531,12 @@ pub unsafe fn MPI_Waitsome(
 
 pub unsafe fn MPI_Testsome(
     incount: c_int,
-    requests: *mut c_int,
+    requests: *mut Handle,
     outcount: *mut c_int,
     indices: *mut c_int,
     statuses: *mut MPI_Status,
 ) -> c_int {
-    let run = |env: &dyn Env, requests: &mut [c_int], some: &mut CompleteSome<'_>| {
+    let run = |env: &dyn Env, requests: &mut [Handle], some: &mut CompleteSome<'_>| {
         let name = "MPI_Testsome";
         poll_at(env, name, 0);
         Ok(some.try_all(env, name, requests)?.unwrap_or(0))
@@ -566,8 +567,8 @@ mod tests {
         handle_of(id.expect("room for a request"))
     }
 
-    fn complete() -> Vec<c_int> {
-        vec![SEND_COMPLETE; REQUESTS]
+    fn complete() -> Vec<Handle> {
+        vec![Handle::new(SEND_COMPLETE); REQUESTS]
     }
 
     #[test]
@@ -575,14 +576,14 @@ mod tests {
         let env = FakeEnv::new();
         let mut handles = complete();
         let several = test_all(&env, &mut handles, None).expect("legal handles");
-        assert!(several.is_some() && handles.iter().all(|handle| *handle == MPI_REQUEST_NULL));
+        assert!(several.is_some() && handles.iter().all(|handle| *handle == Handle::new(MPI_REQUEST_NULL)));
         assert_eq!(env.polls(), 2 * SLICES);
 
         let env = FakeEnv::new();
         let any = test_any(&env, &mut handles).expect("legal handles");
         assert!(matches!(any, Some(AnyResult::Inactive)));
         assert_eq!(env.polls(), SLICES);
-        handles[REQUESTS - 1] = SEND_COMPLETE;
+        handles[REQUESTS - 1] = Handle::new(SEND_COMPLETE);
         let env = FakeEnv::new();
         let any = wait_any(&env, &mut handles).expect("legal handles");
         assert!(matches!(any, AnyResult::At(at, _) if at == REQUESTS - 1));
@@ -605,13 +606,13 @@ mod tests {
     #[test]
     fn requests_of_all_kinds_are_found_in_groups() {
         let env = FakeEnv::new();
-        let mut handles = vec![MPI_REQUEST_NULL; 3 * CompletionSet::MAX];
+        let mut handles = vec![Handle::new(MPI_REQUEST_NULL); 3 * CompletionSet::MAX];
         for place in [1, 70, 71, 130] {
-            handles[place] = receive(&env);
+            handles[place] = Handle::new(receive(&env));
         }
         assert!(matches!(test_any(&env, &mut handles), Ok(None)));
-        handles[71] = SEND_COMPLETE;
-        handles[140] = SEND_COMPLETE;
+        handles[71] = Handle::new(SEND_COMPLETE);
+        handles[140] = Handle::new(SEND_COMPLETE);
         let mut indices = vec![0; handles.len()];
         let mut some = CompleteSome {
             several: ManyOutcome::default(),
@@ -623,18 +624,23 @@ mod tests {
         let done = some.try_all(&env, "MPI_Testsome", &mut handles);
         assert_eq!(done, Ok(Some(2)));
         assert_eq!(indices[..2], [71, 140]);
-        assert_eq!(handles[71], MPI_REQUEST_NULL);
+        assert_eq!(handles[71].value(), MPI_REQUEST_NULL);
         // The device contains no request with this ID.
-        handles[72] = handle_of(RequestId(0x3fff));
+        handles[72] = Handle::new(handle_of(RequestId(0x3fff)));
         let error = test_any(&env, &mut handles).err();
-        assert_eq!(error, Some(Error::Request { handle: handles[72] }));
+        assert_eq!(
+            error,
+            Some(Error::Request {
+                handle: handles[72].value()
+            })
+        );
     }
 
     #[test]
     fn testall_completes_all_requests_or_none() {
         let env = FakeEnv::new();
         let mut handles = complete();
-        handles[REQUESTS - 1] = receive(&env);
+        handles[REQUESTS - 1] = Handle::new(receive(&env));
         let before = handles.clone();
         let several = test_all(&env, &mut handles, None).expect("legal handles");
         assert!(several.is_none() && handles == before);

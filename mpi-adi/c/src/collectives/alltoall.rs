@@ -5,17 +5,19 @@ use core::ffi::{c_int, c_void};
 use crate::args;
 use crate::collectives::blocks::{EqualBlocks, VectorBlocks};
 use crate::comm_objects::inter_calls;
+use crate::counts::IntArray;
 use crate::datatypes::TypedElements;
 use crate::error_dispatch::on_comm;
 use crate::inter_calls::{BufferArgs, VectorArgs};
 use midplane_objects::coll;
 
+#[inline(always)]
 pub unsafe fn MPI_Alltoall(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: isize,
     sendtype: c_int,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: isize,
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
@@ -52,14 +54,15 @@ pub unsafe fn MPI_Alltoall(
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Alltoallv(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
+    sendcounts: IntArray,
+    sdispls: IntArray,
     sendtype: c_int,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
+    recvcounts: IntArray,
+    rdispls: IntArray,
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {

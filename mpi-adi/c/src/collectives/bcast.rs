@@ -8,7 +8,8 @@ use crate::error_dispatch::on_comm;
 use crate::inter_calls::BufferArgs;
 use midplane_objects::coll;
 
-pub unsafe fn MPI_Bcast(buffer: *mut c_void, count: c_int, datatype: c_int, root: c_int, comm: c_int) -> c_int {
+#[inline(always)]
+pub unsafe fn MPI_Bcast(buffer: *mut c_void, count: isize, datatype: c_int, root: c_int, comm: c_int) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {

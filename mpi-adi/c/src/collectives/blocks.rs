@@ -1,16 +1,17 @@
 //! Location of each rank's part of a buffer.
 
 use alloc::vec::Vec;
-use core::ffi::{c_int, c_void};
+use core::ffi::c_void;
 
 use crate::args;
+use crate::counts::{IntArray, IntSlice, Ints, KeptInts};
 use crate::datatypes::{TypedBuffer, TypedElements};
 use crate::inter_calls::BufferArgs;
+use crate::types::Handle;
 use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll;
 use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::Error;
-use midplane_objects::group::exact;
 
 /// Data of this process: in a separate buffer or, with MPI_IN_PLACE, at its location among all.
 pub(super) struct OwnBlock {
@@ -58,7 +59,7 @@ impl EqualBlocks {
     pub(super) unsafe fn new(
         comm: &Communicator<'_>,
         buffer: *const c_void,
-        count: c_int,
+        count: isize,
         elements: &TypedElements,
     ) -> Result<EqualBlocks, Error> {
         // SAFETY: guaranteed by the caller.
@@ -72,7 +73,7 @@ impl EqualBlocks {
     pub(super) unsafe fn with_count(
         blocks: usize,
         buffer: *const c_void,
-        count: c_int,
+        count: isize,
         elements: &TypedElements,
     ) -> Result<EqualBlocks, Error> {
         let count = args::count(count)?;
@@ -102,15 +103,15 @@ pub(super) struct VectorBlocks<C> {
     size: usize,
 }
 
-impl VectorBlocks<&[c_int]> {
+impl VectorBlocks<IntSlice<'_>> {
     /// # Safety
     /// `counts` and `displs` must satisfy [`args::array`], with one item per rank. The elements that they and `base`
     /// describe must satisfy [`args::buffer`].
     pub(super) unsafe fn new(
         comm: &Communicator<'_>,
         base: *const c_void,
-        counts: *const c_int,
-        displs: *const c_int,
+        counts: IntArray,
+        displs: IntArray,
         elements: TypedElements,
     ) -> Result<Self, Error> {
         // SAFETY: guaranteed by the caller.
@@ -124,24 +125,24 @@ impl VectorBlocks<&[c_int]> {
     pub(super) unsafe fn with_count(
         blocks: usize,
         base: *const c_void,
-        counts: *const c_int,
-        displs: *const c_int,
+        counts: IntArray,
+        displs: IntArray,
         elements: TypedElements,
     ) -> Result<Self, Error> {
         // SAFETY: guaranteed by the caller.
         let (counts, displs) = unsafe {
             (
-                args::array(counts, blocks, "the array of counts")?,
-                args::array(displs, blocks, "displs")?,
+                counts.items(blocks, "the array of counts")?,
+                displs.items(blocks, "displs")?,
             )
         };
         let mut most = 0;
-        for (&given, displ) in counts.iter().zip(displs) {
+        for (given, displ) in counts.iter().zip(displs.iter()) {
             let count = args::count(given)?;
             most = most.max(elements.length(count)?);
-            elements.check(base, *displ as isize, count)?;
+            elements.check(base, displ, count)?;
         }
-        let from = displs.first().map_or(0, |displ| *displ as isize);
+        let from = displs.iter().next().unwrap_or(0);
         // SAFETY: the caller's guarantee about the elements accessed from here: the blocks, which have just been
         // checked.
         let first = unsafe { elements.origin(base, from, most) }?;
@@ -156,21 +157,21 @@ impl VectorBlocks<&[c_int]> {
 
     /// Copies the arrays, for a nonblocking collective. The standard requires the program to keep them unchanged until
     /// completion (MPI-3.1 section 5.12), but programs do not.
-    pub(super) fn kept(self) -> Result<VectorBlocks<Vec<c_int>>, Error> {
+    pub(super) fn kept(self) -> Result<VectorBlocks<KeptInts>, Error> {
         Ok(VectorBlocks {
             first: self.first,
-            counts: exact(self.counts)?,
-            displs: exact(self.displs)?,
+            counts: self.counts.kept()?,
+            displs: self.displs.kept()?,
             size: self.size,
         })
     }
 }
 
-impl<C: AsRef<[c_int]>> VectorBlocks<C> {
+impl<C: Ints> VectorBlocks<C> {
     pub(super) fn area_of(&self, rank: CommRank) -> BufferSlice {
-        let (at, displs) = (rank.0 as usize, self.displs.as_ref());
-        let behind = displs[at] as isize - displs[0] as isize;
-        match self.counts.as_ref()[at] as usize * self.size {
+        let at = rank.0 as usize;
+        let behind = self.displs.at(at) - self.displs.at(0);
+        match self.counts.at(at) as usize * self.size {
             0 => BufferSlice::EMPTY,
             bytes => BufferSlice::from(self.first.span()).moved(behind * self.size as isize, bytes),
         }
@@ -188,15 +189,14 @@ impl MixedTypeBlocks {
     pub(super) unsafe fn in_bytes(
         blocks: usize,
         base: *const c_void,
-        counts: *const c_int,
-        displs: *const c_int,
-        types: *const c_int,
+        counts: IntArray,
+        displs: IntArray,
+        types: *const Handle,
     ) -> Result<MixedTypeBlocks, Error> {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let displs = args::array(displs, blocks, "displs")?;
-            let places = displs.iter().map(|displ| *displ as isize);
-            MixedTypeBlocks::new(base, counts, places, types)
+            let displs = displs.items(blocks, "displs")?;
+            MixedTypeBlocks::new(base, counts, displs.iter(), types)
         }
     }
 
@@ -207,27 +207,27 @@ impl MixedTypeBlocks {
     /// describe must satisfy [`args::buffer`].
     pub(super) unsafe fn new(
         base: *const c_void,
-        counts: *const c_int,
+        counts: IntArray,
         places: impl ExactSizeIterator<Item = isize>,
-        types: *const c_int,
+        types: *const Handle,
     ) -> Result<MixedTypeBlocks, Error> {
         let many = places.len();
         // SAFETY: guaranteed by the caller.
         let (counts, types) = unsafe {
             (
-                args::array(counts, many, "the array of counts")?,
+                counts.items(many, "the array of counts")?,
                 args::array(types, many, "the array of datatypes")?,
             )
         };
         let mut blocks = coll::try_with_capacity(many)?;
-        for ((place, count), datatype) in places.zip(counts).zip(types) {
+        for ((place, count), datatype) in places.zip(counts.iter()).zip(types) {
             let at = if args::is_in_place(base) {
                 base
             } else {
                 base.wrapping_byte_offset(place)
             };
             // SAFETY: guaranteed by the caller.
-            blocks.push(unsafe { args::buffer(at, *count, *datatype) }?);
+            blocks.push(unsafe { args::buffer(at, count, (*datatype).value()) }?);
         }
         Ok(MixedTypeBlocks(blocks))
     }
@@ -244,21 +244,21 @@ pub(super) struct BlockRow<C> {
     size: usize,
 }
 
-impl BlockRow<&[c_int]> {
+impl BlockRow<IntSlice<'_>> {
     /// # Safety
     /// `counts` must satisfy [`args::array`], with one item per rank. `buffer` must satisfy [`args::buffer`], for the
     /// sum of the counts.
     pub(super) unsafe fn new(
         comm: &Communicator<'_>,
         buffer: *const c_void,
-        counts: *const c_int,
+        counts: IntArray,
         elements: &TypedElements,
     ) -> Result<Self, Error> {
         // SAFETY: guaranteed by the caller.
-        let counts = unsafe { args::array(counts, comm.size() as usize, "recvcounts") }?;
+        let counts = unsafe { counts.items(comm.size() as usize, "recvcounts") }?;
         let mut total = 0usize;
-        for count in counts {
-            total = total.saturating_add(args::count(*count)?);
+        for count in counts.iter() {
+            total = total.saturating_add(args::count(count)?);
         }
         // SAFETY: guaranteed by the caller.
         let all = unsafe { elements.at(buffer, total) }?;
@@ -266,21 +266,20 @@ impl BlockRow<&[c_int]> {
     }
 
     /// Copies the counts; see [`VectorBlocks::kept`].
-    pub(super) fn kept(self) -> Result<BlockRow<Vec<c_int>>, Error> {
-        Ok(BlockRow::over(self.all, exact(self.counts)?, self.size))
+    pub(super) fn kept(self) -> Result<BlockRow<KeptInts>, Error> {
+        Ok(BlockRow::over(self.all, self.counts.kept()?, self.size))
     }
 }
 
-impl<C: AsRef<[c_int]>> BlockRow<C> {
+impl<C: Ints> BlockRow<C> {
     /// Describes data of as many elements of this size as the sum of the non-negative counts.
     pub(super) fn over(all: TypedBuffer, counts: C, size: usize) -> Self {
         BlockRow { all, counts, size }
     }
 
     pub(super) fn area_of(&self, rank: CommRank) -> BufferSlice {
-        let (before, from) = self.counts.as_ref().split_at(rank.0 as usize);
-        let elements = |counts: &[c_int]| counts.iter().map(|count| *count as usize).sum::<usize>();
-        let (offset, len) = (elements(before), elements(&from[..1]));
+        let before = (0..rank.0 as usize).map(|at| self.counts.at(at) as usize);
+        let (offset, len) = (before.sum::<usize>(), self.count(rank));
         match len {
             0 => BufferSlice::EMPTY,
             _ => BufferSlice::from(self.all.span()).part(offset * self.size, len * self.size),
@@ -289,6 +288,6 @@ impl<C: AsRef<[c_int]>> BlockRow<C> {
 
     /// Returns the number of elements of this rank.
     pub(super) fn count(&self, rank: CommRank) -> usize {
-        self.counts.as_ref()[rank.0 as usize] as usize
+        self.counts.at(rank.0 as usize) as usize
     }
 }

@@ -5,18 +5,20 @@ use core::ffi::{c_int, c_void};
 use crate::args;
 use crate::collectives::blocks::{EqualBlocks, OwnBlock, VectorBlocks};
 use crate::comm_objects::inter_calls;
+use crate::counts::IntArray;
 use crate::datatypes::TypedElements;
 use crate::error_dispatch::on_comm;
 use crate::inter_calls::{BufferArgs, VectorArgs};
 use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll;
 
+#[inline(always)]
 pub unsafe fn MPI_Gather(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: isize,
     sendtype: c_int,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: isize,
     recvtype: c_int,
     root: c_int,
     comm: c_int,
@@ -65,13 +67,14 @@ pub unsafe fn MPI_Gather(
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Gatherv(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: isize,
     sendtype: c_int,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
+    recvcounts: IntArray,
+    displs: IntArray,
     recvtype: c_int,
     root: c_int,
     comm: c_int,
@@ -127,12 +130,13 @@ pub unsafe fn MPI_Gatherv(
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Scatter(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: isize,
     sendtype: c_int,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: isize,
     recvtype: c_int,
     root: c_int,
     comm: c_int,
@@ -181,13 +185,14 @@ pub unsafe fn MPI_Scatter(
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Scatterv(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    displs: *const c_int,
+    sendcounts: IntArray,
+    displs: IntArray,
     sendtype: c_int,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: isize,
     recvtype: c_int,
     root: c_int,
     comm: c_int,
@@ -249,12 +254,13 @@ pub unsafe fn MPI_Scatterv(
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Allgather(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: isize,
     sendtype: c_int,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: isize,
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
@@ -295,13 +301,14 @@ pub unsafe fn MPI_Allgather(
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Allgatherv(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: isize,
     sendtype: c_int,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
+    recvcounts: IntArray,
+    displs: IntArray,
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {

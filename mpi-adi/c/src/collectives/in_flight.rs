@@ -8,14 +8,16 @@ use spin::Mutex;
 
 use crate::args;
 use crate::binding::any_env;
+use crate::collectives::arguments::RequestTarget;
 use crate::comm_objects;
 use crate::completion::wait_one;
 use crate::error_dispatch::{on_comm, on_everyone, on_inter};
 use crate::handles::{HandleKind, HandleTable};
+use crate::lazy_callback::LazyCallback;
 use crate::requests::{
-    COLLECTIVES, CompletedRequest, CompletionData, FamilyEntry, RequestFamily, enter_family, with_status,
+    COLLECTIVES, CompletedRequest, CompletionData, FamilyEntry, RequestFamily, active, enter_family, with_status,
 };
-use crate::types::MPI_Status;
+use crate::types::{Handle, MPI_Status};
 use midplane_device::Adi;
 use midplane_device::interface::Device;
 use midplane_device::memory::UserMemory;
@@ -88,17 +90,17 @@ impl StartedCollectives {
 /// Starts a collective in a call of `function`.
 ///
 /// # Safety
-/// `request` must satisfy [`args::out`]. The buffers and arrays of the plan must remain valid as section 5.12
+/// The request must satisfy [`args::out`]. The buffers and arrays of the plan must remain valid as section 5.12
 /// specifies.
 pub(crate) unsafe fn start(
     function: &'static str,
     comm: c_int,
-    request: *mut c_int,
+    target: RequestTarget,
     plan: impl FnOnce(Communicator<'static>) -> Result<CollectiveSchedule, Error>,
 ) -> c_int {
     on_comm(function, comm, |comm| {
         // SAFETY: guaranteed by the caller.
-        unsafe { begin(comm, function, request, plan(comm)) }
+        unsafe { begin(comm, function, target, plan(comm)) }
     })
 }
 
@@ -109,12 +111,12 @@ pub(crate) unsafe fn start(
 pub(crate) unsafe fn start_among_all(
     function: &'static str,
     comm: c_int,
-    request: *mut c_int,
+    target: RequestTarget,
     plan: impl FnOnce(Communicator<'static>) -> Result<CollectiveSchedule, Error>,
 ) -> c_int {
     on_everyone(function, comm, |comm| {
         // SAFETY: guaranteed by the caller.
-        unsafe { begin(comm, function, request, plan(comm)) }
+        unsafe { begin(comm, function, target, plan(comm)) }
     })
 }
 
@@ -125,12 +127,12 @@ pub(crate) unsafe fn start_among_all(
 pub(super) unsafe fn start_across(
     function: &'static str,
     comm: c_int,
-    request: *mut c_int,
+    target: RequestTarget,
     plan: impl FnOnce(GroupRanges) -> Result<CollectiveSchedule, Error>,
 ) -> c_int {
     on_inter(function, comm, |inter| {
         // SAFETY: guaranteed by the caller.
-        unsafe { begin(inter.everyone(), function, request, plan(inter.sides.halves())) }
+        unsafe { begin(inter.everyone(), function, target, plan(inter.sides.halves())) }
     })
 }
 
@@ -139,26 +141,33 @@ pub(super) unsafe fn start_across(
 unsafe fn begin(
     comm: Communicator<'static>,
     function: &'static str,
-    request: *mut c_int,
+    target: RequestTarget,
     plan: Result<CollectiveSchedule, Error>,
 ) -> Result<(), Error> {
+    let (number, request) = match target {
+        RequestTarget::Start(request) => (None, request),
+        RequestTarget::Restart { number, request } => (Some(number), request),
+        RequestTarget::Check => return plan.map(drop),
+    };
     // SAFETY: guaranteed by the caller.
     let request = unsafe { args::out(request, "request") }?;
-    *request = enter(comm, function, plan?)?;
+    *request = Handle::new(enter(comm, function, number, plan?)?);
     Ok(())
 }
 
 /// Adds a collective and performs its first steps. Returns its handle. Fails with [`Error::Limit`] or, if it could not
-/// start any message, with [`Error::NoSpace`] or [`Error::NoMemory`]; it then has no effect, and can be retried.
-fn enter(comm: Communicator<'static>, function: &'static str, plan: CollectiveSchedule) -> Result<c_int, Error> {
+/// start any message, with [`Error::NoSpace`] or [`Error::NoMemory`]; it then has no effect, and can be retried. Only a
+/// persistent one has a sequence number.
+fn enter(
+    comm: Communicator<'static>,
+    function: &'static str,
+    given: Option<u32>,
+    plan: CollectiveSchedule,
+) -> Result<c_int, Error> {
     enter_family(&FAMILY);
-    comm.env.set_hook(ProgressHook {
-        is_ready,
-        run: advance_all,
-        run_in_interrupt: Some(run_in_interrupt),
-    });
+    install_hook(comm.env);
     let membership = comm.membership();
-    let number = comm_objects::count_collectives(membership.context, 0);
+    let number = given.unwrap_or_else(|| comm_objects::count_collectives(membership.context, 0));
     let handle = STARTED.lock().add(membership)?;
     // Its first steps may call functions of the program, which may free the communicator.
     comm_objects::hold(membership.context);
@@ -166,9 +175,35 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: CollectiveSc
         STARTED.lock().remove(handle);
         comm_objects::end_hold(membership.context);
     })?;
-    comm_objects::count_collectives(membership.context, 1);
+    if given.is_none() {
+        comm_objects::count_collectives(membership.context, 1);
+    }
     put_back(comm.env, handle, state);
     Ok(handle)
+}
+
+fn install_hook(env: &dyn Env) {
+    env.set_hook(ProgressHook {
+        is_ready,
+        run: advance_all,
+        run_in_interrupt: Some(run_in_interrupt),
+    });
+}
+
+/// Work of other requests in the progress hook, of which a device has one. Its functions are like those of a
+/// [`ProgressHook`].
+pub(crate) struct HookWork {
+    pub is_ready: fn(&RequestPool) -> bool,
+    pub run: fn(),
+}
+
+/// Installed with the first request that needs it, so that the image of a program without one does not contain its code.
+static HOOK_WORK: LazyCallback<&'static HookWork> = LazyCallback::new();
+
+/// Adds work to the progress hook, and installs it.
+pub(crate) fn add_hook_work(env: &dyn Env, work: &'static HookWork) {
+    HOOK_WORK.set(work);
+    install_hook(env);
 }
 
 /// Returns a collective to the list after its steps. From now on interrupt handlers may advance it. The host also does
@@ -188,8 +223,13 @@ fn set_state(handle: c_int, state: CollectiveState) {
     }
 }
 
-/// Checks whether the messages of a collective are complete.
+/// Checks whether the messages of a collective are complete, or other work can advance.
 fn is_ready(requests: &RequestPool) -> bool {
+    let work = HOOK_WORK.get();
+    is_collective_ready(requests) || work.is_some_and(|work| (work.is_ready)(requests))
+}
+
+fn is_collective_ready(requests: &RequestPool) -> bool {
     if IN_FLIGHT.load(Ordering::Relaxed) == 0 {
         return false;
     }
@@ -216,8 +256,11 @@ fn take_from(place: &mut usize) -> Option<(c_int, Membership<'static>, RunningCo
     None
 }
 
-/// Advances all collectives whose messages are complete.
+/// Advances all collectives whose messages are complete, and other work.
 fn advance_all() {
+    if let Some(work) = HOOK_WORK.get() {
+        (work.run)();
+    }
     let Ok(env) = any_env() else { return };
     let mut place = 0;
     while let Some((handle, membership, running)) = take_from(&mut place) {
@@ -251,7 +294,7 @@ pub(super) fn block(
     plan: impl FnOnce(Communicator<'static>) -> Result<CollectiveSchedule, Error>,
 ) -> c_int {
     on_comm(function, comm, |comm| {
-        let mut handle = enter(comm, function, plan(comm)?)?;
+        let mut handle = Handle::new(enter(comm, function, None, plan(comm)?)?);
         match wait_one(comm.env, function, &mut handle)?.rest {
             Some(CompletionData::Failed(error_target, error)) => {
                 comm_objects::release_error_target(error_target);
@@ -262,7 +305,7 @@ pub(super) fn block(
     })
 }
 
-struct CollectiveFamily;
+pub(super) struct CollectiveFamily;
 
 // SAFETY: a section of initialized data, like the default one.
 #[unsafe(link_section = ".data.mpi_started")]
@@ -273,12 +316,18 @@ const NOT_ALLOWED: Error = Error::Wrong {
     what: "the request of a collective can neither be freed nor cancelled (MPI-3.1 section 5.12); complete it",
 };
 
+/// Returns the handle of a persistent collective's active request; that of another one as it is.
+fn own(handle: c_int) -> c_int {
+    active(handle).unwrap_or(handle)
+}
+
 impl RequestFamily for CollectiveFamily {
     fn has(&self, handle: c_int) -> bool {
-        STARTED.lock().objects.get(handle).is_some()
+        STARTED.lock().objects.get(own(handle)).is_some()
     }
 
     fn ended(&self, handle: c_int) -> Option<CompletedRequest> {
+        let handle = own(handle);
         let started = STARTED.lock();
         let object = started.objects.get(handle)?;
         let CollectiveState::Done(result) = &object.state else {
@@ -293,7 +342,7 @@ impl RequestFamily for CollectiveFamily {
     }
 
     fn forget(&self, handle: c_int) {
-        let object = STARTED.lock().remove(handle);
+        let object = STARTED.lock().remove(own(handle));
         if let Some(CollectiveObject { membership, .. }) = object {
             comm_objects::end_hold(membership.context);
         }

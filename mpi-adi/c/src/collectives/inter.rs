@@ -9,6 +9,7 @@ use core::ffi::{c_int, c_void};
 use crate::args;
 use crate::collectives::blocks::{BlockRow, EqualBlocks, MixedTypeBlocks, VectorBlocks};
 use crate::collectives::op::operation;
+use crate::counts::{IntArray, Ints, KeptInts};
 use crate::datatypes::TypedElements;
 use crate::error_dispatch::on_inter;
 use crate::inter_calls::{BufferArgs, MixedTypeArgs, OpArgs, VectorArgs};
@@ -19,7 +20,6 @@ use midplane_objects::coll::inter::{self as coll, GroupCounts, Role, TOTALS_DIFF
 use midplane_objects::coll::{CollectiveSchedule, ReduceAreas, try_with_capacity};
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::Error;
-use midplane_objects::group::exact;
 use midplane_objects::inter_groups::GroupRanges;
 
 /// Runs the plan that `plan` creates in a call of `function`.
@@ -153,7 +153,7 @@ unsafe fn v_blocks(
         displs,
         datatype,
     }: VectorArgs,
-) -> Result<VectorBlocks<Vec<c_int>>, Error> {
+) -> Result<VectorBlocks<KeptInts>, Error> {
     // SAFETY: guaranteed by the caller.
     unsafe { VectorBlocks::with_count(size, buffer, counts, displs, TypedElements::from_handle(datatype)?) }?.kept()
 }
@@ -354,7 +354,7 @@ pub(crate) unsafe fn alltoallw(
 pub(crate) unsafe fn reduce(
     halves: GroupRanges,
     [sendbuf, recvbuf]: [*const c_void; 2],
-    count: c_int,
+    count: isize,
     OpArgs { datatype, op }: OpArgs,
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
@@ -390,7 +390,7 @@ pub(crate) unsafe fn reduce(
 pub(crate) unsafe fn allreduce(
     halves: GroupRanges,
     [sendbuf, recvbuf]: [*const c_void; 2],
-    count: c_int,
+    count: isize,
     OpArgs { datatype, op }: OpArgs,
 ) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, recvbuf])?;
@@ -410,8 +410,8 @@ pub(crate) unsafe fn allreduce(
 
 /// Returns this group's counts, and allocates an array for those of the other group. Counts are the same at all
 /// processes of a group.
-fn counts_of_both(halves: GroupRanges, counts: &[c_int]) -> Result<GroupCounts, Error> {
-    let (size, bytes) = (halves.remote_size(), size_of::<c_int>());
+fn counts_of_both(halves: GroupRanges, counts: &[i64]) -> Result<GroupCounts, Error> {
+    let (size, bytes) = (halves.remote_size(), size_of::<i64>());
     let mut theirs = try_with_capacity(size)?;
     theirs.resize(size, 0);
     // SAFETY: both arrays remain in place until the collective is complete; the caller ensures this for `counts`.
@@ -435,26 +435,28 @@ fn counts_of_both(halves: GroupRanges, counts: &[c_int]) -> Result<GroupCounts, 
 pub(crate) unsafe fn reduce_scatter(
     halves: GroupRanges,
     [sendbuf, recvbuf]: [*const c_void; 2],
-    recvcounts: *const c_int,
+    recvcounts: IntArray,
     OpArgs { datatype, op }: OpArgs,
 ) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, recvbuf])?;
     let local = halves.local_ranks();
     // SAFETY: guaranteed by the caller.
-    let counts = unsafe { args::array(recvcounts, local.len(), "recvcounts") }?;
-    for count in counts {
-        args::count(*count)?;
-    }
-    let total = coll::added(counts);
+    let counts = unsafe { recvcounts.items(local.len(), "recvcounts") }?;
+    counts.check()?;
+    let mut ours = try_with_capacity(local.len())?;
+    ours.extend(counts.iter().map(|count| count as i64));
+    let total = coll::added(&ours);
     let (elements, mut combiner) = operation(op, datatype)?;
     let in_interrupts = combiner.is_predefined();
-    let (own, size) = (counts[(halves.rank.0 - local.start) as usize] as usize, elements.size());
+    let (own, size) = (
+        counts.at((halves.rank.0 - local.start) as usize) as usize,
+        elements.size(),
+    );
     // SAFETY: guaranteed by the caller.
     let (data, result) = unsafe { (elements.at(sendbuf, total)?, elements.at(recvbuf, own)?) };
-    let ours = exact(counts)?;
     let counts = counts_of_both(halves, &ours)?;
-    let parts = move |theirs: Vec<c_int>| {
-        let row = BlockRow::over(data, theirs, size);
+    let parts = move |theirs: Vec<i64>| {
+        let row = BlockRow::over(data, KeptInts::Count(theirs), size);
         move |rank| row.area_of(rank)
     };
     let area = result.span().into();
@@ -470,7 +472,7 @@ pub(crate) unsafe fn reduce_scatter(
 pub(crate) unsafe fn reduce_scatter_block(
     halves: GroupRanges,
     [sendbuf, recvbuf]: [*const c_void; 2],
-    recvcount: c_int,
+    recvcount: isize,
     OpArgs { datatype, op }: OpArgs,
 ) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, recvbuf])?;
@@ -483,7 +485,7 @@ pub(crate) unsafe fn reduce_scatter_block(
     }
     let (elements, mut combiner) = operation(op, datatype)?;
     let in_interrupts = combiner.is_predefined();
-    let count = c_int::try_from(each).map_err(|_| Error::TooLong { bytes: each })?;
+    let count = isize::try_from(each).map_err(|_| Error::TooLong { bytes: each })?;
     // SAFETY: guaranteed by the caller.
     let (parts, result) = unsafe {
         (

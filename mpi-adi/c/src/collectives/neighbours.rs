@@ -1,20 +1,25 @@
-//! Neighbourhood collectives (sections 7.6 and 7.7), blocking and nonblocking.
+//! Neighbourhood collectives (sections 7.6 and 7.7), blocking, nonblocking and persistent (MPI-4.0 section 8.8).
 //!
 //! All use the same exchange, and differ in the locations of the parts. A blocking one starts the exchange and waits.
 
-use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
 use crate::args;
+use crate::collectives::arguments::{CollectiveArgs, RequestTarget};
 use crate::collectives::blocks::{EqualBlocks, MixedTypeBlocks, VectorBlocks};
 use crate::collectives::in_flight::{block, start};
+use crate::collectives::persistent::entries;
+use crate::comm_objects::CommViews;
 use crate::comm_state;
+use crate::counts::{IntArray, KeptInts};
 use crate::datatypes::TypedElements;
 use crate::inter_calls::{BufferArgs, VectorArgs};
+use crate::types::Handle;
 use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::{CollectiveSchedule, nonblocking};
 use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::Error;
+use midplane_objects::process::Env;
 use midplane_objects::topology::NeighbourLists;
 
 /// Returns the neighbours of this process in the topology of its communicator. Fails with [`Error::Wrong`] or
@@ -25,13 +30,19 @@ fn neighbours(comm: &Communicator<'_>) -> Result<NeighbourLists, Error> {
     })
 }
 
+/// Returns the numbers of destinations and sources.
+fn degrees(env: &'static dyn Env, views: &CommViews) -> Result<(usize, usize), Error> {
+    let neighbours = neighbours(&Communicator::at(env, views.local))?;
+    Ok((neighbours.destinations.len(), neighbours.sources.len()))
+}
+
 /// Blocks with individual datatypes: address, counts, displacements in bytes and datatypes.
 #[derive(Clone, Copy)]
 struct NeighbourArgs {
     buffer: *const c_void,
-    counts: *const c_int,
-    displs: *const isize,
-    types: *const c_int,
+    counts: IntArray,
+    displs: IntArray,
+    types: *const Handle,
 }
 
 /// # Safety
@@ -58,7 +69,7 @@ unsafe fn v_blocks(
         datatype,
     }: VectorArgs,
     many: usize,
-) -> Result<VectorBlocks<Vec<c_int>>, Error> {
+) -> Result<VectorBlocks<KeptInts>, Error> {
     // SAFETY: guaranteed by the caller.
     unsafe { VectorBlocks::with_count(many, buffer, counts, displs, TypedElements::from_handle(datatype)?) }?.kept()
 }
@@ -76,8 +87,8 @@ unsafe fn w_blocks(
 ) -> Result<MixedTypeBlocks, Error> {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let displs = args::array(displs, many, "displs")?;
-        MixedTypeBlocks::new(buffer, counts, displs.iter().copied(), types)
+        let displs = displs.items(many, "displs")?;
+        MixedTypeBlocks::new(buffer, counts, displs.iter(), types)
     }
 }
 
@@ -119,12 +130,13 @@ fn alltoall<P: Send + 'static>(
     nonblocking::neighbours(from, to, (parts, places))
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Neighbor_allgather(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: isize,
     sendtype: c_int,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: isize,
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
@@ -156,17 +168,20 @@ pub unsafe fn MPI_Neighbor_allgather(
     }
 }
 
-pub unsafe fn MPI_Ineighbor_allgather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
-    // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.1) and `request`.
+/// # Safety
+/// See [`MPI_Ineighbor_allgather`].
+unsafe fn start_neighbor_allgather(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        comm,
+        ..
+    } = *args;
+    // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.1).
     unsafe {
         let places = |many| {
             blocks(
@@ -190,17 +205,18 @@ pub unsafe fn MPI_Ineighbor_allgather(
                 EqualBlocks::area_of,
             )
         };
-        start("MPI_Ineighbor_allgather", comm, request, plan)
+        start(function, comm, target, plan)
     }
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Neighbor_allgatherv(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: isize,
     sendtype: c_int,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
+    recvcounts: IntArray,
+    displs: IntArray,
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
@@ -233,18 +249,21 @@ pub unsafe fn MPI_Neighbor_allgatherv(
     }
 }
 
-pub unsafe fn MPI_Ineighbor_allgatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
-    // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.1) and `request`.
+/// # Safety
+/// See [`MPI_Ineighbor_allgatherv`].
+unsafe fn start_neighbor_allgatherv(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        displs,
+        recvtype,
+        comm,
+        ..
+    } = *args;
+    // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.1).
     unsafe {
         let places = |many| {
             v_blocks(
@@ -269,16 +288,17 @@ pub unsafe fn MPI_Ineighbor_allgatherv(
                 VectorBlocks::area_of,
             )
         };
-        start("MPI_Ineighbor_allgatherv", comm, request, plan)
+        start(function, comm, target, plan)
     }
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Neighbor_alltoall(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: isize,
     sendtype: c_int,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: isize,
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
@@ -309,17 +329,20 @@ pub unsafe fn MPI_Neighbor_alltoall(
     }
 }
 
-pub unsafe fn MPI_Ineighbor_alltoall(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
-    // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2) and `request`.
+/// # Safety
+/// See [`MPI_Ineighbor_alltoall`].
+unsafe fn start_neighbor_alltoall(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        comm,
+        ..
+    } = *args;
+    // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2).
     unsafe {
         let places = |many| {
             blocks(
@@ -342,18 +365,19 @@ pub unsafe fn MPI_Ineighbor_alltoall(
             )
         };
         let plan = |comm| alltoall(comm, parts, places, EqualBlocks::area_of);
-        start("MPI_Ineighbor_alltoall", comm, request, plan)
+        start(function, comm, target, plan)
     }
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Neighbor_alltoallv(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
+    sendcounts: IntArray,
+    sdispls: IntArray,
     sendtype: c_int,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
+    recvcounts: IntArray,
+    rdispls: IntArray,
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
@@ -386,19 +410,22 @@ pub unsafe fn MPI_Neighbor_alltoallv(
     }
 }
 
-pub unsafe fn MPI_Ineighbor_alltoallv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
-    // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2) and `request`.
+/// # Safety
+/// See [`MPI_Ineighbor_alltoallv`].
+unsafe fn start_neighbor_alltoallv(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        sendcounts,
+        sdispls,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        rdispls,
+        recvtype,
+        comm,
+        ..
+    } = *args;
+    // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2).
     unsafe {
         let places = |many| {
             v_blocks(
@@ -423,19 +450,20 @@ pub unsafe fn MPI_Ineighbor_alltoallv(
             )
         };
         let plan = |comm| alltoall(comm, parts, places, VectorBlocks::area_of);
-        start("MPI_Ineighbor_alltoallv", comm, request, plan)
+        start(function, comm, target, plan)
     }
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Neighbor_alltoallw(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
+    sendcounts: IntArray,
     sdispls: *const isize,
-    sendtypes: *const c_int,
+    sendtypes: *const Handle,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
+    recvcounts: IntArray,
     rdispls: *const isize,
-    recvtypes: *const c_int,
+    recvtypes: *const Handle,
     comm: c_int,
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.2).
@@ -445,7 +473,7 @@ pub unsafe fn MPI_Neighbor_alltoallw(
                 NeighbourArgs {
                     buffer: recvbuf,
                     counts: recvcounts,
-                    displs: rdispls,
+                    displs: rdispls.into(),
                     types: recvtypes,
                 },
                 many,
@@ -456,7 +484,7 @@ pub unsafe fn MPI_Neighbor_alltoallw(
                 NeighbourArgs {
                     buffer: sendbuf,
                     counts: sendcounts,
-                    displs: sdispls,
+                    displs: sdispls.into(),
                     types: sendtypes,
                 },
                 many,
@@ -467,19 +495,22 @@ pub unsafe fn MPI_Neighbor_alltoallw(
     }
 }
 
-pub unsafe fn MPI_Ineighbor_alltoallw(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const isize,
-    sendtypes: *const c_int,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const isize,
-    recvtypes: *const c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
-    // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2) and `request`.
+/// # Safety
+/// See [`MPI_Ineighbor_alltoallw`].
+unsafe fn start_neighbor_alltoallw(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        sendcounts,
+        sdispls,
+        sendtypes,
+        recvbuf,
+        recvcounts,
+        rdispls,
+        recvtypes,
+        comm,
+        ..
+    } = *args;
+    // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2).
     unsafe {
         let places = |many| {
             w_blocks(
@@ -504,6 +535,24 @@ pub unsafe fn MPI_Ineighbor_alltoallw(
             )
         };
         let plan = |comm| alltoall(comm, parts, places, MixedTypeBlocks::area_of);
-        start("MPI_Ineighbor_alltoallw", comm, request, plan)
+        start(function, comm, target, plan)
     }
+}
+
+entries! { degrees;
+    MPI_Ineighbor_allgather MPI_Neighbor_allgather_init = start_neighbor_allgather(
+        sendbuf: *const c_void, sendcount: isize, sendtype: c_int,
+        recvbuf: *mut c_void, recvcount: isize, recvtype: c_int, comm: c_int);
+    MPI_Ineighbor_allgatherv MPI_Neighbor_allgatherv_init = start_neighbor_allgatherv(
+        sendbuf: *const c_void, sendcount: isize, sendtype: c_int,
+        recvbuf: *mut c_void, recvcounts: IntArray, displs: IntArray, recvtype: c_int, comm: c_int);
+    MPI_Ineighbor_alltoall MPI_Neighbor_alltoall_init = start_neighbor_alltoall(
+        sendbuf: *const c_void, sendcount: isize, sendtype: c_int,
+        recvbuf: *mut c_void, recvcount: isize, recvtype: c_int, comm: c_int);
+    MPI_Ineighbor_alltoallv MPI_Neighbor_alltoallv_init = start_neighbor_alltoallv(
+        sendbuf: *const c_void, sendcounts: IntArray, sdispls: IntArray, sendtype: c_int,
+        recvbuf: *mut c_void, recvcounts: IntArray, rdispls: IntArray, recvtype: c_int, comm: c_int);
+    MPI_Ineighbor_alltoallw MPI_Neighbor_alltoallw_init = start_neighbor_alltoallw(
+        sendbuf: *const c_void, sendcounts: IntArray, sdispls: *const isize, sendtypes: *const Handle,
+        recvbuf: *mut c_void, recvcounts: IntArray, rdispls: *const isize, recvtypes: *const Handle, comm: c_int);
 }

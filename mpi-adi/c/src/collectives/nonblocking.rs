@@ -1,4 +1,5 @@
-//! Nonblocking collectives (section 5.12), and MPI_Alltoallw with the same arguments.
+//! Nonblocking collectives (section 5.12), persistent ones (MPI-4.0 section 6.13), and MPI_Alltoallw with the same
+//! arguments.
 //!
 //! Buffers, arrays and datatypes are checked at the start. The program must not change its arrays until the collective
 //! is complete.
@@ -6,32 +7,41 @@
 use core::ffi::{c_int, c_void};
 
 use crate::args;
+use crate::collectives::arguments::{CollectiveArgs, RequestTarget};
 use crate::collectives::blocks::{BlockRow, EqualBlocks, MixedTypeBlocks, OwnBlock, VectorBlocks};
 use crate::collectives::in_flight::{start, start_across, start_among_all};
 use crate::collectives::op::{combined, operation};
-use crate::collectives::reduce::{DataAndResult, ReduceArgs, data_of};
+use crate::collectives::persistent::{entries, processes};
+use crate::collectives::reduce::{DataAndResult, data_of};
 use crate::comm_objects::inter_calls;
+use crate::counts::IntArray;
 use crate::datatypes::TypedElements;
 use crate::error_dispatch::on_comm;
 use crate::inter_calls::{BufferArgs, MixedTypeArgs, OpArgs, VectorArgs};
+use crate::types::Handle;
 use midplane_device::memory::buffer_slice::BufferSlice;
 use midplane_objects::coll::{self, CollectiveSchedule, ReduceAreas, nonblocking};
 use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::Error;
 
-pub unsafe fn MPI_Ibarrier(comm: c_int, request: *mut c_int) -> c_int {
-    // SAFETY: the standard's requirements on `request`.
-    unsafe { start_among_all("MPI_Ibarrier", comm, request, nonblocking::barrier) }
+/// # Safety
+/// See [`MPI_Ibarrier`].
+unsafe fn start_barrier(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    // SAFETY: the standard's requirements on the request.
+    unsafe { start_among_all(function, args.comm, target, nonblocking::barrier) }
 }
 
-pub unsafe fn MPI_Ibcast(
-    buffer: *mut c_void,
-    count: c_int,
-    datatype: c_int,
-    root: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
+/// # Safety
+/// See [`MPI_Ibcast`].
+unsafe fn start_bcast(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        buffer,
+        count,
+        datatype,
+        root,
+        comm,
+        ..
+    } = *args;
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
@@ -45,8 +55,8 @@ pub unsafe fn MPI_Ibcast(
                 root,
             )
         };
-        // SAFETY: the standard's requirements on `request`.
-        return unsafe { start_across("MPI_Ibcast", comm, request, plan) };
+        // SAFETY: the standard's requirements on the request.
+        return unsafe { start_across(function, comm, target, plan) };
     }
     let plan = |comm| {
         // SAFETY: the standard's requirements on `buffer` (section 5.12.2).
@@ -54,8 +64,8 @@ pub unsafe fn MPI_Ibcast(
         let root = args::root(&comm, root)?;
         nonblocking::bcast(comm, data.span().into(), root, data)
     };
-    // SAFETY: the standard's requirements on `request`.
-    unsafe { start("MPI_Ibcast", comm, request, plan) }
+    // SAFETY: the standard's requirements on the request.
+    unsafe { start(function, comm, target, plan) }
 }
 
 /// Creates the plan of a gather: this process's data and, at the root, the locations of all data.
@@ -96,17 +106,20 @@ unsafe fn gather<P: Send + 'static>(
     nonblocking::gather(comm, area, move |rank| of(&places, rank), root, own)
 }
 
-pub unsafe fn MPI_Igather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: c_int,
-    root: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
+/// # Safety
+/// See [`MPI_Igather`].
+unsafe fn start_gather(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        root,
+        comm,
+        ..
+    } = *args;
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
@@ -125,12 +138,12 @@ pub unsafe fn MPI_Igather(
                 root,
             )
         };
-        // SAFETY: the standard's requirements on `request`.
-        return unsafe { start_across("MPI_Igather", comm, request, plan) };
+        // SAFETY: the standard's requirements on the request.
+        return unsafe { start_across(function, comm, target, plan) };
     }
-    // SAFETY: the standard's requirements on the buffers (section 5.12.3) and `request`.
+    // SAFETY: the standard's requirements on the buffers (section 5.12.3).
     unsafe {
-        start("MPI_Igather", comm, request, |comm| {
+        start(function, comm, target, |comm| {
             let places = || EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?);
             gather(
                 comm,
@@ -147,18 +160,21 @@ pub unsafe fn MPI_Igather(
     }
 }
 
-pub unsafe fn MPI_Igatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: c_int,
-    root: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
+/// # Safety
+/// See [`MPI_Igatherv`].
+unsafe fn start_gatherv(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        displs,
+        recvtype,
+        root,
+        comm,
+        ..
+    } = *args;
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
@@ -178,12 +194,12 @@ pub unsafe fn MPI_Igatherv(
                 root,
             )
         };
-        // SAFETY: the standard's requirements on `request`.
-        return unsafe { start_across("MPI_Igatherv", comm, request, plan) };
+        // SAFETY: the standard's requirements on the request.
+        return unsafe { start_across(function, comm, target, plan) };
     }
-    // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.3) and `request`.
+    // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.3).
     unsafe {
-        start("MPI_Igatherv", comm, request, |comm| {
+        start(function, comm, target, |comm| {
             let elements = || TypedElements::from_handle(recvtype);
             let places = || VectorBlocks::new(&comm, recvbuf, recvcounts, displs, elements()?)?.kept();
             gather(
@@ -239,17 +255,20 @@ unsafe fn scatter<P: Send + 'static>(
     nonblocking::scatter(comm, move |rank| of(&parts, rank), area, root, own)
 }
 
-pub unsafe fn MPI_Iscatter(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: c_int,
-    root: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
+/// # Safety
+/// See [`MPI_Iscatter`].
+unsafe fn start_scatter(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        root,
+        comm,
+        ..
+    } = *args;
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
@@ -268,12 +287,12 @@ pub unsafe fn MPI_Iscatter(
                 root,
             )
         };
-        // SAFETY: the standard's requirements on `request`.
-        return unsafe { start_across("MPI_Iscatter", comm, request, plan) };
+        // SAFETY: the standard's requirements on the request.
+        return unsafe { start_across(function, comm, target, plan) };
     }
-    // SAFETY: the standard's requirements on the buffers (section 5.12.4) and `request`.
+    // SAFETY: the standard's requirements on the buffers (section 5.12.4).
     unsafe {
-        start("MPI_Iscatter", comm, request, |comm| {
+        start(function, comm, target, |comm| {
             let parts = || EqualBlocks::new(&comm, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?);
             scatter(
                 comm,
@@ -290,18 +309,21 @@ pub unsafe fn MPI_Iscatter(
     }
 }
 
-pub unsafe fn MPI_Iscatterv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    displs: *const c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: c_int,
-    root: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
+/// # Safety
+/// See [`MPI_Iscatterv`].
+unsafe fn start_scatterv(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        sendcounts,
+        displs,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        root,
+        comm,
+        ..
+    } = *args;
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
@@ -321,12 +343,12 @@ pub unsafe fn MPI_Iscatterv(
                 root,
             )
         };
-        // SAFETY: the standard's requirements on `request`.
-        return unsafe { start_across("MPI_Iscatterv", comm, request, plan) };
+        // SAFETY: the standard's requirements on the request.
+        return unsafe { start_across(function, comm, target, plan) };
     }
-    // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.4) and `request`.
+    // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.4).
     unsafe {
-        start("MPI_Iscatterv", comm, request, |comm| {
+        start(function, comm, target, |comm| {
             let elements = || TypedElements::from_handle(sendtype);
             let parts = || VectorBlocks::new(&comm, sendbuf, sendcounts, displs, elements()?)?.kept();
             scatter(
@@ -360,16 +382,19 @@ unsafe fn allgather<P: Send + 'static>(
     nonblocking::allgather(comm, area, move |rank| of(&places, rank), own)
 }
 
-pub unsafe fn MPI_Iallgather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
+/// # Safety
+/// See [`MPI_Iallgather`].
+unsafe fn start_allgather(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        comm,
+        ..
+    } = *args;
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
@@ -387,12 +412,12 @@ pub unsafe fn MPI_Iallgather(
                 },
             )
         };
-        // SAFETY: the standard's requirements on `request`.
-        return unsafe { start_across("MPI_Iallgather", comm, request, plan) };
+        // SAFETY: the standard's requirements on the request.
+        return unsafe { start_across(function, comm, target, plan) };
     }
-    // SAFETY: the standard's requirements on the buffers (section 5.12.5) and `request`.
+    // SAFETY: the standard's requirements on the buffers (section 5.12.5).
     unsafe {
-        start("MPI_Iallgather", comm, request, |comm| {
+        start(function, comm, target, |comm| {
             let places = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
             allgather(
                 comm,
@@ -408,17 +433,20 @@ pub unsafe fn MPI_Iallgather(
     }
 }
 
-pub unsafe fn MPI_Iallgatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
+/// # Safety
+/// See [`MPI_Iallgatherv`].
+unsafe fn start_allgatherv(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        displs,
+        recvtype,
+        comm,
+        ..
+    } = *args;
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
@@ -437,12 +465,12 @@ pub unsafe fn MPI_Iallgatherv(
                 },
             )
         };
-        // SAFETY: the standard's requirements on `request`.
-        return unsafe { start_across("MPI_Iallgatherv", comm, request, plan) };
+        // SAFETY: the standard's requirements on the request.
+        return unsafe { start_across(function, comm, target, plan) };
     }
-    // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.5) and `request`.
+    // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.5).
     unsafe {
-        start("MPI_Iallgatherv", comm, request, |comm| {
+        start(function, comm, target, |comm| {
             let elements = TypedElements::from_handle(recvtype)?;
             let places = VectorBlocks::new(&comm, recvbuf, recvcounts, displs, elements)?.kept()?;
             allgather(
@@ -482,16 +510,19 @@ fn unless_in_place<P>(buffer: *const c_void, make: impl FnOnce() -> Result<P, Er
     }
 }
 
-pub unsafe fn MPI_Ialltoall(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
+/// # Safety
+/// See [`MPI_Ialltoall`].
+unsafe fn start_alltoall(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        comm,
+        ..
+    } = *args;
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
@@ -509,12 +540,12 @@ pub unsafe fn MPI_Ialltoall(
                 },
             )
         };
-        // SAFETY: the standard's requirements on `request`.
-        return unsafe { start_across("MPI_Ialltoall", comm, request, plan) };
+        // SAFETY: the standard's requirements on the request.
+        return unsafe { start_across(function, comm, target, plan) };
     }
-    // SAFETY: the standard's requirements on the buffers (section 5.12.6) and `request`.
+    // SAFETY: the standard's requirements on the buffers (section 5.12.6).
     unsafe {
-        start("MPI_Ialltoall", comm, request, |comm| {
+        start(function, comm, target, |comm| {
             let places = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
             let parts = unless_in_place(sendbuf, || {
                 EqualBlocks::new(&comm, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?)
@@ -524,18 +555,21 @@ pub unsafe fn MPI_Ialltoall(
     }
 }
 
-pub unsafe fn MPI_Ialltoallv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
+/// # Safety
+/// See [`MPI_Ialltoallv`].
+unsafe fn start_alltoallv(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        sendcounts,
+        sdispls,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        rdispls,
+        recvtype,
+        comm,
+        ..
+    } = *args;
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
@@ -555,12 +589,12 @@ pub unsafe fn MPI_Ialltoallv(
                 },
             )
         };
-        // SAFETY: the standard's requirements on `request`.
-        return unsafe { start_across("MPI_Ialltoallv", comm, request, plan) };
+        // SAFETY: the standard's requirements on the request.
+        return unsafe { start_across(function, comm, target, plan) };
     }
-    // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.6) and `request`.
+    // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.6).
     unsafe {
-        start("MPI_Ialltoallv", comm, request, |comm| {
+        start(function, comm, target, |comm| {
             let elements = TypedElements::from_handle(recvtype)?;
             let places = VectorBlocks::new(&comm, recvbuf, recvcounts, rdispls, elements)?.kept()?;
             let parts = unless_in_place(sendbuf, || {
@@ -578,18 +612,21 @@ pub unsafe fn MPI_Ialltoallv(
     }
 }
 
-pub unsafe fn MPI_Ialltoallw(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtypes: *const c_int,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtypes: *const c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
+/// # Safety
+/// See [`MPI_Ialltoallw`].
+unsafe fn start_alltoallw(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        sendcounts,
+        sdispls,
+        sendtypes,
+        recvbuf,
+        recvcounts,
+        rdispls,
+        recvtypes,
+        comm,
+        ..
+    } = *args;
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
@@ -609,12 +646,12 @@ pub unsafe fn MPI_Ialltoallw(
                 },
             )
         };
-        // SAFETY: the standard's requirements on `request`.
-        return unsafe { start_across("MPI_Ialltoallw", comm, request, plan) };
+        // SAFETY: the standard's requirements on the request.
+        return unsafe { start_across(function, comm, target, plan) };
     }
-    // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.6) and `request`.
+    // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.6).
     unsafe {
-        start("MPI_Ialltoallw", comm, request, |comm| {
+        start(function, comm, target, |comm| {
             let size = comm.size() as usize;
             let places = MixedTypeBlocks::in_bytes(size, recvbuf, recvcounts, rdispls, recvtypes)?;
             let parts = unless_in_place(sendbuf, || {
@@ -625,15 +662,16 @@ pub unsafe fn MPI_Ialltoallw(
     }
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Alltoallw(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtypes: *const c_int,
+    sendcounts: IntArray,
+    sdispls: IntArray,
+    sendtypes: *const Handle,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtypes: *const c_int,
+    recvcounts: IntArray,
+    rdispls: IntArray,
+    recvtypes: *const Handle,
     comm: c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
@@ -672,21 +710,24 @@ pub unsafe fn MPI_Alltoallw(
     })
 }
 
-pub unsafe fn MPI_Ireduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: c_int,
-    op: c_int,
-    root: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
+/// # Safety
+/// See [`MPI_Ireduce`].
+unsafe fn start_reduce(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        recvbuf,
+        count,
+        datatype,
+        op,
+        root,
+        comm,
+        ..
+    } = *args;
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe { (calls.reduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op }, root) };
-        // SAFETY: the standard's requirements on `request`.
-        return unsafe { start_across("MPI_Ireduce", comm, request, plan) };
+        // SAFETY: the standard's requirements on the request.
+        return unsafe { start_across(function, comm, target, plan) };
     }
     let plan = |comm: Communicator<'static>| {
         args::count(count)?;
@@ -712,24 +753,27 @@ pub unsafe fn MPI_Ireduce(
         let plan = nonblocking::reduce(comm, both.areas(), size, combine, root, both)?;
         Ok(plan.advances_in_interrupts(in_interrupts))
     };
-    // SAFETY: the standard's requirements on `request`.
-    unsafe { start("MPI_Ireduce", comm, request, plan) }
+    // SAFETY: the standard's requirements on the request.
+    unsafe { start(function, comm, target, plan) }
 }
 
-pub unsafe fn MPI_Iallreduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: c_int,
-    op: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
+/// # Safety
+/// See [`MPI_Iallreduce`].
+unsafe fn start_allreduce(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        recvbuf,
+        count,
+        datatype,
+        op,
+        comm,
+        ..
+    } = *args;
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe { (calls.allreduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op }) };
-        // SAFETY: the standard's requirements on `request`.
-        return unsafe { start_across("MPI_Iallreduce", comm, request, plan) };
+        // SAFETY: the standard's requirements on the request.
+        return unsafe { start_across(function, comm, target, plan) };
     }
     let plan = |comm| {
         args::count(count)?;
@@ -742,8 +786,8 @@ pub unsafe fn MPI_Iallreduce(
         let plan = nonblocking::allreduce(comm, both.areas(), combined, combine, both)?;
         Ok(plan.advances_in_interrupts(in_interrupts))
     };
-    // SAFETY: the standard's requirements on `request`.
-    unsafe { start("MPI_Iallreduce", comm, request, plan) }
+    // SAFETY: the standard's requirements on the request.
+    unsafe { start(function, comm, target, plan) }
 }
 
 /// Creates the plan of a reduce-scatter; in place, the data is in the receive buffer.
@@ -772,25 +816,28 @@ unsafe fn reduce_scatter<P: Send + 'static>(
     Ok(plan.advances_in_interrupts(in_interrupts))
 }
 
-pub unsafe fn MPI_Ireduce_scatter(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    datatype: c_int,
-    op: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
+/// # Safety
+/// See [`MPI_Ireduce_scatter`].
+unsafe fn start_reduce_scatter(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        recvbuf,
+        recvcounts,
+        datatype,
+        op,
+        comm,
+        ..
+    } = *args;
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan =
             |halves| unsafe { (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, OpArgs { datatype, op }) };
-        // SAFETY: the standard's requirements on `request`.
-        return unsafe { start_across("MPI_Ireduce_scatter", comm, request, plan) };
+        // SAFETY: the standard's requirements on the request.
+        return unsafe { start_across(function, comm, target, plan) };
     }
-    // SAFETY: the standard's requirements on the buffers and `recvcounts` (section 5.12.10) and `request`.
+    // SAFETY: the standard's requirements on the buffers and `recvcounts` (section 5.12.10).
     unsafe {
-        start("MPI_Ireduce_scatter", comm, request, |comm| {
+        start(function, comm, target, |comm| {
             let row = |data: *const c_void, elements: &TypedElements| {
                 let row = BlockRow::new(&comm, data, recvcounts, elements)?.kept()?;
                 let count = row.count(comm.own_rank());
@@ -801,26 +848,29 @@ pub unsafe fn MPI_Ireduce_scatter(
     }
 }
 
-pub unsafe fn MPI_Ireduce_scatter_block(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    datatype: c_int,
-    op: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
+/// # Safety
+/// See [`MPI_Ireduce_scatter_block`].
+unsafe fn start_reduce_scatter_block(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
+        sendbuf,
+        recvbuf,
+        recvcount,
+        datatype,
+        op,
+        comm,
+        ..
+    } = *args;
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
             (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, OpArgs { datatype, op })
         };
-        // SAFETY: the standard's requirements on `request`.
-        return unsafe { start_across("MPI_Ireduce_scatter_block", comm, request, plan) };
+        // SAFETY: the standard's requirements on the request.
+        return unsafe { start_across(function, comm, target, plan) };
     }
-    // SAFETY: the standard's requirements on the buffers (section 5.12.9) and `request`.
+    // SAFETY: the standard's requirements on the buffers (section 5.12.9).
     unsafe {
-        start("MPI_Ireduce_scatter_block", comm, request, |comm| {
+        start(function, comm, target, |comm| {
             let blocks = |data: *const c_void, elements: &TypedElements| {
                 let blocks = EqualBlocks::new(&comm, data, recvcount, elements)?;
                 Ok((blocks, args::count(recvcount)?))
@@ -834,15 +884,16 @@ pub unsafe fn MPI_Ireduce_scatter_block(
 ///
 /// # Safety
 /// See [`DataAndResult::new`] and [`start`].
-unsafe fn scan(function: &'static str, inclusive: bool, args: ReduceArgs, request: *mut c_int) -> c_int {
-    let ReduceArgs {
+unsafe fn scan(function: &'static str, inclusive: bool, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    let CollectiveArgs {
         sendbuf,
         recvbuf,
         count,
         datatype,
         op,
         comm,
-    } = args;
+        ..
+    } = *args;
     let plan = |comm| {
         args::count(count)?;
         let (elements, mut combiner) = operation(op, datatype)?;
@@ -855,47 +906,65 @@ unsafe fn scan(function: &'static str, inclusive: bool, args: ReduceArgs, reques
         Ok(plan.advances_in_interrupts(in_interrupts))
     };
     // SAFETY: guaranteed by the caller.
-    unsafe { start(function, comm, request, plan) }
+    unsafe { start(function, comm, target, plan) }
 }
 
-pub unsafe fn MPI_Iscan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: c_int,
-    op: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
-    let args = ReduceArgs {
-        sendbuf,
-        recvbuf,
-        count,
-        datatype,
-        op,
-        comm,
-    };
-    // SAFETY: the standard's requirements on the buffers (section 5.12.11) and `request`.
-    unsafe { scan("MPI_Iscan", true, args, request) }
+/// # Safety
+/// See [`MPI_Iscan`].
+unsafe fn start_scan(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    // SAFETY: the standard's requirements on the buffers (section 5.12.11).
+    unsafe { scan(function, true, args, target) }
 }
 
-pub unsafe fn MPI_Iexscan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: c_int,
-    op: c_int,
-    comm: c_int,
-    request: *mut c_int,
-) -> c_int {
-    let args = ReduceArgs {
-        sendbuf,
-        recvbuf,
-        count,
-        datatype,
-        op,
-        comm,
-    };
-    // SAFETY: the standard's requirements on the buffers (section 5.12.12) and `request`.
-    unsafe { scan("MPI_Iexscan", false, args, request) }
+/// # Safety
+/// See [`MPI_Iexscan`].
+unsafe fn start_exscan(function: &'static str, args: &CollectiveArgs, target: RequestTarget) -> c_int {
+    // SAFETY: the standard's requirements on the buffers (section 5.12.12).
+    unsafe { scan(function, false, args, target) }
+}
+
+entries! { processes;
+    MPI_Ibarrier MPI_Barrier_init = start_barrier(comm: c_int);
+    MPI_Ibcast MPI_Bcast_init = start_bcast(
+        buffer: *mut c_void, count: isize, datatype: c_int, root: c_int, comm: c_int);
+    MPI_Igather MPI_Gather_init = start_gather(
+        sendbuf: *const c_void, sendcount: isize, sendtype: c_int,
+        recvbuf: *mut c_void, recvcount: isize, recvtype: c_int, root: c_int, comm: c_int);
+    MPI_Igatherv MPI_Gatherv_init = start_gatherv(
+        sendbuf: *const c_void, sendcount: isize, sendtype: c_int,
+        recvbuf: *mut c_void, recvcounts: IntArray, displs: IntArray, recvtype: c_int, root: c_int, comm: c_int);
+    MPI_Iscatter MPI_Scatter_init = start_scatter(
+        sendbuf: *const c_void, sendcount: isize, sendtype: c_int,
+        recvbuf: *mut c_void, recvcount: isize, recvtype: c_int, root: c_int, comm: c_int);
+    MPI_Iscatterv MPI_Scatterv_init = start_scatterv(
+        sendbuf: *const c_void, sendcounts: IntArray, displs: IntArray, sendtype: c_int,
+        recvbuf: *mut c_void, recvcount: isize, recvtype: c_int, root: c_int, comm: c_int);
+    MPI_Iallgather MPI_Allgather_init = start_allgather(
+        sendbuf: *const c_void, sendcount: isize, sendtype: c_int,
+        recvbuf: *mut c_void, recvcount: isize, recvtype: c_int, comm: c_int);
+    MPI_Iallgatherv MPI_Allgatherv_init = start_allgatherv(
+        sendbuf: *const c_void, sendcount: isize, sendtype: c_int,
+        recvbuf: *mut c_void, recvcounts: IntArray, displs: IntArray, recvtype: c_int, comm: c_int);
+    MPI_Ialltoall MPI_Alltoall_init = start_alltoall(
+        sendbuf: *const c_void, sendcount: isize, sendtype: c_int,
+        recvbuf: *mut c_void, recvcount: isize, recvtype: c_int, comm: c_int);
+    MPI_Ialltoallv MPI_Alltoallv_init = start_alltoallv(
+        sendbuf: *const c_void, sendcounts: IntArray, sdispls: IntArray, sendtype: c_int,
+        recvbuf: *mut c_void, recvcounts: IntArray, rdispls: IntArray, recvtype: c_int, comm: c_int);
+    MPI_Ialltoallw MPI_Alltoallw_init = start_alltoallw(
+        sendbuf: *const c_void, sendcounts: IntArray, sdispls: IntArray, sendtypes: *const Handle,
+        recvbuf: *mut c_void, recvcounts: IntArray, rdispls: IntArray, recvtypes: *const Handle, comm: c_int);
+    MPI_Ireduce MPI_Reduce_init = start_reduce(
+        sendbuf: *const c_void, recvbuf: *mut c_void, count: isize, datatype: c_int, op: c_int, root: c_int,
+        comm: c_int);
+    MPI_Iallreduce MPI_Allreduce_init = start_allreduce(
+        sendbuf: *const c_void, recvbuf: *mut c_void, count: isize, datatype: c_int, op: c_int, comm: c_int);
+    MPI_Ireduce_scatter MPI_Reduce_scatter_init = start_reduce_scatter(
+        sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: IntArray, datatype: c_int, op: c_int, comm: c_int);
+    MPI_Ireduce_scatter_block MPI_Reduce_scatter_block_init = start_reduce_scatter_block(
+        sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: isize, datatype: c_int, op: c_int, comm: c_int);
+    MPI_Iscan MPI_Scan_init = start_scan(
+        sendbuf: *const c_void, recvbuf: *mut c_void, count: isize, datatype: c_int, op: c_int, comm: c_int);
+    MPI_Iexscan MPI_Exscan_init = start_exscan(
+        sendbuf: *const c_void, recvbuf: *mut c_void, count: isize, datatype: c_int, op: c_int, comm: c_int);
 }

@@ -1,6 +1,6 @@
 //! User-defined reduction operations (section 5.9.5), and the combining functions.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_int, c_longlong, c_void};
 
 use crate::args::{self, ReductionOp};
 use crate::barrier_by_messages::allow_barriers_by_messages;
@@ -8,7 +8,9 @@ use crate::comm_objects::KeptComm;
 use crate::datatypes::{HeldHandle, KnownDatatype, TypedElements, UnpackedElement, known};
 use crate::error_dispatch::on_process;
 use crate::types;
-use crate::user_ops::{self, UserFunction, UserOp};
+use crate::types::Handle;
+use crate::unlocked::without_lock;
+use crate::user_ops::{self, LargeUserFunction, OpFunction, UserFunction, UserOp};
 use midplane_objects::coll::{self, CombineFn};
 use midplane_objects::comm::Communicator;
 use midplane_objects::datatype::BasicType;
@@ -42,7 +44,7 @@ pub(super) enum OpCombiner {
 }
 
 pub(super) struct UserCombiner {
-    function: UserFunction,
+    function: OpFunction,
     datatype: HeldHandle,
     /// Packed bytes of an element.
     size: usize,
@@ -130,11 +132,16 @@ impl UserCombiner {
 ///
 /// # Safety
 /// Both must contain `len` elements of `datatype`, which the function may read; it may write the second.
-unsafe fn call(function: UserFunction, left: *mut c_void, right: *mut c_void, len: usize, datatype: c_int) {
-    let (mut len, mut datatype) = (len as c_int, datatype);
+unsafe fn call(function: OpFunction, left: *mut c_void, right: *mut c_void, len: usize, datatype: c_int) {
+    let mut datatype = Handle::new(datatype);
     // SAFETY: a function of the program, called with the arguments that the standard specifies (section 5.9.5), as
     // guaranteed by the caller.
-    unsafe { function(left, right, &mut len, &mut datatype) }
+    without_lock(|| unsafe {
+        match function {
+            OpFunction::Int(function) => function(left, right, &mut (len as c_int), &mut datatype),
+            OpFunction::Large(function) => function(left, right, &mut (len as c_longlong), &mut datatype),
+        }
+    })
 }
 
 /// Checks whether a predefined or user-defined operation commutes.
@@ -166,28 +173,42 @@ pub unsafe fn MPI_Op_commutative(op: c_int, commute: *mut c_int) -> c_int {
     })
 }
 
-pub unsafe fn MPI_Op_create(function: Option<UserFunction>, commute: c_int, op: *mut c_int) -> c_int {
-    on_process("MPI_Op_create", |_| {
+/// Creates an operation.
+///
+/// # Safety
+/// `op` must satisfy [`args::out`].
+unsafe fn create(name: &'static str, function: Option<OpFunction>, commute: c_int, op: *mut Handle) -> c_int {
+    on_process(name, |_| {
         let function = function.ok_or(Error::NullArgument { name: "user_fn" })?;
-        // SAFETY: the standard's requirements on `op`.
+        // SAFETY: guaranteed by the caller.
         let op = unsafe { args::out(op, "op") }?;
         // The function may call a barrier inside an allreduce that uses the network's barrier.
         allow_barriers_by_messages();
-        *op = user_ops::add(UserOp {
+        *op = Handle::new(user_ops::add(UserOp {
             function,
             // Used by long allreduces and by short ones of all processes; all others keep rank order.
             commutes: commute != 0,
-        })?;
+        })?);
         Ok(())
     })
 }
 
-pub unsafe fn MPI_Op_free(op: *mut c_int) -> c_int {
+pub unsafe fn MPI_Op_create(function: Option<UserFunction>, commute: c_int, op: *mut Handle) -> c_int {
+    // SAFETY: the standard's requirements on `op`.
+    unsafe { create("MPI_Op_create", function.map(OpFunction::Int), commute, op) }
+}
+
+pub unsafe fn MPI_Op_create_c(function: Option<LargeUserFunction>, commute: c_int, op: *mut Handle) -> c_int {
+    // SAFETY: the standard's requirements on `op`.
+    unsafe { create("MPI_Op_create_c", function.map(OpFunction::Large), commute, op) }
+}
+
+pub unsafe fn MPI_Op_free(op: *mut Handle) -> c_int {
     on_process("MPI_Op_free", |_| {
         // SAFETY: the standard's requirements on `op`.
         let op = unsafe { args::out(op, "op") }?;
-        user_ops::remove(*op)?;
-        *op = types::constants::MPI_OP_NULL;
+        user_ops::remove((*op).value())?;
+        *op = Handle::new(types::constants::MPI_OP_NULL);
         Ok(())
     })
 }

@@ -6,6 +6,7 @@ use crate::args;
 use crate::collectives::blocks::{BlockRow, EqualBlocks};
 use crate::collectives::op::{combined, with_operation};
 use crate::comm_objects::inter_calls;
+use crate::counts::IntArray;
 use crate::datatypes::{TypedBuffer, TypedElements};
 use crate::error_dispatch::{on_comm, on_process};
 use crate::inter_calls::OpArgs;
@@ -27,7 +28,7 @@ impl DataAndResult {
     pub(super) unsafe fn new(
         sendbuf: *const c_void,
         recvbuf: *mut c_void,
-        count: c_int,
+        count: isize,
         elements: &TypedElements,
     ) -> Result<DataAndResult, Error> {
         let count = args::count(count)?;
@@ -67,16 +68,17 @@ impl DataAndResult {
 pub(super) struct ReduceArgs {
     pub(super) sendbuf: *const c_void,
     pub(super) recvbuf: *mut c_void,
-    pub(super) count: c_int,
+    pub(super) count: isize,
     pub(super) datatype: c_int,
     pub(super) op: c_int,
     pub(super) comm: c_int,
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Reduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     op: c_int,
     root: c_int,
@@ -110,10 +112,11 @@ pub unsafe fn MPI_Reduce(
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Allreduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     op: c_int,
     comm: c_int,
@@ -134,10 +137,11 @@ pub unsafe fn MPI_Allreduce(
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Reduce_local(
     inbuf: *const c_void,
     inoutbuf: *mut c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     op: c_int,
 ) -> c_int {
@@ -163,10 +167,11 @@ pub(super) fn data_of([sendbuf, recvbuf]: [*const c_void; 2]) -> *const c_void {
     if args::is_in_place(sendbuf) { recvbuf } else { sendbuf }
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Reduce_scatter(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
+    recvcounts: IntArray,
     datatype: c_int,
     op: c_int,
     comm: c_int,
@@ -198,10 +203,11 @@ pub unsafe fn MPI_Reduce_scatter(
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Reduce_scatter_block(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: isize,
     datatype: c_int,
     op: c_int,
     comm: c_int,

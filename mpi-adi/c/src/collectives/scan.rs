@@ -31,10 +31,11 @@ unsafe fn scan(function: &'static str, inclusive: bool, args: ReduceArgs) -> c_i
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Scan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     op: c_int,
     comm: c_int,
@@ -56,10 +57,11 @@ pub unsafe fn MPI_Scan(
     }
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Exscan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     op: c_int,
     comm: c_int,

@@ -4,13 +4,14 @@ use core::ffi::{c_int, c_longlong};
 
 use super::objects::{known, size_of_one};
 use crate::args;
+use crate::counts::{Integer, put_count};
 use crate::error_dispatch::on_process;
 use crate::types::MPI_Status;
-use crate::types::constants::MPI_UNDEFINED;
 use midplane_objects::error::Error;
 
 /// # Safety
 /// `status` must satisfy [`args::out`] or be MPI_STATUS_IGNORE.
+#[inline(always)]
 unsafe fn bytes_of(status: *const MPI_Status) -> Result<usize, Error> {
     // SAFETY: guaranteed by the caller; it is only read.
     let status = unsafe { args::status(status.cast_mut()) }?;
@@ -18,7 +19,7 @@ unsafe fn bytes_of(status: *const MPI_Status) -> Result<usize, Error> {
     Ok(usize::try_from(status.midplane_bytes).unwrap_or(0))
 }
 
-pub unsafe fn MPI_Get_count(status: *const MPI_Status, datatype: c_int, count: *mut c_int) -> c_int {
+pub unsafe fn MPI_Get_count<C: Integer>(status: *const MPI_Status, datatype: c_int, count: *mut C) -> c_int {
     on_process("MPI_Get_count", |_| {
         // SAFETY: the standard's requirements on both.
         let (bytes, count) = unsafe { (bytes_of(status)?, args::out(count, "count")?) };
@@ -28,21 +29,16 @@ pub unsafe fn MPI_Get_count(status: *const MPI_Status, datatype: c_int, count: *
             (_, 0) => None,
             _ => bytes.is_multiple_of(size).then(|| bytes / size),
         };
-        *count = whole
-            .and_then(|whole| c_int::try_from(whole).ok())
-            .unwrap_or(MPI_UNDEFINED);
+        put_count(count, whole);
         Ok(())
     })
 }
 
-pub unsafe fn MPI_Get_elements(status: *const MPI_Status, datatype: c_int, count: *mut c_int) -> c_int {
+pub unsafe fn MPI_Get_elements<C: Integer>(status: *const MPI_Status, datatype: c_int, count: *mut C) -> c_int {
     on_process("MPI_Get_elements", |_| {
         // SAFETY: the standard's requirements on both.
         let (bytes, count) = unsafe { (bytes_of(status)?, args::out(count, "count")?) };
-        *count = known(datatype)?
-            .elements_in(bytes)
-            .and_then(|elements| c_int::try_from(elements).ok())
-            .unwrap_or(MPI_UNDEFINED);
+        put_count(count, known(datatype)?.elements_in(bytes));
         Ok(())
     })
 }
@@ -51,9 +47,7 @@ pub unsafe fn MPI_Get_elements_x(status: *const MPI_Status, datatype: c_int, cou
     on_process("MPI_Get_elements_x", |_| {
         // SAFETY: the standard's requirements on both.
         let (bytes, count) = unsafe { (bytes_of(status)?, args::out(count, "count")?) };
-        *count = known(datatype)?
-            .elements_in(bytes)
-            .map_or(MPI_UNDEFINED.into(), |elements| elements as c_longlong);
+        put_count(count, known(datatype)?.elements_in(bytes));
         Ok(())
     })
 }
@@ -71,10 +65,11 @@ unsafe fn set_elements(status: *mut MPI_Status, datatype: c_int, count: c_longlo
     Ok(())
 }
 
-pub unsafe fn MPI_Status_set_elements(status: *mut MPI_Status, datatype: c_int, count: c_int) -> c_int {
+#[inline(always)]
+pub unsafe fn MPI_Status_set_elements(status: *mut MPI_Status, datatype: c_int, count: isize) -> c_int {
     on_process("MPI_Status_set_elements", |_| {
         // SAFETY: the standard's requirements on `status`.
-        unsafe { set_elements(status, datatype, count.into()) }
+        unsafe { set_elements(status, datatype, count as c_longlong) }
     })
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! constructors  removed           constructors: argument checks, creation of objects
 //! attributes                      section 6.7.4
+//! kinds                           datatypes of Fortran's kinds (section 17.2.6)
 //! query  counts  pack             queries; element counts of messages; packing
 //! typed_buffers                   buffers of elements, for the duration of requests
 //! objects                         handles, and derived datatypes      try_arc  reference counting on the heap
@@ -28,6 +29,7 @@
 mod attributes;
 mod constructors;
 mod counts;
+mod kinds;
 mod objects;
 mod pack;
 mod query;
@@ -38,8 +40,10 @@ mod typed_buffers;
 pub use attributes::*;
 pub use constructors::*;
 pub use counts::*;
-pub(super) use objects::{HeldHandle, KnownDatatype, known, plain_bytes};
+pub use kinds::*;
+pub(super) use objects::{HeldHandle, KnownDatatype, another_handle, free_handle, known, plain_bytes};
 pub use pack::*;
 pub use query::*;
 pub use removed::*;
+pub(super) use try_arc::TryArc;
 pub(super) use typed_buffers::{TypedBuffer, TypedElements, UnpackedElement, give_up, release, sweep};

@@ -9,53 +9,79 @@ use spin::Mutex;
 use super::try_arc::TryArc;
 use crate::handles::{HandleKind, HandleTable};
 use crate::lazy_callback::LazyCallback;
+use midplane_device::interface::HAS_FAST_PATH;
 use midplane_objects::datatype::BasicType;
 use midplane_objects::datatype::derived::{DerivedType, PairLayout};
 use midplane_objects::error::{Error, LimitedResource};
 
-const PREDEFINED: c_int = 0x4c00_0000;
-const LB: c_int = 0x4c00_00f0;
-const UB: c_int = 0x4c00_00f1;
+const LB: c_int = 0x2f0;
+const UB: c_int = 0x2f1;
 /// Predefined datatypes of C++ and Fortran, with the sizes that GCC uses (annex A.1). Each has a separate handle and
-/// name; its elements are those of a C datatype. Their handles follow those of [`BasicType::ALL`].
-const OTHERS: [(BasicType, &str); 20] = [
-    (BasicType::CBool, "MPI_CXX_BOOL"),
-    (BasicType::FloatComplex, "MPI_CXX_FLOAT_COMPLEX"),
-    (BasicType::DoubleComplex, "MPI_CXX_DOUBLE_COMPLEX"),
-    (BasicType::LongDoubleComplex, "MPI_CXX_LONG_DOUBLE_COMPLEX"),
-    (BasicType::Char, "MPI_CHARACTER"),
-    (BasicType::Int, "MPI_LOGICAL"),
-    (BasicType::Int, "MPI_INTEGER"),
-    (BasicType::Float, "MPI_REAL"),
-    (BasicType::Double, "MPI_DOUBLE_PRECISION"),
-    (BasicType::FloatComplex, "MPI_COMPLEX"),
-    (BasicType::DoubleComplex, "MPI_DOUBLE_COMPLEX"),
-    (BasicType::TwoInt, "MPI_2INTEGER"),
-    (BasicType::Int8, "MPI_INTEGER1"),
-    (BasicType::Int16, "MPI_INTEGER2"),
-    (BasicType::Int32, "MPI_INTEGER4"),
-    (BasicType::Int64, "MPI_INTEGER8"),
-    (BasicType::Float, "MPI_REAL4"),
-    (BasicType::Double, "MPI_REAL8"),
-    (BasicType::FloatComplex, "MPI_COMPLEX8"),
-    (BasicType::DoubleComplex, "MPI_COMPLEX16"),
+/// name; its elements are those of a C datatype.
+const OTHERS: [(c_int, BasicType, &str); 24] = [
+    (0x213, BasicType::FloatComplex, "MPI_CXX_FLOAT_COMPLEX"),
+    (0x217, BasicType::DoubleComplex, "MPI_CXX_DOUBLE_COMPLEX"),
+    (0x218, BasicType::Int, "MPI_LOGICAL"),
+    (0x219, BasicType::Int, "MPI_INTEGER"),
+    (0x21a, BasicType::Float, "MPI_REAL"),
+    (0x21b, BasicType::FloatComplex, "MPI_COMPLEX"),
+    (0x21c, BasicType::Double, "MPI_DOUBLE_PRECISION"),
+    (0x21d, BasicType::DoubleComplex, "MPI_DOUBLE_COMPLEX"),
+    (0x21e, BasicType::Char, "MPI_CHARACTER"),
+    (0x225, BasicType::LongDoubleComplex, "MPI_CXX_LONG_DOUBLE_COMPLEX"),
+    (0x232, BasicType::TwoInt, "MPI_2INTEGER"),
+    (0x239, BasicType::CBool, "MPI_CXX_BOOL"),
+    (0x2c0, BasicType::Int8, "MPI_LOGICAL1"),
+    (0x2c1, BasicType::Int8, "MPI_INTEGER1"),
+    (0x2c8, BasicType::Int16, "MPI_LOGICAL2"),
+    (0x2c9, BasicType::Int16, "MPI_INTEGER2"),
+    (0x2d0, BasicType::Int32, "MPI_LOGICAL4"),
+    (0x2d1, BasicType::Int32, "MPI_INTEGER4"),
+    (0x2d2, BasicType::Float, "MPI_REAL4"),
+    (0x2d8, BasicType::Int64, "MPI_LOGICAL8"),
+    (0x2d9, BasicType::Int64, "MPI_INTEGER8"),
+    (0x2da, BasicType::Double, "MPI_REAL8"),
+    (0x2db, BasicType::FloatComplex, "MPI_COMPLEX8"),
+    (0x2e3, BasicType::DoubleComplex, "MPI_COMPLEX16"),
 ];
-/// Predefined datatypes in handle order.
-const BY_HANDLE: [BasicType; BasicType::ALL.len() + OTHERS.len()] = {
-    let mut all = [BasicType::Byte; BasicType::ALL.len() + OTHERS.len()];
+
+/// Lowest handle of the predefined datatypes: MPI_DATATYPE_NULL.
+const FIRST: c_int = 0x200;
+/// Number of handles from [`FIRST`] to the last one of a datatype without a size in its name.
+const COMMON: usize = 0x5a;
+/// Lowest handle of the datatypes with a size in their names, and the number of handles from it to the last one.
+const FIRST_SIZED: c_int = 0x2c0;
+const SIZED: usize = 0x24;
+/// Predefined datatypes by handle: from [`FIRST`], and then from [`FIRST_SIZED`]. Some handles are of no datatype.
+static BY_HANDLE: [Option<BasicType>; COMMON + SIZED] = {
+    let mut all = [None; COMMON + SIZED];
     let mut at = 0;
-    while at < all.len() {
-        all[at] = if at < BasicType::ALL.len() {
-            BasicType::ALL[at]
-        } else {
-            OTHERS[at - BasicType::ALL.len()].0
-        };
+    while at < BasicType::ALL.len() {
+        let basic = BasicType::ALL[at];
+        all[place(basic.handle())] = Some(basic);
+        at += 1;
+    }
+    at = 0;
+    while at < OTHERS.len() {
+        let (handle, basic, _) = OTHERS[at];
+        all[place(handle)] = Some(basic);
         at += 1;
     }
     all
 };
-/// Number of predefined datatypes without holes; the pairs follow them.
-const PLAIN: usize = PairLayout::FIRST;
+
+/// Returns the index of a predefined datatype's handle in [`BY_HANDLE`]; it is out of range for other handles.
+const fn place(handle: c_int) -> usize {
+    let common = handle.wrapping_sub(FIRST) as u32 as usize;
+    let sized = handle.wrapping_sub(FIRST_SIZED) as u32 as usize;
+    if common < COMMON {
+        common
+    } else if sized < SIZED {
+        COMMON + sized
+    } else {
+        usize::MAX
+    }
+}
 
 const KIND: HandleKind = HandleKind {
     name: LimitedResource::Datatypes,
@@ -72,6 +98,8 @@ const _: () = assert!(usize::BITS != 64 || size_of::<DatatypeObject>() + 2 * siz
 /// Constructor and arguments of a datatype (section 4.1.13).
 pub struct TypeConstructor {
     pub combiner: c_int,
+    /// Whether `addresses` are the counts of a large-count form, which has no addresses.
+    pub has_large_counts: bool,
     pub integers: Vec<c_int>,
     pub addresses: Vec<isize>,
     pub datatypes: Vec<KnownDatatype>,
@@ -98,6 +126,7 @@ impl DatatypeObject {
         let recipe = TypeConstructor {
             combiner: 0,
             integers: Vec::new(),
+            has_large_counts: false,
             addresses: Vec::new(),
             datatypes: Vec::new(),
         };
@@ -166,13 +195,34 @@ impl SizeAndBounds {
 /// No call waits while it holds the lock, and no interrupt handler uses it.
 static TABLE: Mutex<HandleTable<TryArc<DatatypeObject>>> = Mutex::new(HandleTable::new(KIND));
 
-/// Element sizes of the predefined datatypes in bytes, by handle; 0 for those with holes.
-static ROWS: [u8; BY_HANDLE.len()] = {
-    let mut bytes = [0; BY_HANDLE.len()];
+/// Returns the element size in bytes of a datatype without holes; 0 for others.
+const fn bytes_without_holes(basic: BasicType) -> u8 {
+    if basic.size() == basic.extent() {
+        basic.extent() as u8
+    } else {
+        0
+    }
+}
+
+/// Element sizes in bytes by datatype ([`BasicType`]); 0 for those with holes.
+static BASIC_BYTES: [u8; BasicType::ALL.len() + 1] = {
+    let mut bytes = [0; BasicType::ALL.len() + 1];
     let mut at = 0;
-    while at < bytes.len() {
-        if BY_HANDLE[at].size() == BY_HANDLE[at].extent() {
-            bytes[at] = BY_HANDLE[at].extent() as u8;
+    while at < BasicType::ALL.len() {
+        let basic = BasicType::ALL[at];
+        bytes[basic as usize] = bytes_without_holes(basic);
+        at += 1;
+    }
+    bytes
+};
+
+/// The same by handle from [`FIRST`], for the fast path; 0 also for handles of no datatype.
+static ROWS: [u8; COMMON] = {
+    let mut bytes = [0; COMMON];
+    let mut at = 0;
+    while at < COMMON {
+        if let Some(basic) = BY_HANDLE[at] {
+            bytes[at] = bytes_without_holes(basic);
         }
         at += 1;
     }
@@ -181,7 +231,10 @@ static ROWS: [u8; BY_HANDLE.len()] = {
 
 /// Returns the element size in bytes of a predefined datatype without holes; `None` for other handles.
 pub fn row_bytes(handle: c_int) -> Option<usize> {
-    match ROWS.get(place(handle)?) {
+    if HAS_FAST_PATH && let Some(bytes) = plain_bytes(handle) {
+        return Some(bytes);
+    }
+    match BASIC_BYTES.get(predefined(handle)? as usize) {
         Some(0) | None => None,
         Some(bytes) => Some((*bytes).into()),
     }
@@ -189,30 +242,32 @@ pub fn row_bytes(handle: c_int) -> Option<usize> {
 
 /// Returns the index in [`PairLayout::ALL`] of a C pair; `None` for other handles.
 pub fn pair(handle: c_int) -> Option<usize> {
-    let at = place(handle)?.checked_sub(PLAIN)?;
+    let at = (predefined(handle)? as usize - 1).checked_sub(PairLayout::FIRST)?;
     (at < PairLayout::ALL.len()).then_some(at)
 }
 
-/// Returns the element size in bytes of a C datatype other than a pair (the common case).
+/// Returns the element size in bytes of a predefined datatype without holes (the common case): with a fast path, of one
+/// without a size in its name.
 #[inline(always)]
 pub fn plain_bytes(handle: c_int) -> Option<usize> {
-    ROWS[..PLAIN].get(place(handle)?).map(|bytes| usize::from(*bytes))
+    if !HAS_FAST_PATH {
+        // The image has no space for another table.
+        return row_bytes(handle);
+    }
+    match ROWS.get(handle.wrapping_sub(FIRST) as u32 as usize) {
+        Some(0) | None => None,
+        Some(bytes) => Some((*bytes).into()),
+    }
 }
 
 fn predefined(handle: c_int) -> Option<BasicType> {
-    BY_HANDLE.get(place(handle)?).copied()
-}
-
-/// Returns the index of a predefined datatype's handle; it may be out of range.
-#[inline]
-fn place(handle: c_int) -> Option<usize> {
-    usize::try_from(handle.wrapping_sub(PREDEFINED + 1)).ok()
+    *BY_HANDLE.get(place(handle))?
 }
 
 /// Returns the C++ or Fortran name of a datatype in [`OTHERS`].
 pub fn other_name(handle: c_int) -> Option<&'static str> {
-    let at = place(handle)?.checked_sub(BasicType::ALL.len())?;
-    OTHERS.get(at).map(|(_, name)| *name)
+    let other = OTHERS.iter().find(|(its, ..)| *its == handle);
+    other.map(|(_, _, name)| *name)
 }
 
 /// Returns the datatype with handle `handle`. Fails with [`Error::Datatype`].
@@ -222,9 +277,16 @@ pub fn known(handle: c_int) -> Result<KnownDatatype, Error> {
     }
     match handle {
         LB | UB => Ok(KnownDatatype::Marker { is_upper: handle == UB }),
-        _ => made(handle).map(KnownDatatype::Made),
+        _ => made(handle).map(|object| {
+            let basic = KINDS.get().and_then(|basic| basic(&object));
+            basic.map_or(KnownDatatype::Made(object), |basic| KnownDatatype::Basic(basic, handle))
+        }),
     }
 }
+
+/// Returns the predefined datatype that an object stands for: a datatype of a Fortran kind. Installed with the first of
+/// them.
+pub(super) static KINDS: LazyCallback<fn(&DatatypeObject) -> Option<BasicType>> = LazyCallback::new();
 
 /// Finds datatypes created by the program. Installed with the first such handle, so that the image of a program without
 /// one does not contain this code.
@@ -252,6 +314,15 @@ pub fn committed(handle: c_int) -> Result<TryArc<DatatypeObject>, Error> {
 /// Adds a datatype and returns its handle. Fails with [`Error::Limit`] or [`Error::NoSpace`].
 pub fn enter(datatype: DerivedType, recipe: TypeConstructor) -> Result<c_int, Error> {
     enter_object(TryArc::new(DatatypeObject::new(datatype, recipe))?)
+}
+
+/// Adds another handle of the datatype with this handle; `None` for a handle that cannot be freed, or of no datatype.
+/// Fails like [`enter`].
+pub fn another_handle(handle: c_int) -> Result<Option<c_int>, Error> {
+    match known(handle) {
+        Ok(KnownDatatype::Made(object)) => enter_again(&object).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// Adds another handle of a datatype. Fails like [`enter`].
@@ -326,6 +397,8 @@ impl Drop for HeldHandle {
 }
 
 /// Returns the bytes of data in an element. Fails with [`Error::Datatype`].
+// Inlined, so that both forms of MPI_Get_count have their own.
+#[inline(always)]
 pub fn size_of_one(handle: c_int) -> Result<usize, Error> {
     if let Some(bytes) = row_bytes(handle) {
         return Ok(bytes);
@@ -349,7 +422,7 @@ pub fn free_handle(handle: c_int) -> Result<(), Error> {
 impl KnownDatatype {
     /// Returns a predefined datatype with its C handle.
     pub fn from_basic(basic: BasicType) -> KnownDatatype {
-        KnownDatatype::Basic(basic, PREDEFINED + basic as c_int)
+        KnownDatatype::Basic(basic, basic.handle())
     }
 
     /// Returns its handle, if the handle is constant.

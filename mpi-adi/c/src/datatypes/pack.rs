@@ -5,20 +5,20 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use super::objects::known;
 use super::typed_buffers::TypedElements;
 use crate::args;
+use crate::counts::{Integer, put, put_count};
 use crate::error_dispatch::{on_any, on_process};
-use crate::types::constants::MPI_UNDEFINED;
 use midplane_device::interface::Device;
 use midplane_objects::error::Error;
 use midplane_objects::external32::{NativeElements, external_bytes, places};
 use midplane_objects::process::Env;
 
-pub unsafe fn MPI_Pack(
+pub unsafe fn MPI_Pack<C: Integer>(
     inbuf: *const c_void,
-    incount: c_int,
+    incount: isize,
     datatype: c_int,
     outbuf: *mut c_void,
-    outsize: c_int,
-    position: *mut c_int,
+    outsize: isize,
+    position: *mut C,
     comm: c_int,
 ) -> c_int {
     on_any("MPI_Pack", comm, |env, _| {
@@ -30,21 +30,20 @@ pub unsafe fn MPI_Pack(
             )
         };
         let bytes = data.span().len();
-        let (from, to) = places(outsize as isize, *position as isize, bytes)?;
+        let (from, to) = places(outsize, position.get(), bytes)?;
         // SAFETY: the standard's requirements on `outbuf`, which has `outsize` bytes.
         let out = unsafe { args::array_mut(outbuf.cast::<u8>(), to, "outbuf") }?;
         env.read(data.span().into(), &mut out[from..]);
-        *position = to as c_int;
-        Ok(())
+        put(position, to as isize)
     })
 }
 
-pub unsafe fn MPI_Unpack(
+pub unsafe fn MPI_Unpack<C: Integer>(
     inbuf: *const c_void,
-    insize: c_int,
-    position: *mut c_int,
+    insize: isize,
+    position: *mut C,
     outbuf: *mut c_void,
-    outcount: c_int,
+    outcount: isize,
     datatype: c_int,
     comm: c_int,
 ) -> c_int {
@@ -57,22 +56,21 @@ pub unsafe fn MPI_Unpack(
             )
         };
         let bytes = data.span().len();
-        let (from, to) = places(insize as isize, *position as isize, bytes)?;
+        let (from, to) = places(insize, position.get(), bytes)?;
         // SAFETY: the standard's requirements on `inbuf`, which has `insize` bytes.
         let packed = unsafe { args::array(inbuf.cast::<u8>(), to, "inbuf") }?;
         env.write(data.span().into(), &packed[from..]);
-        *position = to as c_int;
-        Ok(())
+        put(position, to as isize)
     })
 }
 
-pub unsafe fn MPI_Pack_size(incount: c_int, datatype: c_int, comm: c_int, size: *mut c_int) -> c_int {
+pub unsafe fn MPI_Pack_size<C: Integer>(incount: isize, datatype: c_int, comm: c_int, size: *mut C) -> c_int {
     on_any("MPI_Pack_size", comm, |_, _| {
         // SAFETY: the standard's requirements on `size`.
         let size = unsafe { args::out(size, "size") }?;
         let each = known(datatype)?.facts().size;
         let bytes = each.saturating_mul(args::count(incount)?);
-        *size = c_int::try_from(bytes).unwrap_or(MPI_UNDEFINED);
+        put_count(size, Some(bytes));
         Ok(())
     })
 }
@@ -95,16 +93,16 @@ unsafe fn check_representation(datarep: *const c_char) -> Result<(), Error> {
 }
 
 /// Elements of the program, and its buffer in external32 representation.
-struct ExternalBuffer {
+struct ExternalBuffer<C> {
     buffer: *const c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
     /// Bytes of the buffer.
     size: isize,
-    position: *mut isize,
+    position: *mut C,
 }
 
-impl ExternalBuffer {
+impl<C: Integer> ExternalBuffer<C> {
     /// Locates the elements and their bytes in the buffer, runs `f` with them, and advances the position.
     ///
     /// # Safety
@@ -126,7 +124,7 @@ impl ExternalBuffer {
         };
         known(self.datatype)?.with_type(|datatype| {
             let bytes = external_bytes(datatype, count)?;
-            let (from, to) = places(self.size, *position, bytes)?;
+            let (from, to) = places(self.size, position.get(), bytes)?;
             let sides = NativeElements {
                 env,
                 data: data.span().into(),
@@ -134,27 +132,26 @@ impl ExternalBuffer {
                 count,
             };
             f(&sides, from, to)?;
-            *position = to as isize;
-            Ok(())
+            put(position, to as isize)
         })
     }
 }
 
-pub unsafe fn MPI_Pack_external(
+pub unsafe fn MPI_Pack_external<C: Integer>(
     datarep: *const c_char,
     inbuf: *const c_void,
-    incount: c_int,
+    incount: isize,
     datatype: c_int,
     outbuf: *mut c_void,
-    outsize: isize,
-    position: *mut isize,
+    outsize: C,
+    position: *mut C,
 ) -> c_int {
     on_process("MPI_Pack_external", |env| {
         let external = ExternalBuffer {
             buffer: inbuf,
             count: incount,
             datatype,
-            size: outsize,
+            size: outsize.get(),
             position,
         };
         // SAFETY: the standard's requirements on `datarep`, `inbuf` and `position`, and about `outbuf`, which has
@@ -169,13 +166,13 @@ pub unsafe fn MPI_Pack_external(
     })
 }
 
-pub unsafe fn MPI_Unpack_external(
+pub unsafe fn MPI_Unpack_external<C: Integer>(
     datarep: *const c_char,
     inbuf: *const c_void,
-    insize: isize,
-    position: *mut isize,
+    insize: C,
+    position: *mut C,
     outbuf: *mut c_void,
-    outcount: c_int,
+    outcount: isize,
     datatype: c_int,
 ) -> c_int {
     on_process("MPI_Unpack_external", |env| {
@@ -183,7 +180,7 @@ pub unsafe fn MPI_Unpack_external(
             buffer: outbuf,
             count: outcount,
             datatype,
-            size: insize,
+            size: insize.get(),
             position,
         };
         // SAFETY: the standard's requirements on `datarep`, `outbuf` and `position`, and about `inbuf`, which has
@@ -198,11 +195,11 @@ pub unsafe fn MPI_Unpack_external(
     })
 }
 
-pub unsafe fn MPI_Pack_external_size(
+pub unsafe fn MPI_Pack_external_size<C: Integer>(
     datarep: *const c_char,
-    incount: c_int,
+    incount: isize,
     datatype: c_int,
-    size: *mut isize,
+    size: *mut C,
 ) -> c_int {
     on_process("MPI_Pack_external_size", |_| {
         // SAFETY: the standard's requirements on `datarep` and `size`.
@@ -212,11 +209,14 @@ pub unsafe fn MPI_Pack_external_size(
         };
         let count = args::count(incount)?;
         let bytes = known(datatype)?.with_type(|datatype| external_bytes(datatype, count));
-        *size = match bytes {
-            Ok(bytes) => bytes as isize,
-            Err(Error::TooLong { .. }) => MPI_UNDEFINED as isize,
-            Err(error) => return Err(error),
-        };
+        put_count(
+            size,
+            match bytes {
+                Ok(bytes) => Some(bytes),
+                Err(Error::TooLong { .. }) => None,
+                Err(error) => return Err(error),
+            },
+        );
         Ok(())
     })
 }

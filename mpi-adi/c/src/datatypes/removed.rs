@@ -6,14 +6,16 @@ use super::constructors::{hindexed, hvector, structure};
 use super::objects::known;
 use super::query::address;
 use crate::args;
+use crate::counts::IntArray;
 use crate::error_dispatch::on_process;
+use crate::types::Handle;
 
 pub unsafe fn MPI_Type_hvector(
     count: c_int,
     blocklength: c_int,
     stride: isize,
     oldtype: c_int,
-    newtype: *mut c_int,
+    newtype: *mut Handle,
 ) -> c_int {
     on_process("MPI_Type_hvector", |_| {
         // SAFETY: the standard's requirements on `newtype`.
@@ -26,11 +28,11 @@ pub unsafe fn MPI_Type_hindexed(
     array_of_blocklengths: *mut c_int,
     array_of_displacements: *mut isize,
     oldtype: c_int,
-    newtype: *mut c_int,
+    newtype: *mut Handle,
 ) -> c_int {
     on_process("MPI_Type_hindexed", |_| {
-        let lengths = array_of_blocklengths.cast_const();
-        let displacements = array_of_displacements.cast_const();
+        let lengths = IntArray::Int(array_of_blocklengths);
+        let displacements = IntArray::Aint(array_of_displacements);
         // SAFETY: the standard's requirements on the arrays and `newtype`.
         unsafe { hindexed(count, lengths, displacements, oldtype, newtype) }
     })
@@ -40,12 +42,12 @@ pub unsafe fn MPI_Type_struct(
     count: c_int,
     array_of_blocklengths: *mut c_int,
     array_of_displacements: *mut isize,
-    array_of_types: *mut c_int,
-    newtype: *mut c_int,
+    array_of_types: *mut Handle,
+    newtype: *mut Handle,
 ) -> c_int {
     on_process("MPI_Type_struct", |_| {
-        let lengths = array_of_blocklengths.cast_const();
-        let displacements = array_of_displacements.cast_const();
+        let lengths = IntArray::Int(array_of_blocklengths);
+        let displacements = IntArray::Aint(array_of_displacements);
         // SAFETY: the standard's requirements on the arrays and `newtype`.
         unsafe { structure(count, lengths, displacements, array_of_types, newtype) }
     })

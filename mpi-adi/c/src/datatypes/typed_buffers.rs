@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use spin::Mutex;
 
-use super::objects::{self, DatatypeObject, committed, pair, row_bytes};
+use super::objects::{self, DatatypeObject, KnownDatatype, committed, pair, row_bytes};
 use super::try_arc::{TryArc, allocate, deallocate};
 use crate::addresses::is_in_place;
 use crate::binding::any_env;
@@ -267,6 +267,66 @@ impl TypedElements {
         }
     }
 
+    /// Calls `run` like [`TypedElements::runs`], for `bytes` packed bytes of elements in a row that begin after the first
+    /// `start` packed bytes.
+    pub fn runs_from(&self, start: usize, bytes: usize, mut run: impl FnMut(isize, usize, usize)) {
+        match &self.walked {
+            _ if bytes == 0 => {}
+            None => run(self.first + start as isize, 0, bytes),
+            Some(object) => object.datatype.layout().walk(self.extent, start as isize, bytes, run),
+        }
+    }
+
+    /// Returns the number of packed bytes at displacements before `end`, in a row of elements without a last one.
+    /// The elements must satisfy [`TypedElements::is_file_type`].
+    pub fn bytes_before(&self, end: u64) -> u64 {
+        let end = i128::from(end);
+        if self.size == 0 {
+            return 0;
+        }
+        if self.walked.is_none() {
+            return (end - self.first as i128).max(0) as u64;
+        }
+        let (extent, last) = (self.extent as i128, (self.reach.0 + self.reach.1) as i128);
+        // Elements that end before.
+        let mut element = if end < last { 0 } else { (end - last) / extent + 1 };
+        let mut bytes = element * self.size as i128;
+        while element * extent + self.first as i128 - end < 0 {
+            self.runs_from(0, self.size, |at, _, len| {
+                let more = end - (element * extent + at as i128);
+                bytes += more.clamp(0, len as i128);
+            });
+            element += 1;
+        }
+        bytes as u64
+    }
+
+    /// Checks that the displacements of an element are not negative and do not decrease, and that the elements of a row
+    /// do not overlap unless they `may_overlap` (section 13.1.1).
+    pub fn is_file_type(&self, may_overlap: bool) -> bool {
+        let (mut begin, mut end, mut is_ordered) = (0, 0, true);
+        self.runs_from(0, self.size, |at, _, len| {
+            is_ordered &= at >= if may_overlap { begin } else { end };
+            begin = at;
+            end = end.max(at + len as isize);
+        });
+        let is_apart = may_overlap || end - self.first <= self.extent;
+        is_ordered && (self.size == 0 || self.extent > 0 && is_apart)
+    }
+
+    /// Returns elements of a committed datatype. Fails with [`Error::NoSpace`].
+    pub fn from_known(known: &KnownDatatype) -> Result<TypedElements, Error> {
+        match known {
+            KnownDatatype::Made(object) => Ok(TypedElements::from_object(object.clone())),
+            other => TypedElements::from_handle(other.handle().unwrap_or_default()),
+        }
+    }
+
+    /// Returns the distance of two elements in a row, in bytes.
+    pub fn extent(&self) -> isize {
+        self.extent
+    }
+
     /// Checks that the addresses of `count` elements from index `first` are possible in a program. Fails with
     /// [`Error::InPlace`] or [`Error::NullBuffer`].
     pub fn check(&self, buffer: *const c_void, first: isize, count: usize) -> Result<(), Error> {
@@ -312,7 +372,7 @@ impl TypedElements {
         let is_one_row = |object: &&TryArc<DatatypeObject>| count == 1 && object.datatype.layout().is_dense();
         match self.walked.as_ref().filter(|object| !is_one_row(object)) {
             // SAFETY: guaranteed by the caller.
-            Some(object) if bytes > 0 => unsafe { loan_buffer(object, buffer, bytes) },
+            Some(object) if bytes > 0 => unsafe { loan_buffer(object, buffer, 0..bytes) },
             // SAFETY: guaranteed by the caller; the addresses are checked.
             _ => unsafe { self.row(buffer, bytes) },
         }
@@ -327,9 +387,23 @@ impl TypedElements {
         let buffer = buffer.wrapping_byte_offset(first.wrapping_mul(self.extent));
         match &self.walked {
             // SAFETY: guaranteed by the caller.
-            Some(object) if bytes > 0 => unsafe { loan_buffer(object, buffer, bytes) },
+            Some(object) if bytes > 0 => unsafe { loan_buffer(object, buffer, 0..bytes) },
             // SAFETY: guaranteed by the caller.
             _ => unsafe { self.row(buffer, bytes) },
+        }
+    }
+
+    /// Returns the buffer of these packed bytes of the elements at `buffer`; they may begin and end inside an element.
+    /// Fails with [`Error::NoSpace`].
+    ///
+    /// # Safety
+    /// Accessed elements must satisfy [`TypedElements::at`], and must have passed [`TypedElements::check`].
+    pub unsafe fn packed_range(&self, buffer: *const c_void, packed: Range<usize>) -> Result<TypedBuffer, Error> {
+        match &self.walked {
+            // SAFETY: guaranteed by the caller.
+            Some(object) if !packed.is_empty() => unsafe { loan_buffer(object, buffer, packed) },
+            // SAFETY: guaranteed by the caller.
+            _ => unsafe { self.row(buffer.wrapping_byte_add(packed.start), packed.len()) },
         }
     }
 
@@ -345,21 +419,21 @@ impl TypedElements {
     }
 }
 
-/// Loans elements that must be traversed. Fails with [`Error::NoSpace`].
+/// Loans these packed bytes of elements that must be traversed. Fails with [`Error::NoSpace`].
 ///
 /// # Safety
 /// See [`Span::typed`]; the loan itself exists as long as it is held.
 unsafe fn loan_buffer(
     object: &TryArc<DatatypeObject>,
     buffer: *const c_void,
-    bytes: usize,
+    packed: Range<usize>,
 ) -> Result<TypedBuffer, Error> {
     if let Ok(env) = any_env() {
         sweep(env);
     }
     let datatype = &object.datatype;
     let loan = allocate(|| TypedLoan {
-        typed: TypedMemory::new(buffer.cast(), datatype.extent(), datatype.layout()),
+        typed: TypedMemory::new(buffer.cast(), datatype.extent(), datatype.layout()).from(packed.start as isize),
         holders: AtomicU32::new(1),
         request: AtomicU32::new(0),
         next: AtomicPtr::new(core::ptr::null_mut()),
@@ -367,7 +441,7 @@ unsafe fn loan_buffer(
     })?;
     // SAFETY: guaranteed by the caller; the loan holds the layout.
     Ok(TypedBuffer(unsafe {
-        Span::typed(loan.as_ptr().cast_const().cast(), bytes)
+        Span::typed(loan.as_ptr().cast_const().cast(), packed.len())
     }))
 }
 
@@ -432,6 +506,78 @@ fn sweep_list(env: &dyn Env) {
             give_back(waits);
         } else {
             link = &loan.next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use midplane_objects::datatype::derived::DerivedType;
+
+    /// Displacements of all packed bytes of the first elements in a row.
+    fn stream(elements: &TypedElements, count: usize) -> Vec<isize> {
+        let mut one = Vec::new();
+        elements.runs_from(0, elements.size, |at, _, len| {
+            one.extend((0..len as isize).map(|byte| at + byte))
+        });
+        let elements = (0..count as isize).map(|element| element * elements.extent);
+        elements
+            .flat_map(|origin| one.iter().map(move |at| origin + at))
+            .collect()
+    }
+
+    fn types() -> Vec<(DerivedType, [bool; 2])> {
+        let int = DerivedType::basic(BasicType::Int).unwrap();
+        let wide = |length, stride, extent| int.vector(3, length, stride).unwrap().resized(0, extent).unwrap();
+        vec![
+            (int.contiguous(3).unwrap(), [true, true]),
+            (wide(2, 20, 64), [true, true]),
+            (wide(1, 12, 28), [true, true]),
+            // Elements that overlap, and blocks that do.
+            (wide(1, 12, 16), [false, true]),
+            (wide(3, 8, 40), [false, true]),
+            (int.vector(2, 1, -12).unwrap(), [false, false]),
+            (int.resized(0, -8).unwrap(), [false, false]),
+        ]
+    }
+
+    #[test]
+    fn bytes_before_an_end_are_those_of_the_stream() {
+        const ELEMENTS: usize = 9;
+        let mut ends = 0;
+        for (datatype, is_file_type) in types() {
+            let elements = TypedElements::from_type(datatype).unwrap();
+            let checked = [false, true].map(|may_overlap| elements.is_file_type(may_overlap));
+            assert_eq!(checked, is_file_type);
+            if !is_file_type[1] {
+                continue;
+            }
+            let all = stream(&elements, ELEMENTS);
+            // Up to the first element that is not in the list.
+            for end in 0..elements.extent * (ELEMENTS as isize - 1) {
+                let before = all.iter().filter(|at| **at < end).count();
+                assert_eq!(elements.bytes_before(end as u64), before as u64, "{end}");
+                ends += 1;
+            }
+        }
+        assert!(ends > 1000, "{ends}");
+    }
+
+    #[test]
+    fn runs_continue_the_stream() {
+        for (datatype, _) in types() {
+            let elements = TypedElements::from_type(datatype).unwrap();
+            let all = stream(&elements, 4);
+            for start in 0..all.len() {
+                let bytes = (all.len() - start).min(29);
+                let mut seen = Vec::new();
+                elements.runs_from(start, bytes, |at, done, len| {
+                    assert_eq!(done, seen.len());
+                    seen.extend((0..len as isize).map(|byte| at + byte));
+                });
+                assert_eq!(seen, all[start..start + bytes]);
+            }
         }
     }
 }

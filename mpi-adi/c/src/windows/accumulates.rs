@@ -11,6 +11,7 @@ use super::operations::{OriginArgs, TargetArgs};
 use crate::args::{self, MPI_NO_OP, MPI_REPLACE, operation};
 use crate::datatypes::{KnownDatatype, TypedBuffer, TypedElements, known};
 use crate::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
+use crate::types::Handle;
 use midplane_device::rma::wire::{PacketKind, RequestHead};
 use midplane_objects::datatype::BasicType;
 use midplane_objects::error::{Error, ErrorClass};
@@ -33,8 +34,12 @@ fn operation_of(op: c_int, fetches: bool) -> Result<RmaOperation, Error> {
 }
 
 /// Returns the elements of this datatype for the operation, and their predefined datatype; `None` if they have no
-/// bytes.
-fn elements_of(operation: RmaOperation, datatype: c_int) -> Result<(TypedElements, Option<BasicType>), Error> {
+/// bytes. Without elements the operation need not apply to the datatype: such calls are used to try a function out.
+fn elements_of(
+    operation: RmaOperation,
+    datatype: c_int,
+    count: isize,
+) -> Result<(TypedElements, Option<BasicType>), Error> {
     let (elements, basic) = match known(datatype)? {
         KnownDatatype::Basic(basic, _) => {
             let elements = if element_bytes(basic) == basic.extent() {
@@ -54,7 +59,9 @@ fn elements_of(operation: RmaOperation, datatype: c_int) -> Result<(TypedElement
             (elements, basic)
         }
     };
-    basic.map_or(Ok(()), |basic| operation.check(basic))?;
+    if let Some(basic) = basic.filter(|_| count != 0) {
+        operation.check(basic)?;
+    }
     Ok((elements, basic))
 }
 
@@ -65,10 +72,10 @@ fn elements_of(operation: RmaOperation, datatype: c_int) -> Result<(TypedElement
 unsafe fn buffer(
     operation: RmaOperation,
     address: *const c_void,
-    count: c_int,
+    count: isize,
     datatype: c_int,
 ) -> Result<(TypedBuffer, Option<BasicType>), Error> {
-    let (elements, basic) = elements_of(operation, datatype)?;
+    let (elements, basic) = elements_of(operation, datatype, count)?;
     // SAFETY: guaranteed by the caller.
     let lent = unsafe { elements.at(address, args::count(count)?) }?;
     Ok((lent, basic))
@@ -78,7 +85,7 @@ unsafe fn buffer(
 /// The standard's requirements on the origin's buffer.
 unsafe fn accumulate(
     window: &CallWindow,
-    origin: (*const c_void, c_int, c_int),
+    origin: (*const c_void, isize, c_int),
     target: TargetArgs,
     op: c_int,
     is_request: bool,
@@ -86,7 +93,7 @@ unsafe fn accumulate(
     let operation = operation_of(op, false)?;
     // SAFETY: guaranteed by the caller.
     let (from, basic) = unsafe { buffer(operation, origin.0, origin.1, origin.2) }?;
-    let (elements, target_basic) = elements_of(operation, target.datatype)?;
+    let (elements, target_basic) = elements_of(operation, target.datatype, target.count)?;
     let count = args::count(target.count)?;
     let bytes = from.span().len();
     let basic = same(basic, target_basic, bytes)?;
@@ -117,14 +124,14 @@ unsafe fn accumulate(
 /// The standard's requirements on the origin's buffers.
 unsafe fn get_accumulate(
     window: &CallWindow,
-    origin: (*const c_void, c_int, c_int),
-    result: (*const c_void, c_int, c_int),
+    origin: (*const c_void, isize, c_int),
+    result: (*const c_void, isize, c_int),
     target: TargetArgs,
     op: c_int,
     is_request: bool,
 ) -> Result<c_int, Error> {
     let operation = operation_of(op, true)?;
-    let (elements, basic) = elements_of(operation, target.datatype)?;
+    let (elements, basic) = elements_of(operation, target.datatype, target.count)?;
     let count = args::count(target.count)?;
     let bytes = elements.length(count)?;
     let has_operand = operation != RmaOperation::NoOp;
@@ -173,16 +180,17 @@ fn one(handle: c_int) -> Result<(BasicType, TypedElements), Error> {
     }
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Accumulate(
     origin_addr: *const c_void,
-    origin_count: c_int,
+    origin_count: isize,
     origin_datatype: c_int,
     target_rank: c_int,
     target_disp: isize,
-    target_count: c_int,
+    target_count: isize,
     target_datatype: c_int,
     op: c_int,
-    win: c_int,
+    win: Handle,
 ) -> c_int {
     on_win("MPI_Accumulate", win, |window| {
         let origin = (origin_addr, origin_count, origin_datatype);
@@ -197,17 +205,18 @@ pub unsafe fn MPI_Accumulate(
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Raccumulate(
     origin_addr: *const c_void,
-    origin_count: c_int,
+    origin_count: isize,
     origin_datatype: c_int,
     target_rank: c_int,
     target_disp: isize,
-    target_count: c_int,
+    target_count: isize,
     target_datatype: c_int,
     op: c_int,
-    win: c_int,
-    request: *mut c_int,
+    win: Handle,
+    request: *mut Handle,
 ) -> c_int {
     on_win("MPI_Raccumulate", win, |window| {
         // SAFETY: the standard's requirements on `request`.
@@ -220,24 +229,25 @@ pub unsafe fn MPI_Raccumulate(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        *request = unsafe { accumulate(&window, origin, target, op, true) }?;
+        *request = Handle::new(unsafe { accumulate(&window, origin, target, op, true) }?);
         Ok(())
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Get_accumulate(
     origin_addr: *const c_void,
-    origin_count: c_int,
+    origin_count: isize,
     origin_datatype: c_int,
     result_addr: *mut c_void,
-    result_count: c_int,
+    result_count: isize,
     result_datatype: c_int,
     target_rank: c_int,
     target_disp: isize,
-    target_count: c_int,
+    target_count: isize,
     target_datatype: c_int,
     op: c_int,
-    win: c_int,
+    win: Handle,
 ) -> c_int {
     on_win("MPI_Get_accumulate", win, |window| {
         let origin = (origin_addr, origin_count, origin_datatype);
@@ -253,20 +263,21 @@ pub unsafe fn MPI_Get_accumulate(
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Rget_accumulate(
     origin_addr: *const c_void,
-    origin_count: c_int,
+    origin_count: isize,
     origin_datatype: c_int,
     result_addr: *mut c_void,
-    result_count: c_int,
+    result_count: isize,
     result_datatype: c_int,
     target_rank: c_int,
     target_disp: isize,
-    target_count: c_int,
+    target_count: isize,
     target_datatype: c_int,
     op: c_int,
-    win: c_int,
-    request: *mut c_int,
+    win: Handle,
+    request: *mut Handle,
 ) -> c_int {
     on_win("MPI_Rget_accumulate", win, |window| {
         // SAFETY: the standard's requirements on `request`.
@@ -280,9 +291,37 @@ pub unsafe fn MPI_Rget_accumulate(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffers.
-        *request = unsafe { get_accumulate(&window, origin, result, target, op, true) }?;
+        *request = Handle::new(unsafe { get_accumulate(&window, origin, result, target, op, true) }?);
         Ok(())
     })
+}
+
+/// Combines a 64-bit integer at the beginning of the window's part at process 0, and fetches its value before.
+///
+/// # Safety
+/// Both addresses must refer to 64-bit integers until the epoch is closed.
+pub(super) unsafe fn fetch_one(
+    window: &CallWindow,
+    operand: *const c_void,
+    before: *mut c_void,
+    op: c_int,
+) -> Result<(), Error> {
+    let datatype = number_type();
+    let target = TargetArgs {
+        rank: 0,
+        disp: 0,
+        count: 1,
+        datatype,
+    };
+    let (origin, result) = ((operand, 1, datatype), (before.cast_const(), 1, datatype));
+    // SAFETY: guaranteed by the caller.
+    unsafe { get_accumulate(window, origin, result, target, op, false) }.map(|_| ())
+}
+
+/// Returns the handle of the datatype of 64-bit integers.
+fn number_type() -> c_int {
+    let known = KnownDatatype::from_basic(BasicType::Int64);
+    known.handle().unwrap_or_default()
 }
 
 pub unsafe fn MPI_Fetch_and_op(
@@ -292,7 +331,7 @@ pub unsafe fn MPI_Fetch_and_op(
     target_rank: c_int,
     target_disp: isize,
     op: c_int,
-    win: c_int,
+    win: Handle,
 ) -> c_int {
     on_win("MPI_Fetch_and_op", win, |window| {
         one(datatype)?;
@@ -316,7 +355,7 @@ pub unsafe fn MPI_Compare_and_swap(
     datatype: c_int,
     target_rank: c_int,
     target_disp: isize,
-    win: c_int,
+    win: Handle,
 ) -> c_int {
     on_win("MPI_Compare_and_swap", win, |window| {
         let (basic, elements) = one(datatype)?;

@@ -10,6 +10,7 @@ use crate::errors;
 use crate::groups::enter_members;
 use crate::infos::{self, check_hints};
 use crate::keyvals::{self, AttributeCarrier, CarrierKind, CopyFunction, DeleteFunction, Keyval};
+use crate::types::Handle;
 use crate::types::constants::*;
 use crate::windows::objects::error_target_of;
 use midplane_objects::attributes::Attributes;
@@ -117,7 +118,14 @@ pub unsafe fn MPI_Win_set_name(win: c_int, win_name: *const c_char) -> c_int {
 }
 
 pub unsafe fn MPI_Win_get_name(win: c_int, win_name: *mut c_char, resultlen: *mut c_int) -> c_int {
-    on_win("MPI_Win_get_name", win, |window| {
+    const NAME: &str = "MPI_Win_get_name";
+    if win == MPI_WIN_NULL {
+        // SAFETY: the standard's requirements on both (MPI-4.1 section 7.8).
+        return on_process(NAME, |_| unsafe {
+            args::put_text(win_name, MPI_MAX_OBJECT_NAME, "MPI_WIN_NULL", resultlen)
+        });
+    }
+    on_win(NAME, win, |window| {
         window.with_object(|object| {
             let name = core::str::from_utf8(&object.name).unwrap_or_default();
             // SAFETY: the standard's requirements on both.
@@ -126,11 +134,11 @@ pub unsafe fn MPI_Win_get_name(win: c_int, win_name: *mut c_char, resultlen: *mu
     })
 }
 
-pub unsafe fn MPI_Win_get_group(win: c_int, group: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_get_group(win: c_int, group: *mut Handle) -> c_int {
     on_win("MPI_Win_get_group", win, |window| {
         // SAFETY: the standard's requirements on `group`.
         let group = unsafe { args::out(group, "group") }?;
-        *group = enter_members(window.membership.group())?;
+        *group = Handle::new(enter_members(window.membership.group(), MPI_SESSION_NULL)?);
         Ok(())
     })
 }
@@ -154,16 +162,16 @@ pub unsafe fn MPI_Win_set_info(win: c_int, info: c_int) -> c_int {
     })
 }
 
-pub unsafe fn MPI_Win_get_info(win: c_int, info_used: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_get_info(win: c_int, info_used: *mut Handle) -> c_int {
     on_win("MPI_Win_get_info", win, |window| {
         // SAFETY: the standard's requirements on `info_used`.
         let info = unsafe { args::out(info_used, "info_used") }?;
-        *info = infos::enter(&hints::in_use(window.reorder()))?;
+        *info = Handle::new(infos::enter(&hints::in_use(window.reorder()))?);
         Ok(())
     })
 }
 
-pub unsafe fn MPI_Win_create_errhandler(function: Option<ErrorFunction>, errhandler: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_create_errhandler(function: Option<ErrorFunction>, errhandler: *mut Handle) -> c_int {
     // SAFETY: the standard's requirements on `errhandler`.
     unsafe { errors::create("MPI_Win_create_errhandler", function, errhandler) }
 }
@@ -180,11 +188,11 @@ pub unsafe fn MPI_Win_set_errhandler(win: c_int, errhandler: c_int) -> c_int {
     })
 }
 
-pub unsafe fn MPI_Win_get_errhandler(win: c_int, errhandler: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_get_errhandler(win: c_int, errhandler: *mut Handle) -> c_int {
     on_win("MPI_Win_get_errhandler", win, |window| {
         // SAFETY: the standard's requirements on `errhandler`.
         let place = unsafe { args::out(errhandler, "errhandler") }?;
-        *place = errors::give_handle(window.with_object(|object| Ok(object.handler))?);
+        *place = Handle::new(errors::give_handle(window.with_object(|object| Ok(object.handler))?));
         Ok(())
     })
 }

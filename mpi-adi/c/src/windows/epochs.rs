@@ -7,6 +7,7 @@ use super::objects::{CallWindow, on_win};
 use crate::args::{self, PeerRank};
 use crate::groups::members_within;
 use crate::requests::SEND_COMPLETE;
+use crate::types::Handle;
 use crate::types::constants::*;
 use midplane_device::envelope::Rank;
 use midplane_device::interface::Device;
@@ -62,14 +63,14 @@ fn lock_all(window: &CallWindow, assert: c_int, told: TicketRef, defers: bool) -
 /// See [`args::out`].
 unsafe fn begin(
     function: &'static str,
-    win: c_int,
-    request: *mut c_int,
+    win: Handle,
+    request: *mut Handle,
     start: impl FnOnce(&CallWindow, TicketRef) -> Result<WindowSequence, Error>,
 ) -> c_int {
     on_win(function, win, |window| {
         // SAFETY: guaranteed by the caller.
         let request = unsafe { args::out(request, "request") }?;
-        *request = window.request(|told| start(&window, told).map(|_| ()))?;
+        *request = Handle::new(window.request(|told| start(&window, told).map(|_| ()))?);
         Ok(())
     })
 }
@@ -80,23 +81,23 @@ unsafe fn begin(
 /// See [`args::out`].
 unsafe fn begin_at(
     function: &'static str,
-    win: c_int,
+    win: Handle,
     rank: c_int,
-    request: *mut c_int,
+    request: *mut Handle,
     start: impl FnOnce(&CallWindow, Rank, TicketRef) -> Result<WindowSequence, Error>,
 ) -> c_int {
     on_win(function, win, |window| {
         // SAFETY: guaranteed by the caller.
         let request = unsafe { args::out(request, "request") }?;
         *request = match window.target(rank)? {
-            PeerRank::ProcNull => SEND_COMPLETE,
-            PeerRank::Rank(target) => window.request(|told| start(&window, target, told).map(|_| ()))?,
+            PeerRank::ProcNull => Handle::new(SEND_COMPLETE),
+            PeerRank::Rank(target) => Handle::new(window.request(|told| start(&window, target, told).map(|_| ()))?),
         };
         Ok(())
     })
 }
 
-pub unsafe fn MPI_Win_fence(assert: c_int, win: c_int) -> c_int {
+pub unsafe fn MPI_Win_fence(assert: c_int, win: Handle) -> c_int {
     on_win("MPI_Win_fence", win, |window| {
         let epoch = fence(&window, assert, None, false)?;
         window.wait(None, WindowCondition::Occurred(WindowEvent::Opened(epoch)));
@@ -105,13 +106,13 @@ pub unsafe fn MPI_Win_fence(assert: c_int, win: c_int) -> c_int {
     })
 }
 
-pub unsafe fn MPI_Win_ifence(assert: c_int, win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_ifence(assert: c_int, win: Handle, request: *mut Handle) -> c_int {
     let start = |window: &CallWindow, told| fence(window, assert, told, true);
     // SAFETY: the caller's guarantee about `request`.
     unsafe { begin("MPI_Win_ifence", win, request, start) }
 }
 
-pub unsafe fn MPI_Win_start(group: c_int, assert: c_int, win: c_int) -> c_int {
+pub unsafe fn MPI_Win_start(group: c_int, assert: c_int, win: Handle) -> c_int {
     on_win("MPI_Win_start", win, |window| {
         let epoch = start(&window, group, assert, None, false)?;
         window.wait(None, WindowCondition::Occurred(WindowEvent::Opened(epoch)));
@@ -119,25 +120,25 @@ pub unsafe fn MPI_Win_start(group: c_int, assert: c_int, win: c_int) -> c_int {
     })
 }
 
-pub unsafe fn MPI_Win_istart(group: c_int, assert: c_int, win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_istart(group: c_int, assert: c_int, win: Handle, request: *mut Handle) -> c_int {
     let begin_access = |window: &CallWindow, told| start(window, group, assert, told, true);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_istart", win, request, begin_access) }
 }
 
-pub unsafe fn MPI_Win_complete(win: c_int) -> c_int {
+pub unsafe fn MPI_Win_complete(win: Handle) -> c_int {
     on_win("MPI_Win_complete", win, |window| {
         let epoch = window.complete(None)?;
         window.wait_closed(None, epoch)
     })
 }
 
-pub unsafe fn MPI_Win_icomplete(win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_icomplete(win: Handle, request: *mut Handle) -> c_int {
     // SAFETY: as above.
     unsafe { begin("MPI_Win_icomplete", win, request, |window, told| window.complete(told)) }
 }
 
-pub unsafe fn MPI_Win_post(group: c_int, assert: c_int, win: c_int) -> c_int {
+pub unsafe fn MPI_Win_post(group: c_int, assert: c_int, win: Handle) -> c_int {
     on_win("MPI_Win_post", win, |window| {
         let epoch = post(&window, group, assert, None)?;
         window.wait(None, WindowCondition::Occurred(WindowEvent::Opened(epoch)));
@@ -145,13 +146,13 @@ pub unsafe fn MPI_Win_post(group: c_int, assert: c_int, win: c_int) -> c_int {
     })
 }
 
-pub unsafe fn MPI_Win_ipost(group: c_int, assert: c_int, win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_ipost(group: c_int, assert: c_int, win: Handle, request: *mut Handle) -> c_int {
     let start = |window: &CallWindow, told| post(window, group, assert, told);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_ipost", win, request, start) }
 }
 
-pub unsafe fn MPI_Win_wait(win: c_int) -> c_int {
+pub unsafe fn MPI_Win_wait(win: Handle) -> c_int {
     on_win("MPI_Win_wait", win, |window| {
         let epoch = window.end_exposure(None)?;
         window.wait(None, WindowCondition::Occurred(WindowEvent::Closed(epoch)));
@@ -159,12 +160,12 @@ pub unsafe fn MPI_Win_wait(win: c_int) -> c_int {
     })
 }
 
-pub unsafe fn MPI_Win_iwait(win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_iwait(win: Handle, request: *mut Handle) -> c_int {
     // SAFETY: as above.
     unsafe { begin("MPI_Win_iwait", win, request, |window, told| window.end_exposure(told)) }
 }
 
-pub unsafe fn MPI_Win_test(win: c_int, flag: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_test(win: Handle, flag: *mut c_int) -> c_int {
     on_win("MPI_Win_test", win, |window| {
         // SAFETY: the standard's requirements on `flag`.
         let flag = unsafe { args::out(flag, "flag") }?;
@@ -189,7 +190,7 @@ fn lock_of(lock_type: c_int, assert: c_int) -> Result<(bool, bool), Error> {
     Ok((exclusive, assert & MPI_MODE_NOCHECK == 0))
 }
 
-pub unsafe fn MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: c_int) -> c_int {
+pub unsafe fn MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: Handle) -> c_int {
     on_win("MPI_Win_lock", win, |window| {
         let (exclusive, checks) = lock_of(lock_type, assert)?;
         let PeerRank::Rank(target) = window.target(rank)? else {
@@ -201,23 +202,23 @@ pub unsafe fn MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: c_
     })
 }
 
-pub unsafe fn MPI_Win_ilock(lock_type: c_int, rank: c_int, assert: c_int, win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_ilock(lock_type: c_int, rank: c_int, assert: c_int, win: Handle, request: *mut Handle) -> c_int {
     on_win("MPI_Win_ilock", win, |window| {
         let (exclusive, checks) = lock_of(lock_type, assert)?;
         // SAFETY: as above.
         let request = unsafe { args::out(request, "request") }?;
         *request = match window.target(rank)? {
-            PeerRank::ProcNull => SEND_COMPLETE,
-            PeerRank::Rank(target) => window.request(|told| {
+            PeerRank::ProcNull => Handle::new(SEND_COMPLETE),
+            PeerRank::Rank(target) => Handle::new(window.request(|told| {
                 let locked = window.lock(target, exclusive, checks, told, true);
                 locked.map(|_| ())
-            })?,
+            })?),
         };
         Ok(())
     })
 }
 
-pub unsafe fn MPI_Win_unlock(rank: c_int, win: c_int) -> c_int {
+pub unsafe fn MPI_Win_unlock(rank: c_int, win: Handle) -> c_int {
     on_win("MPI_Win_unlock", win, |window| {
         let PeerRank::Rank(target) = window.target(rank)? else {
             return Ok(());
@@ -227,7 +228,7 @@ pub unsafe fn MPI_Win_unlock(rank: c_int, win: c_int) -> c_int {
     })
 }
 
-pub unsafe fn MPI_Win_iunlock(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_iunlock(rank: c_int, win: Handle, request: *mut Handle) -> c_int {
     // SAFETY: as above.
     unsafe {
         begin_at("MPI_Win_iunlock", win, rank, request, |window, target, told| {
@@ -236,7 +237,7 @@ pub unsafe fn MPI_Win_iunlock(rank: c_int, win: c_int, request: *mut c_int) -> c
     }
 }
 
-pub unsafe fn MPI_Win_lock_all(assert: c_int, win: c_int) -> c_int {
+pub unsafe fn MPI_Win_lock_all(assert: c_int, win: Handle) -> c_int {
     on_win("MPI_Win_lock_all", win, |window| {
         let epoch = lock_all(&window, assert, None, false)?;
         window.wait(None, WindowCondition::Occurred(WindowEvent::Opened(epoch)));
@@ -244,20 +245,20 @@ pub unsafe fn MPI_Win_lock_all(assert: c_int, win: c_int) -> c_int {
     })
 }
 
-pub unsafe fn MPI_Win_ilock_all(assert: c_int, win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_ilock_all(assert: c_int, win: Handle, request: *mut Handle) -> c_int {
     let start = |window: &CallWindow, told| lock_all(window, assert, told, true);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_ilock_all", win, request, start) }
 }
 
-pub unsafe fn MPI_Win_unlock_all(win: c_int) -> c_int {
+pub unsafe fn MPI_Win_unlock_all(win: Handle) -> c_int {
     on_win("MPI_Win_unlock_all", win, |window| {
         let epoch = window.unlock_all(None)?;
         window.wait_closed(None, epoch)
     })
 }
 
-pub unsafe fn MPI_Win_iunlock_all(win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_iunlock_all(win: Handle, request: *mut Handle) -> c_int {
     // SAFETY: as above.
     unsafe {
         begin("MPI_Win_iunlock_all", win, request, |window, told| {
@@ -267,7 +268,7 @@ pub unsafe fn MPI_Win_iunlock_all(win: c_int, request: *mut c_int) -> c_int {
 }
 
 /// Implements the four kinds of flushes; the local ones complete when the origin's buffers may be reused.
-fn flush(function: &'static str, win: c_int, rank: Option<c_int>, is_local: bool) -> c_int {
+fn flush(function: &'static str, win: Handle, rank: Option<c_int>, is_local: bool) -> c_int {
     on_win(function, win, |window| {
         let target = match rank {
             None => None,
@@ -280,41 +281,41 @@ fn flush(function: &'static str, win: c_int, rank: Option<c_int>, is_local: bool
     })
 }
 
-pub unsafe fn MPI_Win_flush(rank: c_int, win: c_int) -> c_int {
+pub unsafe fn MPI_Win_flush(rank: c_int, win: Handle) -> c_int {
     flush("MPI_Win_flush", win, Some(rank), false)
 }
 
-pub unsafe fn MPI_Win_flush_all(win: c_int) -> c_int {
+pub unsafe fn MPI_Win_flush_all(win: Handle) -> c_int {
     flush("MPI_Win_flush_all", win, None, false)
 }
 
-pub unsafe fn MPI_Win_flush_local(rank: c_int, win: c_int) -> c_int {
+pub unsafe fn MPI_Win_flush_local(rank: c_int, win: Handle) -> c_int {
     flush("MPI_Win_flush_local", win, Some(rank), true)
 }
 
-pub unsafe fn MPI_Win_flush_local_all(win: c_int) -> c_int {
+pub unsafe fn MPI_Win_flush_local_all(win: Handle) -> c_int {
     flush("MPI_Win_flush_local_all", win, None, true)
 }
 
-pub unsafe fn MPI_Win_iflush(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_iflush(rank: c_int, win: Handle, request: *mut Handle) -> c_int {
     let start = |window: &CallWindow, target, told| window.flush(Some(target), false, told);
     // SAFETY: as above.
     unsafe { begin_at("MPI_Win_iflush", win, rank, request, start) }
 }
 
-pub unsafe fn MPI_Win_iflush_all(win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_iflush_all(win: Handle, request: *mut Handle) -> c_int {
     let start = |window: &CallWindow, told| window.flush(None, false, told);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_iflush_all", win, request, start) }
 }
 
-pub unsafe fn MPI_Win_iflush_local(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_iflush_local(rank: c_int, win: Handle, request: *mut Handle) -> c_int {
     let start = |window: &CallWindow, target, told| window.flush(Some(target), true, told);
     // SAFETY: as above.
     unsafe { begin_at("MPI_Win_iflush_local", win, rank, request, start) }
 }
 
-pub unsafe fn MPI_Win_iflush_local_all(win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_iflush_local_all(win: Handle, request: *mut Handle) -> c_int {
     let start = |window: &CallWindow, told| window.flush(None, true, told);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_iflush_local_all", win, request, start) }
@@ -322,9 +323,12 @@ pub unsafe fn MPI_Win_iflush_local_all(win: c_int, request: *mut c_int) -> c_int
 
 // There is one copy of a window (the unified memory model), and the call makes progress: a program can poll for a value
 // in its own window.
-pub unsafe fn MPI_Win_sync(win: c_int) -> c_int {
+pub unsafe fn MPI_Win_sync(win: Handle) -> c_int {
     on_win("MPI_Win_sync", win, |window| {
+        // Orders the program's accesses to shared memory.
+        core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
         window.env.advance(window.note(None), None);
+        core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
         Ok(())
     })
 }

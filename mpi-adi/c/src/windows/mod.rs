@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! creation                     creation and freeing             attributes   names, hints, attributes, error handlers
+//! counter                      a shared number and a lock, for files
 //! operations  accumulates      put and get; accumulate
 //! epochs                       fence; post, start, complete, wait; lock, unlock, flush; and their nonblocking forms
 //! requests                     requests of windows        objects   handles and state of windows
@@ -15,14 +16,17 @@
 
 mod accumulates;
 mod attributes;
+mod counter;
 mod creation;
 mod epochs;
 mod objects;
 mod operations;
 mod requests;
+mod shared;
 
 pub use accumulates::*;
 pub use attributes::*;
+pub(super) use counter::SharedCounter;
 pub use creation::*;
 pub use epochs::*;
 pub use operations::*;

@@ -7,12 +7,14 @@ use core::ops::Deref;
 
 use spin::Mutex;
 
+use super::shared::SharedParts;
 use crate::args::{PeerRank, destination};
 use crate::binding::env;
 use crate::comm_objects::ErrorTarget;
 use crate::datatypes::TypedBuffer;
 use crate::error_dispatch::{end_under, error_target};
 use crate::handles::{HandleKind, HandleTable};
+use crate::types::Handle;
 use crate::types::constants::*;
 use midplane_device::envelope::Rank;
 use midplane_device::memory::Span;
@@ -45,6 +47,8 @@ pub(super) struct WindowObject {
     pub comm: c_int,
     pub membership: Membership<'static>,
     pub base: usize,
+    /// Memory that the processes share; `None`: the memory is of this process.
+    pub shared: Option<Box<SharedParts>>,
     pub facts: Box<PredefinedAttributes>,
     pub state: WindowState<TypedBuffer>,
     pub handler: c_int,
@@ -123,7 +127,7 @@ impl CallWindow {
 }
 
 /// Runs `f` on the window with handle `handle`.
-pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut WindowObject) -> R) -> Option<R> {
+pub(super) fn with_object<R>(handle: impl Into<Handle>, f: impl FnOnce(&mut WindowObject) -> R) -> Option<R> {
     TABLE.lock().get_mut(handle).map(f)
 }
 
@@ -135,9 +139,15 @@ pub(super) fn error_target_of(win: c_int) -> ErrorTarget {
     }
 }
 
-pub(super) fn on_win(function: &'static str, win: c_int, call: impl FnOnce(CallWindow) -> Result<(), Error>) -> c_int {
+pub(super) fn on_win(
+    function: &'static str,
+    win: impl Into<Handle>,
+    call: impl FnOnce(CallWindow) -> Result<(), Error>,
+) -> c_int {
+    let handle = win.into();
+    let win = handle.value();
     // A single table look-up, because a call on a few bytes is short.
-    let found = with_object(win, |object| {
+    let found = with_object(handle, |object| {
         let window = env().map(|env| CallWindow::new(env, function, win, object));
         let handler = object.handler;
         (window, ErrorTarget::new(win, handler))

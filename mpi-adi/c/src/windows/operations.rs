@@ -6,6 +6,7 @@ use super::objects::{CallWindow, on_win};
 use crate::args::{self, PeerRank};
 use crate::datatypes::{TypedBuffer, TypedElements};
 use crate::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
+use crate::types::Handle;
 use midplane_device::rma::wire::{PacketKind, RequestHead};
 use midplane_objects::error::Error;
 use midplane_objects::windows::{self, AccessPath, OriginSpans, TargetBase, TargetRegion, fits};
@@ -15,7 +16,7 @@ use midplane_objects::windows::{self, AccessPath, OriginSpans, TargetBase, Targe
 pub(super) struct TargetArgs {
     pub rank: c_int,
     pub disp: isize,
-    pub count: c_int,
+    pub count: isize,
     pub datatype: c_int,
 }
 
@@ -103,7 +104,7 @@ impl windows::TargetElements for TypedElements {
 unsafe fn put(
     window: &CallWindow,
     origin: *const c_void,
-    origin_count: c_int,
+    origin_count: isize,
     origin_datatype: c_int,
     target: TargetArgs,
     is_request: bool,
@@ -139,7 +140,7 @@ unsafe fn put(
 unsafe fn get(
     window: &CallWindow,
     origin: *mut c_void,
-    origin_count: c_int,
+    origin_count: isize,
     origin_datatype: c_int,
     target: TargetArgs,
     is_request: bool,
@@ -170,15 +171,16 @@ unsafe fn get(
     Ok(SEND_COMPLETE)
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Put(
     origin_addr: *const c_void,
-    origin_count: c_int,
+    origin_count: isize,
     origin_datatype: c_int,
     target_rank: c_int,
     target_disp: isize,
-    target_count: c_int,
+    target_count: isize,
     target_datatype: c_int,
-    win: c_int,
+    win: Handle,
 ) -> c_int {
     on_win("MPI_Put", win, |window| {
         let target = TargetArgs {
@@ -192,15 +194,16 @@ pub unsafe fn MPI_Put(
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Get(
     origin_addr: *mut c_void,
-    origin_count: c_int,
+    origin_count: isize,
     origin_datatype: c_int,
     target_rank: c_int,
     target_disp: isize,
-    target_count: c_int,
+    target_count: isize,
     target_datatype: c_int,
-    win: c_int,
+    win: Handle,
 ) -> c_int {
     on_win("MPI_Get", win, |window| {
         let target = TargetArgs {
@@ -214,16 +217,17 @@ pub unsafe fn MPI_Get(
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Rput(
     origin_addr: *const c_void,
-    origin_count: c_int,
+    origin_count: isize,
     origin_datatype: c_int,
     target_rank: c_int,
     target_disp: isize,
-    target_count: c_int,
+    target_count: isize,
     target_datatype: c_int,
-    win: c_int,
-    request: *mut c_int,
+    win: Handle,
+    request: *mut Handle,
 ) -> c_int {
     on_win("MPI_Rput", win, |window| {
         // SAFETY: the standard's requirements on `request`.
@@ -235,21 +239,22 @@ pub unsafe fn MPI_Rput(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        *request = unsafe { put(&window, origin_addr, origin_count, origin_datatype, target, true) }?;
+        *request = Handle::new(unsafe { put(&window, origin_addr, origin_count, origin_datatype, target, true) }?);
         Ok(())
     })
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Rget(
     origin_addr: *mut c_void,
-    origin_count: c_int,
+    origin_count: isize,
     origin_datatype: c_int,
     target_rank: c_int,
     target_disp: isize,
-    target_count: c_int,
+    target_count: isize,
     target_datatype: c_int,
-    win: c_int,
-    request: *mut c_int,
+    win: Handle,
+    request: *mut Handle,
 ) -> c_int {
     on_win("MPI_Rget", win, |window| {
         // SAFETY: the standard's requirements on `request`.
@@ -261,7 +266,7 @@ pub unsafe fn MPI_Rget(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        *request = unsafe { get(&window, origin_addr, origin_count, origin_datatype, target, true) }?;
+        *request = Handle::new(unsafe { get(&window, origin_addr, origin_count, origin_datatype, target, true) }?);
         Ok(())
     })
 }
