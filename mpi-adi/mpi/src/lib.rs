@@ -101,6 +101,10 @@
 #[cfg(target_os = "linux")]
 kernel_rt::starts_by_itself!();
 
+// The executable's entry calls it, and nothing here names it.
+#[cfg(all(target_os = "linux", feature = "sim"))]
+extern crate midplane_carrier as _;
+
 pub use midplane_objects::{Error, ErrorClass};
 pub use midplane_rust::*;
 

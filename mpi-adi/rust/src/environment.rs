@@ -7,6 +7,7 @@ use alloc::string::{FromUtf8Error, String};
 use alloc::vec::Vec;
 
 use super::process::{AttachedBuffer, MpiPhase, ProcessState, ask, phase, start};
+use super::recording::{self, Call};
 use super::topology::SimpleCommunicator;
 use midplane_objects::environment as job;
 use midplane_objects::process::Env;
@@ -79,7 +80,9 @@ impl Drop for Universe {
         if let Ok(env) = self.here.env() {
             SimpleCommunicator::drop_attributes(&self.here);
             detach(&self.here, env);
-            self.here.or_fatal("MPI_Finalize", job::finalize(env));
+            let call = Call::enter("MPI_Finalize", |_| {});
+            let finalized = call.end_with(job::finalize(env), |_, _| {});
+            self.here.or_fatal("MPI_Finalize", finalized);
             self.here.set_phase(MpiPhase::After);
         } else {
             self.here.mark_finalized();
@@ -116,6 +119,7 @@ pub fn initialize_with_threading(threading: Threading) -> Option<(Universe, Thre
     let function = "mpi::environment::initialize_with_threading (MPI_Init)";
     here.or_fatal(function, SimpleCommunicator::enter_system(&here));
     here.set_phase(MpiPhase::Running);
+    recording::record_start(&here);
     let level = threading.min(Threading::Funneled);
     Some((Universe { here, level }, level))
 }
@@ -135,7 +139,7 @@ pub fn is_finalized() -> bool {
     phase() == MpiPhase::After
 }
 
-/// Returns the version of the standard: 3 and 1 (MPI_Get_version).
+/// Returns the version of the standard: 5 and 0 (MPI_Get_version).
 pub fn version() -> (i32, i32) {
     job::VERSION
 }

@@ -38,6 +38,7 @@
 //! info                              hints from the program, as keys and values
 //! tools                             MPI_T variables of the job and of the device
 //! environment    process            initialization and finalization; the calling process
+//! recording                         records of the calls, for the tool's traces and checks
 //! ```
 //!
 //! # Errors
@@ -123,6 +124,7 @@ macro_rules! ends_the_job {
         }
 
         $(#[$try_doc])*
+        #[cfg_attr(feature = "options", track_caller)]
         #[allow(unused_parens)]
         $vis fn $try<$($generics)*>(
             $(&$self,)? $($own,)? $($arg: $type),*
@@ -140,6 +142,7 @@ pub mod info;
 pub mod point_to_point;
 #[allow(unsafe_code)]
 pub mod process;
+mod recording;
 #[allow(unsafe_code)]
 pub mod request;
 mod status;

@@ -11,8 +11,8 @@ use midplane_objects::comm;
 use midplane_objects::error::Error;
 
 /// MPI_PROC_NULL and MPI_ANY_SOURCE, as in `mpi.h`.
-pub(crate) const PROC_NULL: Rank = -1;
-pub(crate) const ANY_SOURCE: Rank = -2;
+pub(crate) const PROC_NULL: Rank = -3;
+pub(crate) const ANY_SOURCE: Rank = -1;
 const UNDEFINED: Count = -32766;
 
 /// Status of a received or probed message, or of a completed request (MPI-3.1 section 3.2.5).
@@ -28,7 +28,7 @@ impl Status {
     /// Empty status: of no message.
     pub(crate) const EMPTY: Status = Status {
         source: ANY_SOURCE,
-        tag: -1,
+        tag: -2,
         bytes: 0,
         cancelled: false,
     };

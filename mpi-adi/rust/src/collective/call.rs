@@ -4,7 +4,9 @@ use core::marker::PhantomData;
 
 use super::group::{CollectiveMode, CollectiveTarget, PartnerCounts};
 use super::operation::{CollectiveReduction, CombineElements};
+use super::recorded_arguments::{RecordedArguments, RecordedBuffer};
 use crate::datatype::operands::CollectiveBuffer;
+use crate::recording::{Call, Fields, RequestNumber};
 use crate::request::{Request, Scope, Ticket, TicketKind, in_flight};
 use crate::topology::{CommRecord, Rank};
 use midplane_objects::coll::{CollectiveSchedule, CombineFn, ReduceElements};
@@ -76,9 +78,12 @@ impl<'c, 'a, D: ?Sized, F: CollectiveForm> Collective<'c, 'a, D, F> {
 
     /// Runs the collective and returns its error; see the [module](super). [`Error::Argument`] where
     /// [`Collective::run`] panics.
+    #[cfg_attr(feature = "options", track_caller)]
     pub fn try_run(self) -> Result<(), Error> {
         self.check_form()?;
-        self.form.run(self.names.run[1])
+        let function = self.names.run[1];
+        let call = Call::enter(function, |fields| self.form.add_arguments(function, fields));
+        call.end_with(self.form.run(function), |_, _| {})
     }
 
     /// Starts the collective without blocking (MPI-3.1 section 5.12). An error aborts the job.
@@ -95,11 +100,17 @@ impl<'c, 'a, D: ?Sized, F: CollectiveForm> Collective<'c, 'a, D, F> {
     }
 
     /// Starts the collective and returns its error; see [`Collective::try_run`].
+    #[cfg_attr(feature = "options", track_caller)]
     pub fn try_start<Sc: Scope<'a>>(self, scope: Sc) -> Result<Request<'a, D, Sc>, Error> {
         self.check_form()?;
         let (form, function) = (self.form, self.names.start[1]);
+        let call = Call::enter(function, |fields| {
+            form.add_arguments(function, fields);
+            fields.unknown(1);
+        });
         // SAFETY: the buffers and everything else that the form borrows are borrowed for `'a` ([`Collective::new`]).
-        unsafe { Request::start(scope, self.buffer, || form.ticket(function)) }
+        let started = unsafe { Request::start(scope, self.buffer, || form.ticket(function)) };
+        call.end_with(started, Request::add_number)
     }
 }
 
@@ -107,6 +118,9 @@ impl<'c, 'a, D: ?Sized, F: CollectiveForm> Collective<'c, 'a, D, F> {
 #[doc(hidden)]
 #[allow(private_interfaces)]
 pub trait CollectiveForm {
+    /// Adds the arguments of `function`, without the request of a nonblocking one, to the record of the call.
+    fn add_arguments(&self, function: &'static str, fields: &mut Fields);
+
     /// Runs the collective in a call of `function`, and blocks until it is complete.
     fn run(self, function: &'static str) -> Result<(), Error>;
 
@@ -175,6 +189,20 @@ where
     B: FnOnce(C, BlockingMode<'_>, X, S::PartMap, T::PartMap) -> Result<(), Error>,
     P: FnOnce(C, ScheduleMode<O::OwnedCombiner>, X, S::PartMap, T::PartMap) -> Result<CollectiveSchedule, Error>,
 {
+    fn add_arguments(&self, function: &'static str, fields: &mut Fields) {
+        let (record, on, root) = &self.at;
+        let root = root.as_ref().ok();
+        let [to, from] = root.map_or([1, 1], |root| root.numbers(on.partners()));
+        let arguments = RecordedArguments {
+            communicator: record,
+            root: root.map_or(-1, PartnerCounts::root_argument),
+            operation: self.op.recorded_handle(),
+            sent: RecordedBuffer::new(&self.buffers.0, to),
+            received: RecordedBuffer::new(&self.buffers.1, from),
+        };
+        arguments.add(function, fields);
+    }
+
     fn run(self, function: &'static str) -> Result<(), Error> {
         let (elements, mut combiner) = self.elements()?;
         let (_, on, root) = self.at;
@@ -213,6 +241,7 @@ where
         Ok(Ticket {
             what,
             loans: [given_loan, taken_loan],
+            number: RequestNumber::next(),
         })
     }
 }

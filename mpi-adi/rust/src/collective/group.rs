@@ -36,11 +36,31 @@ pub(super) trait PartnerCounts {
     fn numbers(&self, all: usize) -> [usize; 2] {
         [all, all]
     }
+
+    /// Returns the root as an argument of MPI; 0 without one.
+    fn root_argument(&self) -> i64 {
+        0
+    }
 }
 
 impl PartnerCounts for () {}
-impl PartnerCounts for CommRank {}
-impl PartnerCounts for Role {}
+impl PartnerCounts for CommRank {
+    fn root_argument(&self) -> i64 {
+        self.0.into()
+    }
+}
+impl PartnerCounts for Role {
+    fn root_argument(&self) -> i64 {
+        /// MPI_ROOT, as in `mpi.h`.
+        const ROOT: i64 = -4;
+        match self {
+            Role::Root => ROOT,
+            Role::Member(rank) => rank.0.into(),
+            // MPI_PROC_NULL.
+            Role::NonParticipant => -3,
+        }
+    }
+}
 impl PartnerCounts for NeighbourLists {
     fn numbers(&self, _: usize) -> [usize; 2] {
         [self.destinations.len(), self.sources.len()]

@@ -94,6 +94,7 @@ mod inter;
 mod neighbours;
 #[allow(unsafe_code)]
 mod operation;
+mod recorded_arguments;
 mod root;
 
 pub use call::Collective;

@@ -298,6 +298,11 @@ pub(super) trait CollectiveReduction {
 
     fn elements(&self, size: usize) -> ReduceElements;
 
+    /// Returns the handle of the operation in the records of the calls; 0 without one.
+    fn recorded_handle(&self) -> i64 {
+        0
+    }
+
     /// Creates the combiner for elements of this kind. Returns [`Error::Undefined`] or [`Error::NoSpace`].
     fn combiner(&self, kind: Option<DatatypeKind<'_>>) -> Result<Self::CallCombiner, Error>;
 
@@ -344,6 +349,14 @@ impl<'a, O: Operation + 'a> CollectiveReduction for ByOperation<'a, O> {
             size,
             commute: self.0.is_commutative(),
             predefined: matches!(self.0.implementation(), OperationImpl::System(_)),
+        }
+    }
+
+    fn recorded_handle(&self) -> i64 {
+        const CREATED: i64 = 0x9800_0000;
+        match self.0.implementation() {
+            OperationImpl::System(operation) => operation.handle().into(),
+            OperationImpl::User(_) => CREATED,
         }
     }
 

@@ -126,7 +126,25 @@ impl<'a, B: AsDatatype + ?Sized> BorrowedBuffer<'a, B> {
 
 /// A buffer in parts. `F` returns the parts for a number of ranks, from the area of all elements and the element size
 /// in bytes. Each division is a separate type, so that a program links only those that it uses.
-struct DividedBuffer<'a, B: AsDatatype + ?Sized, F>(BorrowedBuffer<'a, B>, F);
+struct DividedBuffer<'a, B: AsDatatype + ?Sized, F> {
+    whole: BorrowedBuffer<'a, B>,
+    divide: F,
+    #[cfg(feature = "options")]
+    counts: Vec<i64>,
+}
+
+impl<'a, B: AsDatatype + ?Sized, F> DividedBuffer<'a, B, F> {
+    /// `counts` are the numbers of elements of different parts, for the records of the calls.
+    #[cfg_attr(not(feature = "options"), allow(unused_variables))]
+    fn new(whole: BorrowedBuffer<'a, B>, counts: &[Count], divide: F) -> Self {
+        DividedBuffer {
+            whole,
+            divide,
+            #[cfg(feature = "options")]
+            counts: counts.iter().map(|count| i64::from(*count)).collect(),
+        }
+    }
+}
 
 /// Borrows a buffer for reading, in one part.
 pub(crate) fn borrow_whole<B: Buffer + ?Sized>(buffer: &B) -> BorrowedBuffer<'_, B> {
@@ -135,7 +153,7 @@ pub(crate) fn borrow_whole<B: Buffer + ?Sized>(buffer: &B) -> BorrowedBuffer<'_,
 
 /// Borrows a buffer for reading, in equal parts in rank order.
 pub(crate) fn borrow_equal<B: Buffer + ?Sized>(buffer: &B) -> impl CollectiveBuffer<Buffer = B, PartMap = EqualParts> {
-    DividedBuffer(borrow_whole(buffer), EqualParts::new)
+    DividedBuffer::new(borrow_whole(buffer), &[], EqualParts::new)
 }
 
 /// Borrows a buffer for reading, in its listed parts.
@@ -144,7 +162,9 @@ where
     P: PartitionedBuffer + ?Sized,
 {
     let lending = BorrowedBuffer::reading(buffer, buffer.total_count());
-    DividedBuffer(lending, |all, size, ranks| areas(buffer, all, size, ranks))
+    DividedBuffer::new(lending, buffer.counts(), |all, size, ranks| {
+        areas(buffer, all, size, ranks)
+    })
 }
 
 /// Borrows a buffer for writing, in one part.
@@ -157,7 +177,7 @@ pub(crate) fn borrow_equal_mut<B>(buffer: &mut B) -> impl CollectiveBuffer<Buffe
 where
     B: BufferMut + ?Sized,
 {
-    DividedBuffer(borrow_whole_mut(buffer), EqualParts::new)
+    DividedBuffer::new(borrow_whole_mut(buffer), &[], EqualParts::new)
 }
 
 /// Borrows a buffer for writing, in its listed parts.
@@ -166,7 +186,8 @@ where
     P: PartitionedBufferMut + ?Sized,
 {
     let (lending, buffer) = BorrowedBuffer::writing(buffer, P::total_count);
-    DividedBuffer(lending, move |all, size, ranks| areas(buffer, all, size, ranks))
+    let counts = buffer.counts();
+    DividedBuffer::new(lending, counts, move |all, size, ranks| areas(buffer, all, size, ranks))
 }
 
 /// Send or receive side of a collective: a buffer, a list of buffers, or nothing.
@@ -179,6 +200,12 @@ pub(crate) trait CollectiveBuffer: Sized {
     /// Returns count and kind of its elements, or `None` without a buffer and for a list of buffers.
     fn shape(&self) -> Option<(usize, DatatypeKind<'_>)> {
         None
+    }
+
+    /// Returns the numbers of elements of different parts; empty for a buffer in equal parts or in one.
+    #[cfg(feature = "options")]
+    fn counts(&self) -> &[i64] {
+        &[]
     }
 
     /// Runs `call` with the parts for `ranks` processes; `call` completes all its requests before it returns. Returns
@@ -262,21 +289,26 @@ where
     type PartMap = P;
 
     fn buffer(&self) -> *const B {
-        self.0.buffer
+        self.whole.buffer
     }
 
     fn shape(&self) -> Option<(usize, DatatypeKind<'_>)> {
-        self.0.shape()
+        self.whole.shape()
+    }
+
+    #[cfg(feature = "options")]
+    fn counts(&self) -> &[i64] {
+        &self.counts
     }
 
     fn with_parts<R>(self, ranks: usize, call: impl FnOnce(P) -> Result<R, Error>) -> Result<R, Error> {
-        let DividedBuffer(all, divide) = self;
+        let DividedBuffer { whole: all, divide, .. } = self;
         let size = kind_of(&all.datatype).size();
         all.with_span(|all| call(divide(all.into(), size, ranks)?))
     }
 
     unsafe fn loan(self, ranks: usize) -> Result<(BufferLoan, P), Error> {
-        let DividedBuffer(all, divide) = self;
+        let DividedBuffer { whole: all, divide, .. } = self;
         // SAFETY: the caller guarantees it.
         let loan = unsafe { all.loan_span() }?;
         let parts = divide(loan.span.into(), kind_of(&all.datatype).size(), ranks)?;

@@ -7,6 +7,7 @@ use super::{Status, buffered, destination_at, record};
 use crate::Tag;
 use crate::datatype::Buffer;
 use crate::datatype::operands::{borrow_whole, with_span};
+use crate::recording::{Call, Fields};
 use crate::request::{Request, Scope, TicketKind};
 use crate::topology::{AsCommunicator, CommRecord, Context, Process, Rank};
 use midplane_device::memory::Span;
@@ -19,35 +20,57 @@ pub(super) struct SendContext<'r> {
     partners: Partners<'r>,
 }
 
-/// Sends by `send`, which blocks until the buffer is reusable.
+/// Sends by `send`, which blocks until the buffer is reusable, in a call of `function`.
 #[inline]
+#[cfg_attr(feature = "options", track_caller)]
 fn send(
+    function: &'static str,
     to: &(impl Destination + ?Sized),
     buffer: &(impl Buffer + ?Sized),
+    tag: Tag,
     send: impl FnOnce(SendContext<'_>, Span, CommRank) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let record = record(to);
-    let partners = record.partners()?;
-    match destination_at(partners, to.destination_rank())? {
-        None => Ok(()),
-        Some(dest) => with_span(buffer, |span| send(SendContext { record, partners }, span, dest)),
-    }
+    let call = Call::enter(function, |fields| add_message(fields, to, buffer, tag));
+    let sent = record
+        .partners()
+        .and_then(|partners| match destination_at(partners, to.destination_rank())? {
+            None => Ok(()),
+            Some(dest) => with_span(buffer, |span| send(SendContext { record, partners }, span, dest)),
+        });
+    call.end_with(sent, |_, _| {})
 }
 
+/// Adds the arguments of a send.
+fn add_message(fields: &mut Fields, to: &(impl Destination + ?Sized), buffer: &(impl Buffer + ?Sized), tag: Tag) {
+    fields
+        .buffer(buffer)
+        .envelope(to.destination_rank(), Some(tag))
+        .communicator(record(to));
+}
+
+#[cfg_attr(feature = "options", track_caller)]
 fn try_start<'a, Sc: Scope<'a>, B: Buffer + ?Sized>(
+    function: &'static str,
     to: &(impl Destination + ?Sized),
     scope: Sc,
     buffer: &'a B,
+    tag: Tag,
     begin: impl FnOnce(SendContext<'_>, Span, CommRank) -> Result<TicketKind, Error>,
 ) -> Result<Request<'a, B, Sc>, Error> {
     let record = record(to);
-    Request::lending(scope, borrow_whole(buffer), |span| {
+    let call = Call::enter(function, |fields| {
+        add_message(fields, to, buffer, tag);
+        fields.unknown(1);
+    });
+    let started = Request::lending(scope, borrow_whole(buffer), |span| {
         let partners = record.partners()?;
         match destination_at(partners, to.destination_rank())? {
             None => Ok(TicketKind::Done(Status::EMPTY)),
             Some(dest) => begin(SendContext { record, partners }, span, dest),
         }
-    })
+    });
+    call.end_with(started, Request::add_number)
 }
 
 impl SendContext<'_> {
@@ -78,12 +101,26 @@ impl SendContext<'_> {
 impl<D: Destination, P: Deref<Target: Buffer>> Persistent for PersistentSend<D, P> {
     type Data = P::Target;
 
+    #[cfg_attr(feature = "options", track_caller)]
     fn try_start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Result<Request<'s, P::Target, Sc>, Error> {
         let (mode, tag) = self.how;
-        try_start(&self.end, scope, &*self.buffer, |to, data, dest| match mode {
-            Some(mode) => to.start("MPI_Start", OutgoingData { data, dest, tag }, mode),
-            None => to.start_buffered("MPI_Start", OutgoingData { data, dest, tag }),
-        })
+        // Recorded as the nonblocking send that it is equal to.
+        let function = match mode {
+            Some(SendMode::Synchronous) => "MPI_Issend",
+            Some(_) => "MPI_Isend",
+            None => "MPI_Ibsend",
+        };
+        try_start(
+            function,
+            &self.end,
+            scope,
+            &*self.buffer,
+            tag,
+            |to, data, dest| match mode {
+                Some(mode) => to.start("MPI_Start", OutgoingData { data, dest, tag }, mode),
+                None => to.start_buffered("MPI_Start", OutgoingData { data, dest, tag }),
+            },
+        )
     }
 }
 
@@ -137,13 +174,13 @@ macro_rules! modes {
             $(#[$doc])*
             $send_tag[Buf: Buffer + ?Sized](buf: &Buf, $tag: Tag), $mpi;
             #[doc = concat!("Returns the error of [`Self::", stringify!($send_tag), "`] as its result.")]
-            or $try_send_tag = send(self, buf, |$to, $span, $dest| $sends);
+            or $try_send_tag = send($mpi, self, buf, $tag, |$to, $span, $dest| $sends);
 
             $(#[$immediate_doc])*
             $start_tag['a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized]
                 (scope: Sc, buf: &'a Buf, tag: Tag) -> Request<'a, Buf, Sc>, $immediate;
             #[doc = concat!("Returns the error of [`Self::", stringify!($start_tag), "`] as its result.")]
-            or $try_start_tag = try_start(self, scope, buf, |$within, data, dest| {
+            or $try_start_tag = try_start($immediate, self, scope, buf, tag, |$within, data, dest| {
                 let $message = OutgoingData { data, dest, tag };
                 $starts
             });
@@ -160,7 +197,7 @@ macro_rules! modes {
 /// [`Error::NoMemory`] when the program's heap has no space for a request. They abort the job; the `try_` forms return
 /// them.
 pub trait Destination: AsCommunicator {
-    /// Returns the destination's rank, or -1 (MPI_PROC_NULL) for none.
+    /// Returns the destination's rank, or -3 (MPI_PROC_NULL) for none.
     fn destination_rank(&self) -> Rank;
 
     modes! {

@@ -4,6 +4,7 @@ use super::{Destination, Source, Status, destination_at, record, source_at};
 use crate::Tag;
 use crate::datatype::operands::{with_span, with_span_mut};
 use crate::datatype::{Buffer, BufferMut, Equivalence};
+use crate::recording::{Call, Fields};
 use crate::request::zeroed;
 use midplane_device::interface::Device;
 use midplane_device::memory::Span;
@@ -56,6 +57,7 @@ fn exchange(
     Ok(status.into())
 }
 
+#[cfg_attr(feature = "options", track_caller)]
 fn into(
     msg: &(impl Buffer + ?Sized),
     destination: &impl Destination,
@@ -64,7 +66,14 @@ fn into(
     source: &impl Source,
     receive_tag: Option<Tag>,
 ) -> Result<Status, Error> {
-    with_span(msg, |send| {
+    let call = Call::enter("MPI_Sendrecv", |fields| {
+        fields
+            .buffer(msg)
+            .envelope(destination.destination_rank(), Some(send_tag));
+        fields.buffer(buf).envelope(source.source_rank(), receive_tag);
+        fields.communicator(record(source)).unknown(1);
+    });
+    let exchanged = with_span(msg, |send| {
         with_span_mut(buf, |receive| {
             exchange(
                 "MPI_Sendrecv",
@@ -76,7 +85,8 @@ fn into(
                 receive_tag,
             )
         })
-    })
+    });
+    call.end_with(exchanged, Fields::add_status)
 }
 
 #[track_caller]
@@ -95,6 +105,7 @@ fn one<R: Equivalence>(
     Ok((value, status))
 }
 
+#[cfg_attr(feature = "options", track_caller)]
 fn replace(
     buf: &mut (impl BufferMut + ?Sized),
     destination: &impl Destination,
@@ -103,7 +114,14 @@ fn replace(
     receive_tag: Option<Tag>,
 ) -> Result<Status, Error> {
     let here = &record(source).here;
-    with_span_mut(buf, |span| {
+    let call = Call::enter("MPI_Sendrecv_replace", |fields| {
+        fields
+            .buffer(buf)
+            .envelope(destination.destination_rank(), Some(send_tag));
+        fields.envelope(source.source_rank(), receive_tag);
+        fields.communicator(record(source)).unknown(1);
+    });
+    let exchanged = with_span_mut(buf, |span| {
         // Sends from a copy, because the receive may complete before the send.
         let mut copy = try_with_capacity(span.len())?;
         copy.resize(span.len(), 0u8);
@@ -122,7 +140,8 @@ fn replace(
             source,
             receive_tag,
         )
-    })
+    });
+    call.end_with(exchanged, Fields::add_status)
 }
 
 ends_the_job! {

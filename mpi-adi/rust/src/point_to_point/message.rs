@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::{Status, not_empty};
 use crate::datatype::operands::{borrow_whole_mut, with_span_mut};
 use crate::datatype::{BufferMut, Equivalence};
+use crate::recording::{Call, Fields, RequestNumber};
 use crate::request::{Request, Scope, TicketKind, zeroed};
 use crate::topology::CommRecord;
 use midplane_device::interface::Device;
@@ -23,6 +24,8 @@ pub struct Message {
     /// `None`: from MPI_PROC_NULL.
     id: Option<RequestId>,
     is_received: bool,
+    /// Identifies it in the records of the calls.
+    pub(super) number: RequestNumber,
 }
 
 impl Message {
@@ -31,6 +34,7 @@ impl Message {
             record: record.clone(),
             id,
             is_received: false,
+            number: RequestNumber::next(),
         }
     }
 
@@ -50,6 +54,11 @@ impl Message {
         }
         self.is_received = true;
         Ok(self.id)
+    }
+
+    /// Adds the arguments of its receive. The last one is the status or the request.
+    fn add_receive(&self, fields: &mut Fields, buffer: &(impl BufferMut + ?Sized)) {
+        fields.buffer(buffer).request(Some(self.number)).unknown(1);
     }
 
     fn receive(&mut self, span: Span) -> Result<Status, Error> {
@@ -82,7 +91,11 @@ impl Message {
         /// [`matched_receive_into`](Self::matched_receive_into) that returns its error: [`Error::Truncated`].
         or try_matched_receive_into = {
             let mut message = self;
-            with_span_mut(buf, |span| message.receive(span))
+            let call = Call::enter("MPI_Mrecv", |fields| message.add_receive(fields, buf));
+            let received = with_span_mut(buf, |span| message.receive(span));
+            call.end_with(received, |fields, status| {
+                fields.request(None).status(status);
+            })
         };
     }
 
@@ -104,16 +117,22 @@ impl Message {
 
     /// [`immediate_matched_receive_into`](Self::immediate_matched_receive_into) that returns [`Error::NoMemory`] and
     /// [`Error::NoSpace`] with the message.
+    #[cfg_attr(feature = "options", track_caller)]
     pub fn try_immediate_matched_receive_into<'a, Sc: Scope<'a>, Buf: BufferMut + ?Sized>(
         mut self,
         scope: Sc,
         buf: &'a mut Buf,
     ) -> Result<Request<'a, Buf, Sc>, (Message, Error)> {
+        let call = Call::enter("MPI_Imrecv", |fields| self.add_receive(fields, buf));
         let request = Request::lending(scope, borrow_whole_mut(buf), |span| {
             Ok(match self.start(span)? {
                 Some(id) => TicketKind::Receive(self.record.clone(), id),
                 None => TicketKind::Done(Status::OF_NULL),
             })
+        });
+        let request = call.end_with(request, |fields, request| {
+            fields.request(None);
+            Request::add_number(fields, request);
         });
         request.map_err(|error| (self, error))
     }

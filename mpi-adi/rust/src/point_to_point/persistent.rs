@@ -98,6 +98,7 @@ pub trait Persistent {
     /// # Errors
     /// [`Error::Tag`], [`Error::TooLong`], [`Error::NoMemory`], [`Error::NoSpace`]; for a buffered send also
     /// [`Error::BufferFull`] or [`Error::Buffer`].
+    #[cfg_attr(feature = "options", track_caller)]
     fn try_start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Result<Request<'s, Self::Data, Sc>, Error>;
 }
 
@@ -139,6 +140,7 @@ impl<E, H, P: Deref> PersistentMessage<E, H, P> {
 impl<'a, D: ?Sized> RequestCollection<'a, D> {
     /// Starts all messages, and adds their requests in the same order (MPI_Startall, MPI-3.1 section 3.9). Does not
     /// block. Aborts the job like [`Persistent::start`], and when the heap has no space for a request.
+    #[track_caller]
     pub fn start_all<R: Persistent<Data = D> + 'a>(
         &mut self,
         scope: &LocalScope<'a>,

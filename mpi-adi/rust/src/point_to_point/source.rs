@@ -8,7 +8,9 @@ use super::persistent::{Persistent, PersistentReceive};
 use super::{Status, not_empty, record, source_at};
 use crate::Tag;
 use crate::datatype::operands::{borrow_whole_mut, with_span_mut};
+use crate::datatype::user::kind_of;
 use crate::datatype::{BufferMut, Equivalence};
+use crate::recording::{Call, Fields};
 use crate::request::{ReceiveFuture, Request, Scope, TicketKind};
 use crate::topology::{AnyProcess, AsCommunicator, Context, Process, Rank};
 use midplane_device::interface::BlockingMode;
@@ -29,16 +31,28 @@ fn from<R>(
     }
 }
 
+#[cfg_attr(feature = "options", track_caller)]
 fn receive(
     of: &(impl Source + ?Sized),
     buffer: &mut (impl BufferMut + ?Sized),
     tag: Option<Tag>,
 ) -> Result<Status, Error> {
-    from(of, Status::OF_NULL, |partners, source| {
+    let call = Call::enter("MPI_Recv", |fields| add_message(fields, of, buffer, tag));
+    let received = from(of, Status::OF_NULL, |partners, source| {
         with_span_mut(buffer, |span| {
             Ok(partners.recv_span("MPI_Recv", span, source, tag)?.into())
         })
-    })
+    });
+    call.end_with(received, Fields::add_status)
+}
+
+/// Adds the arguments of a receive. The last one is the status or the request.
+fn add_message(fields: &mut Fields, of: &(impl Source + ?Sized), buffer: &(impl BufferMut + ?Sized), tag: Option<Tag>) {
+    fields.buffer(buffer);
+    fields
+        .envelope(of.source_rank(), tag)
+        .communicator(record(of))
+        .unknown(1);
 }
 
 fn begin(
@@ -53,6 +67,7 @@ fn begin(
     })
 }
 
+#[cfg_attr(feature = "options", track_caller)]
 fn try_start<'a, Sc: Scope<'a>, B: BufferMut + ?Sized>(
     of: &(impl Source + ?Sized),
     function: &'static str,
@@ -60,12 +75,30 @@ fn try_start<'a, Sc: Scope<'a>, B: BufferMut + ?Sized>(
     buffer: &'a mut B,
     tag: Option<Tag>,
 ) -> Result<Request<'a, B, Sc>, Error> {
-    Request::lending(scope, borrow_whole_mut(buffer), |span| begin(of, function, span, tag))
+    // A persistent receive is recorded as the nonblocking receive that it is equal to.
+    let call = Call::enter("MPI_Irecv", |fields| add_message(fields, of, buffer, tag));
+    let started = Request::lending(scope, borrow_whole_mut(buffer), |span| begin(of, function, span, tag));
+    call.end_with(started, Request::add_number)
+}
+
+/// Starts the receive of one value on the heap.
+#[cfg_attr(feature = "options", track_caller)]
+fn start_one<M: Equivalence>(of: &(impl Source + ?Sized), tag: Option<Tag>) -> Result<ReceiveFuture<M>, Error> {
+    let call = Call::enter("MPI_Irecv", |fields| {
+        fields.elements(0, 1, kind_of(&M::equivalent_datatype()));
+        fields
+            .envelope(of.source_rank(), tag)
+            .communicator(record(of))
+            .unknown(1);
+    });
+    let started = ReceiveFuture::new(|span| begin(of, "MPI_Irecv", span, tag));
+    call.end_with(started, ReceiveFuture::add_number)
 }
 
 impl<S: Source, P: DerefMut<Target: BufferMut>> Persistent for PersistentReceive<S, P> {
     type Data = P::Target;
 
+    #[cfg_attr(feature = "options", track_caller)]
     fn try_start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Result<Request<'s, P::Target, Sc>, Error> {
         try_start(&self.end, "MPI_Start", scope, &mut *self.buffer, self.how)
     }
@@ -81,17 +114,31 @@ fn receive_one<M: Equivalence>(of: &(impl Source + ?Sized), tag: Option<Tag>) ->
     (value, status)
 }
 
+#[cfg_attr(feature = "options", track_caller)]
 fn probe(of: &(impl Source + ?Sized), tag: Option<Tag>, blocking: BlockingMode) -> Result<Option<Status>, Error> {
     let function = match blocking {
         BlockingMode::Blocking => "MPI_Probe",
         BlockingMode::Nonblocking => "MPI_Iprobe",
     };
-    from(of, Some(Status::OF_NULL), |partners, source| {
+    let has_flag = matches!(blocking, BlockingMode::Nonblocking);
+    let call = Call::enter(function, |fields| {
+        fields.envelope(of.source_rank(), tag).communicator(record(of));
+        fields.unknown(1 + usize::from(has_flag));
+    });
+    let probed = from(of, Some(Status::OF_NULL), |partners, source| {
         let found = partners.probe_span(function, source, tag, blocking)?;
         Ok(found.map(Status::from))
+    });
+    call.end_with(probed, |fields, found| {
+        let status = found.and_then(Option::as_ref);
+        if has_flag {
+            fields.value(status.is_some());
+        }
+        fields.status(status);
     })
 }
 
+#[cfg_attr(feature = "options", track_caller)]
 fn matched_probe(
     of: &(impl Source + ?Sized),
     tag: Option<Tag>,
@@ -101,13 +148,26 @@ fn matched_probe(
         BlockingMode::Blocking => "MPI_Mprobe",
         BlockingMode::Nonblocking => "MPI_Improbe",
     };
+    let has_flag = matches!(blocking, BlockingMode::Nonblocking);
+    let call = Call::enter(function, |fields| {
+        fields.envelope(of.source_rank(), tag).communicator(record(of));
+        fields.unknown(2 + usize::from(has_flag));
+    });
     let probed = from(of, None, |partners, source| {
         partners.mprobe_span(function, source, tag, blocking).map(Some)
-    })?;
+    });
     let message = |id, status| Some((Message::new(record(of), id), status));
-    Ok(match probed {
+    let matched = probed.map(|probed| match probed {
         None => message(None, Status::OF_NULL),
         Some(found) => found.and_then(|(id, status)| message(Some(id), status.into())),
+    });
+    call.end_with(matched, |fields, found| {
+        let found = found.and_then(Option::as_ref);
+        if has_flag {
+            fields.value(found.is_some());
+        }
+        fields.request(found.map(|(message, _)| message.number));
+        fields.status(found.map(|(_, status)| status));
     })
 }
 
@@ -124,7 +184,7 @@ fn waited<T>(found: Result<Option<T>, Error>) -> Result<T, Error> {
 /// receives [`Error::Truncated`] when the message is longer than the buffer, which then contains its beginning. They
 /// abort the job; the `try_` forms return them.
 pub trait Source: AsCommunicator {
-    /// Returns the source's rank; -1 (MPI_PROC_NULL): none, -2 (MPI_ANY_SOURCE): any.
+    /// Returns the source's rank; -3 (MPI_PROC_NULL): none, -1 (MPI_ANY_SOURCE): any.
     fn source_rank(&self) -> Rank;
 
     /// Receives one value; blocks until it is received (MPI_Recv, MPI-3.1 section 3.2.4).
@@ -227,11 +287,11 @@ pub trait Source: AsCommunicator {
 
         /// Starts a receive of one value, which is allocated from the program's heap (MPI_Irecv). Does not block.
         immediate_receive_with_tag[Msg: Equivalence](tag: Tag) -> ReceiveFuture<Msg>, "MPI_Irecv"
-            = ReceiveFuture::new(|span| begin(self, "MPI_Irecv", span, Some(tag)));
+            = start_one(self, Some(tag));
 
         /// [`immediate_receive_with_tag`](Source::immediate_receive_with_tag) for any tag.
         immediate_receive[Msg: Equivalence]() -> ReceiveFuture<Msg>, "MPI_Irecv"
-            = ReceiveFuture::new(|span| begin(self, "MPI_Irecv", span, None));
+            = start_one(self, None);
 
         /// Nonblocking [`probe_with_tag`](Source::probe_with_tag); returns `None` without a matching message
         /// (MPI_Iprobe).

@@ -42,6 +42,8 @@ pub(crate) struct ProcessState {
     pub(crate) attached: RefCell<Option<AttachedBuffer>>,
     /// MPI_COMM_WORLD and MPI_COMM_SELF, from initialization on.
     pub(crate) own: RefCell<Option<[Rc<CommState>; 2]>>,
+    #[cfg(feature = "options")]
+    pub(crate) recording: crate::recording::RecordingState,
 }
 
 impl ProcessState {
@@ -54,6 +56,8 @@ impl ProcessState {
             in_flight: InFlightCollectives::new(),
             attached: RefCell::new(None),
             own: RefCell::new(None),
+            #[cfg(feature = "options")]
+            recording: crate::recording::RecordingState::default(),
         })
     }
 

@@ -6,6 +6,7 @@ use core::cell::Cell;
 use super::{Ticket, TicketKind, in_flight};
 use crate::attribute::CommAttributes;
 use crate::datatype::operands::BufferLoan;
+use crate::recording::{self, Call};
 use crate::topology::{CommRecord, DuplicableContext};
 use midplane_device::envelope::Context;
 use midplane_objects::coll::{self, ContextHolder};
@@ -65,7 +66,21 @@ impl<C: DuplicableContext> ContextHolder for OfCalls<DuplicateState<C>> {
 
 impl<C: DuplicableContext + 'static> DuplicateFuture<C> {
     /// Starts the duplication. Returns [`Error::NoSpace`] or [`Error::NoMemory`].
-    pub(crate) fn new(parent: &CommRecord) -> Result<Self, Error> {
+    #[cfg_attr(feature = "options", track_caller)]
+    pub(crate) fn start(parent: &CommRecord) -> Result<Self, Error> {
+        let call = Call::enter("MPI_Comm_idup", |fields| {
+            fields.communicator(parent).unknown(2);
+        });
+        call.end_with(Self::new(parent), |fields, future| {
+            // The communicator does not exist yet.
+            let number = future
+                .and_then(|future| future.ticket.as_ref())
+                .map(|ticket| ticket.number);
+            fields.unknown(1).request(number);
+        })
+    }
+
+    fn new(parent: &CommRecord) -> Result<Self, Error> {
         let core = parent.core()?;
         let place = Rc::new(Cell::new(None));
         let duplicate = DuplicateState {
@@ -93,14 +108,18 @@ impl<C: DuplicableContext + 'static> DuplicateFuture<C> {
 
     /// Blocks like [`get`](Self::get), and returns the duplicate. All processes return the same kind of error:
     /// [`Error::Limit`] or, without memory, [`Error::NoSpace`] or [`Error::NoSpaceElsewhere`].
+    #[cfg_attr(feature = "options", track_caller)]
     pub fn try_get(mut self) -> Result<C, Error> {
         let ticket = self.ticket.take().expect("taken only at the end");
         ticket.wait("MPI_Wait")?;
-        Ok(self.place.take().expect("all processes have agreed"))
+        let new = self.place.take().expect("all processes have agreed");
+        recording::record_communicator(new.record());
+        Ok(new)
     }
 
     /// Returns the duplicate if it is complete, otherwise the future (MPI_Test). Does not block. Aborts the job like
     /// [`get`](Self::get).
+    #[cfg_attr(feature = "options", track_caller)]
     pub fn r#try(self) -> Result<C, Self> {
         let ticket = self.ticket.as_ref();
         if ticket.is_some_and(|ticket| ticket.is_complete("MPI_Test")) {

@@ -6,6 +6,7 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 use super::{Ticket, TicketKind};
 use crate::datatype::Equivalence;
 use crate::datatype::operands::{TargetOperand, borrow_whole_mut};
+use crate::recording::Fields;
 use crate::status::Status;
 use midplane_objects::error::Error;
 
@@ -40,6 +41,15 @@ impl<T: Equivalence> ReceiveFuture<T> {
         Ok(ReceiveFuture { ticket, value })
     }
 
+    /// Adds the request that a call has started to the results of the call.
+    pub(crate) fn add_number(fields: &mut Fields, future: Option<&Self>) {
+        fields.request(
+            future
+                .and_then(|future| future.ticket.as_ref())
+                .map(|ticket| ticket.number),
+        );
+    }
+
     /// Blocks until the message is received, and returns the value (MPI_Wait). Aborts the job when the message is
     /// longer than the value.
     ///
@@ -61,6 +71,7 @@ impl<T: Equivalence> ReceiveFuture<T> {
     ///
     /// # Panics
     /// When the message is empty.
+    #[cfg_attr(feature = "options", track_caller)]
     pub fn r#try(self) -> Result<(T, Status), Self> {
         let ticket = self.ticket.as_ref();
         if ticket.is_some_and(|ticket| ticket.is_complete("MPI_Test")) {

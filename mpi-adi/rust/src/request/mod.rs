@@ -133,6 +133,7 @@ pub use user_operation::{Completion, GeneralizedOperation};
 
 use super::datatype::AsDatatype;
 use super::datatype::operands::{BorrowedBuffer, BufferLoan, CollectiveBuffer, TargetOperand};
+use super::recording::Fields;
 use super::status::Status;
 use super::window::{WatchedEvent, WindowRecord};
 use midplane_device::memory::Span;
@@ -206,6 +207,12 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         }
     }
 
+    /// Adds the request that a call has started to the results of the call.
+    pub(crate) fn add_number(fields: &mut Fields, request: Option<&Self>) {
+        let number = |request: &Self| request.inspect(|ticket| ticket.number);
+        fields.request(request.map(number));
+    }
+
     /// Splits the request into parts that need no drop.
     fn into_parts(self) -> (Ticket, *const D, S) {
         let mut this = ManuallyDrop::new(self);
@@ -236,6 +243,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
 
     /// Blocks until the operation is complete, and returns its error: [`Error::Truncated`], or that of a collective.
     /// The request is completed even on an error.
+    #[cfg_attr(feature = "options", track_caller)]
     pub fn try_wait(self) -> Result<Status, Error> {
         self.into_parts().0.wait("MPI_Wait")
     }

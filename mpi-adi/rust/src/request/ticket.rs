@@ -8,6 +8,7 @@ use super::user_operation::OpenGeneralized;
 use crate::datatype::operands::BufferLoan;
 use crate::fatal;
 use crate::process::ProcessState;
+use crate::recording::{Call, Fields, RequestNumber};
 use crate::status::Status;
 use crate::topology::CommRecord;
 use crate::window::{self, WatchedEvent};
@@ -39,6 +40,8 @@ pub(crate) enum TicketKind {
 pub struct Ticket {
     pub(crate) what: TicketKind,
     pub(crate) loans: [BufferLoan; 2],
+    /// Identifies it in the records of the calls.
+    pub(crate) number: RequestNumber,
 }
 
 #[cfg(target_pointer_width = "64")]
@@ -57,6 +60,16 @@ pub(super) enum ObservedStatus {
     Asked(OpenGeneralized),
 }
 
+/// Function of the record of a completion. Each request has a record of its own.
+fn recorded_function(function: &'static str) -> &'static str {
+    match function {
+        "MPI_Waitall" | "MPI_Testall" => WAIT_ALL,
+        _ => "MPI_Wait",
+    }
+}
+
+const WAIT_ALL: &str = "MPI_Waitall";
+
 fn received(partners: Partners<'_>, outcome: RequestOutcome) -> Result<Status, Error> {
     if outcome.cancelled {
         Ok(Status::of_send(true))
@@ -70,11 +83,27 @@ fn outcome(env: &dyn Env, id: RequestId) -> Option<RequestOutcome> {
     env.inspect(None, id)?.outcome
 }
 
+/// Adds the arguments of a wait for one of several requests.
+fn add_wait_any<'t>(fields: &mut Fields, tickets: impl Iterator<Item = (usize, &'t Ticket)> + Clone) {
+    fields.value(tickets.clone().count() as i64);
+    fields
+        .list(tickets.map(|(_, ticket)| ticket.number.handle()))
+        .unknown(2);
+}
+
+/// Adds the results of a wait for one of several requests that completes none: the caller completes it.
+fn add_any<'t>(fields: &mut Fields, tickets: impl Iterator<Item = (usize, &'t Ticket)>) {
+    const UNDEFINED: i64 = -32766;
+    fields.list(tickets.map(|(_, ticket)| ticket.number.handle()));
+    fields.value(UNDEFINED).status(None);
+}
+
 impl Ticket {
     pub(crate) fn new(what: TicketKind, loan: BufferLoan) -> Ticket {
         Ticket {
             what,
             loans: [loan, BufferLoan::EMPTY],
+            number: RequestNumber::next(),
         }
     }
 
@@ -151,8 +180,12 @@ impl Ticket {
 
     /// Blocks until the operation is complete, and returns [`Error::Truncated`] or the error of its collective. It is
     /// completed even on an error.
+    #[cfg_attr(feature = "options", track_caller)]
     pub(crate) fn wait(self, function: &'static str) -> Result<Status, Error> {
         let empty = |()| Status::EMPTY;
+        let call = Call::enter(recorded_function(function), |fields| {
+            self.add_wait(fields, function);
+        });
         let result = match &self.what {
             TicketKind::Send(record, id) => record.here.env().map(|env| {
                 let outcome = wait(env, function, *id);
@@ -171,7 +204,22 @@ impl Ticket {
             // SAFETY: the operation and its requests are complete; tickets are waited for before borrows end.
             unsafe { loan.give_back() };
         }
-        result
+        call.end_with(result, |fields, status| {
+            if recorded_function(function) == WAIT_ALL {
+                fields.list([0]).statuses(status);
+            } else {
+                fields.request(None).status(status);
+            }
+        })
+    }
+
+    /// Adds the arguments of a wait.
+    fn add_wait(&self, fields: &mut Fields, function: &'static str) {
+        if recorded_function(function) == WAIT_ALL {
+            fields.value(1).list([self.number.handle()]).unknown(1);
+        } else {
+            fields.request(Some(self.number)).unknown(1);
+        }
     }
 
     /// [`Ticket::wait`] that aborts the job on an error, which is reported for the call `name`.
@@ -191,10 +239,13 @@ impl Ticket {
             return Some(first);
         };
         let env = here.or_fatal(function, here.env());
-        Some(block_on(env, CallInfo::without_peer(function), || {
+        let call = Call::enter("MPI_Waitany", |fields| add_wait_any(fields, tickets.clone()));
+        let place = block_on(env, CallInfo::without_peer(function), || {
             let mut done = tickets.clone().filter(|(_, ticket)| ticket.is_done(env));
             done.next().map(|(place, _)| place)
-        }))
+        });
+        let place = call.end_with(Ok(place), |fields, _| add_any(fields, tickets));
+        place.ok()
     }
 
     /// Checks whether it is an incomplete generalized request, which can be dropped without a wait.

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use super::Rank;
 use super::simple::SimpleCommunicator;
 use crate::Count;
+use crate::recording::{Fields, creating};
 use midplane_objects::cart::{self, CartGrid};
 use midplane_objects::error::Error;
 use midplane_objects::split::{CreatedComm, ready};
@@ -143,14 +144,21 @@ impl CartesianCommunicator {
 
     /// [`subgroup`](Self::subgroup) that returns its error: [`Error::Argument`] when the length of `retain` is not the
     /// number of dimensions, or one of [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+    #[cfg_attr(feature = "options", track_caller)]
     pub fn try_subgroup(&self, retain: &[bool]) -> Result<CartesianCommunicator, Error> {
         let grid = self.grid();
         if retain.len() != grid.dimensions().len() {
             return Err(Error::argument("there are not as many choices as dimensions"));
         }
         let core = self.0.record.core()?;
-        let made = core.make_part("MPI_Cart_sub", &mut ready, grid, retain)?;
-        let made = made.expect("in its own part");
-        Ok(CartesianCommunicator::from_created(&self.0, made, grid.part(retain)))
+        let arguments = |fields: &mut Fields| {
+            fields.communicator(&self.0.record).unknown(2);
+        };
+        let create = || {
+            let made = core.make_part("MPI_Cart_sub", &mut ready, grid, retain)?;
+            let made = made.expect("in its own part");
+            Ok(CartesianCommunicator::from_created(&self.0, made, grid.part(retain)))
+        };
+        creating("MPI_Cart_sub", arguments, create, |new| Some(&new.0.record))
     }
 }

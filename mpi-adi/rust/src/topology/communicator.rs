@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::Rank;
 use super::cartesian::{self, CartesianCommunicator};
-use super::context::{AsCommunicator, Color, CommunicatorRelation, Context, DuplicableContext, Key};
+use super::context::{AsCommunicator, Color, CommunicatorRelation, Context, DuplicableContext, Key, UNDEFINED_COLOR};
 use super::graph::{self, DistributedGraphCommunicator, GraphCommunicator, Weight};
 use super::group::{Group, UserGroup};
 use super::inter::{self, InterCommunicator};
@@ -17,6 +17,7 @@ use crate::attribute::CommAttributes;
 use crate::datatype::operands::{with_span, with_span_mut};
 use crate::datatype::user::kind_of;
 use crate::datatype::{Buffer, BufferMut, Datatype};
+use crate::recording::{Fields, creating};
 use crate::request::DuplicateFuture;
 use crate::{Count, Tag};
 use midplane_device::envelope;
@@ -144,6 +145,7 @@ pub trait Communicator {
     /// # Errors
     /// [`Error::Argument`] when `dims` and `periods` differ in length, [`Error::Dims`] for an invalid grid or one with
     /// more positions than processes, and those of [`try_duplicate`](Communicator::try_duplicate).
+    #[cfg_attr(feature = "options", track_caller)]
     fn try_create_cartesian_communicator(
         &self,
         dims: &[Count],
@@ -153,8 +155,19 @@ pub trait Communicator {
         let this = self.as_simple();
         let grid = cartesian::grid(this, dims, periods)?;
         let core = this.record.core()?;
-        let made = core.make_grid("MPI_Cart_create", &mut ready, &grid, reorder)?;
-        Ok(made.map(|made| CartesianCommunicator::from_created(this, made, grid)))
+        let arguments = |fields: &mut Fields| {
+            let sizes = dims.iter().map(|size| i64::from(*size));
+            fields.communicator(&this.record).value(dims.len() as i64).list(sizes);
+            fields.list(periods.iter().map(|is_periodic| i64::from(*is_periodic)));
+            fields.value(reorder).unknown(1);
+        };
+        let create = || {
+            let made = core.make_grid("MPI_Cart_create", &mut ready, &grid, reorder)?;
+            Ok(made.map(|made| CartesianCommunicator::from_created(this, made, grid)))
+        };
+        creating("MPI_Cart_create", arguments, create, |new| {
+            new.as_ref().map(|new| &new.0.record)
+        })
     }
 
     /// Returns the rank of this process in such a graph, which is its own, or `None` outside it (MPI_Graph_map, MPI-3.1
@@ -203,8 +216,14 @@ pub trait Communicator {
             let this = self.as_simple();
             let members = this.members(group.members())?;
             let core = this.record.core()?;
-            let made = core.make_group("MPI_Comm_create_group", &mut ready, members)?;
-            Ok(made.map(|made| this.made(made, None)))
+            let arguments = |fields: &mut Fields| {
+                fields.communicator(&this.record).unknown(3);
+            };
+            let create = || {
+                let made = core.make_group("MPI_Comm_create_group", &mut ready, members, 0)?;
+                Ok(made.map(|made| this.made(made, None)))
+            };
+            creating("MPI_Comm_create_group", arguments, create, made_record)
         };
 
         /// [`split_by_subgroup`](Communicator::split_by_subgroup) with a tag, which is ignored: calls do not overlap.
@@ -226,11 +245,17 @@ pub trait Communicator {
             let this = self.as_simple();
             let record = &this.record;
             let core = record.core()?;
-            let duplicate = |ready: PrepareComm<'_>| core.make_duplicate("MPI_Comm_dup", ready);
-            let (made, attributes) = record.duplicated(duplicate)?;
-            let topology = record.topology.clone();
-            let record = CommRecord::new(&record.here, CommMembers::Made(made), topology, attributes);
-            Ok(SimpleCommunicator { record })
+            let arguments = |fields: &mut Fields| {
+                fields.communicator(record).unknown(1);
+            };
+            let create = || {
+                let duplicate = |ready: PrepareComm<'_>| core.make_duplicate("MPI_Comm_dup", ready);
+                let (made, attributes) = record.duplicated(duplicate)?;
+                let topology = record.topology.clone();
+                let record = CommRecord::new(&record.here, CommMembers::Made(made), topology, attributes);
+                Ok(SimpleCommunicator { record })
+            };
+            creating("MPI_Comm_dup", arguments, create, |new| Some(&new.record))
         };
 
         /// Nonblocking [`duplicate`](Communicator::duplicate) (MPI_Comm_idup, MPI-3.1 section 6.4.2). Also allocates
@@ -252,7 +277,7 @@ pub trait Communicator {
         immediate_duplicate[]() -> DuplicateFuture<UserCommunicator>, "MPI_Comm_idup";
         /// [`immediate_duplicate`](Communicator::immediate_duplicate) that returns [`Error::NoMemory`] and
         /// [`Error::NoSpace`].
-        or try_immediate_duplicate = DuplicateFuture::new(&self.as_simple().record);
+        or try_immediate_duplicate = DuplicateFuture::start(&self.as_simple().record);
 
         /// [`split_by_color`](Communicator::split_by_color) in the order of keys; equal keys in the order of this
         /// communicator.
@@ -262,8 +287,15 @@ pub trait Communicator {
         or try_split_by_color_with_key = {
             let this = self.as_simple();
             let core = this.record.core()?;
-            let made = core.make_split("MPI_Comm_split", &mut ready, color.0, key)?;
-            Ok(made.map(|made| this.made(made, None)))
+            let arguments = |fields: &mut Fields| {
+                let color = color.0.map_or(UNDEFINED_COLOR, i64::from);
+                fields.communicator(&this.record).value(color).value(key).unknown(1);
+            };
+            let create = || {
+                let made = core.make_split("MPI_Comm_split", &mut ready, color.0, key)?;
+                Ok(made.map(|made| this.made(made, None)))
+            };
+            creating("MPI_Comm_split", arguments, create, made_record)
         };
 
         /// Creates a communicator of the processes of a group; processes may specify different, disjoint groups
@@ -278,8 +310,14 @@ pub trait Communicator {
             let this = self.as_simple();
             let members = this.members(group.members());
             let core = this.record.core()?;
-            let made = core.make_of("MPI_Comm_create", &mut ready, members)?;
-            Ok(made.map(|made| this.made(made, None)))
+            let arguments = |fields: &mut Fields| {
+                fields.communicator(&this.record).unknown(2);
+            };
+            let create = || {
+                let made = core.make_of("MPI_Comm_create", &mut ready, members)?;
+                Ok(made.map(|made| this.made(made, None)))
+            };
+            creating("MPI_Comm_create", arguments, create, made_record)
         };
 
         /// Creates a communicator with a Cartesian topology (MPI_Cart_create, MPI-3.1 section 7.5.1). Returns `None` at
@@ -443,6 +481,11 @@ pub trait Communicator {
             })
         };
     }
+}
+
+/// Returns the record of a communicator that this process may be in.
+fn made_record(new: &Option<SimpleCommunicator>) -> Option<&CommRecord> {
+    new.as_ref().map(|new| &new.record)
 }
 
 /// Returns the range of `bytes` bytes at `position` in a packing buffer, or [`Error::Argument`]. The maximum position

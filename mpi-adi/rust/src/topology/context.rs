@@ -10,6 +10,9 @@ use crate::info::Info;
 use midplane_device::envelope;
 use midplane_objects::error::Error;
 
+/// MPI_UNDEFINED, as in `mpi.h`.
+pub(super) const UNDEFINED_COLOR: i64 = -32766;
+
 /// Context of messages: a [`Communicator`](super::Communicator) or an [`InterCommunicator`](super::InterCommunicator).
 pub trait Context {
     /// Returns its record.

@@ -7,6 +7,7 @@ use super::Rank;
 use super::simple::SimpleCommunicator;
 use super::state::TopologyHolder;
 use crate::Count;
+use crate::recording::{Fields, creating};
 use midplane_objects::coll::try_with_capacity;
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::{Error, ErrorClass};
@@ -34,6 +35,7 @@ fn check(comm: &SimpleCommunicator, rank: Rank, weight: Weight) -> Result<(), Er
     }
 }
 
+#[cfg_attr(feature = "options", track_caller)]
 pub(super) fn create_adjacent<T: Copy>(
     comm: &SimpleCommunicator,
     sources: &[T],
@@ -64,6 +66,7 @@ pub(super) fn unweighted(rank: Rank) -> (Rank, Weight) {
     (rank, NO_WEIGHT)
 }
 
+#[cfg_attr(feature = "options", track_caller)]
 pub(super) fn create<T: Copy>(
     comm: &SimpleCommunicator,
     edges: &[T],
@@ -95,15 +98,25 @@ pub(super) fn unweighted_between(ends: (Rank, Rank)) -> (Rank, Rank, Weight) {
 }
 
 /// Creates the communicator. All processes receive the error of one whose heap has no space for its neighbours.
+#[cfg_attr(feature = "options", track_caller)]
 fn make(
     comm: &SimpleCommunicator,
     function: &'static str,
     own: Result<Neighbourhood, Error>,
 ) -> Result<DistributedGraphCommunicator, Error> {
     let core = comm.record.core()?;
-    let (made, topology) = core.make_distributed(function, &mut ready, own)?;
-    let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn TopologyHolder>);
-    Ok(DistributedGraphCommunicator(comm.made(made, topology)))
+    let arguments = |fields: &mut Fields| {
+        // Without MPI_Dist_graph_create's list of degrees.
+        fields
+            .communicator(&comm.record)
+            .unknown(if function == CREATE { 8 } else { 9 });
+    };
+    let create = || {
+        let (made, topology) = core.make_distributed(function, &mut ready, own)?;
+        let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn TopologyHolder>);
+        Ok(DistributedGraphCommunicator(comm.made(made, topology)))
+    };
+    creating(function, arguments, create, |new| Some(&new.0.record))
 }
 
 impl DistributedGraphCommunicator {
@@ -147,6 +160,7 @@ fn weights(edges: &[[i32; 2]]) -> impl ExactSizeIterator<Item = Weight> {
 /// A communicator with a graph topology that all processes store.
 pub struct GraphCommunicator(pub(super) SimpleCommunicator);
 
+#[cfg_attr(feature = "options", track_caller)]
 pub(super) fn create_known(
     comm: &SimpleCommunicator,
     neighbors: &[&[Rank]],
@@ -157,11 +171,19 @@ pub(super) fn create_known(
         given => given,
     };
     let core = comm.record.core()?;
-    let made = core.make_graph("MPI_Graph_create", &mut ready, nodes, given)?;
-    Ok(made.map(|(made, topology)| {
-        let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn TopologyHolder>);
-        GraphCommunicator(comm.made(made, topology))
-    }))
+    let arguments = |fields: &mut Fields| {
+        fields.communicator(&comm.record).value(nodes).unknown(4);
+    };
+    let create = || {
+        let made = core.make_graph("MPI_Graph_create", &mut ready, nodes, given)?;
+        Ok(made.map(|(made, topology)| {
+            let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn TopologyHolder>);
+            GraphCommunicator(comm.made(made, topology))
+        }))
+    };
+    creating("MPI_Graph_create", arguments, create, |new| {
+        new.as_ref().map(|new| &new.0.record)
+    })
 }
 
 /// Returns the number of nodes, or [`Error::Argument`] if it exceeds the number of processes.

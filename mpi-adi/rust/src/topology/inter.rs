@@ -4,7 +4,9 @@ use alloc::rc::Rc;
 use alloc::string::String;
 
 use super::Rank;
-use super::context::{AsCommunicator, Color, CommunicatorRelation, Context, DuplicableContext, Key, check_rank};
+use super::context::{
+    AsCommunicator, Color, CommunicatorRelation, Context, DuplicableContext, Key, UNDEFINED_COLOR, check_rank,
+};
 use super::group::{Group, UserGroup};
 use super::process::{AnyProcess, AnyRank, Process};
 use super::record::CommRecord;
@@ -14,6 +16,7 @@ use crate::Tag;
 use crate::attribute::CommAttributes;
 use crate::point_to_point::PROC_NULL;
 use crate::process::ProcessState;
+use crate::recording::{Fields, creating};
 use crate::request::DuplicateFuture;
 use midplane_device::envelope;
 use midplane_objects::environment as job;
@@ -79,6 +82,7 @@ pub enum MergeOrder {
     High,
 }
 
+#[cfg_attr(feature = "options", track_caller)]
 pub(super) fn create<C: Context>(
     comm: &SimpleCommunicator,
     local_leader: Rank,
@@ -96,9 +100,16 @@ pub(super) fn create<C: Context>(
         Ok(LeaderBridge::new(partners, rank))
     };
     let bridge = (local.own_rank() == leader).then(bridge);
-    let made = connect("MPI_Intercomm_create", local, leader, bridge, &mut ready)?;
     let here = &comm.record.here;
-    Ok(InterCommunicator::from_created(here, made, CommAttributes::new()))
+    let arguments = |fields: &mut Fields| {
+        fields.communicator(&comm.record).value(local_leader);
+        fields.communicator(remote_leader.as_communicator().record()).unknown(3);
+    };
+    let create = || {
+        let made = connect("MPI_Intercomm_create", local, leader, bridge, &mut ready)?;
+        Ok(InterCommunicator::from_created(here, made, CommAttributes::new()))
+    };
+    creating("MPI_Intercomm_create", arguments, create, |new| Some(&new.record))
 }
 
 impl InterCommunicator {
@@ -240,9 +251,15 @@ impl InterCommunicator {
         /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
         or try_merge = {
             let is_high = order == MergeOrder::High;
-            let made = self.core()?.make_merged("MPI_Intercomm_merge", &mut ready, is_high)?;
-            let record = CommRecord::new(self.here(), CommMembers::Made(made), None, CommAttributes::new());
-            Ok(SimpleCommunicator { record })
+            let arguments = |fields: &mut Fields| {
+                fields.communicator(&self.record).value(is_high).unknown(1);
+            };
+            let create = || {
+                let made = self.core()?.make_merged("MPI_Intercomm_merge", &mut ready, is_high)?;
+                let record = CommRecord::new(self.here(), CommMembers::Made(made), None, CommAttributes::new());
+                Ok(SimpleCommunicator { record })
+            };
+            creating("MPI_Intercomm_merge", arguments, create, |new| Some(&new.record))
         };
 
         /// Creates an intercommunicator of the same groups, with those [attributes](crate::attribute) that are
@@ -252,16 +269,22 @@ impl InterCommunicator {
         /// [`duplicate`](Self::duplicate) that returns the errors of
         /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
         or try_duplicate = {
-            let make = |ready: PrepareComm<'_>| self.core()?.make_duplicate("MPI_Comm_dup", ready);
-            let (made, attributes) = self.record.duplicated(make)?;
-            Ok(InterCommunicator::from_created(self.here(), made, attributes))
+            let arguments = |fields: &mut Fields| {
+                fields.communicator(&self.record).unknown(1);
+            };
+            let create = || {
+                let make = |ready: PrepareComm<'_>| self.core()?.make_duplicate("MPI_Comm_dup", ready);
+                let (made, attributes) = self.record.duplicated(make)?;
+                Ok(InterCommunicator::from_created(self.here(), made, attributes))
+            };
+            creating("MPI_Comm_dup", arguments, create, |new| Some(&new.record))
         };
 
         /// Nonblocking [`duplicate`](Self::duplicate) (MPI_Comm_idup, MPI-3.1 section 6.4.2). Aborts the job where
         /// [`try_immediate_duplicate`](Self::try_immediate_duplicate) fails.
         immediate_duplicate[]() -> DuplicateFuture<InterCommunicator>, "MPI_Comm_idup";
         /// [`immediate_duplicate`](Self::immediate_duplicate) that returns [`Error::NoMemory`] and [`Error::NoSpace`].
-        or try_immediate_duplicate = DuplicateFuture::new(&self.record);
+        or try_immediate_duplicate = DuplicateFuture::start(&self.record);
 
         /// [`split_by_color`](Self::split_by_color) in the order of keys; equal keys in the order of this
         /// intercommunicator.
@@ -269,8 +292,17 @@ impl InterCommunicator {
         /// [`split_by_color_with_key`](Self::split_by_color_with_key) that returns the errors of
         /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
         or try_split_by_color_with_key = {
-            let made = self.core()?.make_split("MPI_Comm_split", &mut ready, color.0, key)?;
-            Ok(made.map(|made| InterCommunicator::from_created(self.here(), made, CommAttributes::new())))
+            let arguments = |fields: &mut Fields| {
+                let color = color.0.map_or(UNDEFINED_COLOR, i64::from);
+                fields.communicator(&self.record).value(color).value(key).unknown(1);
+            };
+            let create = || {
+                let made = self.core()?.make_split("MPI_Comm_split", &mut ready, color.0, key)?;
+                Ok(made.map(|made| InterCommunicator::from_created(self.here(), made, CommAttributes::new())))
+            };
+            creating("MPI_Comm_split", arguments, create, |new| {
+                new.as_ref().map(|new| &new.record)
+            })
         };
 
         /// Creates an intercommunicator of the processes of both groups that are in the `group` they specify

@@ -37,7 +37,7 @@ impl<'a, C, R> ProcessRef<'a, C, R> {
 }
 
 impl<C> Process<'_, C> {
-    /// Returns its rank; that of the null process is -1 (MPI_PROC_NULL).
+    /// Returns its rank; that of the null process is -3 (MPI_PROC_NULL).
     pub fn rank(&self) -> Rank {
         self.rank
     }

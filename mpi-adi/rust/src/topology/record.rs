@@ -8,6 +8,7 @@ use super::state::{CommMembers, CommState, TopologyHolder};
 use crate::attribute::CommAttributes;
 use crate::process::ProcessState;
 use midplane_objects::comm::{self, Partners};
+use midplane_objects::context::WORLD_CONTEXT;
 use midplane_objects::error::Error;
 use midplane_objects::inter_groups::InterGroups;
 
@@ -45,6 +46,18 @@ impl CommRecord {
 
     pub(crate) fn size(&self) -> Rank {
         self.membership().size as Rank
+    }
+
+    /// Returns its handle in the records of the calls.
+    pub(crate) fn recorded_handle(&self) -> i64 {
+        const COMM_WORLD: i64 = 0x101;
+        const CREATED: i64 = 0x8400_0000;
+        let context = self.membership().context;
+        match (self.is_predefined(), context) {
+            (true, WORLD_CONTEXT) => COMM_WORLD,
+            (true, _) => COMM_WORLD + 1,
+            (false, context) => CREATED + i64::from(context),
+        }
     }
 
     /// Returns the possible sources and destinations, or the error of [`CommRecord::core`].

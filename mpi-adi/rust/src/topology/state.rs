@@ -90,7 +90,7 @@ impl CommState {
         Ok((made, attributes?))
     }
 
-    pub(super) fn sides(&self) -> Option<InterGroups<'_>> {
+    pub(crate) fn sides(&self) -> Option<InterGroups<'_>> {
         match &self.members {
             CommMembers::Both(both) => Some(both.sides()),
             CommMembers::System(_) | CommMembers::Made(_) => None,

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use super::memory::AnyWindow;
 use super::record::{WatchedEvent, WindowCall, WindowRecord};
 use super::target::WindowTarget;
+use crate::recording::{Call, Fields};
 use crate::request::{Request, complete_when};
 use crate::topology::{Group, Rank};
 use midplane_device::envelope;
@@ -17,7 +18,7 @@ use midplane_objects::error::Error;
 use midplane_objects::group::{are_in, exact};
 
 mod sealed {
-    use super::{Error, WatchedEvent, WindowCall, WindowSequence};
+    use super::{Error, Fields, WatchedEvent, WindowCall, WindowRecord, WindowSequence};
 
     /// Kind of an epoch.
     pub trait EpochKind {
@@ -33,6 +34,11 @@ mod sealed {
 
         /// Closes the epoch, and returns the event to wait for.
         fn close(&self, call: &WindowCall<'_>) -> Result<WatchedEvent, Error>;
+
+        /// Adds the arguments of the blocking function that closes it, without the window, to the record of a call.
+        fn add_close_arguments(&self, record: &WindowRecord, fields: &mut Fields) {
+            let _ = (record, fields);
+        }
     }
 }
 use sealed::EpochKind;
@@ -75,6 +81,11 @@ impl EpochKind for FenceEpoch {
     fn close(&self, call: &WindowCall<'_>) -> Result<WatchedEvent, Error> {
         call.fence(false, None, false).map(WatchedEvent::Fenced)
     }
+
+    fn add_close_arguments(&self, _: &WindowRecord, fields: &mut Fields) {
+        // The assertion.
+        fields.unknown(1);
+    }
 }
 
 impl EpochKind for StartEpoch {
@@ -102,6 +113,10 @@ impl EpochKind for LockEpoch {
     fn close(&self, call: &WindowCall<'_>) -> Result<WatchedEvent, Error> {
         call.unlock(self.0, None).map(WatchedEvent::Closed)
     }
+
+    fn add_close_arguments(&self, record: &WindowRecord, fields: &mut Fields) {
+        fields.value(record.recorded_rank(self.0));
+    }
 }
 
 impl EpochKind for LockAll {
@@ -122,19 +137,33 @@ pub struct Epoch<'w, K: EpochKind> {
 }
 
 /// Opens an epoch by `begin`, whose argument specifies a deferred opening. With `blocks`, waits until it is open.
+/// `arguments` adds those before the assertion to the record of the call.
+#[cfg_attr(feature = "options", track_caller)]
 fn open<'w, K: EpochKind>(
     record: &'w Rc<WindowRecord>,
     kind: K,
     blocks: bool,
+    arguments: impl FnOnce(&mut Fields),
     begin: impl FnOnce(&WindowCall<'_>, bool) -> Result<WindowSequence, Error>,
 ) -> Result<Epoch<'w, K>, Error> {
     let function = K::OPEN[usize::from(!blocks)];
-    let serial = begin(&record.call(function)?, !blocks)?;
-    let epoch = Epoch { record, kind, serial };
-    if blocks {
-        record.wait(function, K::opened(serial))?;
-    }
-    Ok(epoch)
+    let recorded = Call::enter(function, |fields| {
+        arguments(fields);
+        fields.unknown(1).value(record.recorded_handle());
+        fields.unknown(usize::from(!blocks));
+    });
+    let opened = record.call(function).and_then(|call| {
+        let serial = begin(&call, !blocks)?;
+        let epoch = Epoch { record, kind, serial };
+        if blocks {
+            record.wait(function, K::opened(serial))?;
+        }
+        Ok(epoch)
+    });
+    recorded.end_with(opened, |fields, _| {
+        // The epoch has no request until the program asks for it.
+        fields.unknown(usize::from(!blocks));
+    })
 }
 
 impl<K: EpochKind> Epoch<'_, K> {
@@ -155,10 +184,23 @@ impl<K: EpochKind> Epoch<'_, K> {
     ///
     /// # Errors
     /// Class RmaRange for operations beyond a target's part of a dynamic window, and [`Error::NoSpace`].
+    #[cfg_attr(feature = "options", track_caller)]
     pub fn try_close(self) -> Result<(), Error> {
         let record = self.record;
-        let watched = self.close(K::CLOSE[0])?;
-        record.wait(K::CLOSE[0], watched)
+        let recorded = self.record_close(true);
+        let closed = self.close(K::CLOSE[0]);
+        let closed = closed.and_then(|watched| record.wait(K::CLOSE[0], watched));
+        recorded.end_with(closed, |_, _| {})
+    }
+
+    /// Records the begin of the call that closes the epoch.
+    #[cfg_attr(feature = "options", track_caller)]
+    fn record_close(&self, blocks: bool) -> Call {
+        Call::enter(K::CLOSE[usize::from(!blocks)], |fields| {
+            self.kind.add_close_arguments(self.record, fields);
+            fields.value(self.record.recorded_handle());
+            fields.unknown(usize::from(!blocks));
+        })
     }
 
     /// Closes the epoch without blocking (MPI_Win_ifence, MPI_Win_icomplete, MPI_Win_iwait, MPI_Win_iunlock,
@@ -167,8 +209,11 @@ impl<K: EpochKind> Epoch<'_, K> {
     #[track_caller]
     pub fn immediate_close(self) -> Request<'static, ()> {
         let record = self.record;
+        let recorded = self.record_close(false);
         let watched = self.close(K::CLOSE[1]);
-        complete_when(record, record.here().or_fatal(K::CLOSE[1], watched))
+        let request = watched.map(|watched| complete_when(record, watched));
+        let request = recorded.end_with(request, Request::add_number);
+        record.here().or_fatal(K::CLOSE[1], request)
     }
 }
 
@@ -179,8 +224,10 @@ impl<K: EpochKind> Drop for Epoch<'_, K> {
             return;
         }
         let function = "Epoch::drop";
+        let recorded = self.record_close(true);
         let closed = record.call(function).and_then(|call| self.kind.close(&call));
         let closed = closed.and_then(|watched| record.wait(function, watched));
+        let closed = recorded.end_with(closed, |_, _| {});
         record.here().or_fatal(function, closed);
     }
 }
@@ -214,18 +261,25 @@ impl Epoch<'_, FenceEpoch> {
     }
 
     /// Calls the fence of [`next`](Epoch::next), and returns class RmaRange or [`Error::NoSpace`].
+    #[cfg_attr(feature = "options", track_caller)]
     pub fn try_next(&mut self) -> Result<(), Error> {
-        let call = self.record.call("MPI_Win_fence")?;
-        self.serial = call.fence(true, None, false)?;
-        self.record.wait("MPI_Win_fence", WatchedEvent::Fenced(self.serial))
+        let recorded = self.record_close(true);
+        let fenced = self.record.call("MPI_Win_fence").and_then(|call| {
+            self.serial = call.fence(true, None, false)?;
+            self.record.wait("MPI_Win_fence", WatchedEvent::Fenced(self.serial))
+        });
+        recorded.end_with(fenced, |_, _| {})
     }
 
     /// Nonblocking [`next`](Epoch::next) (MPI_Win_ifence). The request completes when that would return.
     #[track_caller]
     pub fn immediate_next(&mut self) -> Request<'static, ()> {
         let name = "MPI_Win_ifence";
+        let recorded = self.record_close(false);
         self.serial = self.record.run(name, |call| call.fence(true, None, true));
-        complete_when(self.record, WatchedEvent::Fenced(self.serial))
+        let request = Ok(complete_when(self.record, WatchedEvent::Fenced(self.serial)));
+        let request = recorded.end_with(request, Request::add_number);
+        request.expect("it has been started")
     }
 
     ends_the_job! {
@@ -295,19 +349,28 @@ impl Epoch<'_, LockAll> {
 }
 
 /// Returns the request of a flush, at one process or at all.
+#[track_caller]
 pub(super) fn flush(
     record: &Rc<WindowRecord>,
     function: &'static str,
     target: Option<envelope::Rank>,
     is_local: bool,
 ) -> Request<'static, ()> {
+    let recorded = Call::enter(function, |fields| {
+        if let Some(target) = target {
+            fields.value(record.recorded_rank(target));
+        }
+        fields.value(record.recorded_handle()).unknown(1);
+    });
     let flush = record.run(function, |call| call.flush(target, is_local, None));
     let watched = if is_local {
         WatchedEvent::Done(flush)
     } else {
         WatchedEvent::Flushed(flush)
     };
-    complete_when(record, watched)
+    let request = Ok(complete_when(record, watched));
+    let request = recorded.end_with(request, Request::add_number);
+    request.expect("it has been started")
 }
 
 /// Returns the members of a group, or [`Error::Argument`] if one of them is not in the window.
@@ -333,18 +396,21 @@ fn members(record: &WindowRecord, group: &(impl Group + ?Sized)) -> Result<Vec<e
 pub trait WindowEpochs: AnyWindow {
     /// [`lock_exclusive`](WindowEpochs::lock_exclusive) or [`lock_shared`](WindowEpochs::lock_shared) that returns its error, such
     /// as [`Error::Rank`].
+    #[cfg_attr(feature = "options", track_caller)]
     fn try_lock(&self, rank: Rank, is_exclusive: bool) -> Result<Epoch<'_, LockEpoch>, Error> {
         open_lock(self.record(), rank, is_exclusive, true)
     }
 
     /// Blocks until all operations under locks are complete at their targets (MPI_Win_flush_all). Returns class RmaSync
     /// without a lock, and class RmaRange.
+    #[cfg_attr(feature = "options", track_caller)]
     fn flush_all(&self) -> Result<(), Error> {
         self.record().flush("MPI_Win_flush_all", None, false)
     }
 
     /// Blocks until the program may reuse the buffers of all operations under locks (MPI_Win_flush_local_all). Returns
     /// class RmaSync without a lock.
+    #[cfg_attr(feature = "options", track_caller)]
     fn flush_local_all(&self) -> Result<(), Error> {
         self.record().flush("MPI_Win_flush_local_all", None, true)
     }
@@ -367,11 +433,11 @@ pub trait WindowEpochs: AnyWindow {
         /// Opens a fence epoch of all processes (MPI_Win_fence). Blocks until all have called it.
         fence[]() -> Epoch<'_, FenceEpoch>, "MPI_Win_fence";
         /// [`fence`](WindowEpochs::fence) that returns its error.
-        or try_fence = open(self.record(), FenceEpoch(()), true, |call, defers| call.fence(true, None, defers));
+        or try_fence = open(self.record(), FenceEpoch(()), true, |_| {}, |call, defers| call.fence(true, None, defers));
 
         /// Nonblocking [`fence`](WindowEpochs::fence) (MPI_Win_ifence).
         immediate_fence[]() -> Epoch<'_, FenceEpoch>, "MPI_Win_ifence"
-            = open(self.record(), FenceEpoch(()), false, |call, defers| call.fence(true, None, defers));
+            = open(self.record(), FenceEpoch(()), false, |_| {}, |call, defers| call.fence(true, None, defers));
 
         /// Opens an access epoch to the processes of a group (MPI_Win_start).
         start[G: Group + ?Sized](group: &G) -> Epoch<'_, StartEpoch>, "MPI_Win_start";
@@ -410,16 +476,22 @@ pub trait WindowEpochs: AnyWindow {
         /// (MPI_Win_lock_all).
         lock_all[]() -> Epoch<'_, LockAll>, "MPI_Win_lock_all";
         /// [`lock_all`](WindowEpochs::lock_all) that returns its error.
-        or try_lock_all = open(self.record(), LockAll(()), true, |call, defers| call.lock_all(true, None, defers));
+        or try_lock_all = open(self.record(), LockAll(()), true, |_| {}, |call, defers| call.lock_all(true, None, defers));
 
         /// Nonblocking [`lock_all`](WindowEpochs::lock_all) (MPI_Win_ilock_all).
         immediate_lock_all[]() -> Epoch<'_, LockAll>, "MPI_Win_ilock_all"
-            = open(self.record(), LockAll(()), false, |call, defers| call.lock_all(true, None, defers));
+            = open(self.record(), LockAll(()), false, |_| {}, |call, defers| call.lock_all(true, None, defers));
     }
 }
 
 impl<W: AnyWindow + ?Sized> WindowEpochs for W {}
 
+/// Adds a group, which no check requires.
+fn add_group(fields: &mut Fields) {
+    fields.unknown(1);
+}
+
+#[cfg_attr(feature = "options", track_caller)]
 fn open_start<'w, G: Group + ?Sized>(
     record: &'w Rc<WindowRecord>,
     group: &G,
@@ -427,9 +499,10 @@ fn open_start<'w, G: Group + ?Sized>(
 ) -> Result<Epoch<'w, StartEpoch>, Error> {
     let members = members(record, group)?;
     let begin = |call: &WindowCall<'_>, defers| call.start(&members, true, None, defers);
-    open(record, StartEpoch(()), blocks, begin)
+    open(record, StartEpoch(()), blocks, add_group, begin)
 }
 
+#[cfg_attr(feature = "options", track_caller)]
 fn open_post<'w, G: Group + ?Sized>(
     record: &'w Rc<WindowRecord>,
     group: &G,
@@ -437,9 +510,10 @@ fn open_post<'w, G: Group + ?Sized>(
 ) -> Result<Epoch<'w, PostEpoch>, Error> {
     let members = members(record, group)?;
     let begin = |call: &WindowCall<'_>, _| call.post(&members, true, None);
-    open(record, PostEpoch(()), blocks, begin)
+    open(record, PostEpoch(()), blocks, add_group, begin)
 }
 
+#[cfg_attr(feature = "options", track_caller)]
 fn open_lock(
     record: &Rc<WindowRecord>,
     rank: Rank,
@@ -448,17 +522,24 @@ fn open_lock(
 ) -> Result<Epoch<'_, LockEpoch>, Error> {
     let target = record.target(rank)?;
     let begin = |call: &WindowCall<'_>, defers| call.lock(target, is_exclusive, true, None, defers);
-    open(record, LockEpoch(target), blocks, begin)
+    let arguments = |fields: &mut Fields| {
+        /// MPI_LOCK_EXCLUSIVE and MPI_LOCK_SHARED, as in `mpi.h`.
+        const KINDS: [i64; 2] = [235, 234];
+        fields.value(KINDS[usize::from(is_exclusive)]).value(rank);
+    };
+    open(record, LockEpoch(target), blocks, arguments, begin)
 }
 
 impl<K: PassiveEpoch> WindowTarget<'_, K> {
     /// Blocks until all operations of this process on this target under the lock are complete (MPI_Win_flush, MPI-3.1
     /// section 11.5.4). Returns class RmaRange for an operation beyond the target's part of a dynamic window.
+    #[cfg_attr(feature = "options", track_caller)]
     pub fn flush(&self) -> Result<(), Error> {
         self.record.flush("MPI_Win_flush", Some(self.rank), false)
     }
 
     /// Blocks until the program may reuse the buffers of its operations on this target (MPI_Win_flush_local).
+    #[cfg_attr(feature = "options", track_caller)]
     pub fn flush_local(&self) -> Result<(), Error> {
         self.record.flush("MPI_Win_flush_local", Some(self.rank), true)
     }

@@ -269,7 +269,7 @@ impl<T: Equivalence> Window<'static, T> {
         /// padding.
         or try_allocate = {
             ExposedSlice::<T>::check()?;
-            let (record, (memory, capacity)) = WindowRecord::make(comm.as_simple(), size_of::<T>(), || {
+            let (record, (memory, capacity)) = WindowRecord::make("MPI_Win_allocate", comm.as_simple(), size_of::<T>(), || {
                 let mut values: Vec<T> = try_with_capacity(len)?;
                 values.extend((0..len).map(|_| zeroed::<T>()));
                 let memory = ExposedSlice::from_slice(&mut values);
@@ -285,6 +285,7 @@ impl<T: Equivalence> Window<'static, T> {
     /// Allocates a window of shared memory (MPI_Win_allocate_shared, MPI-3.1 section 11.2.3). Processes do not share
     /// memory: returns class RmaShared unless the communicator contains one process, like those of
     /// [`split_shared`](Communicator::split_shared). Otherwise see [`try_allocate`](Window::try_allocate).
+    #[cfg_attr(feature = "options", track_caller)]
     pub fn try_allocate_shared(len: usize, comm: &(impl Communicator + ?Sized)) -> Result<Self, Error> {
         match comm.size() {
             1 => Self::try_allocate(len, comm),
@@ -311,7 +312,7 @@ impl<'a, T: Equivalence> Window<'a, T> {
             // SAFETY: borrowed until the end of the scope; that returns the loan.
             let prepared = scope.prepare().and_then(|()| unsafe { borrow_whole_mut(memory).loan_span() });
             let memory = ExposedSlice::from_slice(memory);
-            let (record, loan) = WindowRecord::make(comm.as_simple(), size_of::<T>(), || {
+            let (record, loan) = WindowRecord::make("MPI_Win_create", comm.as_simple(), size_of::<T>(), || {
                 Ok((Some(memory.span()), prepared?))
             })?;
             keep(scope, TicketKind::OneSided(record.clone(), WatchedEvent::Freed), loan);
@@ -411,7 +412,7 @@ impl DynamicWindow {
         create[C: Communicator + ?Sized](comm: &C) -> DynamicWindow, "MPI_Win_create_dynamic";
         /// [`create`](DynamicWindow::create) that returns the errors of [`Window::try_allocate`].
         or try_create = {
-            let (record, ()) = WindowRecord::make(comm.as_simple(), 1, || Ok((None, ())))?;
+            let (record, ()) = WindowRecord::make("MPI_Win_create_dynamic", comm.as_simple(), 1, || Ok((None, ())))?;
             Ok(DynamicWindow { record })
         };
     }

@@ -6,6 +6,7 @@ use core::cell::{Cell, RefCell};
 
 use crate::datatype::operands::BufferLoan;
 use crate::process::ProcessState;
+use crate::recording::Call;
 use crate::topology::{Rank, SimpleCommunicator};
 use midplane_device::envelope;
 use midplane_device::memory::Span;
@@ -79,6 +80,32 @@ impl WindowRecord {
     /// all processes have called it. They succeed or fail together.
     #[track_caller]
     pub(super) fn make<M>(
+        function: &'static str,
+        comm: &SimpleCommunicator,
+        disp_unit: usize,
+        allocate: impl FnOnce() -> Result<(Option<Span>, M), Error>,
+    ) -> Result<(Rc<WindowRecord>, M), Error> {
+        // The size of the memory is known after the allocation, and no check requires it.
+        let recorded = Call::enter(function, |fields| {
+            let (before, after) = match function {
+                "MPI_Win_create" => (2, 1),
+                "MPI_Win_allocate" => (1, 2),
+                _ => (0, 1),
+            };
+            fields.unknown(before);
+            if before > 0 {
+                fields.value(disp_unit as i64);
+            }
+            fields.unknown(1).communicator(&comm.record).unknown(after);
+        });
+        let made = Self::make_unrecorded(comm, disp_unit, allocate);
+        recorded.end_with(made, |fields, made| {
+            fields.unknown(usize::from(function == "MPI_Win_allocate"));
+            fields.value(made.map_or(0, |(record, _)| record.recorded_handle()));
+        })
+    }
+
+    fn make_unrecorded<M>(
         comm: &SimpleCommunicator,
         disp_unit: usize,
         allocate: impl FnOnce() -> Result<(Option<Span>, M), Error>,
@@ -110,6 +137,19 @@ impl WindowRecord {
             comm,
         };
         Ok((Rc::new(record), rest))
+    }
+
+    /// Returns its handle in the records of the calls.
+    pub(crate) fn recorded_handle(&self) -> i64 {
+        const CREATED: i64 = 0xa000_0000;
+        CREATED + i64::from(self.comm.record.membership().context)
+    }
+
+    /// Returns the rank in the window of the process with this world rank.
+    pub(super) fn recorded_rank(&self, world: envelope::Rank) -> i64 {
+        let membership = self.comm.record.membership();
+        let rank = membership.ranks().find(|rank| membership.to_world(*rank) == world);
+        rank.map_or(-1, |rank| rank.0.into())
     }
 
     pub(crate) fn here(&self) -> &Rc<ProcessState> {
@@ -168,28 +208,46 @@ impl WindowRecord {
     }
 
     /// Frees the window (MPI_Win_free). Blocks until all processes have called it.
+    #[cfg_attr(feature = "options", track_caller)]
     pub(super) fn free(&self, function: &'static str) -> Result<(), Error> {
         if self.is_freed.get() {
             return Ok(());
         }
-        let call = self.call(function)?;
-        call.check_free()?;
-        call.end_all()?;
-        call.sweep()?;
-        leave_device(call.env, call.membership);
-        self.is_freed.set(true);
-        Ok(())
+        let recorded = Call::enter("MPI_Win_free", |fields| {
+            fields.value(self.recorded_handle());
+        });
+        let freed = self.call(function).and_then(|call| {
+            call.check_free()?;
+            call.end_all()?;
+            call.sweep()?;
+            leave_device(call.env, call.membership);
+            self.is_freed.set(true);
+            Ok(())
+        });
+        recorded.end_with(freed, |fields, _| {
+            fields.unknown(1);
+        })
     }
 
     /// Blocks until the operations are complete at one target or all; with `is_local`, until their buffers are
     /// reusable.
+    #[cfg_attr(feature = "options", track_caller)]
     pub(super) fn flush(
         &self,
         function: &'static str,
         target: Option<envelope::Rank>,
         is_local: bool,
     ) -> Result<(), Error> {
-        self.call(function)?.flush_and_wait(target, is_local)
+        let recorded = Call::enter(function, |fields| {
+            if let Some(target) = target {
+                fields.value(self.recorded_rank(target));
+            }
+            fields.value(self.recorded_handle());
+        });
+        let flushed = self
+            .call(function)
+            .and_then(|call| call.flush_and_wait(target, is_local));
+        recorded.end_with(flushed, |_, _| {})
     }
 
     /// Attaches memory. Returns class RmaAttach or [`Error::NoSpace`].

@@ -9,6 +9,7 @@ use crate::datatype::operands::{NoBuffer, RemoteElements, TargetOperand, borrow_
 use crate::datatype::user::{self, kind_of};
 use crate::datatype::{Buffer, BufferMut, Datatype, Equivalence};
 use crate::point_to_point::Status;
+use crate::recording::{Call, Fields, RequestNumber};
 use crate::request::{Request, Scope, Ticket, TicketKind, zeroed};
 use crate::{Address, Count};
 use midplane_device::envelope;
@@ -150,6 +151,15 @@ const COMPARE: u8 = PacketKind::Compare as u8;
 const REPLACE: one_sided::RmaOperation = one_sided::RmaOperation::Replace;
 const NO_OP: one_sided::RmaOperation = one_sided::RmaOperation::NoOp;
 
+/// Returns the handle of an operation in the records of the calls.
+fn recorded_operation(operation: one_sided::RmaOperation) -> i64 {
+    match operation {
+        one_sided::RmaOperation::Combine(operation) => operation.handle().into(),
+        one_sided::RmaOperation::Replace => 0x3c,
+        one_sided::RmaOperation::NoOp => 0x3d,
+    }
+}
+
 /// Count and datatype of the elements in an operation's buffer.
 type BufferShape<'d> = Option<(usize, user::DatatypeKind<'d>)>;
 
@@ -222,7 +232,46 @@ impl<'e, K> WindowTarget<'e, K> {
         Ok((plan, place))
     }
 
+    /// Adds the arguments of an operation to the record of its call, without the request of a nonblocking one.
+    fn add_arguments<'a>(
+        &self,
+        function: &'static str,
+        (at, operation): (TargetLocation<'_>, one_sided::RmaOperation),
+        given: &impl TargetOperand<'a>,
+        taken: &impl TargetOperand<'a>,
+        fields: &mut Fields,
+    ) {
+        let add = |fields: &mut Fields, shape: BufferShape<'_>| {
+            match shape {
+                Some((count, kind)) => fields.elements(0, count as Count, kind),
+                None => fields.unknown(3),
+            };
+        };
+        let shape = given.shape().or(taken.shape());
+        let there = at.elements.map_or(shape, |(count, kind)| Some((count as usize, kind)));
+        let rank = self.record.recorded_rank(self.rank);
+        if function == "MPI_Compare_and_swap" {
+            fields.unknown(3).datatype(shape.map(|(_, kind)| kind));
+            fields.value(rank).value(at.displacement as i64);
+            fields.value(self.record.recorded_handle());
+            return;
+        }
+        add(fields, shape);
+        if function.ends_with("et_accumulate") {
+            add(fields, taken.shape());
+        }
+        fields.value(rank).value(at.displacement as i64);
+        fields
+            .value(there.map_or(0, |(count, _)| count as i64))
+            .datatype(there.map(|(_, kind)| kind));
+        if function.ends_with("ccumulate") {
+            fields.value(recorded_operation(operation));
+        }
+        fields.value(self.record.recorded_handle());
+    }
+
     /// Executes an operation on send, compare and receive buffers. Blocks until the buffers are reusable.
+    #[cfg_attr(feature = "options", track_caller)]
     fn run<'a, const KIND: u8>(
         &self,
         _: OperationKind<KIND>,
@@ -232,9 +281,12 @@ impl<'e, K> WindowTarget<'e, K> {
         compared: impl TargetOperand<'a>,
         taken: impl TargetOperand<'a>,
     ) -> Result<(), Error> {
-        let call = self.record.call(function)?;
+        let recorded = Call::enter(function, |fields| {
+            self.add_arguments(function, (at, operation), &given, &taken, fields);
+        });
         let looks = operation != NO_OP;
         let run = |spans: OriginSpans| {
+            let call = self.record.call(function)?;
             let (shapes, entry) = ([given.shape(), taken.shape()], AccessPath::Straight);
             let (plan, place) = self.plan::<KIND>(&call, at, entry, operation, shapes, spans)?;
             let TargetPlan {
@@ -263,12 +315,14 @@ impl<'e, K> WindowTarget<'e, K> {
             call.drain(Some(self.rank));
             Ok(())
         };
-        given.with_span(|from| {
+        let result = given.with_span(|from| {
             compared.with_span(|compare| taken.with_span(|into| run(OriginSpans { from, compare, into })))
-        })
+        });
+        recorded.end_with(result, |_, _| {})
     }
 
     /// Records an operation; its request returns the buffer that `data` selects.
+    #[cfg_attr(feature = "options", track_caller)]
     fn start<
         'a,
         S: Scope<'a>,
@@ -288,6 +342,12 @@ impl<'e, K> WindowTarget<'e, K> {
     ) -> Result<Request<'a, B::Buffer, S>, Error> {
         let buffer = data(&operands).buffer();
         let (given, compared, taken) = &operands;
+        // Compare_and_swap has no function with a request.
+        let has_request = function != "MPI_Compare_and_swap";
+        let recorded = Call::enter(function, |fields| {
+            self.add_arguments(function, (at, operation), given, taken, fields);
+            fields.unknown(usize::from(has_request));
+        });
         let start = || {
             let call = self.record.call(function)?;
             // SAFETY: borrowed for `'a`, exclusively if written, until the request is complete. The compare operand has
@@ -305,7 +365,8 @@ impl<'e, K> WindowTarget<'e, K> {
             }
             if plan.bytes == 0 {
                 let what = TicketKind::Done(Status::EMPTY);
-                return Ok(Ticket { what, loans });
+                let number = RequestNumber::next();
+                return Ok(Ticket { what, loans, number });
             }
             let region = TargetRegion {
                 elements: &plan.elements,
@@ -315,13 +376,20 @@ impl<'e, K> WindowTarget<'e, K> {
             let holds = [None, None, None];
             let operation = call.defer(&place, plan.head, spans, region, holds, None)?;
             let what = TicketKind::OneSided(self.record.clone(), WatchedEvent::Done(operation));
-            Ok(Ticket { what, loans })
+            let number = RequestNumber::next();
+            Ok(Ticket { what, loans, number })
         };
         // SAFETY: see above.
-        unsafe { Request::start(scope, buffer, start) }
+        let started = unsafe { Request::start(scope, buffer, start) };
+        recorded.end_with(started, |fields, request| {
+            if has_request {
+                Request::add_number(fields, request);
+            }
+        })
     }
 
     /// [`compare_and_swap`](WindowTarget::compare_and_swap) that returns its error; `result` receives the previous value.
+    #[cfg_attr(feature = "options", track_caller)]
     pub fn try_compare_and_swap_into<'d, T: Equivalence>(
         &self,
         at: impl Into<TargetLocation<'d>>,
