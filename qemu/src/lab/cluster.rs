@@ -42,9 +42,9 @@ const WORD: Duration = Duration::from_secs(10);
                   out.csv\n\x20         cargo midplane cluster -n 512,4096 --csv out.csv program.c -- arguments"
 )]
 pub struct ClusterArgs {
-    /// Built-in program or C files (.c, .o, .a). Built-in programs: killer (all ranks send to rank 0, which receives in
+    /// Built-in program, or files in C and Fortran (.c, .f90, .o, .a). Built-in programs: killer (all ranks send to rank 0, which receives in
     /// reverse order), barrier, allreduce (a sum), all-to-all (pairwise exchange) and neighbour (each rank sends to the
-    /// next along X). Each rank of a C program has separate data
+    /// next along X). Each rank of another program has separate data
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<OsString>,
 
@@ -81,8 +81,9 @@ pub struct ClusterArgs {
     processors: usize,
 
     /// Change a value of the cost model, which describes Blue Gene/L: link_ns_per_byte, hop_ns, packet_ns, call_ns,
-    /// search_ns, copy_ns_per_byte or interrupt_ns. For C programs also compute_percent, which converts the program's
-    /// CPU time on this host to virtual time (default: 0)
+    /// search_ns, copy_ns_per_byte or interrupt_ns. For programs in C and Fortran also compute_percent, which converts the
+    /// program's CPU time on this host to virtual time, and compute_ns_per_block, the time of a basic block that the
+    /// program executes (default of both: 0)
     #[arg(long, value_name = "NAME=VALUE", value_parser = CostChange::parse, help_heading = "Simulator")]
     cost: Vec<CostChange>,
 
@@ -108,7 +109,7 @@ pub struct ClusterArgs {
 
 /// Options of `run` that programs in C have here, too: they are passed on as they are.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "C programs (as for run)")]
+#[command(next_help_heading = "C and Fortran programs (as for run)")]
 struct CProgramOptions {
     /// Variable of the program's environment
     #[arg(long, value_name = "NAME=VALUE")]

@@ -20,7 +20,7 @@ use crate::host::error::CliError;
 use crate::host::size;
 use crate::run::limits;
 use crate::show::console::print_line;
-use crate::show::table::{Column, ColumnAlignment, Table};
+use crate::show::table::{CellText, Column, ColumnAlignment, Table};
 
 /// Options of `midplane memory`.
 #[derive(Args, Debug)]
@@ -86,17 +86,17 @@ const TABLE: Table<MemoryTerm> = Table {
         Column {
             heading: "",
             cells: ColumnAlignment::Right(12),
-            text: |term| term.bytes.to_string(),
+            text: CellText::Of(|term| term.bytes.to_string()),
         },
         Column {
             heading: "",
             cells: ColumnAlignment::Left(17),
-            text: |term| term.name.into(),
+            text: CellText::Of(|term| term.name.into()),
         },
         Column {
             heading: "",
             cells: ColumnAlignment::Prose,
-            text: |term| term.why.clone(),
+            text: CellText::Of(|term| term.why.clone()),
         },
     ],
     keys: 2,

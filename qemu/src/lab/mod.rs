@@ -2,7 +2,9 @@
 
 pub mod bench;
 pub mod cluster;
+mod false_alarms;
 pub mod memory;
+pub mod prove;
 pub mod sim;
 pub mod size;
 pub mod soak;

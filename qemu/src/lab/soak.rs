@@ -14,6 +14,7 @@ use midplane_setup::invocation::command_name;
 use crate::host::capacity;
 use crate::host::error::{self, CliError, ErrorContext};
 use crate::host::signals::Signals;
+use crate::lab::false_alarms;
 use crate::run::limits;
 use crate::show::console::{print_error_line, print_line};
 
@@ -27,7 +28,7 @@ use crate::show::console::{print_error_line, print_line};
                   totals.\n\nExample: cargo midplane soak --minutes 60"
 )]
 pub struct SoakArgs {
-    /// Duration in minutes [default: 10; with --jobs: unlimited]
+    /// Duration in minutes [default: 10; with --jobs or --calls: unlimited]
     #[arg(long, value_name = "MINUTES", value_parser = parse_minutes)]
     minutes: Option<f64>,
 
@@ -38,6 +39,12 @@ pub struct SoakArgs {
     /// Run this number of random jobs, and no explorations
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     jobs: Option<u64>,
+
+    /// Run this number of jobs of random MPI calls instead, as processes and in the simulator, some with --check. The
+    /// exit status is 1 if a correct job is reported as a hang or as misuse. Requires a checkout
+    #[arg(long, value_name = "JOBS", conflicts_with_all = ["jobs", "matching"],
+          value_parser = clap::value_parser!(u64).range(1..))]
+    calls: Option<u64>,
 
     /// Matching engine [default: jobs use all engines in turn, selected by the seed; explorations use `default`]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
@@ -122,7 +129,8 @@ impl fmt::Display for SoakTotals {
 pub fn run(options: &SoakArgs) -> Result<u8, CliError> {
     let signals = Signals::catch()?;
     let start = Instant::now();
-    let minutes = match (options.minutes, options.jobs) {
+    let jobs = options.jobs.or(options.calls);
+    let minutes = match (options.minutes, jobs) {
         (None, None) => Some(MINUTES),
         (minutes, _) => minutes,
     };
@@ -132,6 +140,9 @@ pub fn run(options: &SoakArgs) -> Result<u8, CliError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         now.map_or(0, |now| now.as_secs()) << 20
     });
+    if let Some(jobs) = options.calls {
+        return false_alarms::run(first, jobs, time, &signals);
+    }
     let mut exploration = match options.jobs {
         Some(_) => None,
         None => Exploration::begin(options.matching.unwrap_or_default())?,

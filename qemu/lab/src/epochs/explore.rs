@@ -61,16 +61,16 @@ pub enum JobStep {
 }
 
 #[derive(Clone, Debug)]
-struct ProcessState {
-    all: OneSided<RuleSet>,
-    script: CallScript,
+pub(super) struct ProcessState {
+    pub(super) all: OneSided<RuleSet>,
+    pub(super) script: CallScript,
     memory: FlatMemory,
     /// Its call waits, and its condition was checked without result: the check is repeated when something has moved.
     waits: bool,
 }
 
 /// A packet in flight: its argument, target location and bytes.
-type PacketData = (u16, Option<(u32, u32)>, Vec<u8>);
+pub(super) type PacketData = (u16, Option<(u32, u32)>, Vec<u8>);
 
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
@@ -94,20 +94,20 @@ type StepEffect = Result<Option<(u32, Option<InFlight>)>, &'static str>;
 
 /// Interned states of processes, and packets; a job references them by index.
 #[derive(Default)]
-struct StateTable {
+pub(super) struct StateTable {
     /// Disables the comparison of states: a single path is followed.
     forgets: bool,
     /// By index; with a key of the distinguishing state, which excludes the IDs of awaited replies.
     nodes: Vec<(u128, ProcessState)>,
     /// By a key of the complete state: the handling of a reply depends on the IDs, too.
     by_key: HashMap<u128, u32, FxBuildHasher>,
-    packets: Vec<PacketData>,
+    pub(super) packets: Vec<PacketData>,
     by_packet: HashMap<PacketData, u32, FxBuildHasher>,
     effects: HashMap<(u32, LocalStep), StepEffect, FxBuildHasher>,
 }
 
 /// Returns a fingerprint of a value.
-fn key_of(what: impl Hash) -> u128 {
+pub(super) fn key_of(what: impl Hash) -> u128 {
     let half = |seed: u8| {
         let mut state = DefaultHasher::new();
         (seed, &what).hash(&mut state);
@@ -135,6 +135,14 @@ impl fmt::Write for DebugHash {
 }
 
 impl StateTable {
+    /// Creates an empty table; with `forgets`, states are not compared.
+    pub(super) fn new(forgets: bool) -> StateTable {
+        StateTable {
+            forgets,
+            ..StateTable::default()
+        }
+    }
+
     fn node(&mut self, mut node: ProcessState) -> u32 {
         if self.forgets {
             let _ = node.all.reset_moved();
@@ -260,15 +268,15 @@ impl ProcessState {
 
 /// State of a job, as indexes into [`StateTable`].
 #[derive(Clone, Debug)]
-struct JobState {
-    nodes: Vec<u32>,
+pub(super) struct JobState {
+    pub(super) nodes: Vec<u32>,
     /// By sender and receiver.
-    requests: Vec<VecDeque<u32>>,
+    pub(super) requests: Vec<VecDeque<u32>>,
     answers: Vec<VecDeque<u32>>,
 }
 
 impl JobState {
-    fn new(case: &EpochCase, count: usize, known: &mut StateTable) -> JobState {
+    pub(super) fn new(case: &EpochCase, count: usize, known: &mut StateTable) -> JobState {
         let size = case.scripts.len();
         let node = |(rank, calls): (usize, &Vec<ScriptCall>)| {
             known.node(ProcessState {
@@ -285,17 +293,17 @@ impl JobState {
         }
     }
 
-    fn key(&self, known: &StateTable) -> u128 {
+    pub(super) fn key(&self, known: &StateTable) -> u128 {
         let key = |node: &u32| known.nodes[*node as usize].0;
         let nodes: Vec<u128> = self.nodes.iter().map(key).collect();
         key_of((nodes, &self.requests, &self.answers))
     }
 
-    fn node<'a>(&self, known: &'a StateTable, rank: usize) -> &'a ProcessState {
+    pub(super) fn node<'a>(&self, known: &'a StateTable, rank: usize) -> &'a ProcessState {
         &known.nodes[self.nodes[rank] as usize].1
     }
 
-    fn steps(&self, known: &StateTable) -> Vec<JobStep> {
+    pub(super) fn steps(&self, known: &StateTable) -> Vec<JobStep> {
         let size = self.nodes.len();
         let mut steps = Vec::new();
         for rank in 0..size {
@@ -319,7 +327,7 @@ impl JobState {
     }
 
     /// Returns the job after the step, or `None` if the step was impossible.
-    fn after(&self, known: &mut StateTable, step: JobStep) -> Result<Option<JobState>, &'static str> {
+    pub(super) fn after(&self, known: &mut StateTable, step: JobStep) -> Result<Option<JobState>, &'static str> {
         let size = self.nodes.len();
         let mut job = self.clone();
         let (at, alone) = match step {
@@ -426,6 +434,16 @@ pub fn explore(case: &EpochCase, limit: u64) -> ExploreResult {
 }
 
 impl EpochCase {
+    /// Creates the case of a random job.
+    pub(super) fn of_job(windows: &WindowJob, flaw: Option<BrokenRule>) -> Self {
+        Self {
+            scripts: windows.scripts.clone(),
+            reorder: windows.reorder,
+            flaw,
+            ends: Vec::new(),
+        }
+    }
+
     /// Returns the property that a job violates when nothing moves any more.
     fn wrong_end(&self, job: &JobState, known: &StateTable) -> Option<&'static str> {
         if !job.is_complete(known) {
@@ -442,16 +460,8 @@ impl EpochCase {
 /// Follows one path of a random job, drawn from the seed.
 pub fn walk(windows: &WindowJob, flaw: Option<BrokenRule>, seed: u64) -> ExploreResult {
     let mut random = Random::new(seed, RandomStream::Schedule);
-    let case = EpochCase {
-        scripts: windows.scripts.clone(),
-        reorder: windows.reorder,
-        flaw,
-        ends: Vec::new(),
-    };
-    let mut known = StateTable {
-        forgets: true,
-        ..StateTable::default()
-    };
+    let case = EpochCase::of_job(windows, flaw);
+    let mut known = StateTable::new(true);
     let mut job = JobState::new(&case, windows.count, &mut known);
     let mut taken = 0;
     loop {

@@ -119,6 +119,11 @@ fn context(window: usize) -> Context {
     6 + 2 * window as Context
 }
 
+/// Returns the window with this context.
+pub fn window_of(context: Context) -> usize {
+    usize::from(context - 6) / 2
+}
+
 /// Creates `count` windows of process `here` of a job of this `size`.
 pub fn windows<R: EpochRules>(here: u32, size: u32, count: usize, rules: R, reorder: ReorderFlags) -> OneSided<R> {
     let mut all = OneSided::with_rules(Rank::new(here), memory::combine, memory::walk, rules);
@@ -167,6 +172,15 @@ impl CallScript {
     /// Checks whether all calls are made.
     pub fn is_finished(&self) -> bool {
         self.at == self.calls.len()
+    }
+
+    /// Returns the window, the epoch and the target of the next call, if that is an operation.
+    pub fn next_operation(&self) -> Option<(usize, WindowSequence, u32)> {
+        let Some(ScriptCall::Operation(what)) = self.calls.get(self.at) else {
+            return None;
+        };
+        let (context, epoch) = *self.epochs.get(what.epoch)?;
+        Some((window_of(context), epoch, what.target))
     }
 
     /// Returns its position, which together with device and memory is its complete state.

@@ -95,7 +95,7 @@ pub(super) struct StepMemo {
     node_numbers: HashMap<u128, u32, FxBuildHasher>,
     /// Cached nodes, oldest first.
     kept: VecDeque<u32>,
-    packets: Vec<Vec<u8>>,
+    pub(super) packets: Vec<Vec<u8>>,
     packet_numbers: HashMap<Vec<u8>, u16, FxBuildHasher>,
     pub(super) sides: Vec<SenderState>,
     side_numbers: HashMap<SenderState, u32, FxBuildHasher>,
@@ -141,7 +141,7 @@ impl StepMemo {
     }
 
     /// Returns a node state, which is recomputed from its origin if it was dropped.
-    fn node(&mut self, case: &ProtocolCase, number: u32) -> &ProgramNode {
+    pub(super) fn node(&mut self, case: &ProtocolCase, number: u32) -> &ProgramNode {
         let mut missing = Vec::new();
         let mut at = number;
         while self.nodes[at as usize].node.is_none() {

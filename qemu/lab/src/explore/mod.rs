@@ -9,11 +9,13 @@
 //!   state.rs    states and steps, and the properties
 //!   system.rs   a case as a transition system       steps.rs   its steps, and persistent sets of them
 //!   memo.rs     memoized steps of each node
+//!   bond.rs     each step of the device is one of the model that is proved
 //!   node.rs     one node: a device and its program
 //! ```
 #![forbid(unsafe_code)]
 
 pub mod background;
+pub mod bond;
 pub mod case;
 pub mod cases;
 mod fair;

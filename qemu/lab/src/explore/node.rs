@@ -5,7 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use midplane_device::envelope::{Envelope, MatchPattern, Rank, Tag};
 use midplane_device::memory::{Span, UserMemory};
-use midplane_device::protocol::{Age, ProtocolRules as _};
+use midplane_device::peers::SourceState;
+use midplane_device::protocol::{Age, ProtocolRules as _, RtsState};
 use midplane_device::request::{ReceiveRequest, ReceiveState, Request, RequestId, SendData, SendMode};
 use midplane_device::send::SendTo;
 use midplane_device::wire::{self, RestartRequest, Rts};
@@ -402,6 +403,23 @@ impl ProgramNode {
     fn requests(&self) -> impl Iterator<Item = (usize, RequestId)> {
         let calls = self.calls.iter().enumerate();
         calls.filter_map(|(at, &id)| Some((at, id?)))
+    }
+
+    /// Returns the receiver's flow-control state of a sender.
+    pub fn source_state(&self, sender: u8) -> SourceState {
+        self.adi.source_state(Rank::new(sender.into()))
+    }
+
+    /// Returns the MPI memory in use, in bytes.
+    pub fn used_bytes(&self) -> usize {
+        self.adi.region().used_bytes()
+    }
+
+    /// Checks whether a sender's message waits for a restart.
+    pub fn is_rejected(&self, message: usize) -> bool {
+        let id = self.names.get(message).copied();
+        let state = id.and_then(|id| self.adi.rts_state(Rank::new(0), RequestId(id)));
+        state == Some(RtsState::Rejected)
     }
 
     /// Checks whether its program has a call to make.

@@ -33,8 +33,13 @@ impl CaseSystem {
         }
     }
 
-    fn memo(&self) -> MutexGuard<'_, StepMemo> {
+    pub(super) fn memo(&self) -> MutexGuard<'_, StepMemo> {
         self.memo.lock().expect("no step has panicked")
+    }
+
+    /// Returns the case.
+    pub(super) fn case(&self) -> &ProtocolCase {
+        &self.case
     }
 
     /// Returns the first state.

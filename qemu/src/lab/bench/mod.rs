@@ -13,6 +13,7 @@ mod killer;
 mod linux;
 mod matching;
 mod message;
+mod nas;
 mod overlap;
 mod row;
 mod smpi;
@@ -68,6 +69,12 @@ pub enum BenchCommand {
     /// same C programs run with Midplane and with the `smpicc` and `smpirun` in PATH, on a torus with the same links.
     /// See docs/scale.md.
     Smpi(smpi::SmpiArgs),
+    /// Measure the cost of scarce MPI memory with the NAS parallel benchmarks
+    ///
+    /// The benchmarks are BT, CG, EP, FT, LU, MG and SP of NPB 3.4, which the user provides, on a simulated machine in
+    /// virtual time. Their computation is counted in basic blocks. The command prints the time with scarce memory over the
+    /// time with ample memory. See docs/results/nas.md.
+    Nas(nas::NasArgs),
     /// Measure the overlap of communication and computation
     ///
     /// A message of 1 byte to 4 MiB is sent to a neighbour. The sender or the receiver starts first, and the receive is
@@ -98,6 +105,7 @@ pub fn run(bench: &BenchCommand) -> Result<u8, CliError> {
         BenchCommand::Instances(options) => instances::run(options),
         BenchCommand::Linux(options) => linux::run(options),
         BenchCommand::Smpi(options) => smpi::run(options),
+        BenchCommand::Nas(options) => nas::run(options),
         BenchCommand::Overlap(options) => overlap::run(options),
         BenchCommand::Message => message::run(),
         BenchCommand::MessageLoop(options) => message::run_loop(options),
