@@ -100,7 +100,8 @@ fn vector_buffers(function: &'static Function) -> impl Iterator<Item = BufferPar
 fn uniform_buffers(function: &'static Function) -> impl Iterator<Item = BufferParameter> {
     let has = |name: &str| function.parameters.iter().any(|parameter| parameter.name == name);
     let has_root = has("root");
-    let name = function.name;
+    // A persistent collective has the buffers of the blocking one.
+    let name = function.name.strip_suffix("_init").unwrap_or(function.name);
     NAMES
         .iter()
         .filter(move |names| names.iter().all(|name| has(name)))
@@ -152,35 +153,37 @@ mod tests {
     use super::*;
     use midplane_api::FUNCTIONS;
 
-    fn of(name: &str) -> Vec<BufferParameter> {
+    fn buffers_of(name: &str) -> Vec<BufferParameter> {
         let function = FUNCTIONS.iter().find(|function| function.name == name).unwrap();
         buffers(function).collect()
     }
 
     #[test]
     fn buffers_follow_the_parameters() {
-        assert_eq!(of("MPI_Isend")[0].access, BufferAccess::Read);
-        assert_eq!(of("MPI_Irecv")[0].access, BufferAccess::Write);
-        assert_eq!(of("MPI_Ibcast")[0].access, BufferAccess::ReadInRoot);
-        let gather = of("MPI_Igather");
+        assert_eq!(buffers_of("MPI_Isend")[0].access, BufferAccess::Read);
+        assert_eq!(buffers_of("MPI_Irecv")[0].access, BufferAccess::Write);
+        assert_eq!(buffers_of("MPI_Ibcast")[0].access, BufferAccess::ReadInRoot);
+        let gather = buffers_of("MPI_Igather");
         assert_eq!(gather[0].used_by, UsedBy::All);
         assert_eq!(gather[1].used_by, UsedBy::Root);
         assert_eq!(gather[1].blocks, BlockCount::Peers);
-        let scatter = of("MPI_Iscatter");
+        let scatter = buffers_of("MPI_Iscatter");
         assert_eq!(
             (scatter[0].used_by, scatter[0].blocks),
             (UsedBy::Root, BlockCount::Peers)
         );
         assert_eq!((scatter[1].used_by, scatter[1].blocks), (UsedBy::All, BlockCount::One));
-        assert_eq!(of("MPI_Iallreduce").len(), 2);
-        let gather = of("MPI_Igatherv");
+        assert_eq!(buffers_of("MPI_Iallreduce").len(), 2);
+        assert_eq!(buffers_of("MPI_Gather_init"), buffers_of("MPI_Gather"));
+        assert_eq!(buffers_of("MPI_Send_init"), buffers_of("MPI_Send"));
+        let gather = buffers_of("MPI_Igatherv");
         assert_eq!(
             (gather[1].used_by, gather[1].blocks),
             (UsedBy::Root, BlockCount::Vector("displs"))
         );
-        assert_eq!(of("MPI_Ialltoallv").len(), 2);
-        assert_eq!(of("MPI_Ialltoallw").len(), 0);
-        assert_eq!(of("MPI_Get")[0].access, BufferAccess::Write);
-        assert_eq!(of("MPI_Barrier").len(), 0);
+        assert_eq!(buffers_of("MPI_Ialltoallv").len(), 2);
+        assert_eq!(buffers_of("MPI_Ialltoallw").len(), 0);
+        assert_eq!(buffers_of("MPI_Get")[0].access, BufferAccess::Write);
+        assert_eq!(buffers_of("MPI_Barrier").len(), 0);
     }
 }

@@ -1,15 +1,14 @@
 //! Datatypes of a rank: size, extent and type signature (MPI-3.1 section 4.1) of each handle, at each call.
 
 use crate::job::{Call, DatatypeRecord, Event, RankTrace};
+use crate::objects::handle_name;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Handle of MPI_PACKED, which matches every signature (MPI-3.1 section 3.3.1).
-const PACKED: i64 = 0x4c00_0005;
+const PACKED: i64 = 0x207;
 /// Handles of MPI_LB and MPI_UB, which are no data.
-const MARKERS: [i64; 2] = [0x4c00_00f0, 0x4c00_00f1];
-/// Bits of a handle that identify a predefined datatype.
-const PREDEFINED: i64 = 0x4c00_0000;
+const MARKERS: [i64; 2] = [0x2f0, 0x2f1];
 /// Maximum number of runs of a signature. A longer one is not compared.
 const MAX_RUNS: usize = 4096;
 
@@ -213,14 +212,80 @@ impl RankDatatypes {
     }
 }
 
-/// Sizes of the predefined datatypes in bytes, from the lowest handle.
-const PREDEFINED_SIZES: [i64; 0x3d] = [
-    0, 1, 1, 1, 1, 1, 4, 2, 2, 4, 4, 8, 8, 8, 8, 4, 8, 16, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 8, 8, 8, 16, 32, 8, 12, 12, 8,
-    6, 20, 8, 16, 1, 8, 16, 32, 1, 4, 4, 4, 8, 8, 16, 8, 1, 2, 4, 8, 4, 8, 8, 16,
+/// Handles and sizes in bytes of the predefined datatypes, ordered by handle.
+const PREDEFINED_SIZES: [(i64, i64); 65] = [
+    (0x200, 0),
+    (0x201, 8),
+    (0x202, 8),
+    (0x203, 8),
+    (0x207, 1),
+    (0x208, 2),
+    (0x209, 4),
+    (0x20a, 8),
+    (0x20b, 8),
+    (0x20c, 2),
+    (0x20d, 4),
+    (0x20e, 8),
+    (0x20f, 8),
+    (0x210, 4),
+    (0x212, 8),
+    (0x213, 8),
+    (0x214, 8),
+    (0x216, 16),
+    (0x217, 16),
+    (0x218, 4),
+    (0x219, 4),
+    (0x21a, 4),
+    (0x21b, 8),
+    (0x21c, 8),
+    (0x21d, 16),
+    (0x21e, 1),
+    (0x220, 16),
+    (0x224, 32),
+    (0x225, 32),
+    (0x228, 8),
+    (0x229, 12),
+    (0x22a, 12),
+    (0x22b, 8),
+    (0x22c, 6),
+    (0x22d, 20),
+    (0x230, 8),
+    (0x231, 16),
+    (0x232, 8),
+    (0x238, 1),
+    (0x239, 1),
+    (0x23c, 4),
+    (0x240, 1),
+    (0x241, 1),
+    (0x243, 1),
+    (0x244, 1),
+    (0x245, 1),
+    (0x247, 1),
+    (0x248, 2),
+    (0x249, 2),
+    (0x250, 4),
+    (0x251, 4),
+    (0x258, 8),
+    (0x259, 8),
+    (0x2c0, 1),
+    (0x2c1, 1),
+    (0x2c8, 2),
+    (0x2c9, 2),
+    (0x2d0, 4),
+    (0x2d1, 4),
+    (0x2d2, 4),
+    (0x2d8, 8),
+    (0x2d9, 8),
+    (0x2da, 8),
+    (0x2db, 8),
+    (0x2e3, 16),
 ];
 
 fn predefined(handle: i64) -> Option<Datatype> {
-    let size = *PREDEFINED_SIZES.get(usize::try_from(handle - PREDEFINED).ok()?)?;
+    let at = PREDEFINED_SIZES
+        .binary_search_by_key(&handle, |(known, _)| *known)
+        .ok()?;
+    let (_, size) = PREDEFINED_SIZES[at];
     let run = SignatureRun {
         datatype: handle,
         count: 1,
@@ -242,19 +307,16 @@ fn predefined(handle: i64) -> Option<Datatype> {
 /// Returns the name of a predefined datatype, by the definitions of mpi.h.
 #[must_use]
 pub fn name(handle: i64) -> String {
-    let text = midplane_api::Header.to_string();
-    let wanted = format!("0x{handle:08x}");
-    let line = text.lines().find_map(|line| {
-        let mut words = line.strip_prefix("#define MPI_")?.split_whitespace();
-        let name = words.next()?;
-        (words.next() == Some(&*wanted)).then(|| format!("MPI_{name}"))
-    });
-    line.unwrap_or_else(|| "a datatype of the program".into())
+    let name = handle_name("MPI_Datatype", handle);
+    name.unwrap_or("a datatype of the program").into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const INT: i64 = 0x209;
+    const DOUBLE: i64 = 0x214;
 
     fn signature(runs: &[(i64, u64)]) -> Signature {
         let runs = runs.iter().map(|&(datatype, count)| SignatureRun { datatype, count });
@@ -263,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_receive_may_be_longer_but_not_different() {
-        let (int, double) = (PREDEFINED + 9, PREDEFINED + 16);
+        let (int, double) = (INT, DOUBLE);
         let sent = signature(&[(int, 2), (double, 1)]);
         assert_eq!(sent.difference(&signature(&[(int, 2), (double, 5)])), None);
         assert_eq!(
@@ -283,7 +345,7 @@ mod tests {
 
     #[test]
     fn runs_are_merged() {
-        let int = PREDEFINED + 9;
+        let int = INT;
         assert_eq!(signature(&[(int, 3)]).repeat(4), Some(signature(&[(int, 12)])));
         let mixed = signature(&[(int, 1), (int + 1, 1)]);
         assert_eq!(mixed.repeat(2).unwrap().elements(), 4);
@@ -292,7 +354,7 @@ mod tests {
 
     #[test]
     fn predefined_datatypes_have_names() {
-        assert_eq!(name(PREDEFINED + 9), "MPI_INT");
-        assert_eq!(predefined(PREDEFINED + 16).unwrap().sizes.size, 8);
+        assert_eq!(name(INT), "MPI_INT");
+        assert_eq!(predefined(DOUBLE).unwrap().sizes.size, 8);
     }
 }

@@ -1,7 +1,9 @@
 //! Calls of all ranks, decoded from their streams.
 
-use crate::record::{Argument, COUNTER_NAMES, CorruptStream, Phase, RecordHead, RecordKind, WordReader};
+use crate::record::{Argument, CorruptStream, Phase, RecordHead, RecordKind, WordReader};
+use midplane_abi::counters::TRACED;
 use midplane_api::{FUNCTIONS, Function};
+use std::collections::HashMap;
 
 /// A call of an MPI function.
 #[derive(Clone, Debug)]
@@ -192,8 +194,8 @@ pub enum AccessedMemory {
 pub struct CounterSample {
     /// Time in nanoseconds.
     pub time: u64,
-    /// Values in the order of [`COUNTER_NAMES`].
-    pub values: [u64; COUNTER_NAMES.len()],
+    /// Values in the order of [`TRACED`].
+    pub values: [u64; TRACED.len()],
 }
 
 /// Records of a rank.
@@ -209,6 +211,16 @@ pub struct RankTrace {
     pub corrupt: Option<CorruptStream>,
     /// The rank has made more calls than the records contain.
     pub is_truncated: bool,
+    /// Source lines of a Rust program by the address of its calls, as `file:line`; empty for programs in other languages.
+    pub source_lines: HashMap<u64, String>,
+}
+
+impl RankTrace {
+    /// Checks for a Rust program, whose types exclude some misuse: buffers belong to one owner, and objects are freed.
+    #[must_use]
+    pub fn is_rust(&self) -> bool {
+        !self.source_lines.is_empty()
+    }
 }
 
 /// Maximum number of calls of a job in memory: about 4 GiB. Each rank has an equal part.
@@ -234,7 +246,7 @@ impl RankTrace {
         trace
     }
 
-    fn enter(
+    fn enter_call(
         &mut self,
         head: RecordHead,
         reader: &mut WordReader<'_>,
@@ -259,7 +271,7 @@ impl RankTrace {
         Ok(())
     }
 
-    fn leave(
+    fn leave_call(
         &mut self,
         head: RecordHead,
         reader: &mut WordReader<'_>,
@@ -283,8 +295,8 @@ impl RankTrace {
     fn record(&mut self, reader: &mut WordReader<'_>, open: &mut Vec<usize>) -> Result<(), CorruptStream> {
         let head = reader.head()?;
         match head.kind {
-            RecordKind::Enter => self.enter(head, reader, open)?,
-            RecordKind::Leave => self.leave(head, reader, open)?,
+            RecordKind::Enter => self.enter_call(head, reader, open)?,
+            RecordKind::Leave => self.leave_call(head, reader, open)?,
             RecordKind::Communicator => self.events.push(Event::Communicator(CommunicatorRecord {
                 handle: reader.value()?,
                 rank: reader.value()?,
@@ -315,9 +327,15 @@ impl RankTrace {
                     _ => AccessedMemory::Window,
                 },
             })),
+            RecordKind::SourceLine => {
+                let (address, line) = (reader.word()?, reader.word()?);
+                let path = reader.text()?;
+                let name = path.rsplit('/').next().unwrap_or(&path);
+                self.source_lines.insert(address, format!("{name}:{line}"));
+            }
             RecordKind::Counters => {
                 let values = reader.list()?;
-                let values = <[i64; COUNTER_NAMES.len()]>::try_from(values).map_err(|_| reader.corrupt())?;
+                let values = <[i64; TRACED.len()]>::try_from(values).map_err(|_| reader.corrupt())?;
                 self.counters.push(CounterSample {
                     time: head.time,
                     values: values.map(|value| value as u64),

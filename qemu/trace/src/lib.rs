@@ -1,8 +1,8 @@
 //! Records of the MPI calls of a job, and their analysis.
 //!
-//! `midplane run --trace` and `--check` link a program with a recorder ([`Recorder`]). It wraps each MPI function by the
-//! profiling interface (MPI-3.1 section 14.2): a program without these options contains no additional instruction. Each
-//! rank writes a stream of words ([`record`]). [`JobTrace`](job::JobTrace) decodes the streams of all ranks to calls. The analyses use
+//! `midplane run --trace` and `--check` link a program with a recorder ([`Recorder`]). That of a C program wraps each MPI
+//! function by the profiling interface (MPI-3.1 section 14.2); the Rust binding, compiled with a feature, calls that of a
+//! Rust program. A program without these options contains no additional instruction. Each rank writes a stream of words ([`record`]). [`JobTrace`](job::JobTrace) decodes the streams of all ranks to calls. The analyses use
 //! the calls only, and are the same for each platform:
 //!
 //! | module | contents |

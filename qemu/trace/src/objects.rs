@@ -8,11 +8,20 @@ use crate::job::CommunicatorRecord;
 use std::collections::HashMap;
 
 /// Handle of MPI_COMM_WORLD (mpi.h).
-pub const COMM_WORLD: i64 = 0x4400_0000;
+pub const COMM_WORLD: i64 = 0x101;
 /// Handle of MPI_COMM_SELF.
-pub const COMM_SELF: i64 = 0x4400_0001;
+pub const COMM_SELF: i64 = 0x102;
 /// Handle of MPI_COMM_NULL.
-pub const COMM_NULL: i64 = 0x0400_0000;
+pub const COMM_NULL: i64 = 0x100;
+
+/// Returns the name of a predefined handle of this type, for example `MPI_Op`.
+#[must_use]
+pub fn handle_name(handle_type: &str, handle: i64) -> Option<&'static str> {
+    let constants = midplane_api::fortran::constants();
+    let is_it =
+        |constant: &midplane_api::fortran::Constant| constant.handle == Some(handle_type) && constant.value == handle;
+    constants.into_iter().find(is_it).map(|constant| constant.name)
+}
 
 /// Number of a communicator in [`Communicators`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

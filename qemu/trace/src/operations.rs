@@ -7,21 +7,21 @@ use midplane_api::Kind;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// MPI_ANY_SOURCE.
-pub const ANY_SOURCE: i64 = -2;
+pub const ANY_SOURCE: i64 = -1;
 /// MPI_ANY_TAG.
-pub const ANY_TAG: i64 = -1;
+pub const ANY_TAG: i64 = -2;
 /// MPI_PROC_NULL.
-pub const PROC_NULL: i64 = -1;
+pub const PROC_NULL: i64 = -3;
 /// MPI_UNDEFINED.
 pub const UNDEFINED: i64 = -32766;
 /// MPI_REQUEST_NULL.
-const REQUEST_NULL: i64 = 0;
+const REQUEST_NULL: i64 = 0x180;
 /// MPI_ERR_TRUNCATE.
-const ERR_TRUNCATE: i32 = 14;
+const ERR_TRUNCATE: i32 = 15;
 /// MPI_ERR_PENDING.
 const ERR_PENDING: i32 = 18;
 /// MPI_ERR_IN_STATUS.
-const ERR_IN_STATUS: i32 = 17;
+const ERR_IN_STATUS: i32 = 19;
 
 /// Send mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -213,6 +213,12 @@ fn has_new_request(call: &Call) -> bool {
         .any(|parameter| parameter.kind == Kind::RequestOut)
 }
 
+/// Returns the request that a call has created; 0 without one.
+fn new_request(call: &Call) -> i64 {
+    let request = call.output("request");
+    request.filter(|request| *request != REQUEST_NULL).unwrap_or(0)
+}
+
 /// Checks whether a call has replaced a request of its array by MPI_REQUEST_NULL.
 fn is_freed_element(call: &Call, index: i64) -> bool {
     let at = usize::try_from(index).ok();
@@ -226,6 +232,15 @@ enum RequestState {
     Active(VecDeque<usize>),
     /// Persistent request: the operation to start, and the one in progress.
     Persistent(Box<Operation>, Option<usize>),
+}
+
+/// Removes the operations of the oldest call from those in progress: MPI_Isendrecv begins two with one request.
+fn oldest_call(active: &mut VecDeque<usize>, operations: &[Operation]) -> Vec<usize> {
+    let Some(call) = active.front().map(|first| operations[*first].call) else {
+        return Vec::new();
+    };
+    let end = active.iter().position(|operation| operations[*operation].call != call);
+    active.drain(..end.unwrap_or(active.len())).collect()
 }
 
 struct Collector<'t> {
@@ -272,14 +287,14 @@ impl<'t> Collector<'t> {
                 let original = self.last_call.and_then(|index| original(&calls[index]));
                 self.communicators.add(record, original, all);
             }
-            Event::Enter(index) => self.enter(*index, &calls[*index]),
+            Event::Enter(index) => self.enter_call(*index, &calls[*index]),
             Event::Leave(index) => {
                 let call = &calls[*index];
                 if call.function.name == "MPI_Comm_idup" && call.result == 0 {
                     let new = call.output("newcomm").unwrap_or(0);
                     self.communicators.add_duplicate(call.input("comm"), new, all);
                 }
-                self.leave(*index, call);
+                self.leave_call(*index, call);
                 self.last_call = Some(*index);
             }
             Event::Group(_) | Event::Datatype(_) | Event::Access(_) => {}
@@ -287,13 +302,13 @@ impl<'t> Collector<'t> {
     }
 
     /// Handles the begin of a call: a blocking operation exists from then on, since its call may never return.
-    fn enter(&mut self, index: usize, call: &Call) {
+    fn enter_call(&mut self, index: usize, call: &Call) {
         if is_blocking(call.function.name) {
             self.add_operations(index, call);
         }
     }
 
-    fn leave(&mut self, index: usize, call: &Call) {
+    fn leave_call(&mut self, index: usize, call: &Call) {
         let name = call.function.name;
         if is_blocking(name) {
             self.complete_blocking(index, call);
@@ -327,7 +342,7 @@ impl<'t> Collector<'t> {
             }
             "MPI_Request_free" => self.free(call.input("request")),
             "MPI_Mprobe" | "MPI_Improbe" => self.probe_matched(index, call),
-            "MPI_Imrecv" => self.receive_matched(index, call, call.output("request").unwrap_or(0)),
+            "MPI_Imrecv" => self.receive_matched(index, call, new_request(call)),
             _ if call.result != 0 => {}
             _ if has_new_request(call) => self.add_operations(index, call),
             _ => {}
@@ -356,12 +371,12 @@ impl<'t> Collector<'t> {
     }
 
     fn complete(&mut self, request: i64, index: usize, status: Option<RecordedStatus>) {
-        let operation = match self.requests.get_mut(&request) {
-            Some(RequestState::Active(operations)) => operations.pop_front(),
-            Some(RequestState::Persistent(_, active)) => active.take(),
-            None => None,
+        let completed = match self.requests.get_mut(&request) {
+            Some(RequestState::Active(operations)) => oldest_call(operations, &self.operations),
+            Some(RequestState::Persistent(_, active)) => active.take().into_iter().collect(),
+            None => Vec::new(),
         };
-        if let Some(operation) = operation {
+        for operation in completed {
             self.operations[operation].completed = Some(index);
             self.operations[operation].status = status;
         }
@@ -380,17 +395,17 @@ impl<'t> Collector<'t> {
     }
 
     fn free(&mut self, request: i64) {
-        let active = match self.requests.get_mut(&request) {
-            Some(RequestState::Active(operations)) => operations.pop_front(),
+        let freed = match self.requests.get_mut(&request) {
+            Some(RequestState::Active(operations)) => oldest_call(operations, &self.operations),
             Some(RequestState::Persistent(_, active)) => {
                 let active = active.take();
                 self.requests.remove(&request);
-                active
+                active.into_iter().collect()
             }
-            None => None,
+            None => Vec::new(),
         };
-        if let Some(active) = active {
-            self.operations[active].is_freed = true;
+        for operation in freed {
+            self.operations[operation].is_freed = true;
         }
     }
 
@@ -454,15 +469,15 @@ impl<'t> Collector<'t> {
     /// Adds the operations that a call starts.
     fn add_operations(&mut self, index: usize, call: &Call) {
         let name = call.function.name;
-        let request = call.output("request").unwrap_or(0);
+        let request = new_request(call);
         let operations = match send_mode(name) {
             Some(mode) => vec![self.operation(index, call, OperationKind::Send(mode), &SEND)],
             None => match name {
-                "MPI_Sendrecv" => vec![
+                "MPI_Sendrecv" | "MPI_Isendrecv" => vec![
                     self.operation(index, call, OperationKind::Send(SendMode::Standard), &SENDRECV_SEND),
                     self.operation(index, call, OperationKind::Receive, &SENDRECV_RECEIVE),
                 ],
-                "MPI_Sendrecv_replace" => vec![
+                "MPI_Sendrecv_replace" | "MPI_Isendrecv_replace" => vec![
                     self.operation(index, call, OperationKind::Send(SendMode::Standard), &REPLACE_SEND),
                     self.operation(index, call, OperationKind::Receive, &REPLACE_RECEIVE),
                 ],

@@ -4,7 +4,7 @@
 use crate::job::{Call, JobTrace};
 use crate::messages::{Message, Messages};
 use crate::operations::{JobOperations, Operation};
-use crate::record::COUNTER_NAMES;
+use midplane_abi::counters::TRACED;
 use serde_json::{Map, Value, json};
 use std::io::{Result, Write};
 
@@ -97,13 +97,13 @@ impl EventWriter<'_> {
     }
 
     fn counters(&mut self, rank: usize, job: &JobTrace) -> Result<()> {
-        let mut last = [None; COUNTER_NAMES.len()];
+        let mut last = [None; TRACED.len()];
         for sample in &job.ranks[rank].counters {
-            for ((name, value), last) in COUNTER_NAMES.iter().zip(sample.values).zip(&mut last) {
+            for ((counter, value), last) in TRACED.into_iter().zip(sample.values).zip(&mut last) {
                 if *last != Some(value) {
                     *last = Some(value);
                     self.event(json!({
-                        "ph": "C", "name": name, "pid": rank, "ts": self.unit(sample.time), "args": {"value": value},
+                        "ph": "C", "name": counter.about().name, "pid": rank, "ts": self.unit(sample.time), "args": {"value": value},
                     }))?;
                 }
             }

@@ -9,9 +9,10 @@
 //! | `Leave` | result; fields of the phase [`Phase::Leave`] |
 //! | `Communicator` | handle; rank; members; members of the remote group |
 //! | `Group` | handle; members |
-//! | `Counters` | values of [`COUNTER_NAMES`] |
+//! | `Counters` | values of [`TRACED`](midplane_abi::counters::TRACED) |
 //! | `Access` | address; bytes; 1 for a write; return address after the access; request or window |
 //! | `Datatype` | handle; size; lower bound; extent; true lower bound; true extent; all in bytes |
+//! | `SourceLine` | address that calls have as return address; line; length of the file's name in bytes; its bytes. Of Rust programs only |
 //!
 //! A list is its length and its words. Members are ranks in MPI_COMM_WORLD.
 
@@ -19,22 +20,6 @@ use midplane_api::{Function, Kind};
 
 /// Maximum number of words of a rank's stream: 256 MiB. The rest of a longer one is missing.
 pub const MAX_STREAM_WORDS: usize = 1 << 25;
-
-/// Counters in a record, by the names of the report.
-pub const COUNTER_NAMES: [&str; 12] = [
-    "messages",
-    "messages_received",
-    "ncts",
-    "restarts",
-    "packets_sent",
-    "packets_received",
-    "packets_forwarded",
-    "idle_ticks",
-    "heap_peak_bytes",
-    "peak_unexpected_bytes",
-    "unexpected_records",
-    "requests_peak",
-];
 
 /// Side of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,7 +58,7 @@ impl Form {
     }
 
     /// Number of words; `None` for a list.
-    fn words(&self) -> Option<usize> {
+    pub(crate) fn words(&self) -> Option<usize> {
         match self {
             Form::Status => Some(4),
             form => (!form.is_list()).then_some(1),
@@ -125,6 +110,7 @@ fn form_on_enter(function: &Function, kind: Kind, name: &str) -> Form {
         | Kind::OldInts
         | Kind::Counts
         | Kind::Displs
+        | Kind::ElementDispls
         | Kind::Ranks
         | Kind::Logicals
         | Kind::Datatypes
@@ -132,7 +118,7 @@ fn form_on_enter(function: &Function, kind: Kind, name: &str) -> Form {
             Some(length) => Form::Ints(length),
             None => Form::Address,
         },
-        Kind::Aints | Kind::OldAints => match length(function, name) {
+        Kind::Aints | Kind::AintCounts | Kind::OldAints => match length(function, name) {
             Some(length) => Form::Aints(length),
             None => Form::Address,
         },
@@ -159,9 +145,14 @@ fn form_on_leave(function: &Function, kind: Kind, name: &str) -> Option<Form> {
         | Kind::ErrhandlerOut
         | Kind::InfoOut
         | Kind::WinOut => Form::Pointee,
-        Kind::IntOut | Kind::CountOut | Kind::RankOut | Kind::LogicalOut | Kind::IndexOut | Kind::AintOut => {
-            Form::Pointee
-        }
+        Kind::IntOut
+        | Kind::CountOut
+        | Kind::DispUnitOut
+        | Kind::RankOut
+        | Kind::LogicalOut
+        | Kind::IndexOut
+        | Kind::AintOut
+        | Kind::AintCountOut => Form::Pointee,
         _ => return None,
     })
 }
@@ -242,6 +233,8 @@ pub enum RecordKind {
     Access,
     /// A datatype was created.
     Datatype,
+    /// The source line of an address in the records of a Rust program.
+    SourceLine,
 }
 
 impl RecordKind {
@@ -254,6 +247,7 @@ impl RecordKind {
             5 => Self::Counters,
             6 => Self::Access,
             7 => Self::Datatype,
+            8 => Self::SourceLine,
             _ => return None,
         })
     }
@@ -302,6 +296,16 @@ impl<'w> WordReader<'w> {
         let words = self.words.get(self.at..end).ok_or(self.corrupt())?;
         self.at = end;
         Ok(words.iter().map(|word| *word as i64).collect())
+    }
+
+    /// Reads a text: its length in bytes, and words with its bytes.
+    pub(crate) fn text(&mut self) -> Result<String, CorruptStream> {
+        let length = usize::try_from(self.word()?).map_err(|_| self.corrupt())?;
+        let end = self.at.checked_add(length.div_ceil(8)).ok_or(self.corrupt())?;
+        let words = self.words.get(self.at..end).ok_or(self.corrupt())?;
+        self.at = end;
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take(length).collect();
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Reads the head of a record: kind, function and time.

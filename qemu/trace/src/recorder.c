@@ -1,22 +1,9 @@
-/* Recorder of MPI calls. `midplane` compiles this file, followed by a wrapper for each MPI function, and links it with a
- * program for --trace and --check. A wrapper records its call and calls the function by its profiling name (MPI-3.1
- * section 14.2). A program without these options contains none of it.
- *
- * The records of a rank are a stream of 64-bit words; record.rs describes them. A process appends them to a file that it
- * maps. A node has no file: it writes them to a ring buffer, which the tool empties, and waits while the buffer is full. */
+/* Recorder of the MPI calls of a C or Fortran program. `midplane` compiles stream.c and this file, followed by a wrapper for
+ * each MPI function, and links it with a program for --trace and --check. A wrapper records its call and calls the
+ * function by its profiling name (MPI-3.1 section 14.2). A program without these options contains none of it. */
 
 #include <mpi.h>
 #include <pmpi.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#if defined(__linux__)
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
-#endif
 
 enum {
     MIDPLANE_ENTER = 1,
@@ -31,7 +18,6 @@ enum {
 /* Maximum number of recorded elements of an array argument. */
 #define MIDPLANE_MAX_ELEMENTS 16384
 
-static int midplane_is_open;
 #if defined(__linux__)
 /* Set in the thread that has initialized MPI: the recorder does not observe the others. */
 static __thread int midplane_is_observed;
@@ -39,205 +25,173 @@ static __thread int midplane_is_observed;
 static int midplane_is_observed;
 #endif
 
+/* Returns the time of MPI_Wtime in nanoseconds. */
+#if defined(__riscv)
+/* Nanoseconds per tick of the clock, with 32 fractional bits (kernel-rt/src/records.rs). */
+extern volatile const uint64_t MIDPLANE_NS_PER_TICK;
+
+/* Inlined: beside a call, a wrapper saves all arguments once more. */
+static inline uint64_t midplane_time_ns(void)
+{
+    uint64_t ticks;
+
+    __asm__ volatile("rdtime %0" : "=r"(ticks));
+    return (uint64_t)(((unsigned __int128)ticks * MIDPLANE_NS_PER_TICK) >> 32);
+}
+#else
+uint64_t midplane_time_ns(void); /* environment.rs in mpi-adi/c */
+#endif
+
+/* A number, or a handle: its value with the sign. */
 #define MIDPLANE_WORD(value) ((uint64_t)(int64_t)(value))
 #define MIDPLANE_ADDRESS(pointer) ((uint64_t)(uintptr_t)(pointer))
 
-#if defined(__linux__)
+/* ---- Callers in Fortran ---- */
 
-/* ---- A mapped file ---- */
+#if defined(MIDPLANE_FORTRAN)
+/* The entry points of Fortran call C's functions, whose caller is then the runtime. The public names of the entry points
+ * are weak there. Here each stores the address of its own caller, for the next record, and continues with the entry
+ * point by its profiling name. */
+void *midplane_fortran_caller;
 
-/* The first page contains the number of complete words, which follow it, and whether the rest of them is missing. */
-#define MIDPLANE_HEADER_BYTES 4096
-#define MIDPLANE_WINDOW_BYTES (1 << 20)
-
-static struct {
-    int file;
-    uint64_t *count;     /* Of complete words, in the header; then 1 if the rest is missing. */
-    uint64_t *window;    /* Mapped part of the file. */
-    uint64_t words;      /* Words written so far, complete records or not. */
-} midplane_stream;
-
-static void midplane_map_window(void)
+static inline void *midplane_caller(void *caller)
 {
-    off_t start = MIDPLANE_HEADER_BYTES + (off_t)(midplane_stream.words * 8);
-
-    if (midplane_stream.window != NULL)
-        munmap(midplane_stream.window, MIDPLANE_WINDOW_BYTES);
-    midplane_stream.window = NULL;
-    if (midplane_stream.words >= MIDPLANE_MAX_STREAM_WORDS) {
-        midplane_stream.count[1] = 1;
-        midplane_is_open = 0;
-        return;
-    }
-    if (ftruncate(midplane_stream.file, start + MIDPLANE_WINDOW_BYTES) == 0) {
-        void *window = mmap(NULL, MIDPLANE_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, midplane_stream.file, start);
-
-        if (window != MAP_FAILED)
-            midplane_stream.window = window;
-    }
-    if (midplane_stream.window == NULL) {
-        fputs("midplane: the record of MPI calls cannot grow: the disk may be full\n", stderr);
-        midplane_stream.count[1] = 1;
-        midplane_is_open = 0;
-    }
+    void *fortran = midplane_fortran_caller;
+    midplane_fortran_caller = NULL;
+    return fortran != NULL ? fortran : caller;
 }
 
-static inline void midplane_reserve(uint32_t words)
-{
-    (void)words;
-}
-
-static inline void midplane_put(uint64_t word)
-{
-    uint64_t at = midplane_stream.words % (MIDPLANE_WINDOW_BYTES / 8);
-
-    if (at == 0)
-        midplane_map_window();
-    if (midplane_stream.window != NULL) {
-        midplane_stream.window[at] = word;
-        midplane_stream.words++;
-    }
-}
-
-static inline void midplane_commit(void)
-{
-    if (midplane_stream.window != NULL)
-        __atomic_store_n(midplane_stream.count, midplane_stream.words, __ATOMIC_RELEASE);
-}
-
-static int midplane_open_stream(int rank)
-{
-    const char *directory = getenv("MIDPLANE_CALLS");
-    char path[4096];
-    void *header;
-
-    if (directory == NULL || snprintf(path, sizeof path, "%s/%d", directory, rank) >= (int)sizeof path)
-        return 0;
-    midplane_stream.file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (midplane_stream.file < 0 || ftruncate(midplane_stream.file, MIDPLANE_HEADER_BYTES) != 0)
-        return 0;
-    header = mmap(NULL, MIDPLANE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, midplane_stream.file, 0);
-    if (header == MAP_FAILED)
-        return 0;
-    midplane_stream.count = header;
-    return 1;
-}
-
+#if defined(__x86_64__)
+#define MIDPLANE_STORE_CALLER "movq (%rsp), %r11\n movq %r11, midplane_fortran_caller(%rip)\n jmp "
+#elif defined(__aarch64__)
+#define MIDPLANE_STORE_CALLER                                                                                          \
+    "adrp x16, midplane_fortran_caller\n str x30, [x16, :lo12:midplane_fortran_caller]\n b "
+#elif defined(__riscv)
+#define MIDPLANE_STORE_CALLER "la t0, midplane_fortran_caller\n sd ra, 0(t0)\n tail "
 #else
+#error "no entry points of Fortran for this processor"
+#endif
 
-/* ---- A ring buffer that the tool reads ---- */
-
-#define MIDPLANE_RING_WORDS (1 << 16)
-
-/* The tool finds it by its symbol, and writes `read` only. */
-struct {
-    uint32_t magic;
-    uint32_t capacity;       /* In words. */
-    volatile uint32_t count; /* Words of complete records since the start, modulo 2^32. */
-    volatile uint32_t read;  /* Words that the tool has read, modulo 2^32. */
-    uint64_t words[MIDPLANE_RING_WORDS];
-} MIDPLANE_CALLS;
-
-static uint32_t midplane_words;
-
-static inline void midplane_publish(void)
-{
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    MIDPLANE_CALLS.count = midplane_words;
-}
-
-/* Waits for space. A record that is longer than the buffer is published in parts. */
-static inline void midplane_reserve(uint32_t words)
-{
-    while (midplane_words + words - MIDPLANE_CALLS.read > MIDPLANE_RING_WORDS)
-        midplane_publish();
-}
-
-static inline void midplane_put(uint64_t word)
-{
-    MIDPLANE_CALLS.words[midplane_words++ % MIDPLANE_RING_WORDS] = word;
-}
-
-static inline void midplane_commit(void)
-{
-    midplane_publish();
-}
-
-static int midplane_open_stream(int rank)
-{
-    (void)rank;
-    MIDPLANE_CALLS.capacity = MIDPLANE_RING_WORDS;
-    MIDPLANE_CALLS.magic = 0x3143504d; /* "MPC1" */
-    return 1;
-}
-
+/* A section of its own for each, so that a node's image contains only those that the program calls. */
+#define MIDPLANE_FORTRAN_ENTRY(name, entry)                                                                            \
+    __asm__(".pushsection .text." name ", \"ax\", %progbits\n .globl " name "\n .type " name ", %function\n" name ":\n "  \
+            MIDPLANE_STORE_CALLER entry "\n .size " name ", . - " name "\n .popsection");
+#else
+#define midplane_caller(caller) (caller)
 #endif
 
 /* ---- Records ---- */
 
-/* Maximum number of words of a record without its lists. */
-#define MIDPLANE_MAX_RECORD_WORDS 64
+/* Elements of a list, and statuses, for which a chunk has space beside the other fields of a record (a test of recorder.rs
+ * counts them). Longer lists reserve more. */
+#define MIDPLANE_FEW_ELEMENTS 4
+#define MIDPLANE_FEW_RECORDED_STATUSES 2
 
-/* Time of the last record in nanoseconds. */
-static uint64_t midplane_time;
-
-static inline void midplane_begin(int kind, int function)
+/* Returns the word of a new record behind its head. */
+static MIDPLANE_INLINE uint64_t *midplane_begin(int kind, int function)
 {
-    midplane_time = (uint64_t)(PMPI_Wtime() * 1e9);
-    midplane_reserve(MIDPLANE_MAX_RECORD_WORDS);
-    midplane_put((uint64_t)kind | (uint64_t)function << 8);
-    midplane_put(midplane_time);
+    uint64_t *at = midplane_first_word();
+
+    at[0] = (uint64_t)kind | (uint64_t)function << 8;
+    at[1] = midplane_time_ns();
+    return at + 2;
 }
 
-static void midplane_put_ints(const int *elements, int count)
+/* Number of recorded elements of an array argument. */
+static int midplane_kept(const void *elements, int count)
 {
-    int kept = elements == NULL || count < 0 ? 0 : count > MIDPLANE_MAX_ELEMENTS ? MIDPLANE_MAX_ELEMENTS : count;
+    return elements == NULL || count < 0 ? 0 : count > MIDPLANE_MAX_ELEMENTS ? MIDPLANE_MAX_ELEMENTS : count;
+}
 
-    midplane_put(MIDPLANE_WORD(kept));
-    for (int i = 0; i < kept; i++) {
-        midplane_reserve(MIDPLANE_MAX_RECORD_WORDS);
-        midplane_put(MIDPLANE_WORD(elements[i]));
+/* A handle of any type in an array. */
+typedef void *midplane_handle __attribute__((may_alias));
+
+/* Functions that write a list at a word, and return the word behind it. */
+#define MIDPLANE_LIST_FUNCTION(name, type)                                                      \
+    static MIDPLANE_RARE uint64_t *name##_of_many(uint64_t *at, const type *elements, int kept) \
+    {                                                                                           \
+        *at++ = MIDPLANE_WORD(kept);                                                            \
+        for (int i = 0; i < kept; i++) {                                                        \
+            *at++ = MIDPLANE_WORD(elements[i]);                                                 \
+            at = midplane_reserve(at);                                                          \
+        }                                                                                       \
+        return at;                                                                              \
+    }                                                                                           \
+                                                                                                \
+    static uint64_t *name(uint64_t *at, const type *elements, int count)                        \
+    {                                                                                           \
+        int kept = midplane_kept(elements, count);                                              \
+                                                                                                \
+        if (kept > MIDPLANE_FEW_ELEMENTS)                                                       \
+            return name##_of_many(at, elements, kept);                                          \
+        *at++ = MIDPLANE_WORD(kept);                                                            \
+        for (int i = 0; i < kept; i++)                                                          \
+            *at++ = MIDPLANE_WORD(elements[i]);                                                 \
+        return at;                                                                              \
     }
-}
 
-static void midplane_put_aints(const MPI_Aint *elements, int count)
-{
-    int kept = elements == NULL || count < 0 ? 0 : count > MIDPLANE_MAX_ELEMENTS ? MIDPLANE_MAX_ELEMENTS : count;
+MIDPLANE_LIST_FUNCTION(midplane_put_ints, int)
+MIDPLANE_LIST_FUNCTION(midplane_put_handles, midplane_handle)
+MIDPLANE_LIST_FUNCTION(midplane_put_aints, MPI_Aint)
+MIDPLANE_LIST_FUNCTION(midplane_put_counts, MPI_Count)
 
-    midplane_put(MIDPLANE_WORD(kept));
-    for (int i = 0; i < kept; i++) {
-        midplane_reserve(MIDPLANE_MAX_RECORD_WORDS);
-        midplane_put(MIDPLANE_WORD(elements[i]));
-    }
-}
-
-static void midplane_put_status(const MPI_Status *status)
+static inline uint64_t *midplane_put_status(uint64_t *at, const MPI_Status *status)
 {
     static const MPI_Status none;
+    MPI_Count bytes;
 
     if (status == NULL)
         status = &none;
-    midplane_put(MIDPLANE_WORD(status->MPI_SOURCE));
-    midplane_put(MIDPLANE_WORD(status->MPI_TAG));
-    midplane_put((uint64_t)(uint32_t)status->MPI_ERROR | (uint64_t)(status->midplane_cancelled != 0) << 32);
-    midplane_put(MIDPLANE_WORD(status->midplane_bytes));
+    /* Behind an integer that is 1 for a cancelled request (types.rs in mpi-adi/c). */
+    memcpy(&bytes, &status->MPI_internal[1], sizeof bytes);
+    at[0] = MIDPLANE_WORD(status->MPI_SOURCE);
+    at[1] = MIDPLANE_WORD(status->MPI_TAG);
+    at[2] = (uint64_t)(uint32_t)status->MPI_ERROR | (uint64_t)(status->MPI_internal[0] != 0) << 32;
+    at[3] = MIDPLANE_WORD(bytes);
+    return at + 4;
 }
 
-static void midplane_put_statuses(const MPI_Status *statuses, int count)
+static MIDPLANE_RARE uint64_t *midplane_put_many_statuses(uint64_t *at, const MPI_Status *statuses, int kept)
 {
-    int kept = statuses == NULL || count < 0 ? 0 : count > MIDPLANE_MAX_ELEMENTS ? MIDPLANE_MAX_ELEMENTS : count;
+    *at++ = MIDPLANE_WORD(4 * kept);
+    for (int i = 0; i < kept; i++)
+        at = midplane_reserve(midplane_put_status(at, &statuses[i]));
+    return at;
+}
 
-    midplane_put(MIDPLANE_WORD(4 * kept));
-    for (int i = 0; i < kept; i++) {
-        midplane_reserve(MIDPLANE_MAX_RECORD_WORDS);
-        midplane_put_status(&statuses[i]);
+static uint64_t *midplane_put_statuses(uint64_t *at, const MPI_Status *statuses, int count)
+{
+    int kept = midplane_kept(statuses, count);
+
+    if (kept > MIDPLANE_FEW_RECORDED_STATUSES)
+        return midplane_put_many_statuses(at, statuses, kept);
+    *at++ = MIDPLANE_WORD(4 * kept);
+    for (int i = 0; i < kept; i++)
+        at = midplane_put_status(at, &statuses[i]);
+    return at;
+}
+
+/* Number of statuses that a wrapper has space for. */
+#define MIDPLANE_FEW_STATUSES 8
+
+/* A receive buffer for statuses that the program ignores: these few, or memory from the heap. NULL if the heap is full:
+ * they are not recorded then. */
+static inline MPI_Status *midplane_statuses(MPI_Status *few, int count)
+{
+    static const MPI_Status none;
+
+    if (count <= MIDPLANE_FEW_STATUSES) {
+        for (int i = 0; i < count; i++)
+            few[i] = none;
+        return few;
     }
+    return calloc((size_t)count, sizeof(MPI_Status));
 }
 
-/* A receive buffer for statuses that the program ignores. NULL if the heap is full: they are not recorded then. */
-static MPI_Status *midplane_statuses(int count)
+static inline void midplane_free_statuses(MPI_Status *few, MPI_Status *statuses)
 {
-    return count > 0 ? calloc((size_t)count, sizeof(MPI_Status)) : NULL;
+    if (statuses != few)
+        free(statuses);
 }
 
 /* Number of elements of an array argument with one for each process of the other side. */
@@ -274,57 +228,60 @@ static int midplane_own_size(MPI_Comm comm)
 }
 
 /* Ranks in MPI_COMM_WORLD of the members of a group: their number, and then each. */
-static void midplane_put_members(MPI_Group group)
+static uint64_t *midplane_put_members(uint64_t *at, MPI_Group group)
 {
     MPI_Group world;
     int size = 0;
 
     PMPI_Group_size(group, &size);
     PMPI_Comm_group(MPI_COMM_WORLD, &world);
-    midplane_put(MIDPLANE_WORD(size));
+    *at++ = MIDPLANE_WORD(size);
     for (int i = 0; i < size; i++) {
         int member = MPI_UNDEFINED;
 
         PMPI_Group_translate_ranks(group, 1, &i, world, &member);
-        midplane_reserve(MIDPLANE_MAX_RECORD_WORDS);
-        midplane_put(MIDPLANE_WORD(member));
+        at = midplane_reserve(at);
+        *at++ = MIDPLANE_WORD(member);
     }
     PMPI_Group_free(&world);
+    return midplane_reserve(at);
 }
 
 static void midplane_record_group(MPI_Group group)
 {
+    uint64_t *at;
+
     if (group == MPI_GROUP_NULL || !midplane_is_open)
         return;
-    midplane_begin(MIDPLANE_GROUP, 0);
-    midplane_put(MIDPLANE_WORD(group));
-    midplane_put_members(group);
-    midplane_commit();
+    at = midplane_begin(MIDPLANE_GROUP, 0);
+    *at++ = MIDPLANE_WORD(group);
+    midplane_commit(midplane_put_members(at, group));
 }
 
 static void midplane_record_communicator(MPI_Comm comm)
 {
     MPI_Group group;
     int is_inter = 0, rank = 0;
+    uint64_t *at;
 
     if (comm == MPI_COMM_NULL || !midplane_is_open)
         return;
     PMPI_Comm_test_inter(comm, &is_inter);
     PMPI_Comm_rank(comm, &rank);
-    midplane_begin(MIDPLANE_COMMUNICATOR, 0);
-    midplane_put(MIDPLANE_WORD(comm));
-    midplane_put(MIDPLANE_WORD(rank));
+    at = midplane_begin(MIDPLANE_COMMUNICATOR, 0);
+    *at++ = MIDPLANE_WORD(comm);
+    *at++ = MIDPLANE_WORD(rank);
     PMPI_Comm_group(comm, &group);
-    midplane_put_members(group);
+    at = midplane_put_members(at, group);
     PMPI_Group_free(&group);
     if (is_inter) {
         PMPI_Comm_remote_group(comm, &group);
-        midplane_put_members(group);
+        at = midplane_put_members(at, group);
         PMPI_Group_free(&group);
     } else {
-        midplane_put(0);
+        *at++ = 0;
     }
-    midplane_commit();
+    midplane_commit(at);
 }
 
 /* Size and extent of a new datatype, so that the analysis needs no layout rules of this machine. */
@@ -332,25 +289,26 @@ static void midplane_record_datatype(MPI_Datatype datatype)
 {
     MPI_Aint lower = 0, extent = 0, true_lower = 0, true_extent = 0;
     MPI_Count size = 0;
+    uint64_t *at;
 
     if (datatype == MPI_DATATYPE_NULL || !midplane_is_open)
         return;
     PMPI_Type_size_x(datatype, &size);
     PMPI_Type_get_extent(datatype, &lower, &extent);
     PMPI_Type_get_true_extent(datatype, &true_lower, &true_extent);
-    midplane_begin(MIDPLANE_DATATYPE, 0);
-    midplane_put(MIDPLANE_WORD(datatype));
-    midplane_put(MIDPLANE_WORD(size));
-    midplane_put(MIDPLANE_WORD(lower));
-    midplane_put(MIDPLANE_WORD(extent));
-    midplane_put(MIDPLANE_WORD(true_lower));
-    midplane_put(MIDPLANE_WORD(true_extent));
-    midplane_commit();
+    at = midplane_begin(MIDPLANE_DATATYPE, 0);
+    *at++ = MIDPLANE_WORD(datatype);
+    *at++ = MIDPLANE_WORD(size);
+    *at++ = MIDPLANE_WORD(lower);
+    *at++ = MIDPLANE_WORD(extent);
+    *at++ = MIDPLANE_WORD(true_lower);
+    *at++ = MIDPLANE_WORD(true_extent);
+    midplane_commit(at);
 }
 
 /* ---- Counters of the node, as MPI_T performance variables ---- */
 
-/* The order is that of `Counters` in record.rs. */
+/* The names are those of the list `TRACED` in the crate midplane-abi. */
 static const char *const midplane_counter_names[] = {
     MIDPLANE_COUNTER_NAMES
 };
@@ -362,7 +320,7 @@ static const char *const midplane_counter_names[] = {
 static struct {
     MPI_T_pvar_session session;
     MPI_T_pvar_handle handles[MIDPLANE_COUNTERS_COUNT];
-    uint64_t last_time;
+    uint64_t next_time;
 } midplane_counters;
 
 static void midplane_open_counters(void)
@@ -389,25 +347,28 @@ static void midplane_open_counters(void)
     }
 }
 
-static void midplane_read_counters(void)
+static MIDPLANE_RARE void midplane_record_counters(uint64_t time)
 {
-    midplane_counters.last_time = midplane_time;
-    midplane_begin(MIDPLANE_COUNTERS, 0);
-    midplane_put(MIDPLANE_WORD(MIDPLANE_COUNTERS_COUNT));
+    uint64_t *at = midplane_begin(MIDPLANE_COUNTERS, 0);
+
+    midplane_counters.next_time = time + MIDPLANE_COUNTERS_INTERVAL_NS;
+    *at++ = MIDPLANE_WORD(MIDPLANE_COUNTERS_COUNT);
     for (int i = 0; i < MIDPLANE_COUNTERS_COUNT; i++) {
         unsigned long long value = 0;
 
         if (midplane_counters.handles[i] != MPI_T_PVAR_HANDLE_NULL)
             PMPI_T_pvar_read(midplane_counters.session, midplane_counters.handles[i], &value);
-        midplane_put(value);
+        *at++ = value;
     }
-    midplane_commit();
+    midplane_commit(at);
 }
 
-static inline void midplane_record_counters(int is_last)
+/* Publishes a record of a call's end, at this time, and those of the counters if they are due. */
+static MIDPLANE_INLINE void midplane_commit_end(uint64_t *end, uint64_t time)
 {
-    if (is_last || midplane_time - midplane_counters.last_time >= MIDPLANE_COUNTERS_INTERVAL_NS)
-        midplane_read_counters();
+    midplane_commit(end);
+    if (time >= midplane_counters.next_time)
+        midplane_record_counters(time);
 }
 
 /* ---- Accesses of the program to memory of pending operations, and to its windows ---- */
@@ -445,13 +406,14 @@ static int midplane_span_count;
 
 static void midplane_put_access(uintptr_t start, uintptr_t end, int is_write, uintptr_t pc, int64_t key, int kind)
 {
-    midplane_begin(MIDPLANE_ACCESS, kind);
-    midplane_put(start);
-    midplane_put(end - start);
-    midplane_put((uint64_t)is_write);
-    midplane_put(pc);
-    midplane_put(MIDPLANE_WORD(key));
-    midplane_commit();
+    uint64_t *at = midplane_begin(MIDPLANE_ACCESS, kind);
+
+    *at++ = start;
+    *at++ = end - start;
+    *at++ = (uint64_t)is_write;
+    *at++ = pc;
+    *at++ = MIDPLANE_WORD(key);
+    midplane_commit(at);
 }
 
 /* Records the collected accesses to windows. */
@@ -546,6 +508,19 @@ static void midplane_add_buffer(const void *buffer, int64_t count, MPI_Datatype 
 /* Adds the parts of a buffer with a count and a displacement for each process. */
 static void midplane_add_vector(const void *buffer, const int counts[], const int displacements[], int peers,
                                 MPI_Datatype datatype, int64_t request, int is_written)
+{
+    MPI_Aint lower, extent;
+
+    if (buffer == MPI_IN_PLACE || PMPI_Type_get_extent(datatype, &lower, &extent) != MPI_SUCCESS)
+        return;
+    for (int i = 0; i < peers; i++)
+        midplane_add_buffer((const char *)buffer + displacements[i] * extent, counts[i], datatype, request,
+                            MIDPLANE_OF_REQUEST, is_written);
+}
+
+/* The same for a large-count form. */
+static void midplane_add_vector_c(const void *buffer, const MPI_Count counts[], const MPI_Aint displacements[],
+                                  int peers, MPI_Datatype datatype, int64_t request, int is_written)
 {
     MPI_Aint lower, extent;
 

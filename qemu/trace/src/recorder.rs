@@ -1,41 +1,86 @@
-//! Generator of the recorder: C source with a wrapper for each MPI function.
+//! Generator of the recorder: C source, with a wrapper for each MPI function if the program is in C. A large-count form is
+//! recorded as its function.
 
 use crate::buffers::{BlockCount, BufferAccess, UsedBy, buffers};
-use crate::record::{COUNTER_NAMES, Field, Form, MAX_STREAM_WORDS, Phase, fields, request_count};
-use midplane_api::{FUNCTIONS, Function, Kind, State};
+use crate::record::{Field, Form, MAX_STREAM_WORDS, Phase, fields, request_count};
+use midplane_abi::counters::TRACED;
+use midplane_api::fortran::procedures;
+use midplane_api::{CountForm, FUNCTIONS, Function, Kind, State};
 use std::fmt::{Display, Formatter, Result};
 
-/// Hand-written part: the stream, and the records of objects.
+/// Hand-written part of both recorders: the stream.
+const STREAM: &str = include_str!("stream.c");
+/// That of C programs: the records of objects.
 const RUNTIME: &str = include_str!("recorder.c");
+/// That of Rust programs, whose binding composes the records.
+const RUST_RUNTIME: &str = include_str!("rust.c");
 
-/// Text of the recorder's source.
-#[derive(Clone, Copy, Debug)]
-pub struct Recorder;
+/// Text of the recorder's source, by the language of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recorder {
+    /// C, C++ or Fortran: a wrapper for each function.
+    C,
+    /// Rust: the functions that the binding calls.
+    Rust,
+}
 
 impl Recorder {
-    /// File name.
-    pub const NAME: &str = "recorder.c";
-    /// Symbol of a node's ring buffer.
+    /// Symbol of a node's ring buffer; a process contains it as a mark.
     pub const SYMBOL: &str = "MIDPLANE_CALLS";
-    /// Environment variable of a process with the directory of the records.
+    /// Environment variable that enables the recorder; of a process, the directory of the records.
     pub const VARIABLE: &str = "MIDPLANE_CALLS";
+
+    /// Returns the name of its file.
+    #[must_use]
+    pub fn file_name(self) -> &'static str {
+        match self {
+            Recorder::C => "recorder.c",
+            Recorder::Rust => "recorder_rust.c",
+        }
+    }
 }
 
 impl Display for Recorder {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         writeln!(f, "#define MIDPLANE_MAX_STREAM_WORDS {MAX_STREAM_WORDS}")?;
-        f.write_str("#define MIDPLANE_COUNTER_NAMES")?;
-        for name in COUNTER_NAMES {
-            write!(f, " \"{name}\",")?;
+        match self {
+            Recorder::C => c_recorder(f),
+            Recorder::Rust => rust_recorder(f),
         }
-        writeln!(f, "\n\n{RUNTIME}")?;
-        for (index, function) in FUNCTIONS.iter().enumerate() {
-            if is_recorded(function) {
-                wrapper(f, index, function)?;
+    }
+}
+
+fn c_recorder(f: &mut Formatter<'_>) -> Result {
+    f.write_str("#define MIDPLANE_COUNTER_NAMES")?;
+    for counter in TRACED {
+        write!(f, " \"{}\",", counter.about().name)?;
+    }
+    writeln!(f, "\n\n{STREAM}\n{RUNTIME}")?;
+    fortran_entries(f)?;
+    for (index, function) in FUNCTIONS.iter().enumerate() {
+        if is_recorded(function) {
+            for (form, name) in function.forms() {
+                wrapper(f, index, function, form, name)?;
             }
         }
-        Ok(())
     }
+    Ok(())
+}
+
+fn rust_recorder(f: &mut Formatter<'_>) -> Result {
+    f.write_str("#define MIDPLANE_COUNTER_INDICES")?;
+    for counter in TRACED {
+        write!(f, " {},", counter as usize)?;
+    }
+    f.write_str("\n#define MIDPLANE_FUNCTION_NAMES")?;
+    for function in FUNCTIONS {
+        write!(f, " \\\n    \"{}\",", function.name)?;
+    }
+    // All ranks of the simulator share the variables of a Rust program that are not thread-local.
+    writeln!(
+        f,
+        "\n#if defined(__linux__)\n#define MIDPLANE_STATE static __thread\n#endif\n\n{STREAM}\n{RUST_RUNTIME}"
+    )
 }
 
 /// Functions that are not recorded: local queries that programs repeat, and the functions that the recorder uses while
@@ -60,7 +105,22 @@ pub fn is_recorded(function: &Function) -> bool {
     function.result == Kind::Int
         && function.state != State::Refused
         && !function.name.starts_with("MPI_T_")
+        // The result is a handle.
+        && !function.name.ends_with("_toint")
         && !UNRECORDED.contains(&function.name)
+}
+
+/// Writes the entry points of Fortran that store their caller, for the functions that are recorded.
+fn fortran_entries(f: &mut Formatter<'_>) -> Result {
+    writeln!(f, "\n#if defined(MIDPLANE_FORTRAN)")?;
+    for procedure in procedures().filter(|procedure| is_recorded(procedure.function)) {
+        let name = procedure.function.name.to_ascii_lowercase();
+        for suffix in procedure.suffixes() {
+            let entry = if suffix == "__" { "_" } else { suffix };
+            writeln!(f, "MIDPLANE_FORTRAN_ENTRY(\"{name}{suffix}\", \"p{name}{entry}\")")?;
+        }
+    }
+    writeln!(f, "#endif")
 }
 
 /// Returns the arguments as a C expression list.
@@ -69,11 +129,16 @@ fn arguments(function: &Function) -> String {
     names.join(", ")
 }
 
-fn wrapper(f: &mut Formatter<'_>, index: usize, function: &'static Function) -> Result {
-    let name = function.name;
+fn wrapper(
+    f: &mut Formatter<'_>,
+    index: usize,
+    function: &'static Function,
+    count_form: CountForm,
+    name: &str,
+) -> Result {
     write!(f, "\n__attribute__((weak)) int {name}(")?;
     for (at, parameter) in function.parameters.iter().enumerate() {
-        let spelling = parameter.kind.c();
+        let spelling = count_form.kind(parameter).c();
         let comma = if at > 0 { ", " } else { "" };
         write!(f, "{comma}{}{}{}", spelling.before, parameter.name, spelling.after)?;
     }
@@ -90,20 +155,23 @@ fn wrapper(f: &mut Formatter<'_>, index: usize, function: &'static Function) -> 
     ignored_statuses(f, function)?;
     saved_requests(f, function)?;
     writeln!(f, "    if (midplane_is_open) {{\n        midplane_flush_accesses();")?;
-    writeln!(f, "        midplane_begin(MIDPLANE_ENTER, {index});")?;
     writeln!(
         f,
-        "        midplane_put(MIDPLANE_ADDRESS(__builtin_return_address(0)));"
+        "        uint64_t *midplane_at = midplane_begin(MIDPLANE_ENTER, {index});"
+    )?;
+    writeln!(
+        f,
+        "        *midplane_at++ = MIDPLANE_ADDRESS(midplane_caller(__builtin_return_address(0)));"
     )?;
     for field in fields(function, Phase::Enter) {
-        writeln!(f, "        {}", put(function, &field))?;
+        writeln!(f, "        {}", put(function, count_form, &field))?;
     }
-    writeln!(f, "        midplane_commit();\n    }}")?;
+    writeln!(f, "        midplane_commit(midplane_at);\n    }}")?;
     if name == "MPI_Win_free" {
         writeln!(
             f,
-            "#if defined(MIDPLANE_ACCESSES)\n    if (win != NULL) {{\n        midplane_remove_regions(*win, \
-             MIDPLANE_OF_WINDOW_OPERATION);\n        midplane_remove_regions(*win, MIDPLANE_WINDOW_MEMORY);\n    \
+            "#if defined(MIDPLANE_ACCESSES)\n    if (win != NULL) {{\n        midplane_remove_regions(MIDPLANE_WORD(*win), \
+             MIDPLANE_OF_WINDOW_OPERATION);\n        midplane_remove_regions(MIDPLANE_WORD(*win), MIDPLANE_WINDOW_MEMORY);\n    \
              }}\n#endif"
         )?;
     }
@@ -111,25 +179,31 @@ fn wrapper(f: &mut Formatter<'_>, index: usize, function: &'static Function) -> 
         writeln!(f, "    midplane_result = P{name}({arguments});")?;
     }
     writeln!(f, "    if (midplane_is_open) {{")?;
-    writeln!(f, "        midplane_begin(MIDPLANE_LEAVE, {index});")?;
-    writeln!(f, "        midplane_put(MIDPLANE_WORD(midplane_result));")?;
+    writeln!(
+        f,
+        "        uint64_t *midplane_at = midplane_begin(MIDPLANE_LEAVE, {index});"
+    )?;
+    writeln!(f, "        uint64_t midplane_time = midplane_at[-1];")?;
+    writeln!(f, "        *midplane_at++ = MIDPLANE_WORD(midplane_result);")?;
     for field in fields(function, Phase::Leave) {
-        writeln!(f, "        {}", put(function, &field))?;
+        writeln!(f, "        {}", put(function, count_form, &field))?;
     }
-    writeln!(f, "        midplane_commit();")?;
     if name == "MPI_Finalize" {
-        writeln!(f, "        midplane_record_counters(1);")?;
+        writeln!(
+            f,
+            "        midplane_commit(midplane_at);\n        midplane_record_counters(midplane_time);"
+        )?;
     } else {
-        writeln!(f, "        midplane_record_counters(0);")?;
+        writeln!(f, "        midplane_commit_end(midplane_at, midplane_time);")?;
     }
     created_objects(f, function)?;
-    regions(f, function)?;
+    regions(f, function, count_form)?;
     writeln!(f, "    }}")?;
     if let Some(RequestParameter::Several(_)) = request_parameter(function) {
         writeln!(f, "#if defined(MIDPLANE_ACCESSES)\n    free(midplane_old);\n#endif")?;
     }
     if has_statuses(function) {
-        writeln!(f, "    free(midplane_own_statuses);")?;
+        writeln!(f, "    midplane_free_statuses(midplane_few, midplane_own_statuses);")?;
     }
     writeln!(f, "    return midplane_result;\n}}")
 }
@@ -137,7 +211,9 @@ fn wrapper(f: &mut Formatter<'_>, index: usize, function: &'static Function) -> 
 /// Keeps the handles of requests, which a completion replaces by MPI_REQUEST_NULL.
 fn saved_requests(f: &mut Formatter<'_>, function: &Function) -> Result {
     let text = match request_parameter(function) {
-        Some(RequestParameter::One(name)) => format!("MPI_Request midplane_old = {name} == NULL ? 0 : *{name};"),
+        Some(RequestParameter::One(name)) => {
+            format!("MPI_Request midplane_old = {name} == NULL ? MPI_REQUEST_NULL : *{name};")
+        }
         Some(RequestParameter::Several(name)) => {
             format!(
                 "MPI_Request *midplane_old = midplane_copy_requests({name}, {});",
@@ -176,7 +252,7 @@ const COMPLETES_WINDOW_OPERATIONS: [&str; 8] = [
 ];
 
 /// Updates the memory of pending operations and of windows after a call.
-fn regions(f: &mut Formatter<'_>, function: &'static Function) -> Result {
+fn regions(f: &mut Formatter<'_>, function: &'static Function, count_form: CountForm) -> Result {
     let name = function.name;
     writeln!(f, "#if defined(MIDPLANE_ACCESSES)")?;
     let is_window_operation = function
@@ -188,28 +264,31 @@ fn regions(f: &mut Formatter<'_>, function: &'static Function) -> Result {
         .iter()
         .any(|parameter| parameter.kind == Kind::RequestOut);
     if is_window_operation || has_new_request {
-        new_buffers(f, function, has_new_request)?;
+        new_buffers(f, function, count_form, has_new_request)?;
     }
     // After the call of an epoch that does not block, the program waits for a request, which is not followed here.
     if COMPLETES_WINDOW_OPERATIONS.contains(&&*name.replacen("MPI_Win_i", "MPI_Win_", 1)) {
-        writeln!(f, "        midplane_remove_regions(win, MIDPLANE_OF_WINDOW_OPERATION);")?;
+        writeln!(
+            f,
+            "        midplane_remove_regions(MIDPLANE_WORD(win), MIDPLANE_OF_WINDOW_OPERATION);"
+        )?;
     }
     window_memory(f, name)?;
     match (name, request_parameter(function)) {
-        ("MPI_Start", _) => writeln!(f, "        midplane_start(midplane_old);")?,
+        ("MPI_Start", _) => writeln!(f, "        midplane_start(MIDPLANE_WORD(midplane_old));")?,
         ("MPI_Startall", _) => writeln!(
             f,
-            "        for (int i = 0; midplane_old != NULL && i < count; i++)\n            midplane_start(midplane_old[i]);"
+            "        for (int i = 0; midplane_old != NULL && i < count; i++)\n            midplane_start(MIDPLANE_WORD(midplane_old[i]));"
         )?,
-        ("MPI_Request_free", _) => writeln!(f, "        midplane_forget(midplane_old);")?,
+        ("MPI_Request_free", _) => writeln!(f, "        midplane_forget(MIDPLANE_WORD(midplane_old));")?,
         ("MPI_Cancel", _) => {}
         (_, Some(RequestParameter::One(_))) => {
             let is_test = function.parameters.iter().any(|parameter| parameter.name == "flag");
             let condition = if is_test { "flag != NULL && *flag" } else { "1" };
             writeln!(
                 f,
-                "        if (midplane_old != 0 && ((midplane_result == MPI_SUCCESS && ({condition})) || *request == \
-                 0))\n            midplane_remove_regions(midplane_old, MIDPLANE_OF_REQUEST);"
+                "        if (midplane_old != MPI_REQUEST_NULL && ((midplane_result == MPI_SUCCESS && ({condition})) || \
+                 *request == MPI_REQUEST_NULL))\n            midplane_remove_regions(MIDPLANE_WORD(midplane_old), MIDPLANE_OF_REQUEST);"
             )?;
         }
         (_, Some(RequestParameter::Several(_))) => completed_requests(f, function)?,
@@ -219,11 +298,11 @@ fn regions(f: &mut Formatter<'_>, function: &'static Function) -> Result {
 }
 
 /// Adds the buffers of an operation that continues after its call.
-fn new_buffers(f: &mut Formatter<'_>, function: &'static Function, has_request: bool) -> Result {
+fn new_buffers(f: &mut Formatter<'_>, function: &'static Function, count_form: CountForm, has_request: bool) -> Result {
     let (key, kind) = if has_request {
-        ("*request", "MIDPLANE_OF_REQUEST")
+        ("MIDPLANE_WORD(*request)", "MIDPLANE_OF_REQUEST")
     } else {
-        ("win", "MIDPLANE_OF_WINDOW_OPERATION")
+        ("MIDPLANE_WORD(win)", "MIDPLANE_OF_WINDOW_OPERATION")
     };
     writeln!(f, "        if (midplane_result == MPI_SUCCESS) {{")?;
     for buffer in buffers(function) {
@@ -237,9 +316,13 @@ fn new_buffers(f: &mut Formatter<'_>, function: &'static Function, has_request: 
             UsedBy::Root => "midplane_peers_at_root(comm, root)",
         };
         if let BlockCount::Vector(displacements) = buffer.blocks {
+            let suffix = match count_form {
+                CountForm::Int => "",
+                CountForm::Large => "_c",
+            };
             writeln!(
                 f,
-                "            midplane_add_vector({}, {}, {displacements}, {peers}, {}, {key}, {is_written});",
+                "            midplane_add_vector{suffix}({}, {}, {displacements}, {peers}, {}, {key}, {is_written});",
                 buffer.address, buffer.count, buffer.datatype
             )?;
             continue;
@@ -256,7 +339,7 @@ fn new_buffers(f: &mut Formatter<'_>, function: &'static Function, has_request: 
         )?;
     }
     if function.name.ends_with("_init") {
-        writeln!(f, "            midplane_suspend(*request);")?;
+        writeln!(f, "            midplane_suspend(MIDPLANE_WORD(*request));")?;
     }
     writeln!(f, "        }}")
 }
@@ -270,7 +353,7 @@ fn window_memory(f: &mut Formatter<'_>, name: &str) -> Result {
     };
     writeln!(
         f,
-        "        if (midplane_result == MPI_SUCCESS)\n            midplane_add_region({start}, (size_t)size, *win, \
+        "        if (midplane_result == MPI_SUCCESS)\n            midplane_add_region({start}, (size_t)size, MIDPLANE_WORD(*win), \
          MIDPLANE_WINDOW_MEMORY, 0);"
     )
 }
@@ -289,13 +372,13 @@ fn completed_requests(f: &mut Formatter<'_>, function: &Function) -> Result {
     writeln!(
         f,
         "        if (midplane_old != NULL && midplane_result == MPI_SUCCESS{flag})\n            for (int i = 0; i < \
-         {count}; i++)\n                midplane_remove_regions(midplane_old[{index}], MIDPLANE_OF_REQUEST);"
+         {count}; i++)\n                midplane_remove_regions(MIDPLANE_WORD(midplane_old[{index}]), MIDPLANE_OF_REQUEST);"
     )?;
     // An error completes requests as well.
     writeln!(
         f,
         "        for (int i = 0; midplane_old != NULL && midplane_result != MPI_SUCCESS && i < {}; i++)\n            if \
-         (midplane_old[i] != 0 && array_of_requests[i] == 0)\n                midplane_remove_regions(midplane_old[i], \
+         (midplane_old[i] != MPI_REQUEST_NULL && array_of_requests[i] == MPI_REQUEST_NULL)\n                midplane_remove_regions(MIDPLANE_WORD(midplane_old[i]), \
          MIDPLANE_OF_REQUEST);",
         request_count(function)
     )
@@ -322,9 +405,9 @@ fn ignored_statuses(f: &mut Formatter<'_>, function: &Function) -> Result {
                 let count = request_count(function);
                 writeln!(
                     f,
-                    "    MPI_Status *midplane_own_statuses = NULL;\n    if ({name} == MPI_STATUSES_IGNORE && \
-                     (midplane_own_statuses = midplane_statuses({count})) != NULL)\n        {name} = \
-                     midplane_own_statuses;"
+                    "    MPI_Status midplane_few[MIDPLANE_FEW_STATUSES];\n    MPI_Status *midplane_own_statuses = \
+                     midplane_few;\n    if ({name} == MPI_STATUSES_IGNORE && (midplane_own_statuses = \
+                     midplane_statuses(midplane_few, {count})) != NULL)\n        {name} = midplane_own_statuses;"
                 )?;
             }
             _ => {}
@@ -356,21 +439,63 @@ fn created_objects(f: &mut Formatter<'_>, function: &Function) -> Result {
 }
 
 /// Returns the C statement that records a field.
-fn put(function: &Function, field: &Field) -> String {
+fn put(function: &Function, count_form: CountForm, field: &Field) -> String {
     let parameter = &function.parameters[field.parameter];
     let name = parameter.name;
-    match &field.form {
-        Form::Value => format!("midplane_put(MIDPLANE_WORD({name}));"),
-        Form::Address => format!("midplane_put(MIDPLANE_ADDRESS({name}));"),
-        Form::Pointee => format!("midplane_put({name} == NULL ? 0 : MIDPLANE_WORD(*{name}));"),
-        Form::PointerPointee => {
-            format!("midplane_put({name} == NULL ? 0 : MIDPLANE_ADDRESS(*(void **){name}));")
-        }
-        Form::Status => format!("midplane_put_status({name});"),
+    let word = match &field.form {
+        Form::Value => format!("MIDPLANE_WORD({name})"),
+        Form::Address => format!("MIDPLANE_ADDRESS({name})"),
+        Form::Pointee => format!("{name} == NULL ? 0 : MIDPLANE_WORD(*{name})"),
+        Form::PointerPointee => format!("{name} == NULL ? 0 : MIDPLANE_ADDRESS(*(void **){name})"),
+        Form::Status => return format!("midplane_at = midplane_put_status(midplane_at, {name});"),
         Form::Statuses(count) => {
-            format!("midplane_put_statuses({name} == MPI_STATUSES_IGNORE ? NULL : {name}, {count});")
+            return format!(
+                "midplane_at = midplane_put_statuses(midplane_at, {name} == MPI_STATUSES_IGNORE ? NULL : {name}, \
+                 {count});"
+            );
         }
-        Form::Ints(count) => format!("midplane_put_ints((const int *){name}, {count});"),
-        Form::Aints(count) => format!("midplane_put_aints({name}, {count});"),
+        Form::Ints(count) | Form::Aints(count) => {
+            let (list, cast) = match count_form.kind(parameter) {
+                Kind::LargeCounts => ("counts", ""),
+                Kind::Aints | Kind::AintCounts | Kind::OldAints => ("aints", ""),
+                Kind::Requests
+                | Kind::RequestsInOut
+                | Kind::Datatypes
+                | Kind::OldDatatypes
+                | Kind::DatatypesOut
+                | Kind::Infos => ("handles", "(const midplane_handle *)"),
+                _ => ("ints", "(const int *)"),
+            };
+            return format!("midplane_at = midplane_put_{list}(midplane_at, {cast}{name}, {count});");
+        }
+    };
+    format!("*midplane_at++ = {word};")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words of a chunk (stream.c), and of short lists with their length (recorder.c).
+    const CHUNK_WORDS: usize = 64;
+    const SHORT_LIST_WORDS: usize = 1 + 4;
+    const SHORT_STATUSES_WORDS: usize = 1 + 2 * 4;
+
+    fn words(field: &Field) -> usize {
+        match field.form {
+            Form::Statuses(_) => SHORT_STATUSES_WORDS,
+            _ => field.form.words().unwrap_or(SHORT_LIST_WORDS),
+        }
+    }
+
+    #[test]
+    fn a_record_with_short_lists_fits_a_chunk() {
+        for function in FUNCTIONS.iter().filter(|function| is_recorded(function)) {
+            for phase in [Phase::Enter, Phase::Leave] {
+                // Kind, time, and the return address or the result.
+                let count = 3 + fields(function, phase).map(|field| words(&field)).sum::<usize>();
+                assert!(count <= CHUNK_WORDS, "{} has {count} words", function.name);
+            }
+        }
     }
 }

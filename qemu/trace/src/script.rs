@@ -3,12 +3,13 @@
 use crate::job::{JobTrace, RankTrace};
 use crate::objects::{COMM_SELF, COMM_WORLD};
 use crate::operations::ANY_SOURCE;
-use crate::record::{COUNTER_NAMES, Form, Phase, fields};
+use crate::record::{Form, Phase, fields};
+use midplane_abi::counters::TRACED;
 use midplane_api::{FUNCTIONS, Function};
 
 /// Handles of predefined datatypes.
-pub(crate) const INT: i64 = 0x4c00_0009;
-pub(crate) const FLOAT: i64 = 0x4c00_000f;
+pub(crate) const INT: i64 = 0x209;
+pub(crate) const FLOAT: i64 = 0x210;
 
 /// Names and values of arguments.
 pub(crate) type Arguments<'a> = &'a [(&'a str, i64)];
@@ -68,7 +69,7 @@ impl Script {
     }
 
     /// Adds the begin of a call. The return address is the number of words before it.
-    pub(crate) fn enter(&mut self, rank: usize, name: &str, values: Arguments<'_>) {
+    pub(crate) fn enter_call(&mut self, rank: usize, name: &str, values: Arguments<'_>) {
         let index = FUNCTIONS.iter().position(|function| function.name == name).unwrap();
         self.head(rank, 1, index);
         let address = self.streams[rank].len() as u64;
@@ -77,7 +78,7 @@ impl Script {
     }
 
     /// Adds the end of a call with this result.
-    pub(crate) fn leave(&mut self, rank: usize, name: &str, result: i64, values: Arguments<'_>) {
+    pub(crate) fn leave_call(&mut self, rank: usize, name: &str, result: i64, values: Arguments<'_>) {
         let index = FUNCTIONS.iter().position(|function| function.name == name).unwrap();
         self.head(rank, 2, index);
         self.streams[rank].push(result as u64);
@@ -86,15 +87,15 @@ impl Script {
 
     /// Adds a call that succeeds.
     pub(crate) fn call(&mut self, rank: usize, name: &str, values: Arguments<'_>) {
-        self.enter(rank, name, values);
-        self.leave(rank, name, 0, values);
+        self.enter_call(rank, name, values);
+        self.leave_call(rank, name, 0, values);
     }
 
     /// Adds a sample in which all counters have this value.
     pub(crate) fn counters(&mut self, rank: usize, value: u64) {
         self.head(rank, 5, 0);
-        self.streams[rank].push(COUNTER_NAMES.len() as u64);
-        self.streams[rank].extend([value; COUNTER_NAMES.len()]);
+        self.streams[rank].push(TRACED.len() as u64);
+        self.streams[rank].extend([value; TRACED.len()]);
     }
 
     /// Adds a send of one element in MPI_COMM_WORLD.

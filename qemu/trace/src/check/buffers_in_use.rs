@@ -28,7 +28,11 @@ enum PendingKey {
 }
 
 pub(super) fn check(job: &CheckedJob<'_>, findings: &mut FindingList) {
-    for rank in 0..job.job.ranks.len() {
+    for (rank, trace) in job.job.ranks.iter().enumerate() {
+        if trace.is_rust() {
+            // A pending operation borrows its buffers.
+            continue;
+        }
         let mut buffers = operation_buffers(job, rank);
         buffers.extend(window_buffers(job, rank));
         buffers.sort_by_key(|buffer| buffer.call.index);
@@ -200,7 +204,7 @@ fn ranges(
     for buffer in buffers(call.function) {
         let address = call.input(buffer.address);
         // MPI_IN_PLACE.
-        if address == -1 || buffer.used_by == UsedBy::Root && !is_root {
+        if address == 1 || buffer.used_by == UsedBy::Root && !is_root {
             continue;
         }
         let Some(datatype) = job.datatypes[rank].get(call.input(buffer.datatype), index) else {

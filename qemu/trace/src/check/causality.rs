@@ -43,7 +43,7 @@ pub(super) struct Causality {
 
 impl Causality {
     /// Computes the order. `None` for too many ranks or calls.
-    pub(super) fn of(job: &CheckedJob<'_>) -> Option<Self> {
+    pub(super) fn of_job(job: &CheckedJob<'_>) -> Option<Self> {
         let ranks = job.job.ranks.len();
         let calls: usize = job.job.ranks.iter().map(|rank| rank.calls.len()).sum();
         if ranks > MAX_RANKS || calls.checked_mul(2 * ranks)? > MAX_COMPONENTS {
@@ -177,7 +177,7 @@ fn dependencies(job: &CheckedJob<'_>) -> HashMap<CallAt, Vec<CallAt>> {
             }
         }
     }
-    for fences in Windows::of(job).fences() {
+    for fences in Windows::of_job(job).fences() {
         for fence in &fences {
             for other in &fences {
                 add(fence.rank, Some(fence.index), *other);

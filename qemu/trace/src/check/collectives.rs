@@ -4,15 +4,15 @@
 use super::findings::{FindingClass, FindingList, count_phrase};
 use super::job::{CallAt, CheckedJob};
 use crate::datatypes::{Signature, SignatureDifference, name as datatype_name};
-use crate::job::Call;
-use crate::objects::Communicator;
+use crate::job::{Call, RankTrace};
+use crate::objects::{Communicator, handle_name};
 use crate::operations::{OperationId, collective_of};
 use std::collections::BTreeMap;
 
 /// Maximum size of a communicator for the comparison of each pair of processes.
 const MAX_PAIRS_SIZE: usize = 64;
 /// MPI_IN_PLACE.
-const IN_PLACE: i64 = -1;
+const IN_PLACE: i64 = 1;
 
 pub(super) fn check(job: &CheckedJob<'_>, findings: &mut FindingList) {
     for sequences in job.operations.collectives().values() {
@@ -32,6 +32,11 @@ fn compare(job: &CheckedJob<'_>, communicator: &Communicator, sequences: &Sequen
     let members: Vec<usize> = { communicator.members.iter().chain(&communicator.remote) }
         .filter_map(|member| usize::try_from(*member).ok())
         .collect();
+    let is_rust = |rank: &usize| job.job.ranks.get(*rank).is_some_and(RankTrace::is_rust);
+    if communicator.is_inter() && members.iter().any(is_rust) {
+        // Of the group of a root, only the root calls a collective in Rust.
+        return;
+    }
     let longest = sequences.values().map(Vec::len).max().unwrap_or(0);
     for number in 0..longest {
         let call_of = |rank: &usize| {
@@ -152,26 +157,9 @@ fn show(name: &str, value: i64) -> String {
     }
 }
 
-/// Names of the predefined operations, from the handle 0x58000001.
-const OPERATIONS: [&str; 14] = [
-    "MPI_MAX",
-    "MPI_MIN",
-    "MPI_SUM",
-    "MPI_PROD",
-    "MPI_LAND",
-    "MPI_BAND",
-    "MPI_LOR",
-    "MPI_BOR",
-    "MPI_LXOR",
-    "MPI_BXOR",
-    "MPI_MINLOC",
-    "MPI_MAXLOC",
-    "MPI_REPLACE",
-    "MPI_NO_OP",
-];
-
+/// Returns the name of a predefined operation.
 fn operation_name(handle: i64) -> Option<&'static str> {
-    OPERATIONS.get(usize::try_from(handle - 0x5800_0001).ok()?).copied()
+    handle_name("MPI_Op", handle).filter(|name| *name != "MPI_OP_NULL")
 }
 
 /// Elements that a call sends or receives.

@@ -19,8 +19,6 @@ struct ObjectKind {
     freed: &'static [&'static str],
     /// Their parameter.
     parameter: &'static str,
-    /// Highest bytes of the handles of predefined objects and of the null handle.
-    predefined: &'static [u32],
 }
 
 const KINDS: [ObjectKind; 5] = [
@@ -29,35 +27,30 @@ const KINDS: [ObjectKind; 5] = [
         created: Kind::CommOut,
         freed: &["MPI_Comm_free", "MPI_Comm_disconnect"],
         parameter: "comm",
-        predefined: &[0x44, 0x04],
     },
     ObjectKind {
         name: "group",
         created: Kind::GroupOut,
         freed: &["MPI_Group_free"],
         parameter: "group",
-        predefined: &[0x48, 0x08],
     },
     ObjectKind {
         name: "datatype",
         created: Kind::DatatypeOut,
         freed: &["MPI_Type_free"],
         parameter: "datatype",
-        predefined: &[0x4c, 0x0c],
     },
     ObjectKind {
         name: "operation",
         created: Kind::OpOut,
         freed: &["MPI_Op_free"],
         parameter: "op",
-        predefined: &[0x58, 0x18],
     },
     ObjectKind {
         name: "window",
         created: Kind::WinOut,
         freed: &["MPI_Win_free"],
         parameter: "win",
-        predefined: &[0x20],
     },
 ];
 
@@ -66,7 +59,10 @@ pub(super) fn check(job: &CheckedJob<'_>, causality: &LazyCausality<'_>, finding
     for (rank, trace) in job.job.ranks.iter().enumerate() {
         if job.has_finalized(rank) {
             check_requests(job, rank, &job.operations.ranks[rank], findings);
-            check_objects(job, rank, trace, findings);
+            if !trace.is_rust() {
+                // Their drop frees the objects of a Rust program.
+                check_objects(job, rank, trace, findings);
+            }
         }
     }
 }
@@ -141,7 +137,8 @@ fn check_freed(job: &CheckedJob<'_>, causality: &LazyCausality<'_>, findings: &m
 /// Finds persistent requests that the program has freed without a start.
 fn check_unstarted(job: &CheckedJob<'_>, rank: usize, operations: &RankOperations, findings: &mut FindingList) {
     for (index, call) in job.job.ranks[rank].calls.iter().enumerate() {
-        let is_persistent = call.function.name.ends_with("_init") && call.has_succeeded();
+        let is_request = call.output("request").is_some();
+        let is_persistent = is_request && call.function.name.ends_with("_init") && call.has_succeeded();
         let is_used = operations.list.iter().any(|operation| operation.call == index);
         if is_persistent && !is_used && !operations.persistent.contains(&index) {
             let at = CallAt { rank, index };
@@ -182,6 +179,9 @@ fn check_objects(job: &CheckedJob<'_>, rank: usize, trace: &RankTrace, findings:
     }
 }
 
+/// Highest value that the standard reserves for handles of predefined objects and null handles (MPI-5.0 chapter 20).
+const LAST_PREDEFINED: i64 = 0xfff;
+
 /// Returns the handle of a new object of a kind.
 fn new_handle(call: &Call, kind: &ObjectKind) -> Option<i64> {
     let parameter = call
@@ -190,6 +190,5 @@ fn new_handle(call: &Call, kind: &ObjectKind) -> Option<i64> {
         .iter()
         .find(|parameter| parameter.kind == kind.created)?;
     let handle = call.output(parameter.name)?;
-    let is_predefined = kind.predefined.contains(&(handle as u32 >> 24));
-    (!is_predefined).then_some(handle)
+    (handle > LAST_PREDEFINED).then_some(handle)
 }

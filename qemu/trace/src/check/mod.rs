@@ -40,7 +40,7 @@ use std::cell::LazyCell;
 pub fn findings(job: &CheckedJob<'_>) -> Vec<Finding> {
     let mut findings = FindingList::default();
     // Three checks use it, and few jobs need it.
-    let causality: LazyCausality<'_> = LazyCell::new(Box::new(|| Causality::of(job)));
+    let causality: LazyCausality<'_> = LazyCell::new(Box::new(|| Causality::of_job(job)));
     signatures::check(job, &mut findings);
     collectives::check(job, &mut findings);
     buffers_in_use::check(job, &mut findings);

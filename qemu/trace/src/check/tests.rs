@@ -83,8 +83,8 @@ fn a_message_without_a_receive_is_found_after_all_have_finalized() {
     assert_eq!(classes(&script.decode()), [], "the job was ended");
     let mut script = Script::new(2);
     let values = [("dest", 1), ("comm", COMM_WORLD)];
-    script.enter(0, "MPI_Send", &values);
-    script.leave(0, "MPI_Send", 4, &values);
+    script.enter_call(0, "MPI_Send", &values);
+    script.leave_call(0, "MPI_Send", 4, &values);
     assert_eq!(classes(&script.finish()), [], "the send has failed");
 }
 
@@ -179,8 +179,8 @@ fn requests_and_objects_are_leaked_only_if_nothing_ends_them() {
         script.call(0, "MPI_Isend", &start);
         script.receive(0, 0, 0, INT, false);
         if !end.is_empty() {
-            script.enter(0, end, &[("request", 9)]);
-            script.leave(0, end, 0, &[]);
+            script.enter_call(0, end, &[("request", 9)]);
+            script.leave_call(0, end, 0, &[]);
         }
         let found = classes(&script.finish());
         let leaked = found
@@ -190,8 +190,8 @@ fn requests_and_objects_are_leaked_only_if_nothing_ends_them() {
         assert_eq!(leaked, leaks, "{found:?}");
     }
     let mut script = Script::new(1);
-    let handle = 0x8400_0001_u32 as i32;
-    script.call(0, "MPI_Comm_dup", &[("comm", COMM_WORLD), ("newcomm", handle.into())]);
+    let handle = 0x0400_0001;
+    script.call(0, "MPI_Comm_dup", &[("comm", COMM_WORLD), ("newcomm", handle)]);
     assert_eq!(classes(&script.finish()), [(FindingClass::ObjectLeak, 1)]);
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Windows {
 
 impl Windows {
     /// Collects the windows of a job.
-    pub(super) fn of(job: &CheckedJob<'_>) -> Windows {
+    pub(super) fn of_job(job: &CheckedJob<'_>) -> Windows {
         let ranks: Vec<Vec<RankWindow>> = (0..job.job.ranks.len()).map(|rank| rank_windows(job, rank)).collect();
         let mut fences: BTreeMap<WindowId, BTreeMap<usize, Vec<CallAt>>> = BTreeMap::new();
         for (rank, windows) in ranks.iter().enumerate() {

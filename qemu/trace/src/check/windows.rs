@@ -17,7 +17,7 @@ use std::ops::Range;
 /// Maximum number of accesses to the window of a process that are compared.
 const MAX_ACCESSES: usize = 10_000;
 /// MPI_LOCK_EXCLUSIVE.
-const LOCK_EXCLUSIVE: i64 = 234;
+const LOCK_EXCLUSIVE: i64 = 301;
 
 /// Effect of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +59,7 @@ enum Origin {
 }
 
 pub(super) fn check(job: &CheckedJob<'_>, causality: &LazyCausality<'_>, findings: &mut FindingList) {
-    let windows = Windows::of(job);
+    let windows = Windows::of_job(job);
     if windows.ranks.iter().all(Vec::is_empty) {
         return;
     }
@@ -178,13 +178,19 @@ fn collect_operations(job: &CheckedJob<'_>, windows: &Windows, rank: usize, all:
             continue;
         };
         let lock = lock_of(calls, index, window.handle, call.input("target_rank"));
-        let end = completion(calls, index, window.handle, call.input("target_rank"));
+        let end = if call.function.name == "MPI_Get" && job.job.ranks[rank].is_rust() {
+            // In Rust it returns the data.
+            Some(Moment::Leave(CallAt { rank, index }))
+        } else {
+            let end = completion(calls, index, window.handle, call.input("target_rank"));
+            end.map(|index| Moment::Enter(CallAt { rank, index }))
+        };
         all.entry((window.id, target)).or_default().push(WindowAccess {
             rank,
             bytes,
             effect,
             begin: Moment::Enter(CallAt { rank, index }),
-            end: end.map(|index| Moment::Enter(CallAt { rank, index })),
+            end,
             is_exclusive: lock == Some(LOCK_EXCLUSIVE),
             is_locked: lock.is_some(),
             origin: Origin::Call(CallAt { rank, index }),

@@ -1,5 +1,6 @@
 //! Facts of a job that its trace does not contain.
 
+use midplane_abi::counters::Counter;
 use std::time::Duration;
 
 /// Facts of a job.
@@ -38,24 +39,20 @@ pub struct JobFacts {
 pub struct NodeFacts {
     /// Coordinates in the torus.
     pub coordinates: [u8; 3],
-    /// Packets sent over links, injected or forwarded.
-    pub packets_sent: u64,
-    /// Packets received over links.
-    pub packets_received: u64,
-    /// Packets forwarded from link to link.
-    pub packets_forwarded: u64,
-    /// Rejections sent (NCTS).
-    pub rejected: u64,
-    /// Restarts sent.
-    pub restarts: u64,
+    /// Counters of the report, by [`Counter`]; a missing one is 0.
+    pub counters: Vec<u64>,
     /// Share of its time in which the node slept, 0 to 1.
     pub idle_share: f64,
-    /// Maximum of the program's heap in bytes.
-    pub heap_peak: u64,
-    /// Maximum of the MPI memory in use in bytes.
-    pub unexpected_peak: u64,
     /// Packets sent on the links X+, X-, Y+, Y-, Z+, Z-; `None` where the node has no link.
     pub links: [Option<u64>; 6],
+}
+
+impl NodeFacts {
+    /// Returns a counter.
+    #[must_use]
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.counters.get(counter as usize).copied().unwrap_or(0)
+    }
 }
 
 impl JobFacts {

@@ -3,6 +3,7 @@
 use super::input::PageInput;
 use super::markup::{ByteCount, Escaped, Grouped, Percent, TimeSpan};
 use super::summary::{JobSummary, ratio};
+use midplane_abi::counters::Counter;
 use std::fmt::Display;
 use std::io::{Result, Write};
 
@@ -101,8 +102,8 @@ fn write_facts(to: &mut dyn Write, input: &PageInput<'_>, summary: &JobSummary) 
         &ByteCount(facts.mpi_memory),
         &format_args!("a node; matching engine: {engine}"),
     )?;
-    let rejected = Grouped(facts.nodes.iter().map(|node| node.rejected).sum());
-    let restarts = Grouped(facts.nodes.iter().map(|node| node.restarts).sum());
+    let rejected = Grouped(facts.nodes.iter().map(|node| node.get(Counter::NctsSent)).sum());
+    let restarts = Grouped(facts.nodes.iter().map(|node| node.get(Counter::RestartsSent)).sum());
     fact(
         "Rejected messages",
         &rejected,

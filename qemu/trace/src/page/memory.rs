@@ -2,7 +2,7 @@
 
 use super::markup::Grouped;
 use crate::job::{JobTrace, RankTrace};
-use crate::record::COUNTER_NAMES;
+use midplane_abi::counters::{Counter, CounterTotal, TRACED};
 use serde::Serialize;
 use std::io::{Result, Write};
 
@@ -11,63 +11,13 @@ pub const SAMPLES: usize = 240;
 /// Maximum number of ranks with a line; those with the largest values have one.
 pub const MAX_LINES: usize = 16;
 
-/// Combination of the ranks' values.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum ChartTotal {
-    Maximum,
-    Sum,
+/// Returns the text of a chart whose values are all 0.
+fn zero_text(counter: Counter) -> &'static str {
+    match counter {
+        Counter::HeapPeakBytes => "recorded by nodes in QEMU and boards only",
+        _ => "0 during the whole job",
+    }
 }
-
-/// Description of a chart.
-struct ChartKind {
-    counter: &'static str,
-    title: &'static str,
-    unit: &'static str,
-    total: ChartTotal,
-    /// Text of a chart whose values are all 0.
-    zero: &'static str,
-}
-
-const ALWAYS_ZERO: &str = "0 during the whole job";
-
-const CHARTS: [ChartKind; 5] = [
-    ChartKind {
-        counter: "heap_peak_bytes",
-        title: "Peak of the program's heap",
-        unit: "bytes",
-        total: ChartTotal::Maximum,
-        zero: "recorded by nodes in QEMU and boards only",
-    },
-    ChartKind {
-        counter: "peak_unexpected_bytes",
-        title: "Peak of the MPI memory in use",
-        unit: "bytes",
-        total: ChartTotal::Maximum,
-        zero: ALWAYS_ZERO,
-    },
-    ChartKind {
-        counter: "unexpected_records",
-        title: "Records of unexpected messages",
-        unit: "records",
-        total: ChartTotal::Maximum,
-        zero: ALWAYS_ZERO,
-    },
-    ChartKind {
-        counter: "ncts",
-        title: "Rejected messages (NCTS)",
-        unit: "packets",
-        total: ChartTotal::Sum,
-        zero: ALWAYS_ZERO,
-    },
-    ChartKind {
-        counter: "restarts",
-        title: "Restarts",
-        unit: "packets",
-        total: ChartTotal::Sum,
-        zero: ALWAYS_ZERO,
-    },
-];
 
 /// Line of a chart: the values at the samples where it changes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -83,7 +33,8 @@ struct ChartLine {
 struct MemoryChart {
     title: &'static str,
     unit: &'static str,
-    total: ChartTotal,
+    /// Combination of the ranks' values.
+    total: &'static str,
     zero: &'static str,
     /// The line of all ranks, and those of single ranks.
     lines: Vec<ChartLine>,
@@ -103,7 +54,9 @@ impl MemoryCharts {
     #[must_use]
     pub fn new(job: &JobTrace) -> Self {
         let has_counters = job.ranks.iter().any(|rank| !rank.counters.is_empty());
-        let charts = CHARTS.iter().filter(|_| has_counters).map(|kind| chart(job, kind));
+        let charts = (0..TRACED.len())
+            .filter(|_| has_counters)
+            .filter_map(|at| chart(job, at));
         Self {
             samples: SAMPLES,
             charts: charts.collect(),
@@ -112,18 +65,18 @@ impl MemoryCharts {
     }
 }
 
-fn chart(job: &JobTrace, kind: &ChartKind) -> MemoryChart {
-    let counter = COUNTER_NAMES.iter().position(|name| *name == kind.counter);
-    let values = |rank: &RankTrace| sampled(rank, counter.unwrap_or_default(), job);
+/// Returns the chart of the traced counter with this index, if it has one.
+fn chart(job: &JobTrace, index: usize) -> Option<MemoryChart> {
+    let counter = TRACED[index];
+    let title = counter.views().chart?;
+    let about = counter.about();
+    let values = |rank: &RankTrace| sampled(rank, index, job);
     let mut all = vec![0_u64; SAMPLES];
     let mut lines = Vec::new();
     for (rank, trace) in job.ranks.iter().enumerate() {
         let samples = values(trace);
         for (sum, value) in all.iter_mut().zip(&samples) {
-            *sum = match kind.total {
-                ChartTotal::Maximum => (*sum).max(*value),
-                ChartTotal::Sum => *sum + *value,
-            };
+            *sum = about.total.combine(*sum, *value);
         }
         let peak = samples.iter().copied().max().unwrap_or(0);
         lines.push((peak, ChartLine::new(Some(rank), &samples)));
@@ -131,13 +84,16 @@ fn chart(job: &JobTrace, kind: &ChartKind) -> MemoryChart {
     lines.sort_by_key(|(peak, line)| (std::cmp::Reverse(*peak), line.rank));
     lines.truncate(MAX_LINES);
     let single = lines.into_iter().map(|(_, line)| line);
-    MemoryChart {
-        title: kind.title,
-        unit: kind.unit,
-        total: kind.total,
-        zero: kind.zero,
+    Some(MemoryChart {
+        title,
+        unit: about.unit.name(),
+        total: match about.total {
+            CounterTotal::Max => "maximum",
+            CounterTotal::Sum => "sum",
+        },
+        zero: zero_text(counter),
         lines: [ChartLine::new(None, &all)].into_iter().chain(single).collect(),
-    }
+    })
 }
 
 impl ChartLine {

@@ -3,6 +3,7 @@
 use super::facts::{JobFacts, NodeFacts};
 use super::markup::{ByteCount, Escaped, Grouped, Percent, TimeSpan};
 use super::summary::{CallTotal, JobSummary, RankSummary, ratio};
+use midplane_abi::counters::{Counter, CounterUnit};
 use std::cmp::Reverse;
 use std::fmt::Display;
 use std::io::{Result, Write};
@@ -15,7 +16,8 @@ pub const MAX_CALL_SITES: usize = 100;
 /// A column: heading, and a longer explanation.
 type Heading = [&'static str; 2];
 
-const RANK_COLUMNS: [Heading; 15] = [
+/// Columns of the ranks before the counters.
+const RANK_COLUMNS: [Heading; 9] = [
     ["rank", "rank in MPI_COMM_WORLD"],
     ["(x,y,z)", "coordinates in the torus"],
     ["calls", "calls of MPI functions"],
@@ -25,12 +27,6 @@ const RANK_COLUMNS: [Heading; 15] = [
     ["bytes received", "bytes of these messages"],
     ["time in MPI", "share of the time from the first to the last call"],
     ["idle", "share of time in which the node slept"],
-    ["rejected", "messages that this rank has rejected (NCTS)"],
-    ["restarts", "rejected messages that this rank has requested again"],
-    ["MPI memory peak", "maximum of the MPI memory in use"],
-    ["heap peak", "maximum of the program's heap"],
-    ["packets sent", "packets sent over links, injected or forwarded"],
-    ["packets forwarded", "packets forwarded from link to link"],
 ];
 
 const FUNCTION_COLUMNS: [Heading; 8] = [
@@ -52,6 +48,21 @@ const SITE_COLUMNS: [Heading; 6] = [
     ["mean time", "total time divided by the calls"],
     ["longest", "time of the longest call"],
 ];
+
+/// Returns the heading of a counter's column; `None`: it has no column.
+fn counter_heading(counter: Counter) -> Option<&'static str> {
+    let views = counter.views();
+    views.table.or(views.top)
+}
+
+/// Returns the columns of the ranks: those of the trace, and the counters of the report's table and of `top`.
+fn rank_columns() -> Vec<Heading> {
+    let counters = Counter::ALL.into_iter().filter_map(|counter| {
+        let heading = counter_heading(counter)?;
+        Some([heading, counter.about().meaning])
+    });
+    RANK_COLUMNS.into_iter().chain(counters).collect()
+}
 
 fn begin(to: &mut dyn Write, id: &str, columns: &[Heading]) -> Result<()> {
     writeln!(
@@ -105,7 +116,7 @@ pub(super) fn write_ranks(to: &mut dyn Write, facts: &JobFacts, summary: &JobSum
             "<p class=\"note\">The {MAX_TABLE_RANKS} ranks with the most calls, of {all}.</p>"
         )?;
     }
-    begin(to, "rank-table", &RANK_COLUMNS)?;
+    begin(to, "rank-table", &rank_columns())?;
     let unknown = NodeFacts::default();
     for rank in order {
         let node = facts.nodes.get(rank).unwrap_or(&unknown);
@@ -126,12 +137,14 @@ fn write_rank(to: &mut dyn Write, rank: usize, sums: &RankSummary, node: &NodeFa
     bytes(to, sums.received.bytes)?;
     number(to, sums.mpi_share(), &Percent(sums.mpi_share()))?;
     number(to, node.idle_share, &Percent(node.idle_share))?;
-    count(to, node.rejected)?;
-    count(to, node.restarts)?;
-    bytes(to, node.unexpected_peak)?;
-    bytes(to, node.heap_peak)?;
-    count(to, node.packets_sent)?;
-    count(to, node.packets_forwarded)?;
+    for counter in Counter::ALL {
+        if counter_heading(counter).is_some() {
+            match counter.about().unit {
+                CounterUnit::Bytes => bytes(to, node.get(counter))?,
+                _ => count(to, node.get(counter))?,
+            }
+        }
+    }
     writeln!(to, "</tr>")
 }
 

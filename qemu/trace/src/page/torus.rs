@@ -2,6 +2,7 @@
 
 use super::facts::JobFacts;
 use super::markup::Grouped;
+use midplane_abi::counters::Counter;
 use serde::Serialize;
 use std::io::{Result, Write};
 
@@ -44,10 +45,10 @@ impl TorusMap {
         let nodes = facts.nodes.iter().enumerate().map(|(rank, node)| MapNode {
             rank,
             at: node.coordinates,
-            sent: node.packets_sent,
-            received: node.packets_received,
-            forwarded: node.packets_forwarded,
-            rejected: node.rejected,
+            sent: node.get(Counter::PacketsSent),
+            received: node.get(Counter::PacketsReceived),
+            forwarded: node.get(Counter::PacketsForwarded),
+            rejected: node.get(Counter::NctsSent),
             links: node.links,
         });
         Some(Self {
