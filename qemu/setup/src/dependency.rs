@@ -16,6 +16,13 @@ const RUST_PACKAGES: [[&str; 4]; 2] = [
     ["rustc", "cargo", "libstd-rust-dev", "rust-src"],
 ];
 
+/// Debian packages of gfortran for riscv64 and of its static library, in order of preference: the tested version first.
+pub const FORTRAN_PACKAGES: [[&str; 2]; 3] = [
+    ["gfortran-12-riscv64-linux-gnu", "libgfortran-12-dev-riscv64-cross"],
+    ["gfortran-14-riscv64-linux-gnu", "libgfortran-14-dev-riscv64-cross"],
+    ["gfortran-13-riscv64-linux-gnu", "libgfortran-13-dev-riscv64-cross"],
+];
+
 /// A missing tool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MissingTool {
@@ -29,6 +36,8 @@ pub enum MissingTool {
     Gcc,
     /// C library.
     Picolibc,
+    /// Fortran compiler, for programs in Fortran only.
+    Fortran,
 }
 
 impl MissingTool {
@@ -39,6 +48,7 @@ impl MissingTool {
             Self::Qemu => board_toolchain().qemu_dir,
             Self::Gcc => board_toolchain().gcc_dir,
             Self::Picolibc => board_toolchain().picolibc_dir,
+            Self::Fortran => "gfortran",
         }
     }
 
@@ -58,6 +68,10 @@ impl MissingTool {
             Self::Qemu => known(board_toolchain().qemu_packages),
             Self::Gcc => known(&[board_toolchain().gcc_package]),
             Self::Picolibc => known(&[board_toolchain().picolibc_package]),
+            Self::Fortran => { FORTRAN_PACKAGES.iter() }
+                .filter(|packages| packages.iter().all(|package| candidate(package).is_some()))
+                .map(|packages| packages.to_vec())
+                .collect(),
         };
         if alternatives.is_empty() {
             Err(NoPackage::Unknown)
@@ -75,6 +89,7 @@ impl MissingTool {
                 .any(|begin| package.starts_with(begin)),
             Self::Qemu => package.starts_with("qemu"),
             Self::Gcc | Self::Picolibc => package.contains(board_toolchain().triple),
+            Self::Fortran => package.contains("gfortran") && package.contains(board_toolchain().processor),
         }
     }
 }
@@ -108,6 +123,7 @@ pub fn all_packages() -> impl Iterator<Item = &'static str> {
         .flatten()
         .chain(board_toolchain().qemu_packages.iter().copied())
         .chain(others)
+        .chain(FORTRAN_PACKAGES.into_iter().flatten())
 }
 
 /// Reason why a need has no package.
@@ -152,6 +168,7 @@ impl fmt::Display for MissingTools {
                 }
                 MissingTool::Gcc => f.write_str(board_toolchain().gcc)?,
                 MissingTool::Picolibc => write!(f, "picolibc for {}", board_toolchain().processor)?,
+                MissingTool::Fortran => write!(f, "gfortran for {}", board_toolchain().processor)?,
             }
         }
         Ok(())
@@ -178,6 +195,10 @@ impl MissingTools {
             ),
             MissingTool::Picolibc => format!(
                 "  picolibc for {} (picolibc.specs in that GCC's directories)",
+                toolchain.processor
+            ),
+            MissingTool::Fortran => format!(
+                "  gfortran for Linux on {} (riscv64-linux-gnu-gfortran) with its static library",
                 toolchain.processor
             ),
         }));
@@ -210,11 +231,24 @@ mod tests {
     }
 
     #[test]
+    fn a_fortran_compiler_comes_with_its_library() {
+        let [[compiler, library], [other, other_library], _] = FORTRAN_PACKAGES;
+        let packages = |known: &[&'static str]| {
+            let known: Vec<_> = known.iter().map(|name| (*name, "1")).collect();
+            MissingTool::Fortran.packages(lists(&known))
+        };
+        assert_eq!(packages(&[compiler, other_library]), Err(NoPackage::Unknown));
+        let both = vec![vec![compiler, library], vec![other, other_library]];
+        assert_eq!(packages(&[other, other_library, library, compiler]), Ok(both));
+    }
+
+    #[test]
     fn packages_of_one_kind_are_told_from_others() {
         for (need, own, other) in [
             (MissingTool::Qemu, "qemu-utils", "libslirp0"),
             (MissingTool::Gcc, "binutils-riscv64-unknown-elf", "binutils"),
             (MissingTool::Rust, "libstd-rust-web-1.96", "librust-libc-dev"),
+            (MissingTool::Fortran, FORTRAN_PACKAGES[0][1], "libgfortran-12-dev"),
         ] {
             assert!(need.is_about(own) && !need.is_about(other), "{need:?}");
         }

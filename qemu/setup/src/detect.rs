@@ -131,6 +131,46 @@ fn gcc(places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
     first_usable(system, own, "-dumpfullversion", |said| Some(said.into()))
 }
 
+/// Names of gfortran for Linux on the nodes' processor, the tested version first.
+const FORTRAN: [&str; 4] = [
+    "riscv64-linux-gnu-gfortran-12",
+    "riscv64-linux-gnu-gfortran-14",
+    "riscv64-linux-gnu-gfortran-13",
+    "riscv64-linux-gnu-gfortran",
+];
+
+/// Finds the Fortran compiler for nodes with its static library: the system's or the unpacked one. It uses the
+/// assembler of the nodes' C compiler.
+pub fn fortran(gcc: &SystemTool, places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
+    let system = FORTRAN.iter().find_map(|name| in_path(name)).map(SystemTool::from_path);
+    let own = || {
+        let root = package_dir::find_dir(places, MissingTool::Fortran)?;
+        FORTRAN.iter().find_map(|name| own_tool(&root, name))
+    };
+    let assembler = output(gcc.command().arg("-print-prog-name=as")).map(PathBuf::from);
+    let mut option = OsString::from("-B");
+    option.push(
+        assembler
+            .as_deref()
+            .and_then(Path::parent)
+            .unwrap_or(Path::new("/usr/bin")),
+    );
+    let complete = |mut tool: SystemTool| {
+        // The driver searches for its plugin even if it does not link.
+        tool.arguments.extend([option.clone(), "-fno-use-linker-plugin".into()]);
+        // The assembler may be an unpacked one, and requires the libraries beside it.
+        tool.libraries = gcc.libraries.clone();
+        tool
+    };
+    let has_library = |tool: &SystemTool| {
+        let library = output(tool.command().arg("-print-file-name=libgfortran.a"));
+        library.is_some_and(|library| Path::new(&library).is_absolute())
+    };
+    let system = system.map(complete).filter(has_library);
+    let own = || own().map(complete).filter(has_library);
+    first_usable(system, own, "-dumpfullversion", |said| Some(said.into()))
+}
+
 /// Returns a program in a directory of unpacked packages.
 fn own_tool(root: &Path, name: &str) -> Option<SystemTool> {
     let path = root.join("usr/bin").join(name);

@@ -1,14 +1,14 @@
 //! Report of `midplane doctor`. Installs nothing and writes nothing.
 
 use crate::apt::PackageLists;
-use crate::detect::DetectedTools;
+use crate::detect::{self, DetectedTools};
 use crate::detection_result::ToolDetection;
 use crate::invocation::command_name;
 use crate::machine::{MachineResources, touched_bytes};
 use crate::plan::{self, CompletedAttempts, HostMachine};
 use crate::query::run_checked;
 use crate::rust::{self, RustChoice, RustSource};
-use crate::toolchain::board_toolchain;
+use crate::toolchain::{VIRT, board_toolchain};
 use crate::{CheckoutDirs, DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, SetupError};
 use std::fmt::Write;
 use std::process::Command;
@@ -31,6 +31,7 @@ pub fn examine(places: &CheckoutDirs) -> Result<DoctorReport, SetupError> {
     let mut text = String::new();
     let has_host_tools = host_tools(places, &mut text);
     text.push_str(&table(&found));
+    fortran(&found, places, &mut text);
     let mebibytes = DEFAULT_NODE_MEMORY >> 20;
     let touched = touched_bytes(DEFAULT_NODE_MEMORY, DEFAULT_MPI_MEMORY);
     let nodes = MachineResources::read().capacity_shared(touched, 1);
@@ -65,6 +66,28 @@ fn host_tools(places: &CheckoutDirs, text: &mut String) -> bool {
 fn row(text: &mut String, name: &str, state: &str) {
     // Writing to a string does not fail.
     let _ = writeln!(text, "{name:<15} {state}");
+}
+
+/// Appends the Fortran compilers, which only programs in Fortran require.
+fn fortran(found: &DetectedTools, places: &CheckoutDirs, text: &mut String) {
+    let chosen = std::env::var_os("MIDPLANE_FC").filter(|name| !name.is_empty());
+    let name = chosen.unwrap_or_else(|| "gfortran".into());
+    let host = match run_checked(Command::new(&name).arg("--version")) {
+        Ok(version) => version.lines().next().unwrap_or_default().to_string(),
+        Err(_) => "missing (only Fortran programs require it); install gfortran".into(),
+    };
+    row(text, "host Fortran", &host);
+    if board_toolchain() != &VIRT {
+        return;
+    }
+    let nodes = match { found.gcc.usable() }.map(|(gcc, _)| detect::fortran(gcc, places)) {
+        Some(ToolDetection::Usable((tool, version))) => format!("{version}, {}", tool.path.display()),
+        Some(ToolDetection::Broken(error)) => format!("does not work: {error}"),
+        Some(ToolDetection::Missing) | None => {
+            "missing (only Fortran programs require it); fetched with the first one".into()
+        }
+    };
+    row(text, "Fortran", &nodes);
 }
 
 fn table(found: &DetectedTools) -> String {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! $XDG_CACHE_HOME/midplane, else ~/.cache/midplane, else target/midplane/packages
-//!     qemu/  gcc/  picolibc/  rust/    one per need, those of other boards with their processor's name, each with the file `packages`, written last
+//!     qemu/  gcc/  picolibc/  gfortran/  rust/    one per need, those of other boards with their processor's name, each with the file `packages`, written last
 //!     apt/                             package lists, where the system's cannot be updated
 //!     no-sources                       Rust compiler whose library sources are not available
 //! ```
@@ -156,6 +156,10 @@ mod tests {
             "./usr/lib/picolibc/riscv64-unknown-elf/picolibc.specs",
             "./usr/lib/picolibc/riscv64-unknown-elf/lib/rv64imafdc/lp64d/libc.a",
             "./usr/lib/picolibc/riscv64-unknown-elf/include/stdio.h",
+            "./usr/bin/riscv64-linux-gnu-gfortran-12",
+            "./usr/lib/gcc-cross/riscv64-linux-gnu/12/f951",
+            "./usr/lib/gcc-cross/riscv64-linux-gnu/12/libgfortran.a",
+            "./usr/lib/gcc-cross/riscv64-linux-gnu/12/finclude/ieee_arithmetic.mod",
         ] {
             assert!(is_wanted(wanted), "{wanted}");
         }

@@ -214,6 +214,11 @@ fn harmless_packages(
     machine: &dyn MachineInfo,
 ) -> Result<SafePackages, String> {
     let alternatives = alternatives(need, machine)?;
+    if need == MissingTool::Fortran {
+        return Ok(Err(
+            "of the packages that it depends on, only its library is required".into()
+        ));
+    }
     if installer.is_none() {
         return Ok(Err("installing needs root, or sudo without a password".into()));
     }
@@ -250,9 +255,13 @@ fn unpack(need: MissingTool, why: String, machine: &dyn MachineInfo) -> Result<P
         let name = alternative[0];
         match machine.unpackable(need, &alternative) {
             Ok(mut packages) => {
-                if need == MissingTool::Picolibc {
-                    // It depends on the compiler, unpacked in a separate directory.
-                    packages.retain(|package| package.split('=').next() == Some(name));
+                // Picolibc depends on the compiler, unpacked in a separate directory. gfortran depends on a C compiler
+                // and a C library for another system.
+                if matches!(need, MissingTool::Picolibc | MissingTool::Fortran) {
+                    packages.retain(|package| {
+                        let package = package.split('=').next().unwrap_or(package);
+                        alternative.contains(&package)
+                    });
                 }
                 return Ok(PlanStep::Unpack {
                     need,
@@ -429,11 +438,17 @@ mod tests {
                 return Err("E: unmet dependencies".into());
             }
             // As in Debian, picolibc depends on the compiler.
-            let compiler = (need == MissingTool::Picolibc).then_some(C[0]);
+            let compiler = matches!(need, MissingTool::Picolibc | MissingTool::Fortran).then_some(C[0]);
             let all = compiler.iter().chain(packages);
             Ok(all.map(|p| format!("{p}=1")).collect())
         }
     }
+
+    /// Debian 12 with the packages of Fortran.
+    const WITH_FORTRAN: &[(&str, &str)] = &[
+        ("gfortran-12-riscv64-linux-gnu", "12.2.0"),
+        ("libgfortran-12-dev-riscv64-cross", "12.2.0"),
+    ];
 
     const ALL: [MissingTool; 4] = [
         MissingTool::Rust,
@@ -535,6 +550,21 @@ mod tests {
         for word in ["rustc-web is 1.85.0", "1.95 or later", ADD_SOURCES] {
             assert!(refusal.contains(word), "{refusal}");
         }
+    }
+
+    #[test]
+    fn of_fortran_only_the_compiler_and_its_library_are_unpacked() {
+        let machine = FakeMachine {
+            lists: WITH_FORTRAN,
+            ..CLEAN
+        };
+        let planned = steps(&machine, &[MissingTool::Fortran], &CompletedAttempts::default()).unwrap();
+        let [PlanStep::Unpack { packages, name, .. }] = &planned[..] else {
+            panic!("{planned:?}");
+        };
+        assert_eq!(*name, WITH_FORTRAN[0].0);
+        let expected: Vec<String> = WITH_FORTRAN.iter().map(|(name, _)| format!("{name}=1")).collect();
+        assert_eq!(*packages, expected);
     }
 
     #[test]
