@@ -1,6 +1,7 @@
 //! Cache of build directories: of programs, below `target/midplane/programs`, of runtime libraries, below
-//! `target/midplane`, and of installed commands, in the user's directory (`carried.rs`). Each kind has a size limit. Cargo's outputs for such a directory are in a shared directory, under
-//! the name of its crate, and are removed with it.
+//! `target/midplane`, of MPI's Fortran modules, below `target/midplane/fortran`, and of installed commands, in the user's
+//! directory (`carried.rs`). Each kind has a size limit. Cargo's outputs for such a directory are in a shared directory,
+//! under the name of its crate, and are removed with it.
 //!
 //! Each directory contains a file that its users lock for the lifetime of their process, and whose modification time is
 //! that of the last use. After a new directory is added, unused ones are removed until the rest is within the limit,
@@ -17,6 +18,8 @@ use std::time::{Duration, SystemTime};
 
 /// Limit in bytes per kind, checked when a directory is added. Directories in use count, but are not removed.
 const MAX_CACHE_BYTES: u64 = 2 << 30;
+/// The same for directories of Fortran modules, of a few MB each.
+const MAX_MODULE_BYTES: u64 = 64 << 20;
 /// Directories used more recently are not removed: a job may be about to start from them.
 const YOUNG: Duration = Duration::from_secs(600);
 /// The locked file.
@@ -31,19 +34,23 @@ static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
 /// # Errors
 /// Returns an error if the directory cannot be created.
 pub(super) fn use_directory(dir: &Path) -> Result<(), CliError> {
-    let is_new = !dir.exists();
+    let is_new = !dir.join(MARK).exists();
     match hold(dir) {
         Ok(mark) => {
             let mut held = HELD.lock().unwrap_or_else(|error| error.into_inner());
             held.push(mark);
         }
         // In a read-only directory, nothing is removed.
-        Err(_) if !is_new => return Ok(()),
+        Err(_) if dir.exists() => return Ok(()),
         Err(error) => return Err(not_created(dir, &error)),
     }
     if let (true, Some(all)) = (is_new, dir.parent()) {
         // A failed removal is retried the next time.
-        let _ = prune(all, MAX_CACHE_BYTES, SystemTime::now() - YOUNG);
+        let limit = match all.ends_with(MODULES) {
+            true => MAX_MODULE_BYTES,
+            false => MAX_CACHE_BYTES,
+        };
+        let _ = prune(all, limit, SystemTime::now() - YOUNG);
     }
     Ok(())
 }
@@ -93,6 +100,8 @@ fn hold(dir: &Path) -> io::Result<File> {
 pub(super) const RUNTIMES: [&str; 2] = ["runtime", "cluster"];
 /// Name of the parent of the programs' directories.
 pub(super) const PROGRAMS: &str = "programs";
+/// Name of the parent of the directories of Fortran modules.
+pub(super) const MODULES: &str = "fortran";
 
 /// Cargo's outputs, by crate name.
 struct CargoOutputs(Vec<(String, PathBuf)>);
@@ -152,12 +161,17 @@ fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 /// Removes unused directories in `all` whose last use was before `before`, until the rest occupies at most `limit`
 /// bytes.
 fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
-    let is_programs = all.file_name().is_some_and(|name| name == PROGRAMS);
-    let midplane = if is_programs { all.parent() } else { Some(all) };
-    let made = CargoOutputs::below(midplane.unwrap_or(all));
+    let is_programs = all.ends_with(PROGRAMS);
+    // All directories in it are of one kind.
+    let is_one_kind = is_programs || all.ends_with(MODULES);
+    let made = match all.parent().filter(|_| is_one_kind) {
+        Some(midplane) if is_programs => CargoOutputs::below(midplane),
+        Some(_) => CargoOutputs(Vec::new()),
+        None => CargoOutputs::below(all),
+    };
     let is_kept = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        is_programs || RUNTIMES.iter().any(|begin| name.starts_with(begin)) || path.join(SOURCES).is_dir()
+        is_one_kind || RUNTIMES.iter().any(|begin| name.starts_with(begin)) || path.join(SOURCES).is_dir()
     };
     let mut dirs: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
     for entry in fs::read_dir(all)? {
@@ -271,6 +285,22 @@ mod tests {
         let are_there = ["0.1.0-a", "0.2.0-b", "qemu"].map(|name| user.join(name).exists());
         assert_eq!(are_there, [false, true, true]);
         fs::remove_dir_all(&user).unwrap();
+    }
+
+    #[test]
+    fn fortran_modules_of_other_compilers_are_removed() {
+        let midplane = std::env::temp_dir().join(format!("midplane-modules-{}", std::process::id()));
+        let all = midplane.join(MODULES);
+        let now = SystemTime::now();
+        for (name, hours) in [("mpi-old", 9), ("mpi-new", 1)] {
+            let mark = hold(&all.join(name)).unwrap();
+            fs::write(all.join(name).join("mpi.mod"), [1; 1 << 16]).unwrap();
+            mark.set_modified(now - Duration::from_secs(3600 * hours)).unwrap();
+        }
+        prune(&all, 100_000, now).unwrap();
+        let are_there = ["mpi-old", "mpi-new"].map(|name| all.join(name).exists());
+        assert_eq!(are_there, [false, true]);
+        fs::remove_dir_all(&midplane).unwrap();
     }
 
     #[test]

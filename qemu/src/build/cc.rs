@@ -1,4 +1,4 @@
-//! Compiler wrapper `cargo midplane cc`, the `mpicc` of Midplane, for build systems. It accepts the compiler's
+//! Compiler wrapper `cargo midplane cc`, the `mpicc`, `mpicxx` and `mpifort` of Midplane, for build systems. It accepts the compiler's
 //! arguments and adds the options that a node's program requires before and after them.
 //!
 //! | arguments | action |
@@ -8,14 +8,21 @@
 //! | all others | compiles and links with the runtime to an image that `run` boots |
 //!
 //! The exit status and all output are the compiler's. The default is the nodes' C compiler. `--on linux` as the first
-//! argument, or `MIDPLANE_ON=linux` in the environment, selects the host's `cc` for native processes.
+//! argument, or `MIDPLANE_ON=linux` in the environment, selects the host's `cc` for native processes, and `cluster` for the
+//! simulator. Fortran sources, and `--fortran`, select the Fortran compiler of the platform. `--record` or `MIDPLANE_RECORD`
+//! adds the recorder of MPI calls.
 
-use crate::build::compiler::{self, Linker, OPENMP, run_compiler, without_openmp};
+use crate::build::build_cache;
+use crate::build::compiler::{self, Linker, OPENMP, ScratchDirectory, without_openmp};
 use crate::build::diagnostics::CompilerOutput;
+use crate::build::fortran::{self, FortranCompiler, VARIABLE};
 use crate::build::headers;
-use crate::build::inputs::{BuildFlags, FileKind};
-use crate::build::linux;
+use crate::build::inputs::{BuildFlags, RECORD};
+use crate::build::language::{SourceLanguage, is_mpi_function, options_for};
+use crate::build::linux::{self, ProcessContent};
 use crate::build::program::kernel_library;
+use crate::build::recorder;
+use crate::build::thread_entries;
 use crate::build::unsupported;
 use crate::host::directories::{self, SourceTree, write_atomically};
 use crate::host::error::{CliError, ErrorContext};
@@ -23,6 +30,7 @@ use crate::host::setup;
 use crate::host::sys;
 use crate::show::console::{self, print_error_line};
 use midplane_setup::invocation::command_name;
+use midplane_trace::Recorder;
 use rustix::process::Signal;
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -36,7 +44,7 @@ use std::process::{Command, Stdio};
 /// Environment variable that selects the platform of programs.
 pub const ON: &str = "MIDPLANE_ON";
 /// Options whose argument is the next word.
-const WITH_ARGUMENT: [&str; 31] = [
+const WITH_ARGUMENT: [&str; 34] = [
     "-o",
     "-I",
     "-D",
@@ -68,6 +76,9 @@ const WITH_ARGUMENT: [&str; 31] = [
     "--param",
     "-aux-info",
     "-specs",
+    "-J",
+    "-module-dir",
+    "-fintrinsic-modules-path",
 ];
 /// Options that prevent linking.
 const NO_LINK: [&str; 7] = ["-c", "-S", "-E", "-M", "-MM", "-r", "-fsyntax-only"];
@@ -132,21 +143,58 @@ impl WrapperQuery {
     }
 }
 
+/// Platform of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum WrapperTarget {
+    /// Nodes in QEMU.
+    Nodes,
+    /// Linux processes, or the simulator.
+    Process(ProcessContent),
+}
+
+impl WrapperTarget {
+    /// Returns the target with this name; `None` for any other name.
+    fn from_name(name: &OsStr) -> Option<Self> {
+        Some(match name.as_bytes() {
+            b"qemu" => Self::Nodes,
+            b"linux" => Self::Process(ProcessContent::Node),
+            b"cluster" => Self::Process(ProcessContent::Cluster),
+            _ => return None,
+        })
+    }
+
+    /// Returns its name.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Nodes => "qemu",
+            Self::Process(ProcessContent::Node) => "linux",
+            Self::Process(ProcessContent::Cluster) => "cluster",
+        }
+    }
+}
+
 /// A parsed command line.
 #[derive(Debug)]
 struct WrapperArguments {
-    on_linux: bool,
+    target: WrapperTarget,
+    is_recorded: bool,
     is_cpp: bool,
+    /// The program requires Fortran's library and MPI's functions for Fortran.
+    is_fortran: bool,
     show: Option<WrapperQuery>,
     step: CompilerStep,
     words: Vec<OsString>,
 }
 
+/// Library of Fortran in the link options of a program whose other files are C.
+const FORTRAN_LIBRARY: &str = "-lgfortran";
+
 impl WrapperArguments {
-    /// Parses a command line; `on` is the platform that the environment specifies.
-    fn read(words: &[OsString], on: Option<&OsStr>) -> Result<Self, CliError> {
+    /// Parses a command line; `on` is the platform that the environment specifies, and `record` whether it enables the
+    /// recorder.
+    fn read(words: &[OsString], on: Option<&OsStr>, record: bool) -> Result<Self, CliError> {
         let mut on = on.filter(|on| !on.is_empty());
-        let (mut rest, mut is_cpp) = (words, false);
+        let (mut rest, mut is_cpp, mut is_fortran, mut is_recorded) = (words, false, false, record);
         loop {
             rest = match rest {
                 [word, place, rest @ ..] if word == "--on" => {
@@ -154,46 +202,111 @@ impl WrapperArguments {
                     rest
                 }
                 [word] if word == "--on" => {
-                    return Err(CliError::usage("--on: specify qemu or linux"));
+                    return Err(CliError::usage("--on: specify qemu, linux or cluster"));
                 }
                 [word, rest @ ..] if word == "--c++" => {
                     is_cpp = true;
                     rest
                 }
+                [word, rest @ ..] if word == FORTRAN => {
+                    is_fortran = true;
+                    rest
+                }
+                [word, rest @ ..] if word == "--record" => {
+                    is_recorded = true;
+                    rest
+                }
                 _ => break,
             };
         }
-        let on_linux = match on.map(OsStr::as_bytes) {
-            None | Some(b"qemu") => false,
-            Some(b"linux") => true,
-            Some(_) => {
-                return Err(CliError::usage(format!(
-                    "--on and {ON} must be qemu or linux, not `{}`",
-                    on.unwrap_or_default().display()
-                )));
-            }
-        };
+        let target = on.map_or(Some(WrapperTarget::Nodes), WrapperTarget::from_name);
+        let target = target.ok_or_else(|| {
+            CliError::usage(format!(
+                "--on and {ON} must be qemu, linux or cluster, not `{}`",
+                on.unwrap_or_default().display()
+            ))
+        })?;
+        let is_for_nodes = target == WrapperTarget::Nodes;
         let show = rest.iter().find_map(|word| WrapperQuery::from_argument(word));
+        is_fortran |= rest.iter().any(|word| word == FORTRAN_LIBRARY);
+        let files = inputs(rest);
+        is_fortran |= files.iter().any(|file| SourceLanguage::Fortran.is_of(Path::new(file)));
         let words: Vec<OsString> = { rest.iter() }
             .filter(|word| WrapperQuery::from_argument(word).is_none())
-            .filter(|word| on_linux && *word != "-pie" || compiler::is_for_nodes(word))
+            .filter(|word| !is_for_nodes && *word != "-pie" || compiler::is_for_nodes(word))
+            // Build systems add the libraries of `mpicc` to the link by `mpifort`.
+            .filter(|word| !is_fortran || !is_runtime(word))
             .cloned()
             .collect();
-        let words = if on_linux {
-            words
-        } else {
+        let words = if is_for_nodes {
             compiler::with_symbols(&words)
+        } else {
+            words
         };
         let inputs = inputs(&words);
-        is_cpp |= inputs.iter().any(|input| FileKind::is_cpp(Path::new(input)));
+        let has = |language: SourceLanguage| inputs.iter().any(|input| language.is_of(Path::new(input)));
+        is_cpp |= has(SourceLanguage::Cpp);
         Ok(Self {
-            on_linux,
+            target,
+            is_recorded,
             is_cpp,
+            is_fortran,
             show,
             step: step(&words, !inputs.is_empty()),
             words,
         })
     }
+
+    /// Parses a command line with the variables of the environment.
+    fn from_environment(words: &[OsString]) -> Result<Self, CliError> {
+        let record = std::env::var_os(RECORD).is_some_and(|value| !value.is_empty());
+        Self::read(words, std::env::var_os(ON).as_deref(), record)
+    }
+
+    fn is_for_nodes(&self) -> bool {
+        self.target == WrapperTarget::Nodes
+    }
+
+    /// Checks whether one of the files is a source in this language.
+    fn has_source(&self, language: SourceLanguage) -> bool {
+        let inputs = inputs(&self.words);
+        inputs.iter().any(|input| language.is_of(Path::new(input)))
+    }
+
+    /// Checks whether the compiler is the one for Fortran. The link of a C++ program requires the C++ compiler, and
+    /// C sources without others the C compiler.
+    fn uses_fortran_compiler(&self) -> bool {
+        let is_c = self.has_source(SourceLanguage::C) && !self.has_source(SourceLanguage::Fortran);
+        self.is_fortran && !self.is_cpp && !is_c
+    }
+
+    /// Checks whether all files are objects and libraries.
+    fn has_only_objects(&self) -> bool {
+        let is_object = |input: &&OsStr| {
+            let extension = Path::new(input).extension();
+            extension.is_some_and(|extension| ["o", "a", "so"].iter().any(|one| extension == *one))
+        };
+        inputs(&self.words).iter().all(is_object)
+    }
+
+    /// Returns the file or the option that requires Fortran.
+    fn fortran_file(&self) -> PathBuf {
+        let inputs = inputs(&self.words);
+        let file = inputs
+            .iter()
+            .find(|input| SourceLanguage::Fortran.is_of(Path::new(input)));
+        file.map_or(FORTRAN.into(), PathBuf::from)
+    }
+}
+
+/// Checks whether a word names a library of the runtime, which this command adds itself.
+fn is_runtime(word: &OsStr) -> bool {
+    let name = match word.to_str().and_then(|word| word.strip_prefix("-l")) {
+        Some(name) => name.into(),
+        None => { Path::new(word).file_stem().unwrap_or_default() }.to_string_lossy(),
+    };
+    let name = name.strip_prefix("lib").unwrap_or(&name);
+    name.starts_with(&build_cache::crate_name(Path::new(build_cache::RUNTIMES[0])))
 }
 
 /// Returns the arguments that are neither options nor option values.
@@ -246,14 +359,23 @@ pub fn run(words: &[OsString]) -> Result<u8, CliError> {
              argument, or set {ON}"
         )));
     }
-    let on = std::env::var_os(ON);
-    let line = WrapperArguments::read(words, on.as_deref())?;
+    let line = WrapperArguments::from_environment(words)?;
     if line.show == Some(WrapperQuery::Version) {
         return show(VERSION);
     }
     check(&line)?;
     let is_link = line.show.is_none() && line.step == CompilerStep::Link;
-    if !line.on_linux && is_link && link_quickly(&line)? {
+    let scratch;
+    let line = if is_link && line.is_for_nodes() && line.has_source(SourceLanguage::Fortran) {
+        scratch = ScratchDirectory::new(&std::env::temp_dir())?;
+        match with_fortran_objects(line, &scratch.0)? {
+            Ok(line) => line,
+            Err(status) => return Ok(status),
+        }
+    } else {
+        line
+    };
+    if line.is_for_nodes() && is_link && link_quickly(&line)? {
         return Ok(0);
     }
     let mut command = prepare_command(&line)?;
@@ -271,19 +393,25 @@ pub fn run(words: &[OsString]) -> Result<u8, CliError> {
 /// Returns the text of `--help`.
 pub fn help() -> String {
     format!(
-        "Compile and link C programs as mpicc does, for make, CMake and configure\n\n\
-         Usage: {0} cc [--on WHERE] [--c++] [COMPILER OPTIONS] [FILES]\n       \
+        "Compile and link C and Fortran programs as mpicc and mpifort do, for make, CMake and configure\n\n\
+         Usage: {0} cc [--on WHERE] [--record] [--c++ | --fortran] [COMPILER OPTIONS] [FILES]\n       \
          {0} cc --path\n       \
-         {0} cc [--on WHERE] [--c++] --pkg-config\n\n\
+         {0} cc [--on WHERE] [--record] [--c++ | --fortran] --pkg-config\n\n\
          The command passes the compiler's options (-c, -o, -I, -D, -O2, -l and so on) to the compiler, and adds the options\n\
          that a program for nodes requires. Without -c it links an image that `{0} run` boots.\n\n\
          Options, in front of the compiler's options:\n  \
          --on WHERE\n          \
-         Platform of the program: qemu or linux [default: the variable {ON}, or qemu]\n  \
+         Platform of the program: qemu, linux or cluster [default: the variable {ON}, or qemu]\n  \
+         --record\n          \
+         Link the recorder of `run --trace`, --html and --check; the same as a nonempty variable {RECORD}\n  \
          --c++\n          \
          Use the C++ compiler, as mpicxx does; requires --on linux\n  \
+         --fortran\n          \
+         Use the Fortran compiler, as mpifort does, and link the program with Fortran's library [default: for files\n          \
+         with an extension of Fortran]; on Linux, the variable {VARIABLE} selects gfortran or flang\n  \
          --path\n          \
-         Write mpicc, mpicxx, mpiexec, mpirun and midplane as files, and print the path of mpicc\n  \
+         Write mpicc, mpicxx, mpifort, mpif77, mpif90, mpiexec, mpirun and midplane as files, and print the path of\n          \
+         mpicc\n  \
          --pkg-config\n          \
          Write mpi.pc for pkg-config, and print its directory\n  \
          --help\n          \
@@ -305,12 +433,9 @@ pub fn help() -> String {
 /// Creates the requested command. Progress output of the runtime's build and of downloads is shown only on a terminal,
 /// because build systems parse the reply to a query.
 fn prepare_command(line: &WrapperArguments) -> Result<Command, CliError> {
-    let prepare = || {
-        if line.on_linux {
-            on_linux(line)
-        } else {
-            for_nodes(line, &Linker::Gnu)
-        }
+    let prepare = || match line.target {
+        WrapperTarget::Process(content) => for_process(line, content),
+        WrapperTarget::Nodes => for_nodes(line, &Linker::Gnu),
     };
     let is_seen = line.show.is_none() && line.step == CompilerStep::Link && std::io::stderr().is_terminal();
     if is_seen {
@@ -363,6 +488,9 @@ fn join_words<'a>(words: impl Iterator<Item = Cow<'a, str>>) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
+/// Argument that selects the Fortran compiler.
+const FORTRAN: &str = "--fortran";
+
 /// In the format of Open MPI's wrappers.
 const VERSION: &str = concat!("mpicc: Midplane ", env!("CARGO_PKG_VERSION"));
 
@@ -371,27 +499,29 @@ const PKG_CONFIG: &str = "--pkg-config";
 
 /// Writes `mpi.pc` for pkg-config, with the link options of programs that `words` select; prints its directory.
 fn show_pkg_config(words: &[OsString]) -> Result<u8, CliError> {
-    let on = std::env::var_os(ON);
     let flags = |question: &str| {
         let words: Vec<OsString> = words.iter().cloned().chain([question.into()]).collect();
-        let line = WrapperArguments::read(&words, on.as_deref())?;
+        let line = WrapperArguments::from_environment(&words)?;
         if !line.words.is_empty() {
             return Err(CliError::usage(format!(
-                "{PKG_CONFIG}: only --on and --c++ may precede it"
+                "{PKG_CONFIG}: only --on, --record, --c++ and {FORTRAN} may precede it"
             )));
         }
         check(&line)?;
         let shown = line.show.unwrap_or(WrapperQuery::CompileFlags);
-        Ok((line.on_linux, query_text(shown, &prepare_command(&line)?)))
+        Ok((line.target, query_text(shown, &prepare_command(&line)?)))
     };
-    let (on_linux, compile) = flags("-showme:compile")?;
+    let (target, compile) = flags("-showme:compile")?;
     let (_, link) = flags("-showme:link")?;
-    let dir = directories::target()
-        .join("midplane/pkgconfig")
-        .join(if on_linux { "linux" } else { "qemu" });
+    let dir = directories::target().join("midplane/pkgconfig").join(target.name());
     fs::create_dir_all(&dir).context(format_args!("create {}", dir.display()))?;
     // Build systems search for other MPIs by these names.
-    for name in ["mpi", "ompi", "ompi-c", "ompi-cxx", "mpich"] {
+    let names: &[&str] = if words.iter().any(|word| word == FORTRAN) {
+        &["mpi-fort", "ompi-fort", "ompi-f77", "ompi-f90"]
+    } else {
+        &["mpi", "ompi", "ompi-c", "ompi-cxx", "mpich"]
+    };
+    for name in names {
         let text = format!(
             "Name: {name}\nDescription: Midplane, an MPI\nVersion: {}\nCflags: {compile}\nLibs: {link}\n",
             env!("CARGO_PKG_VERSION")
@@ -424,9 +554,18 @@ fn parts(line: &WrapperArguments) -> [bool; 3] {
     }
 }
 
-/// Returns an error for features that nodes do not support, and warns about ignored options.
+/// Returns an error for unsupported options and for features that nodes do not support, and warns about ignored options.
 fn check(line: &WrapperArguments) -> Result<(), CliError> {
-    if line.on_linux {
+    if line.is_fortran {
+        fortran::check_options(&line.words)?;
+    }
+    if line.target == WrapperTarget::Process(ProcessContent::Cluster) && line.is_fortran {
+        return Err(CliError::usage(format!(
+            "--on cluster does not link Fortran programs; specify their sources for `{} run --on cluster`",
+            command_name()
+        )));
+    }
+    if !line.is_for_nodes() {
         return Ok(());
     }
     if line.is_cpp {
@@ -449,6 +588,13 @@ fn check(line: &WrapperArguments) -> Result<(), CliError> {
 fn for_nodes(line: &WrapperArguments, linker: &Linker) -> Result<Command, CliError> {
     let tools = setup::ensure()?;
     let [compiles, links, words] = parts(line);
+    let fortran = line
+        .is_fortran
+        .then(|| FortranCompiler::for_nodes(&tools, &line.fortran_file()));
+    let fortran = fortran.transpose()?;
+    if let Some(fortran) = fortran.as_ref().filter(|_| !links && line.uses_fortran_compiler()) {
+        return fortran_for_nodes(line, fortran);
+    }
     let mut command = tools.gcc.command();
     if compiles {
         compiler::begin_compile(&mut command);
@@ -457,7 +603,13 @@ fn for_nodes(line: &WrapperArguments, linker: &Linker) -> Result<Command, CliErr
         compiler::begin_link(&mut command, linker);
     }
     if words {
-        command.args(without_openmp(&line.words));
+        let words: Vec<OsString> = match &fortran {
+            Some(_) => { options_for(SourceLanguage::C, &line.words).into_iter() }
+                .map(OsStr::to_os_string)
+                .collect(),
+            None => line.words.clone(),
+        };
+        command.args(without_openmp(&words));
     }
     if compiles {
         compiler::end_compile(&mut command)?;
@@ -467,43 +619,156 @@ fn for_nodes(line: &WrapperArguments, linker: &Linker) -> Result<Command, CliErr
         // The job's options are not known here.
         let flags = BuildFlags {
             instances: true,
+            fortran: fortran.is_some(),
             ..BuildFlags::default()
         };
         let runtime = flags.for_nodes().runtime();
+        if let Some(fortran) = &fortran {
+            command.args(fortran.libraries()?);
+        }
+        if line.is_recorded {
+            let plain = BuildFlags::default();
+            command.arg(recorder::object(
+                Recorder::C,
+                |source| compiler::compile_c(&tools, &plain, source),
+                &flags,
+            )?);
+        }
         compiler::end_link(&mut command, &kernel_library(&tools, runtime)?);
         compiler::link_c_library(&mut command, linker);
     }
     Ok(command)
 }
 
-fn on_linux(line: &WrapperArguments) -> Result<Command, CliError> {
-    let [compiles, links, words] = parts(line);
-    let is_shared = line.words.iter().any(|word| word == "-shared");
-    let mut command = Command::new(if line.is_cpp { "c++" } else { "cc" });
+/// Creates the command that compiles Fortran sources for nodes, or that answers a query.
+fn fortran_for_nodes(line: &WrapperArguments, fortran: &FortranCompiler) -> Result<Command, CliError> {
+    let [compiles, _, words] = parts(line);
+    let mut command = fortran.command();
     if compiles {
-        command.args(["-g", "-fno-pie"]);
+        fortran.begin_compile(&mut command);
     }
-    if links && !is_shared {
-        command.args([linux::FIXED, linux::WRAP]);
+    if words {
+        command.args(line.words.iter().filter(|word| *word != OPENMP));
     }
-    // FindMPI and meson accept the object only as a linker argument.
-    let mut start = OsString::from("-Wl,");
-    if links && !is_shared {
-        start.push(start_object()?);
+    if compiles {
+        fortran.end_compile(&mut command)?;
+    }
+    Ok(command)
+}
+
+/// Compiles the Fortran sources of a program for nodes into `scratch`, in their order, because the C compiler links the
+/// program. Returns the command line with the objects in their places, or the exit status of a compiler that fails.
+fn with_fortran_objects(line: WrapperArguments, scratch: &Path) -> Result<Result<WrapperArguments, u8>, CliError> {
+    let tools = setup::ensure()?;
+    let fortran = FortranCompiler::for_nodes(&tools, &line.fortran_file())?;
+    let sources: Vec<OsString> = { inputs(&line.words).into_iter() }
+        .filter(|input| SourceLanguage::Fortran.is_of(Path::new(input)))
+        .map(OsStr::to_os_string)
+        .collect();
+    let options = compile_options(&line.words);
+    let mut words = line.words.clone();
+    for (at, source) in sources.iter().enumerate() {
+        let object = scratch.join(format!("{at}.o")).into_os_string();
+        let mut compile = fortran.command();
+        fortran.begin_compile(&mut compile);
+        compile.args(&options);
+        fortran.end_compile(&mut compile)?;
+        compile.arg("-c").arg(source).arg("-o").arg(&object);
+        sys::bind_to_this_process(&mut compile, Signal::TERM, Vec::new());
+        let status = compile.status().context("run the Fortran compiler")?;
+        if !status.success() {
+            return Ok(Err(status.code().map_or(1, |code| code as u8)));
+        }
+        { words.iter_mut() }
+            .filter(|word| *word == source)
+            .for_each(|word| word.clone_from(&object));
+    }
+    Ok(Ok(WrapperArguments { words, ..line }))
+}
+
+/// Returns the options among these words, without the output file.
+fn compile_options(words: &[OsString]) -> Vec<OsString> {
+    let mut options = Vec::new();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let has_argument = WITH_ARGUMENT.iter().any(|option| word == option);
+        let argument = rest.as_slice().first().filter(|_| has_argument);
+        if has_argument {
+            rest.next();
+        }
+        let bytes = word.as_bytes();
+        if bytes.starts_with(b"-") && bytes != b"-" && !bytes.starts_with(b"-o") && word != OPENMP {
+            options.push(word.clone());
+            options.extend(argument.cloned());
+        }
+    }
+    options
+}
+
+fn for_process(line: &WrapperArguments, content: ProcessContent) -> Result<Command, CliError> {
+    let [compiles, links, words] = parts(line);
+    let links = links && line.words.iter().all(|word| word != "-shared");
+    let fortran = line.is_fortran.then(|| FortranCompiler::for_host(&line.fortran_file()));
+    let fortran = fortran.transpose()?;
+    let driver = fortran.as_ref().filter(|_| line.uses_fortran_compiler());
+    // C's compiler reports options for Fortran as unknown.
+    let only_fortran = driver.filter(|_| !line.has_source(SourceLanguage::C));
+    // flang warns about unused options.
+    let compiles = compiles && (driver.is_none() || line.show.is_some() || !line.has_only_objects());
+    let mut command = match driver {
+        Some(fortran) => fortran.command(),
+        None => Command::new(if line.is_cpp { "c++" } else { "cc" }),
+    };
+    match only_fortran {
+        Some(fortran) if compiles => fortran.begin_compile(&mut command),
+        None if compiles => _ = command.args(["-g", "-fno-pie"]),
+        _ => {}
+    }
+    if links {
+        command.args([linux::FIXED, content.wrap()]);
+        command.args(content.link_options(line.is_cpp));
+    }
+    let flags = BuildFlags {
+        fortran: fortran.is_some(),
+        ..BuildFlags::default()
+    };
+    // FindMPI and meson accept the objects only as a linker argument.
+    let mut start = OsString::from("-Wl");
+    if links {
+        for object in start_objects(content, line.is_recorded, &flags)? {
+            start.push(",");
+            start.push(object);
+        }
     }
     if words {
         // A build system that queried the link options may repeat this one.
         let words = line.words.iter().filter(|word| **word != start);
-        command.args(words.map(|word| linux::replace_option(word)));
+        command.args(words.flat_map(|word| content.replace_option(word)));
     }
-    if compiles {
+    if compiles && only_fortran.is_none() {
         command.arg(headers::option()?);
     }
-    if links && !is_shared {
+    if let (true, Some(fortran)) = (compiles, &fortran) {
+        fortran.end_compile(&mut command)?;
+    }
+    if links {
         end_languages(line, &mut command);
-        let runtime = BuildFlags::default().for_processes().runtime();
+        let runtime = flags.for_processes().runtime();
+        if let (Some(fortran), None) = (&fortran, driver) {
+            command.args(fortran.libraries()?);
+        }
+        let mut library = linux::library(runtime, content)?;
+        if content == ProcessContent::Node
+            && !line.is_recorded
+            && thread_entries::may_be_requested(linux::static_libraries(&line.words))
+        {
+            let (entries, renamed) = thread_entries::object_and_library(&library, linux::compile_plain)?;
+            start.push(",");
+            start.push(entries);
+            library = renamed;
+        }
         command.arg(start);
-        add_library(&linux::library(runtime)?, &mut command);
+        add_library(&library, &mut command);
         command.args(linux::libraries(&line.words));
     }
     Ok(command)
@@ -532,27 +797,14 @@ fn end_languages(line: &WrapperArguments, command: &mut Command) {
     }
 }
 
-/// Returns the start-up object of native programs. Compiles it if it is missing or older than its source.
-fn start_object() -> Result<PathBuf, CliError> {
-    let source = directories::root().join("kernel-rt/ld/linux.c");
-    let dir = directories::target().join("midplane/linux");
-    let object = dir.join("start.o");
-    let time = |path: &Path| path.metadata().and_then(|m| m.modified()).ok();
-    if time(&object) >= time(&source) && object.exists() {
-        return Ok(object);
+/// Returns the start-up objects of native programs, and the recorder, after compiling those that are out of date.
+fn start_objects(content: ProcessContent, is_recorded: bool, flags: &BuildFlags) -> Result<Vec<PathBuf>, CliError> {
+    let mut objects = Vec::new();
+    if is_recorded {
+        objects.push(recorder::object(Recorder::C, linux::compile_plain, flags)?);
     }
-    fs::create_dir_all(&dir).context(format_args!("create {}", dir.display()))?;
-    // Other processes may do the same at the same time.
-    let new = dir.join(format!("start.{}.o", std::process::id()));
-    let mut compile = Command::new("cc");
-    compile
-        .args(["-O2", "-g", "-fno-pie", "-c"])
-        .arg(&source)
-        .arg("-o")
-        .arg(&new);
-    run_compiler(compile, &source)?;
-    fs::rename(&new, &object).context("rename an object file")?;
-    Ok(object)
+    objects.extend(linux::start_objects(content)?);
+    Ok(objects)
 }
 
 /// Compiles, and links with LLVM's linker. Returns false if that fails or if the user would miss a diagnostic. Then all
@@ -623,10 +875,9 @@ fn link(command: &mut Command) -> Result<u8, CliError> {
 }
 
 fn print_missing_functions(said: &CompilerOutput) {
-    let is_mpi = |name: &&str| name.starts_with("MPI_") || name.starts_with("PMPI_");
     let missing: Vec<&str> = { said.undefined().into_iter() }
         .map(|(name, _)| name)
-        .filter(is_mpi)
+        .filter(|name| is_mpi_function(name))
         .collect();
     if !missing.is_empty() {
         print_error_line(format_args!(
@@ -636,8 +887,8 @@ fn print_missing_functions(said: &CompilerOutput) {
     }
 }
 
-/// Writes the wrapper scripts `mpicc`, `mpicxx`, `mpiexec` and `mpirun` for build systems, and `midplane`, to run this
-/// command from any directory. Returns the path of the first.
+/// Writes the wrapper scripts `mpicc`, `mpicxx`, `mpifort` (also as `mpif77` and `mpif90`), `mpiexec` and `mpirun` for
+/// build systems, and `midplane`, to run this command from any directory. Returns the path of the first.
 pub fn write_wrappers() -> Result<PathBuf, CliError> {
     let tool = std::env::current_exe().context("find this command")?;
     let dir = directories::target().join("midplane/bin");
@@ -648,7 +899,11 @@ pub fn write_wrappers() -> Result<PathBuf, CliError> {
         start.push_str(&format!("export {}={}\n", midplane_setup::ROOT, quote(root)));
     }
     let tool = quote(&tool);
+    let fortran = format!("{start}exec {tool} cc {FORTRAN} \"$@\"\n");
     let scripts = [
+        ("mpifort", fortran.clone()),
+        ("mpif77", fortran.clone()),
+        ("mpif90", fortran),
         ("mpicc", format!("{start}exec {tool} cc \"$@\"\n")),
         ("mpicxx", format!("{start}exec {tool} cc --c++ \"$@\"\n")),
         ("mpiexec", format!("{start}exec {tool} mpiexec \"$@\"\n")),
@@ -667,7 +922,7 @@ mod tests {
 
     fn read(line: &str) -> Result<WrapperArguments, CliError> {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        WrapperArguments::read(&words, None)
+        WrapperArguments::read(&words, None, false)
     }
 
     #[test]
@@ -704,13 +959,31 @@ mod tests {
 
     #[test]
     fn the_place_comes_first_or_from_the_environment() {
-        assert!(read("--on linux a.c").unwrap().on_linux);
-        assert!(!read("--on qemu a.c").unwrap().on_linux);
+        let target = |line: &str| read(line).unwrap().target;
+        for name in ["qemu", "linux", "cluster"] {
+            assert_eq!(target(&format!("--on {name} a.c")).name(), name);
+        }
         assert!(read("--on moon a.c").unwrap_err().message.contains("moon"));
-        let on = |on| WrapperArguments::read(&["a.c".into()], Some(OsStr::new(on))).unwrap();
-        assert!(on("linux").on_linux && !on("").on_linux);
+        let on = |on| WrapperArguments::read(&["a.c".into()], Some(OsStr::new(on)), false).unwrap();
+        assert!(!on("linux").is_for_nodes() && on("").is_for_nodes());
+        assert!(read("--record --on linux a.c").unwrap().is_recorded && !read("a.c --record").unwrap().is_recorded);
         assert!(read("--on linux a.cpp").unwrap().is_cpp);
         assert!(read("--c++ a.o").unwrap().is_cpp);
+        for line in ["--fortran a.o", "a.f90", "a.o -lgfortran", "--fortran a.c"] {
+            assert!(read(line).unwrap().is_fortran, "{line}");
+        }
+        assert!(!read("a.c").unwrap().is_fortran);
+        for library in [
+            "-lprogram_runtime_borrow_apart",
+            "/a/libprogram_runtime_options_borrow.a",
+        ] {
+            let words = |option: &str| read(&format!("{option} a.o {library} -lm")).unwrap().words;
+            assert_eq!(words("--fortran"), ["a.o", "-lm"]);
+            assert_eq!(words("-g").len(), 4, "{library}");
+        }
+        let compiler = |line| read(line).unwrap().uses_fortran_compiler();
+        assert!(compiler("--fortran a.o") && compiler("a.c b.f90") && compiler("-J f.f90 b.f90"));
+        assert!(!compiler("--fortran a.c") && !compiler("a.o") && !compiler("a.cpp b.f90"));
     }
 
     #[test]
@@ -723,6 +996,13 @@ mod tests {
         assert_eq!(line.words, ["-O3", "a.c"]);
         let line = read("--on linux -pthread a.c -pie").unwrap();
         assert_eq!(line.words, ["-pthread", "a.c"]);
+    }
+
+    #[test]
+    fn options_of_a_compilation_are_without_files() {
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let options = compile_options(&words("-O3 a.f90 -o prog -I inc -oprog2 b.o -J mods -fopenmp -lm"));
+        assert_eq!(options, words("-O3 -I inc -J mods -lm"));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use crate::build::board::Board;
 use crate::build::diagnostics::CompilerOutput;
 use crate::build::headers;
-use crate::build::inputs::{BuildFlags, FileKind};
+use crate::build::inputs::BuildFlags;
+use crate::build::language::{SourceLanguage, is_mpi_function, options_for};
 use crate::build::unsupported;
 use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{self, ToolSet};
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Creates the command that compiles a source for nodes; the caller appends the file names.
 pub(super) fn compile_c(tools: &ToolSet, flags: &BuildFlags, source: &Path) -> Result<Command, CliError> {
-    if FileKind::is_cpp(source) {
+    if SourceLanguage::Cpp.is_of(source) {
         return Err(CliError::unusable(format!(
             "{} is C++, which nodes do not support yet; use --on linux or --on cluster",
             source.display()
@@ -24,7 +25,13 @@ pub(super) fn compile_c(tools: &ToolSet, flags: &BuildFlags, source: &Path) -> R
     }
     let mut compile = tools.gcc.command();
     begin_compile(&mut compile);
-    let options = without_openmp(&flags.compile).filter(|word| is_for_nodes(word));
+    let words: Vec<OsString> = match flags.fortran {
+        true => { options_for(SourceLanguage::C, &flags.compile).into_iter() }
+            .map(OsStr::to_os_string)
+            .collect(),
+        false => flags.compile.clone(),
+    };
+    let options = without_openmp(&words).filter(|word| is_for_nodes(word));
     compile.arg("-O2").args(options);
     end_compile(&mut compile)?;
     Ok(compile)
@@ -32,13 +39,15 @@ pub(super) fn compile_c(tools: &ToolSet, flags: &BuildFlags, source: &Path) -> R
 
 /// Compiler options that nodes do not need: threads and the like are in their C library, images are neither shared nor
 /// relocated, and the processor is fixed.
-const LEFT_OUT: [&str; 15] = [
+const LEFT_OUT: [&str; 17] = [
     "-pthread",
     "-lpthread",
     "-lrt",
     "-ldl",
     "-lutil",
     "-lgomp",
+    "-lgfortran",
+    "-lquadmath",
     "-rdynamic",
     "-pie",
     "-lmpi",
@@ -178,12 +187,12 @@ pub(super) fn link_c_library(link: &mut Command, linker: &Linker) {
     }
 }
 
-/// Compiles one source. Returns whether the compiler printed a diagnostic.
-pub fn run_compiler(mut compile: Command, source: &Path) -> Result<bool, CliError> {
+/// Compiles one source. Prints the compiler's diagnostics, and returns those of a success.
+pub fn run_compiler(mut compile: Command, source: &Path) -> Result<String, CliError> {
     let said = CompilerOutput::by(&mut compile)?;
     said.print_messages();
     match (said.success, said.implicit_functions()) {
-        (true, _) => Ok(!said.is_silent()),
+        (true, _) => Ok(said.into_messages()),
         (false, missing) if missing.is_empty() => Err(build_error(source, "compile")),
         (false, missing) => Err(CliError::unusable(format!(
             "{} uses {}, which Midplane does not have yet; see the compiler's messages above",
@@ -241,9 +250,7 @@ pub(super) fn run_linker(mut command: Command, linked: &Path, program: &Path) ->
     // would report an earlier line.
     let said = CompilerOutput::by(command.arg("-Wl,--no-relax"))?;
     let undefined = said.undefined();
-    let (mpi, others): (Vec<_>, Vec<_>) = undefined
-        .into_iter()
-        .partition(|(name, _)| name.starts_with("MPI_") || name.starts_with("PMPI_"));
+    let (mpi, others): (Vec<_>, Vec<_>) = undefined.into_iter().partition(|(name, _)| is_mpi_function(name));
     if !others.is_empty() || mpi.is_empty() {
         said.print_messages();
     }

@@ -78,6 +78,11 @@ impl CompilerOutput {
         self.words.is_empty()
     }
 
+    /// Returns the messages.
+    pub fn into_messages(self) -> String {
+        self.words
+    }
+
     /// Prints the messages.
     pub fn print_messages(&self) {
         self.words.lines().for_each(print_error_line);

@@ -2,7 +2,7 @@
 
 use crate::build::board::{Board, host_machine};
 use crate::build::callees::CalleeFinder;
-use crate::build::inputs::BuildFlags;
+use crate::build::inputs::{BuildFlags, RECORD};
 use crate::build::unwind::{self, CallSite};
 use crate::host::error::{CliError, ErrorContext};
 use crate::host::size;
@@ -159,6 +159,7 @@ impl Image {
         } else if let Ok(elf) = ElfFile::<FileHeader32<Endianness>>::parse(&*bytes) {
             check_machine(path, elf.elf_header().e_machine(elf.endian()))?;
         }
+        let calls = symbol_in(&bytes, Recorder::SYMBOL);
         Ok(Self {
             board: Board::default(),
             // A name without a directory would be searched for in PATH.
@@ -169,7 +170,7 @@ impl Image {
             inbox: None,
             files: None,
             queues: None,
-            calls: None,
+            calls,
             callers: None,
             failed_malloc: None,
             code: AddressRange::default(),
@@ -179,6 +180,38 @@ impl Image {
             has_personality: false,
             stacks: StackRanges::default(),
         })
+    }
+
+    /// Returns the path for messages, as the user specified it.
+    pub fn display(&self) -> impl std::fmt::Display {
+        self.path.strip_prefix(".").unwrap_or(&self.path).display()
+    }
+
+    /// Returns the address of a symbol; `None` if the file does not contain it.
+    pub fn symbol(&self, name: &str) -> Option<u64> {
+        symbol_in(&self.bytes, name)
+    }
+
+    /// Checks whether the image has a symbol with such a name.
+    pub(super) fn has_symbol(&self, is_wanted: impl Fn(&str) -> bool) -> bool {
+        object::File::parse(&*self.bytes)
+            .is_ok_and(|file| file.symbols().any(|symbol| symbol.name().is_ok_and(&is_wanted)))
+    }
+
+    /// Checks that the image contains the recorder of MPI calls, which `option` requires.
+    ///
+    /// # Errors
+    /// Returns a usage error if it does not.
+    pub fn check_records(&self, option: &str) -> Result<(), CliError> {
+        match self.calls {
+            Some(_) => Ok(()),
+            None => Err(CliError::usage(format!(
+                "{option}: {} contains no recorder; link it with `{} cc --record`, or with {}=1 in the environment",
+                self.display(),
+                command_name(),
+                RECORD
+            ))),
+        }
     }
 
     fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self, String> {
@@ -620,6 +653,15 @@ fn is_rust_library_file(file: &str) -> bool {
     ["/library/core/src/", "/library/alloc/src/"]
         .iter()
         .any(|dir| file.contains(dir))
+}
+
+/// Returns the address of a symbol of an ELF file.
+fn symbol_in(bytes: &[u8], name: &str) -> Option<u64> {
+    let file = object::File::parse(bytes).ok()?;
+    let symbol = file
+        .symbols()
+        .find(|symbol| symbol.name() == Ok(name) && symbol.is_definition())?;
+    Some(symbol.address())
 }
 
 #[cfg(test)]

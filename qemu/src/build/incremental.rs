@@ -1,16 +1,24 @@
 //! Incremental builds: an image is rebuilt only if one of its inputs has changed.
 //!
 //! The compiler lists the headers that it has read (`-MD`). An image is rebuilt after a change of a header, source,
-//! object, runtime, linker script, compiler, option or this command. It is also rebuilt if the last build printed a
-//! diagnostic, so that a warning is repeated each time. Libraries in the user's options are not tracked; with them the
-//! image is always rebuilt.
+//! object, runtime, linker script, compiler, option or this command. The compilers' warnings are stored beside the image,
+//! and printed each time. An image with a diagnostic of the linker is always rebuilt. Libraries in the user's options are
+//! not tracked; with them the image is always rebuilt, too.
+//!
+//! All sources are compiled for a rebuild, in the order of the command line. The users of a Fortran module are thus
+//! compiled with it. A Fortran program with options for directories is always rebuilt, because these can contain
+//! module files.
 
 use crate::build::compiler::{Linker, ScratchDirectory, absolute, link_quickly, run_compiler, run_linker};
+use crate::build::fortran;
+use crate::build::fortran_includes::included_files;
 use crate::build::headers;
 use crate::build::inputs::{BuildFlags, FileKind};
+use crate::build::language::SourceLanguage;
 use crate::build::source::Program;
 use crate::host::directories;
 use crate::host::error::{CliError, ErrorContext};
+use crate::show::console::print_error_line;
 use midplane_setup::stamp::{BuildArtifact, StartedBuild};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,6 +42,8 @@ pub(super) struct ImageBuild {
     begun: Option<StartedBuild>,
     /// Headers that the compilers have read.
     read: String,
+    /// Warnings of the compilers.
+    warnings: String,
 }
 
 impl ImageBuild {
@@ -64,8 +74,14 @@ impl ImageBuild {
             beside,
             with: format!("{own:?} {length}\n{compiler:?}\n{flags:?}\n{variables:?}"),
         };
-        let is_followed = flags.link.iter().all(|word| word == "-lm");
+        let has_directories = flags.compile.iter().any(|word| {
+            let word = word.to_string_lossy();
+            ["-I", "-J", "-module"].iter().any(|option| word.starts_with(option))
+        });
+        let is_followed = flags.link.iter().all(|word| word == "-lm") && !(flags.fortran && has_directories);
         if is_followed && artifact.is_fresh() {
+            let warnings = fs::read_to_string(warnings_of(&artifact.file)).unwrap_or_default();
+            warnings.lines().for_each(print_error_line);
             return Ok(None);
         }
         let begun = is_followed.then(|| artifact.begin().ok()).flatten();
@@ -73,23 +89,42 @@ impl ImageBuild {
             artifact,
             begun,
             read: String::new(),
+            warnings: String::new(),
         }))
     }
 
     pub(super) fn compile(&mut self, mut compile: Command, source: &Path, object: &Path) -> Result<(), CliError> {
         let list = object.with_extension("d");
-        if FileKind::reads_headers(source) {
+        if FileKind::lists_headers(source) {
             compile.arg("-MD").arg("-MF").arg(&list);
         }
-        compile.arg("-c").arg(source).arg("-o").arg(object);
-        if run_compiler(compile, source)? {
-            self.begun = None;
+        compile.arg("-c");
+        if !SourceLanguage::Fortran.is_of(source) {
+            compile.arg(source);
         }
-        if FileKind::reads_headers(source) {
+        compile.arg("-o").arg(object);
+        self.warnings.push_str(&run_compiler(compile, source)?);
+        if SourceLanguage::Fortran.is_of(source) {
+            self.follow_includes(source)?;
+        }
+        if FileKind::lists_headers(source) {
             let rule = fs::read_to_string(&list).context("read the list of headers")?;
             let rule = rule.replace("\\\n", " ");
             let (_, files) = rule.split_once(": ").unwrap_or_default();
             self.read.push_str(&format!(" {}", files.trim_end()));
+        }
+        Ok(())
+    }
+
+    /// Records the files that a Fortran source includes. If they are not known, the image is rebuilt each time.
+    fn follow_includes(&mut self, source: &Path) -> Result<(), CliError> {
+        let Some(files) = included_files(source, &fortran::PROVIDED) else {
+            self.begun = None;
+            return Ok(());
+        };
+        for file in { files.iter().map(PathBuf::as_path) }.chain([source]) {
+            let file = absolute(file)?.display().to_string();
+            self.read.push_str(&format!(" {}", file.replace(' ', "\\ ")));
         }
         Ok(())
     }
@@ -145,9 +180,15 @@ impl ImageBuild {
         if let Some(begun) = self.begun {
             let rule = format!("image:{}\n", self.read);
             let list = fs::write(file.with_extension("d"), rule);
+            let warnings = fs::write(warnings_of(file), self.warnings);
             // Without the stamp, the image is built again.
-            let _ = list.and_then(|()| self.artifact.succeeded(begun));
+            let _ = list.and(warnings).and_then(|()| self.artifact.succeeded(begun));
         }
         Ok(())
     }
+}
+
+/// Returns the file of the compilers' warnings about an image.
+fn warnings_of(image: &Path) -> PathBuf {
+    image.with_extension("warnings")
 }

@@ -1,6 +1,7 @@
 //! Build options, and kinds of files.
 
 use crate::build::board::Board;
+use crate::build::language::SourceLanguage;
 use crate::host::error::CliError;
 use crate::host::size;
 use midplane_engines::EngineChoice;
@@ -8,6 +9,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
+
+/// Environment variable with which the compiler wrapper links the recorder of MPI calls, if it is not empty.
+pub const RECORD: &str = "MIDPLANE_RECORD";
 
 #[derive(Clone, Default, Debug)]
 pub struct BuildFlags {
@@ -31,10 +35,12 @@ pub struct BuildFlags {
     pub log: bool,
     /// Enables loans from the heap to the MPI device.
     pub borrow: bool,
-    /// Links a C program with the recorder of its MPI calls.
+    /// Links the program with the recorder of its MPI calls.
     pub recorder: bool,
     /// Reports the program's accesses to memory to the recorder. For native processes only.
     pub accesses: bool,
+    /// Links MPI's functions for Fortran and Fortran's library. The build sets it for a program with Fortran files.
+    pub fortran: bool,
 }
 
 /// Build configuration of the runtime.
@@ -46,6 +52,8 @@ pub(super) struct RuntimeFeatures {
     pub(super) options: bool,
     /// Loans from the heap to the MPI device.
     pub(super) borrow: bool,
+    /// MPI's functions for Fortran. Not a feature of the kernel: the runtime contains an additional crate.
+    pub(super) fortran: bool,
 }
 
 impl RuntimeFeatures {
@@ -110,6 +118,7 @@ impl BuildFlags {
             faults: self.faults,
             options: self.auto || self.console || self.instances || self.log,
             borrow: self.borrow,
+            fortran: self.fortran,
         }
     }
 }
@@ -117,9 +126,9 @@ impl BuildFlags {
 /// An option and the build step that uses it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OptionScope {
-    /// Compiling C.
+    /// Compiling C, C++ or Fortran.
     Compile(&'static str),
-    /// Linking a C program.
+    /// Linking a program in these languages.
     LinkC(&'static str),
     /// Linking any program.
     Link(&'static str),
@@ -139,17 +148,9 @@ pub(super) enum FileKind {
 }
 
 impl FileKind {
-    /// Checks whether a source is C++ by its extension.
-    pub(super) fn is_cpp(path: &Path) -> bool {
-        matches!(
-            path.extension().and_then(|e| e.to_str()),
-            Some("cc" | "cpp" | "cxx" | "c++" | "C" | "CPP" | "cp")
-        )
-    }
-
-    /// Checks whether the compiler reads headers for a source.
-    pub(super) fn reads_headers(path: &Path) -> bool {
-        path.extension().is_none_or(|extension| extension != "s")
+    /// Checks whether the compiler lists the headers that it reads for a source.
+    pub(super) fn lists_headers(path: &Path) -> bool {
+        !SourceLanguage::Fortran.is_of(path) && path.extension().is_none_or(|extension| extension != "s")
     }
 
     /// Determines the kind from name and content.
@@ -168,36 +169,37 @@ impl FileKind {
         if path.file_name().is_some_and(|name| name == MANIFEST) {
             return Ok(Self::Package);
         }
+        let mut magic = [0; 4];
+        let is_elf = file.read_exact(&mut magic).is_ok() && magic == *b"\x7fELF";
         match path.extension().and_then(|e| e.to_str()) {
-            _ if Self::is_cpp(path) => return Ok(Self::Source),
-            Some("c" | "s" | "S") => return Ok(Self::Source),
+            // A linked program may have any name, such as `solver.f08`.
+            _ if !is_elf && SourceLanguage::from_path(path).is_some() => return Ok(Self::Source),
             Some("o" | "a") => return Ok(Self::Object),
             Some("rs") => return Ok(Self::Rust),
             Some(extension) => {
                 if let Some(language) = other_language(extension) {
                     return Err(CliError::usage(format!(
-                        "{shown} is {language}, which is not supported: programs are C (.c, .s, .S, .o, .a), Rust \
-                         (.rs) or, with --on linux, C++ (.cpp); rewrite the code that calls MPI in C"
+                        "{shown} is {language}, which is not supported: programs are C (.c, .s, .S, .o, .a), \
+                         Fortran (.f90, .f), Rust (.rs) or, with --on linux, C++ (.cpp); rewrite the code that calls \
+                         MPI in one of these"
                     )));
                 }
             }
             None => {}
         }
-        let mut magic = [0; 4];
-        match file.read_exact(&mut magic) {
-            Ok(()) if magic == *b"\x7fELF" => Ok(Self::Image),
-            _ => Err(CliError::usage(format!(
-                "{shown} is neither C (.c, .s, .S, .o, .a), nor a Rust file (.rs) or package, nor a linked image"
-            ))),
+        if is_elf {
+            return Ok(Self::Image);
         }
+        Err(CliError::usage(format!(
+            "{shown} is neither C (.c, .s, .S, .o, .a), nor Fortran (.f90, .f), nor a Rust file (.rs) or package, nor a \
+             linked image"
+        )))
     }
 }
 
 /// Returns the language of a file extension that MPI programs use but nodes do not support.
 fn other_language(extension: &str) -> Option<&'static str> {
     match extension {
-        "f" | "for" | "ftn" | "f77" | "f90" | "f95" | "f03" | "f08" | "F" | "FOR" | "F77" | "F90" | "F95" | "F03"
-        | "F08" => Some("Fortran"),
         "cu" => Some("CUDA"),
         "py" => Some("Python"),
         _ => None,

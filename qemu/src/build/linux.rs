@@ -1,21 +1,28 @@
-//! Build of native programs, with nodes as Linux processes or as coroutines in one process. C programs are compiled and
-//! linked by the host's compiler with the runtime as a static library; Rust programs are built by cargo.
+//! Build of native programs, with nodes as Linux processes or as coroutines in one process. C, C++ and Fortran programs
+//! are compiled and linked by the host's compilers with the runtime as a static library; Rust programs are built by cargo.
 
 use crate::build::build_cache;
 use crate::build::cargo::Compiler;
-use crate::build::compiler::{OPENMP, ScratchDirectory};
+use crate::build::compiler::{OPENMP, ScratchDirectory, run_compiler};
+use crate::build::fortran::FortranCompiler;
 use crate::build::headers;
 use crate::build::image::Image;
 use crate::build::incremental::ImageBuild;
-use crate::build::inputs::{BuildFlags, FileKind, RuntimeFeatures};
+use crate::build::inputs::{BuildFlags, RuntimeFeatures};
+use crate::build::language::{SourceLanguage, options_for};
+use crate::build::package::RustLink;
 use crate::build::program::{RuntimeDependencies, runtime_library};
 use crate::build::recorder;
+use crate::build::renamed::{Renaming, rename_symbols};
 use crate::build::source::Program;
+use crate::build::thread_entries;
 use crate::host::directories;
 use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{in_path, own_cargo};
 use crate::show::console::print_error_line;
+use midplane_setup::invocation::command_name;
 use midplane_setup::stamp::BuildArtifact;
+use midplane_trace::Recorder;
 use object::Endianness;
 use object::elf::{DT_NEEDED, FileHeader64};
 use object::read::elf::{Dyn, FileHeader};
@@ -31,6 +38,10 @@ pub(super) const FIXED: &str = "-Wl,-no-pie";
 pub(super) const WRAP: &str = "-Wl,--wrap=_exit,--wrap=_Exit,--wrap=abort";
 /// Wraps start-up, exit functions and exit handlers where the process is an in-process cluster.
 const WRAP_IN_CLUSTER: &str = "-Wl,-z,now,--wrap=main,--wrap=abort,--wrap=__cxa_atexit,--wrap=__cxa_thread_atexit";
+/// Function that only executables for the in-process cluster contain.
+const CLUSTER_SYMBOL: &str = "midplane_cluster";
+/// End of the symbol of the allocator in Rust's library. The linker removes it from a program with another one.
+const DEFAULT_ALLOCATOR: &str = "__rdl_alloc";
 /// Linker script for an in-process cluster.
 const SCRIPT_IN_CLUSTER: &str = "kernel-rt/ld/cluster.ld";
 /// Libraries that stay shared in a cluster. The C library's state is kept per rank, within the limits of docs/scale.md
@@ -38,6 +49,12 @@ const SCRIPT_IN_CLUSTER: &str = "kernel-rt/ld/cluster.ld";
 const SHARED_IN_CLUSTER: [&str; 11] = [
     "c", "m", "mvec", "pthread", "dl", "rt", "util", "anl", "gcc_s", "ld-linux", "ubsan",
 ];
+/// Cargo's profile of the runtime, and of Rust programs (`.cargo/config.toml`).
+const PROFILE: &str = "process";
+/// Cargo's profile of a Rust program in a cluster.
+const PROFILE_IN_CLUSTER: &str = "simulator";
+/// Selects the linker whose scripts separate the thread-local variables of crates. Rust requests LLVM's.
+const GNU_LINKER: &str = "-fuse-ld=bfd";
 /// Libraries that the runtime requires.
 const LIBRARIES: [&str; 4] = ["-lgcc_s", "-lpthread", "-ldl", "-lm"];
 /// Options for static linking. `-static-pie` is replaced by `-static`, because its addresses would differ from those in
@@ -67,6 +84,9 @@ pub(super) fn libraries(words: &[OsString]) -> Vec<&'static str> {
     };
     [unwinder, &others].concat()
 }
+
+/// Options of the runtime's own sources.
+const NO_OPTIONS: [&str; 0] = [];
 
 /// Functions of the C library that the runtime calls and that a program may define itself, with their reserved names
 /// (C17 section 7.1.3).
@@ -101,7 +121,8 @@ pub enum ProcessContent {
 }
 
 impl ProcessContent {
-    fn directory(self) -> &'static str {
+    /// Returns the name of the directory with its files.
+    pub(super) fn directory(self) -> &'static str {
         match self {
             ProcessContent::Node => "linux",
             ProcessContent::Cluster => "cluster",
@@ -115,15 +136,35 @@ impl ProcessContent {
         }
     }
 
-    fn wrap(self) -> &'static str {
+    /// Returns the linker option that wraps functions of the C library.
+    pub(super) fn wrap(self) -> &'static str {
         match self {
             ProcessContent::Node => WRAP,
             ProcessContent::Cluster => WRAP_IN_CLUSTER,
         }
     }
 
+    /// Returns the additional options of a link.
+    pub(super) fn link_options(self, is_cpp: bool) -> Vec<OsString> {
+        if self == ProcessContent::Node {
+            return Vec::new();
+        }
+        let mut script = OsString::from("-Wl,-T,");
+        script.push(directories::root().join(SCRIPT_IN_CLUSTER));
+        let library = is_cpp.then(|| "-static-libstdc++".into());
+        [script].into_iter().chain(library).collect()
+    }
+
+    /// Returns the replacement of a compiler option in a link with the runtime.
+    pub(super) fn replace_option(self, word: &OsString) -> Vec<OsString> {
+        match self {
+            ProcessContent::Node => vec![replace_option(word).into()],
+            ProcessContent::Cluster => static_options(word),
+        }
+    }
+
     /// Returns the functions that are renamed in the runtime.
-    fn reserved(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+    fn reserved(self) -> impl Iterator<Item = Renaming<'static>> {
         let (write, more) = match self {
             ProcessContent::Node => ("__write", &[][..]),
             ProcessContent::Cluster => ("midplane_write", &RESERVED_IN_CLUSTER[..]),
@@ -133,7 +174,7 @@ impl ProcessContent {
     }
 
     /// Returns the sources of the layer between the program and the host's C library.
-    fn start(self) -> &'static [&'static str] {
+    pub(super) fn start(self) -> &'static [&'static str] {
         match self {
             ProcessContent::Node => &["kernel-rt/ld/linux.c"],
             ProcessContent::Cluster => &[
@@ -153,24 +194,48 @@ pub fn build(program: &Program, flags: &BuildFlags, carries: ProcessContent) -> 
     if carries == ProcessContent::Cluster {
         check_for_cluster(program, flags)?;
     }
-    if let Program::Image(path) = program {
+    if let Program::Image(path) | Program::Command(path) = program {
         build_cache::use_image(path)?;
-        return Image::read_process(path);
+        let image = Image::read_process(path)?;
+        check_linked(&image, carries)?;
+        return Ok(image);
     }
-    let flags = &flags.for_processes();
+    let fortran = program.fortran_compiler(FortranCompiler::for_host)?;
+    let flags = &BuildFlags {
+        fortran: fortran.is_some(),
+        ..flags.for_processes()
+    };
     let dir = program.build_directory(flags, carries.directory())?;
     let file = dir.join(program.name());
     if let Program::Rust(_) | Program::Package(_) = program {
-        program.build_rust(compiler("rustc"), flags, &[], &file)?;
-        return Image::read_process(&file);
+        build_rust(program, flags, carries, &file)?;
+        let image = Image::read_process(&file)?;
+        if carries == ProcessContent::Cluster {
+            check_allocator(&image)?;
+            check_libraries(&image.bytes)?;
+        }
+        return Ok(image);
     }
-    let library = runtime_library(compiler("build"), flags.runtime(), carries.links())?;
-    let library = rename_reserved(&library, carries)?;
+    let library = library(flags.runtime(), carries)?;
     let cc = in_path(driver(program)).unwrap_or_default();
+    let start = start_objects(carries)?;
     let script = directories::root().join(SCRIPT_IN_CLUSTER);
-    if let Some(making) = ImageBuild::new(file.clone(), program, flags, &cc, &[&library, &script])? {
+    let mut parts: Vec<&Path> = vec![&library, &script];
+    parts.extend(start.iter().map(PathBuf::as_path));
+    parts.extend(fortran.as_ref().map(FortranCompiler::path));
+    if let Some(making) = ImageBuild::new(file.clone(), program, flags, &cc, &parts)? {
         let scratch = ScratchDirectory::new(&dir)?;
-        build_program(program, flags, making, carries, &library, &scratch)?;
+        let compilers = HostCompilers {
+            flags,
+            fortran: fortran.as_ref(),
+            modules: &scratch.0,
+        };
+        let runtime = ProcessRuntime {
+            content: carries,
+            library: &library,
+            start: &start,
+        };
+        build_program(program, compilers, making, runtime, &scratch)?;
     }
     let image = Image::read_process(&file)?;
     if carries == ProcessContent::Cluster {
@@ -196,7 +261,7 @@ fn check_libraries(program: &[u8]) -> Result<(), CliError> {
 }
 
 /// Returns the names of the shared libraries that a native program requires.
-fn needed_libraries(program: &[u8]) -> object::Result<Vec<String>> {
+pub(super) fn needed_libraries(program: &[u8]) -> object::Result<Vec<String>> {
     let header = FileHeader64::<Endianness>::parse(program)?;
     let endian = header.endian()?;
     let sections = header.sections(endian, program)?;
@@ -225,49 +290,129 @@ fn static_options(word: &OsString) -> Vec<OsString> {
     }
 }
 
+/// Runtime that a C program is linked with.
+struct ProcessRuntime<'a> {
+    content: ProcessContent,
+    library: &'a Path,
+    start: &'a [PathBuf],
+}
+
+/// Returns the objects of the layer between programs and the host's C library, after compiling those that are out of
+/// date. They are compiled without a program's options, which could redefine names or include other headers first, and
+/// all programs use the same ones.
+///
+/// # Errors
+/// Returns a failure if an object cannot be compiled or written.
+pub(super) fn start_objects(content: ProcessContent) -> Result<Vec<PathBuf>, CliError> {
+    let dir = directories::target().join("midplane").join(content.directory());
+    fs::create_dir_all(&dir).map_err(|error| build_cache::not_created(&dir, &error))?;
+    let object = |(at, source)| start_object(dir.join(format!("start-{at}.o")), &directories::root().join(source));
+    content.start().iter().enumerate().map(object).collect()
+}
+
+/// Compiles a source to the object `file`, unless it is up to date, and returns `file`.
+fn start_object(file: PathBuf, source: &Path) -> Result<PathBuf, CliError> {
+    let mut compile = compile_plain(source)?;
+    compile.arg("-c").arg(source);
+    let mut beside = vec![source.into()];
+    beside.extend(in_path("cc"));
+    let artifact = BuildArtifact {
+        file,
+        root: directories::root().into(),
+        beside,
+        with: format!("{compile:?}"),
+    };
+    if artifact.is_fresh() {
+        return Ok(artifact.file);
+    }
+    let begun = artifact.begin();
+    // Other processes may compile the same object.
+    let made = artifact.file.with_extension(std::process::id().to_string());
+    let headers = made.with_extension("headers");
+    compile.arg("-MD").arg("-MF").arg(&headers).arg("-o").arg(&made);
+    run_compiler(compile, source)?;
+    fs::rename(&made, &artifact.file).context("rename an object")?;
+    let rule = fs::read_to_string(&headers).map(|rule| rule.replace("\\\n", " "));
+    let list = rule.and_then(|rule| fs::write(artifact.file.with_extension("d"), rule));
+    let _ = fs::remove_file(&headers);
+    // Without the stamp, the object is compiled again.
+    let _ = list.and_then(|()| artifact.succeeded(begun?));
+    Ok(artifact.file)
+}
+
+/// Builds a Rust program with cargo. For a cluster its process has the same start as that of a C program, and the same
+/// linker script.
+fn build_rust(program: &Program, flags: &BuildFlags, carries: ProcessContent, file: &Path) -> Result<(), CliError> {
+    let recorder = match flags.recorder {
+        true => vec![OsString::from(recorder_for_rust()?)],
+        false => Vec::new(),
+    };
+    if carries == ProcessContent::Node {
+        let link = RustLink::Process(&recorder);
+        return program.build_rust(compiler("rustc", PROFILE), flags, link, file);
+    }
+    let mut words: Vec<OsString> = vec!["cc".into(), GNU_LINKER.into(), FIXED.into(), carries.wrap().into()];
+    words.extend(carries.link_options(false));
+    let mut parts = start_objects(carries)?;
+    words.extend(parts.iter().map(OsString::from));
+    parts.push(directories::root().join(SCRIPT_IN_CLUSTER));
+    words.extend(recorder);
+    words.extend(libraries(&[]).into_iter().map(OsString::from));
+    let compiler = compiler("rustc", PROFILE_IN_CLUSTER);
+    let link = RustLink::Cluster {
+        words: &words,
+        parts: &parts,
+    };
+    program.build_rust(compiler, flags, link, file)
+}
+
+/// Returns the recorder's object for a Rust program, after compiling it if necessary.
+fn recorder_for_rust() -> Result<PathBuf, CliError> {
+    let compiler = |source: &Path| {
+        let mut compile = compile_plain(source)?;
+        // Rust programs are position-independent.
+        compile.arg("-fPIE");
+        Ok(compile)
+    };
+    recorder::object(Recorder::Rust, compiler, &BuildFlags::default())
+}
+
 /// Compiles outdated sources and links with the runtime's library.
 fn build_program(
     program: &Program,
-    flags: &BuildFlags,
+    compilers: HostCompilers<'_>,
     mut making: ImageBuild,
-    carries: ProcessContent,
-    library: &Path,
+    runtime: ProcessRuntime<'_>,
     scratch: &ScratchDirectory,
 ) -> Result<(), CliError> {
+    let flags = compilers.flags;
+    let carries = runtime.content;
+    let mut library = runtime.library.to_path_buf();
     let mut link = Command::new(driver(program));
     link.args([FIXED, carries.wrap()])
-        .args(flags.compile.iter().map(|word| replace_option(word)));
-    for (at, start) in carries.start().iter().enumerate() {
-        let source = directories::root().join(start);
-        let object = scratch.0.join(format!("start-{at}.o"));
-        // Compiled without the program's options: these could redefine its names or include other headers first.
-        making.compile(compile(&[], &source)?, &source, &object)?;
-        link.arg(object);
-    }
-    if carries == ProcessContent::Cluster {
-        link.arg("-T").arg(directories::root().join(SCRIPT_IN_CLUSTER));
-        if driver(program) == "c++" {
-            link.arg("-static-libstdc++");
-        }
-    }
+        .args(compilers.options(SourceLanguage::C).map(replace_option));
+    link.args(runtime.start);
+    link.args(carries.link_options(driver(program) == "c++"));
     match program {
         Program::C(paths) => {
-            let objects = making.objects(paths, scratch, |path| {
-                let mut command = compile(&flags.compile, path)?;
-                command.args(flags.accesses.then_some(recorder::REPORT_ACCESSES));
-                Ok(command)
-            })?;
+            let objects = making.objects(paths, scratch, |path| compilers.compile(path))?;
             if flags.recorder {
-                link.arg(recorder::object(|source| compile(&[], source), flags.accesses)?);
+                link.arg(recorder::object(Recorder::C, compile_plain, flags)?);
+            }
+            let inputs = objects.iter().map(PathBuf::from).chain(static_libraries(&flags.link));
+            // The recorder is for one thread.
+            if carries == ProcessContent::Node && !flags.recorder && thread_entries::may_be_requested(inputs) {
+                let (entries, renamed) = thread_entries::object_and_library(&library, compile_plain)?;
+                link.arg(entries);
+                library = renamed;
             }
             link.args(objects);
-            match carries {
-                ProcessContent::Node => link.args(&flags.link),
-                ProcessContent::Cluster => link.args(flags.link.iter().flat_map(static_options)),
-            };
+            let libraries = compilers.libraries()?;
+            let libraries = flags.link.iter().chain(&libraries);
+            link.args(libraries.flat_map(|word| carries.replace_option(word)));
             link.arg(library);
         }
-        Program::Rust(_) | Program::Package(_) | Program::Image(_) => {}
+        Program::Rust(_) | Program::Package(_) | Program::Image(_) | Program::Command(_) => {}
     }
     link.args(libraries(&[&flags.compile[..], &flags.link].concat()));
     let linked = making.link(link, &scratch.0.join("program"), program.path());
@@ -281,40 +426,76 @@ fn build_program(
     linked
 }
 
+/// Returns the files that these words of a link may name: files, and static libraries of `-l` in the directories of `-L`.
+pub(super) fn static_libraries(words: &[OsString]) -> Vec<PathBuf> {
+    let value = |option: &'static str| {
+        words.iter().enumerate().filter_map(move |(at, word)| {
+            let word = word.to_str()?;
+            match word.strip_prefix(option)? {
+                "" => words.get(at + 1)?.to_str().map(str::to_owned),
+                value => Some(value.to_owned()),
+            }
+        })
+    };
+    let named = value("-l").flat_map(|name| {
+        let directories = value("-L");
+        directories.map(move |directory| Path::new(&directory).join(format!("lib{name}.a")))
+    });
+    let files = words.iter().map(PathBuf::from);
+    files.filter(|file| file.is_file()).chain(named).collect()
+}
+
 /// Checks that the program supports ranks that share a process.
 fn check_for_cluster(program: &Program, flags: &BuildFlags) -> Result<(), CliError> {
-    let what = match program {
-        Program::C(_) if flags.compile.iter().any(|word| word == OPENMP) => {
-            format!("{OPENMP} creates threads, which have state")
-        }
-        Program::C(_) => return Ok(()),
-        Program::Rust(_) | Program::Package(_) => {
-            format!("{} is Rust, whose library keeps state", program.path().display())
-        }
-        Program::Image(path) => {
-            return Err(CliError::unusable(format!(
-                "{} is linked already, and not for --on cluster: specify its source",
-                path.display()
-            )));
-        }
+    if !matches!(program, Program::C(_)) || !flags.compile.iter().any(|word| word == OPENMP) {
+        return Ok(());
+    }
+    Err(CliError::unusable(format!(
+        "{OPENMP} creates threads, which have state outside the separate data of each rank; use --on linux for this \
+         program"
+    )))
+}
+
+/// Checks that a Rust program has the allocator of Rust's library. The simulator uses the same allocator, and variables of
+/// another one would be separate for each rank.
+fn check_allocator(image: &Image) -> Result<(), CliError> {
+    if image.has_symbol(|name| name.ends_with(DEFAULT_ALLOCATOR)) {
+        return Ok(());
+    }
+    Err(CliError::unusable(format!(
+        "{} defines a global allocator, whose variables the ranks of the simulator cannot share; use --on linux for \
+         this program",
+        image.display()
+    )))
+}
+
+/// Checks that an executable was linked for this kind of process.
+fn check_linked(image: &Image, carries: ProcessContent) -> Result<(), CliError> {
+    let is_cluster = image.symbol(CLUSTER_SYMBOL).is_some();
+    let wanted = match carries {
+        ProcessContent::Cluster if is_cluster => return check_libraries(&image.bytes),
+        ProcessContent::Node if !is_cluster => return Ok(()),
+        ProcessContent::Cluster => "cluster",
+        ProcessContent::Node => "linux",
     };
     Err(CliError::unusable(format!(
-        "{what} outside the separate data of each rank; --on cluster supports C and C++ (.c, .cpp, .o, .a); use --on \
-         linux for this program"
+        "{} was linked for another platform; link it with `{} cc --on {wanted}`, or specify its source",
+        image.display(),
+        command_name()
     )))
 }
 
 /// Returns the compiler driver that links the program.
 fn driver(program: &Program) -> &'static str {
     match program {
-        Program::C(paths) if paths.iter().any(|path| FileKind::is_cpp(path)) => "c++",
+        Program::C(paths) if paths.iter().any(|path| SourceLanguage::Cpp.is_of(path)) => "c++",
         _ => "cc",
     }
 }
 
-/// Returns the Rust compiler for this host, for a cargo subcommand and in a separate target directory. The target is
+/// Returns the Rust compiler for this host, for a cargo subcommand and profile, and in a separate target directory. The target is
 /// explicit, because a package's configuration may specify another one.
-fn compiler(command: &str) -> Compiler {
+fn compiler(command: &str, profile: &'static str) -> Compiler {
     let machine = match std::env::consts::ARCH {
         "riscv64" => "riscv64gc",
         machine => machine,
@@ -325,15 +506,58 @@ fn compiler(command: &str) -> Compiler {
     Compiler {
         cargo,
         target: directories::target().join("midplane/linux"),
-        profile: "process",
-        output: Path::new(&target).join("process"),
+        profile,
+        output: Path::new(&target).join(profile),
         version: String::new(),
     }
 }
 
-/// Creates the command that compiles a source with these options; the caller appends the file names.
-fn compile(words: &[OsString], source: &Path) -> Result<Command, CliError> {
-    let compiler = if FileKind::is_cpp(source) { "c++" } else { "cc" };
+/// Compilers of a program's sources, and their options.
+#[derive(Clone, Copy)]
+struct HostCompilers<'a> {
+    flags: &'a BuildFlags,
+    fortran: Option<&'a FortranCompiler>,
+    /// Directory of the program's Fortran modules.
+    modules: &'a Path,
+}
+
+impl HostCompilers<'_> {
+    /// Creates the command that compiles a source of the program; the caller appends the file names.
+    fn compile(&self, source: &Path) -> Result<Command, CliError> {
+        let mut command = match (SourceLanguage::from_path(source), self.fortran) {
+            (Some(SourceLanguage::Fortran), Some(fortran)) => {
+                fortran.compile(&self.flags.compile, source, self.modules)?
+            }
+            (language, _) => compile(self.options(language.unwrap_or(SourceLanguage::C)), source)?,
+        };
+        command.args(self.flags.accesses.then_some(recorder::REPORT_ACCESSES));
+        Ok(command)
+    }
+
+    /// Returns the user's options for a language, without those that only other languages of the program have.
+    fn options(&self, language: SourceLanguage) -> impl Iterator<Item = &OsStr> {
+        let words = &self.flags.compile;
+        match self.fortran {
+            Some(_) => options_for(language, words),
+            None => words.iter().map(OsString::as_os_str).collect(),
+        }
+        .into_iter()
+    }
+
+    /// Returns the linker's options for the libraries of the program's languages.
+    fn libraries(&self) -> Result<Vec<OsString>, CliError> {
+        self.fortran.map_or(Ok(Vec::new()), FortranCompiler::libraries)
+    }
+}
+
+/// Creates the command that compiles a source of the runtime in C; the caller appends the file names.
+pub(super) fn compile_plain(source: &Path) -> Result<Command, CliError> {
+    compile(NO_OPTIONS, source)
+}
+
+/// Creates the command that compiles a source in C or C++ with these options; the caller appends the file names.
+fn compile(words: impl IntoIterator<Item = impl AsRef<OsStr>>, source: &Path) -> Result<Command, CliError> {
+    let compiler = if SourceLanguage::Cpp.is_of(source) { "c++" } else { "cc" };
     let mut compile = Command::new(compiler);
     compile
         .args(["-O2", "-g", "-fno-pie"])
@@ -342,10 +566,10 @@ fn compile(words: &[OsString], source: &Path) -> Result<Command, CliError> {
     Ok(compile)
 }
 
-/// Builds the runtime library with these features.
-pub(super) fn library(runtime: RuntimeFeatures) -> Result<PathBuf, CliError> {
-    let library = runtime_library(compiler("build"), runtime, RuntimeDependencies::Kernel)?;
-    rename_reserved(&library, ProcessContent::Node)
+/// Builds the runtime library of a process with these features.
+pub(super) fn library(runtime: RuntimeFeatures, content: ProcessContent) -> Result<PathBuf, CliError> {
+    let library = runtime_library(compiler("build", PROFILE), runtime, content.links())?;
+    rename_reserved(&library, content)
 }
 
 /// Returns the path of a file in the same directory whose name ends in `end`.
@@ -358,36 +582,10 @@ fn sibling_path(file: &Path, end: &str) -> PathBuf {
 /// Renames the C library's functions in the runtime library to reserved names. A program's own `read`, for example,
 /// then does not replace the runtime's.
 fn rename_reserved(library: &Path, carries: ProcessContent) -> Result<PathBuf, CliError> {
-    let words: Vec<_> = carries
-        .reserved()
-        .map(|(name, reserved)| format!("--redefine-sym={name}={reserved}"))
-        .collect();
-    let artifact = BuildArtifact {
-        // CMake would parse a second dot as the start of an extension.
-        file: sibling_path(library, "_apart.a"),
-        root: directories::root().into(),
-        beside: vec![library.into()],
-        with: format!("{words:?}"),
-    };
-    if artifact.is_fresh() {
-        return Ok(artifact.file);
-    }
-    let begun = artifact.begin();
-    let made = artifact.file.with_extension(std::process::id().to_string());
-    let mut rename = Command::new("objcopy");
-    let status = rename.args(words).arg(library).arg(&made).status();
-    if !status.context("run objcopy")?.success() {
-        return Err(CliError::failure(
-            "objcopy cannot convert the runtime's library; see its messages above",
-        ));
-    }
-    // Atomic: a reader finds the old library or the new one.
-    fs::rename(&made, &artifact.file).context("rename the runtime's library")?;
-    let rule = format!("apart: {}\n", library.display());
-    let list = fs::write(artifact.file.with_extension("d"), rule);
-    // Without the stamp, the file is created again.
-    let _ = list.and_then(|()| artifact.succeeded(begun?));
-    Ok(artifact.file)
+    let reserved: Vec<Renaming<'_>> = carries.reserved().collect();
+    // CMake would parse a second dot as the start of an extension.
+    let file = sibling_path(library, "_apart.a");
+    rename_symbols(Command::new("objcopy"), &reserved, library, file)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 
 use crate::build::cargo::{BuildTrouble, Compiler, run_cargo};
 use crate::build::compiler::absolute;
-use crate::build::inputs::RuntimeFeatures;
+use crate::build::inputs::BuildFlags;
 use crate::host::directories;
 use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{no_cargo, own_cargo};
@@ -24,6 +24,10 @@ use std::process::{Command, Stdio};
 const MPI: &str = "mpi";
 const KERNEL: &str = "kernel-rt";
 
+/// Feature of the crate `mpi`: the process contains all nodes of a machine.
+pub(super) const SIMULATOR: &str = "sim";
+/// Feature of the crate `mpi`: the calls of the program are recorded.
+pub(super) const RECORDED: &str = "options";
 /// Variable that is set when the tool links for the board. A package's build script then omits its link options.
 const LINKS: &str = "MIDPLANE_LINKS";
 
@@ -296,37 +300,43 @@ impl Package {
         )))
     }
 
-    /// Returns the features to build with, for a runtime with these features.
-    pub(super) fn features(&self, runtime: RuntimeFeatures, is_for_nodes: bool) -> String {
-        let asked = runtime.features().into_iter();
-        let asked = asked.filter_map(|feature| match (&self.kernel, is_for_nodes) {
+    /// Returns the features to build with.
+    pub(super) fn features(&self, flags: &BuildFlags, link: RustLink<'_>) -> String {
+        let asked = flags.runtime().features().into_iter();
+        let asked = asked.filter_map(|feature| match (&self.kernel, link.is_for_nodes()) {
             (Some(kernel), true) => Some(format!("{kernel}/{feature}")),
             _ if feature == FAULTS => Some(format!("{}/{feature}", self.mpi)),
             _ => None,
         });
-        let all: Vec<String> = self.features.iter().cloned().chain(asked).collect();
+        let simulator = link.is_in_cluster().then(|| format!("{}/{SIMULATOR}", self.mpi));
+        let recorded = flags.recorder.then(|| format!("{}/{RECORDED}", self.mpi));
+        let all: Vec<String> = { self.features.iter().cloned() }
+            .chain(asked)
+            .chain(simulator)
+            .chain(recorded)
+            .collect();
         all.join(",")
     }
 
     /// Initializes the lock file with the dependency versions that this workspace was tested with.
     fn begin_versions(&self) {
         let lock = self.workspace.join("Cargo.lock");
-        if !lock.exists() {
-            // Cargo itself reports a read-only directory.
-            let _ = fs::copy(directories::root().join("Cargo.lock"), lock);
+        if !lock.exists()
+            && let Ok(versions) = fs::read(directories::root().join("Cargo.lock"))
+        {
+            // Another command's cargo may read it at this time. Cargo itself reports a read-only directory.
+            let _ = directories::write_atomically(&lock, versions, 0o644);
         }
     }
 
-    /// Builds the user's package with cargo and copies the binary to `file`. `link` contains the linker driver, then
-    /// its arguments; it is empty for cargo's default linker.
+    /// Builds the user's package with cargo and copies the binary to `file`.
     pub(super) fn build(
         &self,
         compiler: Compiler,
         features: &str,
-        link: &[OsString],
+        link: RustLink<'_>,
         file: &Path,
     ) -> Result<(), CliError> {
-        let is_for_nodes = !link.is_empty();
         let mut cargo = if self.manifest.starts_with(directories::root()) {
             compiler.cargo
         } else {
@@ -352,7 +362,7 @@ impl Package {
         let lock = File::create(lock).context("create a lock")?;
         lock.lock().context("lock cargo's directory")?;
         if let Some(trouble) = run_cargo(cargo, None)? {
-            return Err(build_error(&self.given, trouble, is_for_nodes));
+            return Err(build_error(&self.given, trouble, link.is_for_nodes()));
         }
         let dir = if *option == "--bin" { "." } else { "examples" };
         let built = compiler.target.join(compiler.output).join(dir);
@@ -396,18 +406,58 @@ fn configured(cargo: &Command) -> Command {
     changed
 }
 
-/// Appends the linker driver and its arguments as compiler options.
-pub(super) fn add_link(cargo: &mut Command, link: &[OsString]) {
-    let Some((driver, words)) = link.split_first() else {
-        return;
-    };
+/// Link of a Rust program. Words are the linker driver, if it is not cargo's, then its arguments.
+#[derive(Clone, Copy)]
+pub(super) enum RustLink<'a> {
+    /// Cargo's own, with cargo's default linker.
+    Default,
+    /// The same, with these arguments.
+    Process(&'a [OsString]),
+    /// An image of a node.
+    Node(&'a [OsString]),
+    /// An executable with all nodes of a machine, which also depends on these files.
+    Cluster {
+        words: &'a [OsString],
+        parts: &'a [PathBuf],
+    },
+}
+
+impl RustLink<'_> {
+    pub(super) fn words(&self) -> &[OsString] {
+        match self {
+            Self::Default => &[],
+            Self::Process(words) | Self::Node(words) | Self::Cluster { words, .. } => words,
+        }
+    }
+
+    pub(super) fn is_for_nodes(self) -> bool {
+        matches!(self, Self::Node(_))
+    }
+
+    pub(super) fn is_in_cluster(self) -> bool {
+        matches!(self, Self::Cluster { .. })
+    }
+}
+
+/// Appends the linker driver, if it is not cargo's, and its arguments as compiler options.
+pub(super) fn add_link(cargo: &mut Command, link: RustLink<'_>) {
     let joined = |name: &str, word: &OsStr| {
         let mut joined = OsString::from(name);
         joined.push(word);
         joined
     };
-    cargo.args(["--", "-C", "linker-flavor=gcc", "-C"]);
-    cargo.arg(joined("linker=", driver));
+    let words = match (link, link.words()) {
+        (_, []) => return,
+        (RustLink::Process(_), words) => {
+            cargo.arg("--");
+            words
+        }
+        (_, [driver, words @ ..]) => {
+            cargo.args(["--", "-C", "linker-flavor=gcc", "-C"]);
+            cargo.arg(joined("linker=", driver));
+            words
+        }
+    };
     for word in words {
         cargo.arg("-C").arg(joined("link-arg=", word));
     }

@@ -7,10 +7,12 @@ use crate::build::compiler::{
     Linker, OPENMP, ScratchDirectory, absolute, begin_link, compile_c, end_link, is_for_nodes, link_c_library,
     llvm_linker, warn_about_openmp, write_if_changed,
 };
+use crate::build::fortran::FortranCompiler;
 use crate::build::image::Image;
 use crate::build::incremental::ImageBuild;
 use crate::build::inputs::{BuildFlags, RuntimeFeatures};
-use crate::build::package::{self, add_link, copy_program};
+use crate::build::language::SourceLanguage;
+use crate::build::package::{self, RECORDED, RustLink, SIMULATOR, add_link, copy_program};
 use crate::build::recorder;
 use crate::build::source::Program;
 use crate::host::directories;
@@ -18,6 +20,7 @@ use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::ToolSet;
 use midplane_setup::stamp::BuildArtifact;
 use midplane_setup::toolchain::board_toolchain;
+use midplane_trace::Recorder;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
@@ -36,58 +39,65 @@ impl Program {
         if flags.compile.iter().any(|word| word == OPENMP) {
             warn_about_openmp();
         }
-        let flags = &flags.for_nodes();
+        let mut flags = flags.for_nodes();
+        let fortran = self.fortran_compiler(|file| FortranCompiler::for_nodes(tools, file))?;
+        flags.fortran = fortran.is_some();
+        let flags = &flags;
         let dir = self.build_directory(flags, board_toolchain().target)?;
         let image = dir.join(self.name()).with_extension("elf");
         if let Self::Rust(_) | Self::Package(_) = self {
-            let link = link_words(tools, flags, &dir)?;
-            self.build_rust(Compiler::for_nodes(tools, "rustc")?, flags, &link, &image)?;
+            let mut link = link_words(tools, flags, &dir)?;
+            if flags.recorder {
+                let compiler = |source: &Path| compile_c(tools, &BuildFlags::default(), source);
+                let object = recorder::object(Recorder::Rust, compiler, &BuildFlags::default())?;
+                link.push(object.into());
+            }
+            let link = RustLink::Node(&link);
+            self.build_rust(Compiler::for_nodes(tools, "rustc")?, flags, link, &image)?;
             return Image::read(&image);
         }
         let compiler = Compiler::for_nodes(tools, "build")?;
         let library = runtime_library(compiler, flags.runtime(), RuntimeDependencies::Kernel)?;
         let scripts = Board::chosen().scripts();
-        let parts: Vec<&Path> = { scripts.iter().map(PathBuf::as_path) }.chain([&*library]).collect();
+        let mut parts: Vec<&Path> = { scripts.iter().map(PathBuf::as_path) }.chain([&*library]).collect();
+        parts.extend(fortran.as_ref().map(FortranCompiler::path));
         let gcc = &tools.gcc.path;
         if let Some(making) = ImageBuild::new(image.clone(), self, flags, gcc, &parts)? {
-            self.build_cached(tools, flags, making, &library, &ScratchDirectory::new(&dir)?)?;
+            let scratch = ScratchDirectory::new(&dir)?;
+            self.build_cached(tools, flags, fortran.as_ref(), making, &library, &scratch)?;
         }
         Image::read(&image)
     }
 
-    /// Builds a Rust program with cargo and copies it to `file`. `link` is described at [`add_link`].
+    /// Builds a Rust program with cargo and copies it to `file`.
     pub(super) fn build_rust(
         &self,
         compiler: Compiler,
         flags: &BuildFlags,
-        link: &[OsString],
+        link: RustLink<'_>,
         file: &Path,
     ) -> Result<(), CliError> {
-        let is_for_nodes = !link.is_empty();
         match self {
             Self::Package(package) => {
-                if is_for_nodes {
+                if link.is_for_nodes() {
                     package.check_for_nodes()?;
                 }
-                let features = package.features(flags.runtime(), is_for_nodes);
+                let features = package.features(flags, link);
                 package.build(compiler, &features, link, file)
             }
             Self::Rust(path) => {
                 let source = absolute(path)?;
                 let dir = file.parent().unwrap_or(Path::new("."));
-                match build_around(
-                    compiler,
-                    flags.runtime(),
-                    RuntimeDependencies::Binding,
-                    &source,
-                    dir,
-                    link,
-                )? {
+                let links = RuntimeDependencies::Binding {
+                    is_in_cluster: link.is_in_cluster(),
+                    is_recorded: flags.recorder,
+                };
+                match build_around(compiler, flags.runtime(), links, &source, dir, link)? {
                     Ok(built) => copy_program(&built, file),
-                    Err(trouble) => Err(package::build_error(path, trouble, is_for_nodes)),
+                    Err(trouble) => Err(package::build_error(path, trouble, link.is_for_nodes())),
                 }
             }
-            Self::C(_) | Self::Image(_) => Ok(()),
+            Self::C(_) | Self::Image(_) | Self::Command(_) => Ok(()),
         }
     }
 
@@ -96,27 +106,39 @@ impl Program {
         &self,
         tools: &ToolSet,
         flags: &BuildFlags,
+        fortran: Option<&FortranCompiler>,
         mut making: ImageBuild,
         library: &Path,
         scratch: &ScratchDirectory,
     ) -> Result<(), CliError> {
         let objects = match self {
             Self::C(paths) => {
-                let mut objects = making.objects(paths, scratch, |path| compile_c(tools, flags, path))?;
+                let mut objects = making.objects(paths, scratch, |path| match fortran {
+                    Some(fortran) if SourceLanguage::Fortran.is_of(path) => {
+                        fortran.compile(&flags.compile, path, &scratch.0)
+                    }
+                    _ => compile_c(tools, flags, path),
+                })?;
                 if flags.recorder {
                     let plain = BuildFlags::default();
-                    objects.push(recorder::object(|source| compile_c(tools, &plain, source), false)?);
+                    objects.push(recorder::object(
+                        Recorder::C,
+                        |source| compile_c(tools, &plain, source),
+                        flags,
+                    )?);
                 }
                 objects
             }
-            Self::Rust(_) | Self::Package(_) | Self::Image(_) => Vec::new(),
+            Self::Rust(_) | Self::Package(_) | Self::Image(_) | Self::Command(_) => Vec::new(),
         };
+        let libraries = fortran.map_or(Ok(Vec::new()), FortranCompiler::libraries)?;
         let link = |linker: &Linker| {
             let mut link = tools.gcc.command();
             begin_link(&mut link, linker);
             link.args(flags.symbols());
             link.args(&objects);
             link.args(flags.link.iter().filter(|word| is_for_nodes(word)));
+            link.args(&libraries);
             end_link(&mut link, library);
             link_c_library(&mut link, linker);
             link
@@ -129,7 +151,7 @@ impl Program {
         let mut hasher = DefaultHasher::new();
         let paths = match self {
             Self::C(paths) => &paths[..],
-            Self::Rust(path) | Self::Image(path) => slice::from_ref(path),
+            Self::Rust(path) | Self::Image(path) | Self::Command(path) => slice::from_ref(path),
             Self::Package(package) => {
                 package.hash(&mut hasher);
                 &[]
@@ -167,12 +189,18 @@ pub(super) fn runtime_library(
 ) -> Result<PathBuf, CliError> {
     let (name, content) = match links {
         RuntimeDependencies::Cluster => (build_cache::RUNTIMES[1], "extern crate midplane_carrier as _;\n"),
-        RuntimeDependencies::Kernel | RuntimeDependencies::Binding => (
+        RuntimeDependencies::Kernel | RuntimeDependencies::Binding { .. } => (
             build_cache::RUNTIMES[0],
             "#![no_std]\nextern crate midplane_c as _;\nkernel_rt::hot_path!();\n",
         ),
     };
-    let name = [name].into_iter().chain(runtime.features());
+    let fortran = runtime.fortran.then_some((
+        FORTRAN,
+        "extern crate midplane_fortran as _;\nextern crate midplane_glibc as _;\n",
+    ));
+    let content = &[content, fortran.map_or("", |(_, content)| content)].concat();
+    let name = [name].into_iter().chain(fortran.map(|(name, _)| name));
+    let name = name.chain(runtime.features());
     let dir = directories::target()
         .join("midplane")
         .join(name.collect::<Vec<_>>().join("-"));
@@ -182,7 +210,7 @@ pub(super) fn runtime_library(
     }
     let source = dir.join("lib.rs");
     write_if_changed(&source, content)?;
-    let built = build_around(compiler, runtime, links, &source, &dir, &[])?;
+    let built = build_around(compiler, runtime, links, &source, &dir, RustLink::Default)?;
     built.map_err(|_| CliError::failure("the runtime does not compile; see the compiler's messages above"))
 }
 
@@ -244,8 +272,8 @@ fn link_words(tools: &ToolSet, flags: &BuildFlags, dir: &Path) -> Result<Vec<OsS
 pub(super) enum RuntimeDependencies {
     /// The kernel alone.
     Kernel,
-    /// The kernel and the Rust binding of MPI.
-    Binding,
+    /// The kernel and the Rust binding of MPI; in a cluster also the simulator. The binding may record its calls.
+    Binding { is_in_cluster: bool, is_recorded: bool },
     /// The kernel and the in-process cluster.
     Cluster,
 }
@@ -259,7 +287,7 @@ fn build_around(
     links: RuntimeDependencies,
     source: &Path,
     dir: &Path,
-    link: &[OsString],
+    link: RustLink<'_>,
 ) -> Result<Result<PathBuf, BuildTrouble>, CliError> {
     let Compiler {
         mut cargo,
@@ -281,18 +309,20 @@ fn build_around(
         .arg(&target);
     add_link(&mut cargo, link);
     let file = match links {
-        RuntimeDependencies::Binding => name,
+        RuntimeDependencies::Binding { .. } => name,
         RuntimeDependencies::Kernel | RuntimeDependencies::Cluster => format!("lib{name}.a"),
     };
     let mut beside = vec![package.join("Cargo.toml"), lock];
-    if !link.is_empty() {
-        beside.extend(Board::chosen().scripts());
+    match link {
+        RustLink::Node(_) => beside.extend(Board::chosen().scripts()),
+        RustLink::Cluster { parts, .. } => beside.extend(parts.iter().cloned()),
+        RustLink::Default | RustLink::Process(_) => {}
     }
     let built = BuildArtifact {
         file: target.join(output).join(file),
         root: directories::root().into(),
         beside,
-        with: format!("{version} {link:?}"),
+        with: format!("{version} {:?}", link.words()),
     };
     if !built.is_fresh()
         && let Some(trouble) = run_cargo(cargo, Some(&built))?
@@ -316,6 +346,8 @@ fn keep_versions(package: &Path, lock: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Part of a directory's name for a runtime with MPI's functions for Fortran.
+const FORTRAN: &str = "fortran";
 /// Kernel feature with the texts of panics.
 const PANIC_TEXT: &str = "panic-text";
 
@@ -330,9 +362,22 @@ fn manifest(name: &str, source: &Path, runtime: RuntimeFeatures, links: RuntimeD
         RuntimeDependencies::Kernel => {
             format!("midplane-c = {{ path = {} }}\n", quoted(&root.join("mpi-adi/c")))
         }
-        RuntimeDependencies::Binding => {
+        RuntimeDependencies::Binding {
+            is_in_cluster,
+            is_recorded,
+        } => {
             features.push(PANIC_TEXT);
-            format!("mpi = {{ path = {} }}\n", quoted(&root.join("mpi-adi/mpi")))
+            let chosen = [(is_in_cluster, SIMULATOR), (is_recorded, RECORDED)];
+            let chosen: Vec<String> = { chosen.iter() }
+                .filter(|(is_chosen, _)| *is_chosen)
+                .map(|(_, name)| format!("\"{name}\""))
+                .collect();
+            let features = if chosen.is_empty() {
+                String::new()
+            } else {
+                format!(", features = [{}]", chosen.join(", "))
+            };
+            format!("mpi = {{ path = {}{features} }}\n", quoted(&root.join("mpi-adi/mpi")))
         }
         RuntimeDependencies::Cluster => {
             features.push(PANIC_TEXT);
@@ -341,6 +386,14 @@ fn manifest(name: &str, source: &Path, runtime: RuntimeFeatures, links: RuntimeD
                 quoted(&root.join("kernel-rt/cluster/carrier"))
             )
         }
+    };
+    let fortran = match runtime.fortran {
+        true => format!(
+            "midplane-fortran = {{ path = {} }}\nmidplane-glibc = {{ path = {} }}\n",
+            quoted(&root.join("mpi-adi/fortran")),
+            quoted(&root.join("kernel-rt/glibc"))
+        ),
+        false => String::new(),
     };
     let features = match &features[..] {
         [] => String::new(),
@@ -357,10 +410,10 @@ fn manifest(name: &str, source: &Path, runtime: RuntimeFeatures, links: RuntimeD
          path = {}\n\n\
          [dependencies]\n\
          kernel-rt = {{ path = {}{features}, default-features = false }}\n\
-         {binding}\n\
+         {binding}{fortran}\n\
          [workspace]\n",
         match links {
-            RuntimeDependencies::Binding => format!("[[bin]]\nname = \"{name}\""),
+            RuntimeDependencies::Binding { .. } => format!("[[bin]]\nname = \"{name}\""),
             RuntimeDependencies::Kernel | RuntimeDependencies::Cluster => "[lib]\ncrate-type = [\"staticlib\"]".into(),
         },
         quoted(source),
@@ -416,6 +469,7 @@ mod tests {
                 faults: all,
                 options: all,
                 borrow: all,
+                fortran: false,
             };
             let features_of = |links| {
                 let manifest = manifest("a", Path::new("/a.rs"), runtime, links);
@@ -426,7 +480,10 @@ mod tests {
             assert_eq!(features_of(RuntimeDependencies::Kernel), features);
             let with_text = [features, "\"panic-text\""].into_iter().filter(|text| !text.is_empty());
             assert_eq!(
-                features_of(RuntimeDependencies::Binding),
+                features_of(RuntimeDependencies::Binding {
+                    is_in_cluster: false,
+                    is_recorded: false
+                }),
                 with_text.collect::<Vec<_>>().join(", ")
             );
         }

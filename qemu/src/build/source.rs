@@ -1,21 +1,27 @@
 //! The program that the user specified: its files, or a binary of a package.
 
+use crate::build::fortran::{self, FortranCompiler};
 use crate::build::inputs::{BuildFlags, FileKind, MANIFEST, OptionScope};
+use crate::build::language::{SourceLanguage, is_fortran_object};
 use crate::build::package::Package;
 use crate::host::error::CliError;
+use crate::host::setup::in_path;
 use midplane_engines::EngineChoice;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Program that the user specified.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Program {
-    /// C source files (.c, .s, .S), objects (.o) and libraries (.a), at least one.
+    /// Sources in C, C++, Fortran and assembler, objects (.o) and libraries (.a), at least one.
     C(Vec<PathBuf>),
     /// A single Rust source file that uses `kernel_rt::program!`.
     Rust(PathBuf),
     /// A binary of a cargo package.
     Package(Package),
     Image(PathBuf),
+    /// A command of this host, which may load MPI as a shared library: an executable or a script.
+    Command(PathBuf),
 }
 
 impl Program {
@@ -65,10 +71,27 @@ impl Program {
             }
             (FileKind::Image, []) => Ok(Self::Image(first.clone())),
             _ => Err(CliError::usage(
-                "several files make up one program only if all are C (.c, .o, .a); the program's own \
-                 arguments follow `--`",
+                "several files make up one program only if all are C, C++ or Fortran (.c, .f90, .o, .a); the \
+                 program's own arguments follow `--`",
             )),
         }
+    }
+
+    /// Finds a command of this host: a file, or a name in PATH.
+    ///
+    /// # Errors
+    /// Returns a usage error if there is none.
+    pub fn from_command(command: &OsStr) -> Result<Self, CliError> {
+        let path = match command.to_str() {
+            Some(name) if !name.contains('/') => in_path(name),
+            _ => Some(PathBuf::from(command)).filter(|path| path.is_file()),
+        };
+        path.map(Self::Command).ok_or_else(|| {
+            CliError::usage(format!(
+                "{}: there is no such command; a program's own arguments follow the program and `--`",
+                command.display()
+            ))
+        })
     }
 
     /// Checks that each option has an effect on this program.
@@ -86,12 +109,13 @@ impl Program {
                 (OptionScope::Compile(option), Self::C(paths)) if !has_source(paths) => {
                     (option, "has been compiled already")
                 }
-                (OptionScope::Compile(option) | OptionScope::LinkC(option), Self::Rust(_) | Self::Package(_)) => {
-                    (option, "is a Rust program, and this option is for C programs")
-                }
+                (OptionScope::Compile(option) | OptionScope::LinkC(option), Self::Rust(_) | Self::Package(_)) => (
+                    option,
+                    "is a Rust program, and this option is for C and Fortran programs",
+                ),
                 (
                     OptionScope::Compile(option) | OptionScope::LinkC(option) | OptionScope::Link(option),
-                    Self::Image(_),
+                    Self::Image(_) | Self::Command(_),
                 ) => (option, "has been linked already"),
                 _ => continue,
             };
@@ -107,9 +131,34 @@ impl Program {
     pub fn path(&self) -> &Path {
         match self {
             Self::C(paths) => &paths[0],
-            Self::Rust(path) | Self::Image(path) => path,
+            Self::Rust(path) | Self::Image(path) | Self::Command(path) => path,
             Self::Package(package) => package.specified_path(),
         }
+    }
+
+    /// Checks that the selected board supports the program's languages, before its tools are fetched.
+    ///
+    /// # Errors
+    /// Returns a usage error that contains the file.
+    pub fn check_board(&self) -> Result<(), CliError> {
+        self.fortran_file().map_or(Ok(()), fortran::check_board)
+    }
+
+    /// Returns the first file that requires the library of Fortran: a source or an object.
+    pub(super) fn fortran_file(&self) -> Option<&Path> {
+        let Self::C(paths) = self else {
+            return None;
+        };
+        let is_fortran = |path: &&PathBuf| SourceLanguage::Fortran.is_of(path) || is_fortran_object(path);
+        paths.iter().find(is_fortran).map(PathBuf::as_path)
+    }
+
+    /// Returns the compiler that `find` returns for a program with Fortran files; `None` for other programs.
+    pub(super) fn fortran_compiler(
+        &self,
+        find: impl FnOnce(&Path) -> Result<FortranCompiler, CliError>,
+    ) -> Result<Option<FortranCompiler>, CliError> {
+        self.fortran_file().map(find).transpose()
     }
 
     /// Returns the program's name: its first file's without extension, or a package's binary's.
@@ -126,7 +175,7 @@ impl Program {
 
     /// Returns the matching engine of its image, unless the image was linked before.
     pub fn matching(&self, flags: &BuildFlags) -> Option<EngineChoice> {
-        (!matches!(self, Self::Image(_))).then_some(flags.matching)
+        (!matches!(self, Self::Image(_) | Self::Command(_))).then_some(flags.matching)
     }
 }
 
@@ -154,6 +203,8 @@ mod tests {
         assert_eq!(is(&rust), Ok(Program::Rust(rust.clone())));
         let image = file("a", b"\x7fELF....");
         assert_eq!(is(&image), Ok(Program::Image(image.clone())));
+        let named_as_source = file("a.f08", b"\x7fELF....");
+        assert_eq!(is(&named_as_source), Ok(Program::Image(named_as_source.clone())));
         let none = dir.0.join("none.c");
         for paths in [
             vec![file("a.txt", b"hello")],
@@ -175,11 +226,17 @@ mod tests {
     #[test]
     fn other_languages_are_named_with_what_is_supported() {
         let dir = ScratchDirectory::new(&std::env::temp_dir()).unwrap();
-        for (name, language) in [("a.f90", "Fortran"), ("a.F", "Fortran"), ("a.cu", "CUDA")] {
+        for (name, language) in [("a.py", "Python"), ("a.cu", "CUDA")] {
             let path = dir.0.join(name);
             fs::write(&path, "").unwrap();
             let error = Program::classify(slice::from_ref(&path), None).unwrap_err();
-            for word in [&format!("{name} is {language},"), "C (.c", "Rust (.rs)", "C++ (.cpp)"] {
+            for word in [
+                &format!("{name} is {language},"),
+                "C (.c",
+                "Fortran (.f90",
+                "Rust (.rs)",
+                "C++ (.cpp)",
+            ] {
                 assert!(error.message.contains(word), "{error}");
             }
             assert_eq!(error.status, crate::host::error::USAGE);

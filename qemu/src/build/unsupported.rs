@@ -73,8 +73,8 @@ mod tests {
         assert_eq!(told(None), ["MPI_Open_port", "PMPI_Comm_join"]);
         assert_eq!(told(there(&["MPI_Comm_join"])), ["PMPI_Comm_join"]);
         assert_eq!(
-            told(there(&["MPI_Open_port", "MPI_File_open"])),
-            ["MPI_Open_port", "MPI_File_open"]
+            told(there(&["MPI_Open_port", "MPI_Comm_spawn"])),
+            ["MPI_Open_port", "MPI_Comm_spawn"]
         );
         assert_eq!(told(there(&[])), [""; 0]);
     }
