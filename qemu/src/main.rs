@@ -28,17 +28,20 @@ mod run;
 mod show;
 
 use build::carried::provide_sources;
-use build::cc;
+use build::{cc, shared_library};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use host::error::{self, CliError, HelpPage};
 use host::invocation::{help_page, one_line, with_name};
 use host::setup;
 use install::{CompletionArgs, ManArgs, NewArgs};
-use lab::{bench, cluster, memory, sim, size, soak, suite};
+use lab::{bench, cluster, memory, prove, sim, size, soak, suite};
 use midplane_setup::invocation::{INSTALLED, command_name};
 use probe::{explain, flash, image};
+use run::hosts::agent;
+use run::hosts::launch::AgentArgs;
 use run::linux::supervisor;
+use run::packets::dissector;
 use run::{attach, command, debug, explore, mpiexec, top};
 use show::console::{self, print_error_line, stdout_error};
 use std::ffi::{OsStr, OsString};
@@ -67,7 +70,7 @@ struct Cli {
 enum CliCommand {
     /// Compile a program, boot a torus of nodes and run the program on it
     Run(Box<command::RunOptions>),
-    /// Compile and link C programs as mpicc does, for make, CMake and configure
+    /// Compile and link C and Fortran programs as mpicc and mpifort do, for make, CMake and configure
     ///
     /// Accepts the compiler's command-line arguments. `cargo midplane help cc` lists the additional options.
     Cc(CcArgs),
@@ -79,12 +82,16 @@ enum CliCommand {
     Sim(sim::SimArgs),
     /// Simulate a machine of up to 65,536 nodes in one process, in virtual time
     Cluster(Box<cluster::ClusterArgs>),
-    /// Run a C program in every order in which its messages can match, and report the first that fails or differs
+    /// Run a program in C, Fortran or Rust in every order in which its messages can match, and report the first that fails or differs
     Explore(Box<explore::ExploreOptions>),
     /// Print the memory budget of a node, term by term
     Memory(memory::MemoryArgs),
     /// Print the size of a program's image by layer and module
     Size(size::SizeArgs),
+    /// Build MPI as a shared library of this host, libmpi_abi.so.1, for programs that are linked with the standard ABI
+    ///
+    /// Prints the path of the library. `run --on linux` provides programs that need it with its own copy.
+    Lib(shared_library::LibraryArgs),
     /// Create an image for one board, including the node's boot configuration: ELF, binary and Intel HEX
     Image(image::ImageArgs),
     /// Create an image for one board and write it to the board's flash with probe-rs
@@ -95,11 +102,19 @@ enum CliCommand {
     ///
     /// The table is updated once a second until the job ends or Ctrl-C.
     Top(top::command::TopArgs),
+    /// Print a dissector of the links' packets for Wireshark (`run --pcap`), a program in Lua
+    Dissector,
     /// Decode the failure record of a standalone node
     Explain(explain::ExplainArgs),
     /// Measure the memory protocol, the matching engines and communication
     #[command(subcommand)]
     Bench(bench::BenchCommand),
+    /// Prove the memory protocol for any number of messages, nodes and restarts with an SMT solver
+    ///
+    /// Prints one line for each theorem, with the time and the solver. The exit status is 0 if all theorems are proved,
+    /// 1 if one is not, and 2 if the solver is not installed. A query that takes longer than 5 seconds counts as not
+    /// proved.
+    Prove(prove::ProveArgs),
     /// Run random jobs and long explorations of the memory protocol for a specified time
     Soak(soak::SoakArgs),
     /// Create a project: a C or Rust program with a test, in a new directory
@@ -130,6 +145,9 @@ enum CliCommand {
     /// Start the process of a debugged rank (`run --debug`)
     #[command(hide = true)]
     Debugged(debug::DebuggedArgs),
+    /// Run the ranks of one host (`run --hosts`)
+    #[command(hide = true)]
+    Agent(AgentArgs),
     /// Supervise the wrapper command of a rank (`run --under`)
     #[command(hide = true)]
     Kept(supervisor::SupervisedArgs),
@@ -143,14 +161,17 @@ impl CliCommand {
             self,
             CliCommand::Sim(_)
                 | CliCommand::Memory(_)
+                | CliCommand::Prove(_)
                 | CliCommand::Attach(_)
                 | CliCommand::Top(_)
                 | CliCommand::Explain(_)
+                | CliCommand::Dissector
                 | CliCommand::Doctor
                 | CliCommand::Completions(_)
                 | CliCommand::Man(_)
                 | CliCommand::Debugged(_)
                 | CliCommand::Kept(_)
+                | CliCommand::Agent(_)
         )
     }
 }
@@ -201,18 +222,22 @@ fn main() -> ExitCode {
         CliCommand::Explore(options) => explore::run(&options),
         CliCommand::Memory(options) => memory::run(&options),
         CliCommand::Size(options) => size::run(&options),
+        CliCommand::Lib(options) => shared_library::run(&options),
         CliCommand::Image(options) => image::run(&options),
         CliCommand::Flash(options) => flash::run(&options),
         CliCommand::Attach(options) => attach::run(&options),
         CliCommand::Top(options) => top::command::run(&options),
+        CliCommand::Dissector => dissector::print(),
         CliCommand::Explain(options) => explain::run(&options),
         CliCommand::Bench(bench) => bench::run(&bench),
+        CliCommand::Prove(options) => prove::run(&options),
         CliCommand::Soak(options) => soak::run(&options),
         CliCommand::Test(options) => suite::run(&options),
         CliCommand::New(options) => install::create_project(&options),
         CliCommand::Completions(options) => install::print_completions(&options, command_line_of(INSTALLED)),
         CliCommand::Man(options) => install::write_pages(&options, command_line_of(INSTALLED)),
         CliCommand::Debugged(options) => debug::become_process(&options),
+        CliCommand::Agent(options) => agent::run(&options),
         CliCommand::Kept(options) => supervisor::supervise(&options),
         CliCommand::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),
     };

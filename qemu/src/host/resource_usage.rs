@@ -75,6 +75,22 @@ pub fn is_asleep(process: u32) -> bool {
     states.all(|stat| state(&stat) == Some("S"))
 }
 
+/// Returns the time that the threads of a process have waited for a processor while they could run: that of the thread
+/// which waited longest. 0 if the system does not tell (`/proc/PID/task/TID/schedstat`).
+pub fn processor_wait(process: u32) -> Duration {
+    let threads = fs::read_dir(format!("/proc/{process}/task"));
+    let threads = threads.into_iter().flatten().flatten();
+    let stats = threads.map(|thread| fs::read_to_string(thread.path().join("schedstat")));
+    let waits = stats.flatten().filter_map(|stat| run_delay(&stat));
+    waits.max().unwrap_or_default()
+}
+
+/// The kernel's sched-stats.rst: time on a processor, time on a run queue, in nanoseconds, and the number of slices.
+fn run_delay(schedstat: &str) -> Option<Duration> {
+    let delay = schedstat.split_whitespace().nth(1)?;
+    delay.parse().ok().map(Duration::from_nanos)
+}
+
 /// Checks whether a process has ended: it is a zombie or does not exist.
 pub fn has_ended(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"));
@@ -115,6 +131,8 @@ mod tests {
         let status = "Name:\ta\nVmPeak:\t  900 kB\nVmHWM:\t  12 kB\nVmRSS:\t  8 kB\n";
         assert_eq!(peak_bytes(status), Some(12 << 10));
         assert_eq!(peak_bytes("Name:\ta\n"), None);
+        assert_eq!(run_delay("446251 7830317 3\n"), Some(Duration::from_nanos(7_830_317)));
+        assert_eq!(run_delay("446251"), None);
     }
 
     #[test]

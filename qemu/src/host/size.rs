@@ -2,21 +2,10 @@
 
 const UNITS: [(char, u64); 3] = [('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
 
-/// Parses a size. `KiB` and `k` are equivalent to `K`, likewise for `M` and `G`.
+/// Parses a [size](midplane_abi::size).
 pub fn parse(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is not a size; specify bytes or K, M, G, for example 64K");
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let letter = unit.strip_suffix("iB").unwrap_or(unit);
-    let factor = match letter.to_ascii_uppercase().as_str() {
-        "" if unit.is_empty() => 1,
-        "K" => 1 << 10,
-        "M" => 1 << 20,
-        "G" => 1 << 30,
-        _ => return Err(wrong()),
-    };
-    number.checked_mul(factor).ok_or_else(wrong)
+    midplane_abi::size::parse(text)
+        .ok_or_else(|| format!("`{text}` is not a size; specify bytes or K, M, G, for example 64K"))
 }
 
 /// Formats a size exactly; [`parse`] returns the same number of bytes.

@@ -1,6 +1,5 @@
 //! Options that analyse the MPI calls of a job, and the results.
 
-use crate::build::inputs::OptionScope;
 use crate::host::error::CliError;
 use crate::run::job_result::JobResult;
 use crate::run::output::LineAssembler;
@@ -9,6 +8,7 @@ use crate::run::report::{JobFacts, page_facts};
 use crate::show::file::ResultFile;
 use clap::Args;
 use midplane_trace::check::{self, CheckedJob, Finding, MAX_FINDINGS};
+use midplane_trace::job::JobTrace;
 use midplane_trace::messages::Messages;
 use midplane_trace::operations::JobOperations;
 use midplane_trace::page::{self, PageInput};
@@ -21,18 +21,17 @@ use std::path::PathBuf;
 /// Analyses of a job's MPI calls.
 #[derive(Args, Debug)]
 pub struct AnalysisOptions {
-    /// Write the calls, messages and counters of all ranks to this file, for Perfetto (ui.perfetto.dev). Requires
-    /// a C program
+    /// Write the calls, messages and counters of all ranks to this file, for Perfetto (ui.perfetto.dev)
     #[arg(long, value_name = "FILE", help_heading = "Analysis")]
     trace: Option<PathBuf>,
 
     /// Write one HTML page: packets of the torus, communication matrix, time line, memory over time, tables of the ranks
-    /// and functions. Requires a C program
+    /// and functions
     #[arg(long, value_name = "FILE", help_heading = "Analysis")]
     html: Option<PathBuf>,
 
     /// Find misuse of MPI: datatypes that do not match, buffers that are used too early, objects that are not freed,
-    /// and more. Requires a C program; the job takes longer
+    /// and more. The job takes longer
     #[arg(long, help_heading = "Analysis")]
     check: bool,
 }
@@ -48,26 +47,14 @@ impl AnalysisOptions {
         self.check
     }
 
-    /// Returns each option with its scope, and whether it is specified. Programs in Rust and linked images have no recorder.
-    pub fn specified_options(&self) -> impl Iterator<Item = (bool, OptionScope)> {
-        self.options()
-            .into_iter()
-            .map(|(given, name)| (given, OptionScope::LinkC(name)))
-    }
-
     /// Returns the first specified option.
     pub fn first_specified(&self) -> Option<&'static str> {
-        self.options()
-            .into_iter()
-            .find_map(|(given, name)| given.then_some(name))
-    }
-
-    fn options(&self) -> [(bool, &'static str); 3] {
-        [
+        let options = [
             (self.trace.is_some(), "--trace"),
             (self.html.is_some(), "--html"),
             (self.check, "--check"),
-        ]
+        ];
+        options.into_iter().find_map(|(given, name)| given.then_some(name))
     }
 
     /// Opens the files before the job.
@@ -121,7 +108,7 @@ impl Analysis {
                 "midplane: the job has made more MPI calls than the analysis can contain; it contains the first of each rank",
             );
         }
-        let locator = LineLocator::new(plan);
+        let locator = LineLocator::new(plan, calls);
         let operations = JobOperations::collect(calls);
         let messages = Messages::find(&operations);
         let locate = |rank, address| locator.locate(rank, address);
@@ -174,13 +161,15 @@ fn print_findings(findings: &[Finding], lines: &mut LineAssembler) {
 /// Source lines of return addresses. Each is determined once for a program.
 struct LineLocator<'p> {
     plan: &'p JobPlan<'p>,
+    calls: &'p JobTrace,
     known: RefCell<HashMap<(u32, u64), Option<String>>>,
 }
 
 impl<'p> LineLocator<'p> {
-    fn new(plan: &'p JobPlan<'p>) -> Self {
+    fn new(plan: &'p JobPlan<'p>, calls: &'p JobTrace) -> Self {
         Self {
             plan,
+            calls,
             known: RefCell::default(),
         }
     }
@@ -188,6 +177,10 @@ impl<'p> LineLocator<'p> {
     /// Returns the line that contains a call, as `function at file:line`. `None` without debug information.
     fn locate(&self, rank: usize, address: u64) -> Option<String> {
         let rank = u32::try_from(rank).ok()?;
+        let calls = &self.calls.ranks[rank as usize];
+        if calls.is_rust() {
+            return calls.source_lines.get(&address).cloned();
+        }
         let (app, planned) = self.plan.app(rank);
         let mut known = self.known.borrow_mut();
         let line = known.entry((app, address));

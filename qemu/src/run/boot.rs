@@ -5,7 +5,7 @@ use crate::host::shared::SharedMemory;
 use crate::run::instance::InstancePool;
 use crate::run::node::{MemoryLocation, Node};
 use crate::run::plan::{Backend, JobPlan, coord};
-use crate::run::{cluster, linux, machines};
+use crate::run::{cluster, hosts, linux, machines};
 use midplane_abi::stm32f405::WINDOW_BYTES;
 use std::rc::Rc;
 
@@ -14,7 +14,10 @@ use std::rc::Rc;
 pub fn boot(plan: &JobPlan<'_>, mut going_on: impl FnMut() -> Result<(), CliError>) -> Result<InstancePool, CliError> {
     match plan.backend {
         Backend::Qemu(qemu) | Backend::Boards(qemu) => machines::boot(plan, qemu, &mut going_on),
-        Backend::Linux => linux::boot(plan, going_on),
+        Backend::Linux => match plan.hosts {
+            Some(hosts) => hosts::head::boot(plan, hosts, going_on),
+            None => linux::boot(plan, going_on),
+        },
         Backend::Cluster => cluster::boot(plan),
         Backend::Attached(_) => boot_attached(plan),
     }

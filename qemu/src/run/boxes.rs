@@ -103,7 +103,7 @@ fn min_instances(shape: Shape, starts: &[u32]) -> Option<BoxDivision> {
 
 /// Returns the number of parts per axis for `instances` equal boxes with a minimum of links between them, i.e. cuts
 /// along the longest extents. `None` if that is impossible.
-fn parts(extents: [u16; 3], instances: u32) -> Option<[u16; 3]> {
+pub fn parts(extents: [u16; 3], instances: u32) -> Option<[u16; 3]> {
     let whole = extents.map(u32::from);
     let mut best = None;
     let divides = |extent: u32| (1..=extent).filter(move |part| extent.is_multiple_of(*part));

@@ -9,7 +9,7 @@ use crate::run::linux::{InheritedDescriptors, connect_streams, create_pipes, end
 use crate::run::node::Node;
 use crate::run::plan::{JobPlan, coord};
 use kernel_rt::board::linux::share::{NO_RANK, PRINT_MARK, ShareLayout};
-use kernel_rt::board::linux::sim_nodes::{COSTS, EXPLORE, PROCESSORS, SCHEDULE};
+use kernel_rt::board::linux::sim_nodes::{CAPTURE, COSTS, EXPLORE, PROCESSORS, SCHEDULE};
 use midplane_lab::timed::CostChange;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -86,6 +86,11 @@ pub fn start(plan: &JobPlan<'_>, explore: Option<OwnedFd>) -> Result<ClusterProc
         command.env(SCHEDULE, file);
     }
     let mut descriptors = inherited.descriptors();
+    if let Some(capture) = plan.capture {
+        let file = capture.share()?;
+        command.env(CAPTURE, file.as_raw_fd().to_string());
+        descriptors.push(file);
+    }
     if let Some(socket) = explore {
         command.env(EXPLORE, socket.as_raw_fd().to_string());
         descriptors.push(socket);

@@ -4,6 +4,7 @@ use crate::build::board::Board;
 use crate::build::image::Image;
 use crate::build::inputs::{self, BuildFlags, OptionScope};
 use crate::build::linux::{self, ProcessContent};
+use crate::build::shared_library;
 use crate::build::source::Program;
 use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, HostMachine, NodeMemory};
 use crate::host::error::{CliError, FAILURE};
@@ -15,11 +16,15 @@ use crate::run::boxes::{self, InstanceBoxes};
 use crate::run::debug::DebugSession;
 use crate::run::faults::FaultOptions;
 use crate::run::files::ServedDirectory;
+use crate::run::hosts::division::HostPlan;
+use crate::run::hosts::launch::{DEFAULT_COMMAND, LaunchMethod};
+use crate::run::hosts::slurm;
 use crate::run::job::{self, JobLimits, OnHang};
 use crate::run::job_result::JobResult;
 use crate::run::match_schedule::read_schedule;
 use crate::run::outcome::JobOutcome;
 use crate::run::output::{OutputSink, OutputStyle};
+use crate::run::packets::PacketOptions;
 use crate::run::plan::{self, Backend, JobPlan};
 use crate::run::recording::Recording;
 use crate::run::report::{self, JobFacts, ProgramFacts, picture};
@@ -32,7 +37,7 @@ use kernel_rt::memory_plan::{MPI_SHARE, MemoryNeeds};
 use midplane_abi::boot_parameters::SerialConsole;
 use midplane_device::MIN_MPI_MEMORY;
 use midplane_engines::EngineChoice;
-use midplane_lab::timed::CostChange;
+use midplane_lab::timed::{CostChange, OperationCosts};
 use midplane_setup::toolchain;
 use net_torus::coord::Shape;
 use rustix::io::Errno;
@@ -75,6 +80,7 @@ pub struct ReportOptions {
 pub struct ReportFiles {
     json: Option<ResultFile>,
     svg: Option<ResultFile>,
+    pcap: Option<ResultFile>,
     analysis: Analysis,
 }
 
@@ -102,29 +108,30 @@ impl ReportOptions {
         Ok(ReportFiles {
             json,
             svg,
+            pcap: None,
             analysis: Analysis::default(),
         })
     }
 }
 
-/// Options for the C compiler.
+/// Options for the compilers of C, C++ and Fortran.
 #[derive(Args, Debug)]
 pub struct CompileOptions {
-    /// Header directory for the C compiler
-    #[arg(short = 'I', value_name = "DIRECTORY", help_heading = "C compiler")]
+    /// Directory of headers and Fortran modules for the compilers
+    #[arg(short = 'I', value_name = "DIRECTORY", help_heading = "Compilers")]
     include: Vec<OsString>,
 
-    /// Macro for the C compiler
-    #[arg(short = 'D', value_name = "NAME[=VALUE]", help_heading = "C compiler")]
+    /// Macro for the compilers
+    #[arg(short = 'D', value_name = "NAME[=VALUE]", help_heading = "Compilers")]
     define: Vec<OsString>,
 
     /// Library to link; the mathematical library (m) is always linked
-    #[arg(short = 'l', value_name = "LIBRARY", help_heading = "C compiler")]
+    #[arg(short = 'l', value_name = "LIBRARY", help_heading = "Compilers")]
     library: Vec<OsString>,
 
-    /// Additional options for the C compiler, for example --cflags="-std=c99 -O3 -Wall" [default: -O2 -g]
+    /// Additional options for the compilers, for example --cflags="-std=c99 -O3 -Wall" [default: -O2 -g]
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, value_parser = parse_flags,
-          help_heading = "C compiler")]
+          help_heading = "Compilers")]
     cflags: Vec<Vec<String>>,
 }
 
@@ -141,6 +148,16 @@ impl CompileOptions {
     pub fn link(&self) -> Vec<OsString> {
         with_letter("-l", &self.library).collect()
     }
+
+    /// Returns each option with its scope, and whether it is specified.
+    pub fn specified_options(&self) -> [(bool, OptionScope); 4] {
+        [
+            (!self.include.is_empty(), OptionScope::Compile("-I")),
+            (!self.define.is_empty(), OptionScope::Compile("-D")),
+            (!self.cflags.is_empty(), OptionScope::Compile("--cflags")),
+            (!self.library.is_empty(), OptionScope::LinkC("-l")),
+        ]
+    }
 }
 
 /// Returns the values of an option as arguments of the compiler.
@@ -151,6 +168,9 @@ fn with_letter<'a>(letter: &'a str, values: &'a [OsString]) -> impl Iterator<Ite
         flag
     })
 }
+
+/// Compiler option that reports each basic block that a program executes, for the cost `compute_ns_per_block`.
+const COUNT_BLOCKS: &str = "-fsanitize-coverage=trace-pc";
 
 /// Options of `midplane run`.
 #[derive(Args, Debug)]
@@ -195,6 +215,21 @@ pub struct RunOptions {
     /// minimum]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
     instances: Option<u32>,
+
+    /// With --on linux: run the ranks on these hosts, for example a,b. The torus is divided into equal boxes with as few
+    /// links between hosts as possible [default: the hosts of the Slurm job, or this host]
+    #[arg(long, value_name = "HOST,HOST", value_delimiter = ',', help_heading = "Hosts")]
+    hosts: Vec<String>,
+
+    /// Command to which a host and a command line are appended, to execute it there, for example
+    /// --host-command="ssh -q" [default: ssh]
+    #[arg(long, value_name = "COMMAND", requires = "hosts", allow_hyphen_values = true, value_parser = parse_flags,
+          help_heading = "Hosts")]
+    host_command: Vec<Vec<String>>,
+
+    /// Print the ranks of each host and the commands that start its agent, and start nothing
+    #[arg(long, help_heading = "Hosts")]
+    dry_run: bool,
 
     /// Dimensions without wrap-around links, for example z or xyz [default: none]
     #[arg(long, value_name = "DIMENSIONS", default_value = "", hide_default_value = true,
@@ -256,8 +291,9 @@ pub struct RunOptions {
     processors: Option<usize>,
 
     /// With --on cluster: change a value of the cost model, which describes Blue Gene/L. Names: link_ns_per_byte,
-    /// hop_ns, packet_ns, call_ns, search_ns, copy_ns_per_byte, interrupt_ns, compute_percent. compute_percent converts
-    /// the program's CPU time on this host to virtual time (default: 0)
+    /// hop_ns, packet_ns, call_ns, search_ns, copy_ns_per_byte, interrupt_ns, compute_percent, compute_ns_per_block.
+    /// compute_percent converts the program's CPU time on this host to virtual time; compute_ns_per_block is the time of
+    /// a basic block that the program executes (default of both: 0)
     #[arg(long, value_name = "NAME=VALUE", value_parser = CostChange::parse, help_heading = "Simulator")]
     cost: Vec<CostChange>,
 
@@ -287,6 +323,9 @@ pub struct RunOptions {
 
     #[command(flatten)]
     analysis: AnalysisOptions,
+
+    #[command(flatten)]
+    packets: PacketOptions,
 
     /// Reaction when each rank is blocked in MPI and no packet moves
     #[arg(
@@ -326,11 +365,12 @@ pub struct RunOptions {
     #[arg(long, value_name = "NAME", help_heading = "Program")]
     bin: Option<String>,
 
-    /// C files (.c, .o, .a), a Rust file (.rs), the directory or Cargo.toml of a cargo package, or a linked image
-    #[arg(value_name = "PROGRAM", required = true)]
+    /// Files in C and Fortran (.c, .f90, .o, .a), a Rust file (.rs), the directory or Cargo.toml of a cargo package, or a linked image
+    #[arg(value_name = "PROGRAM", required_unless_present = "arguments")]
     program: Vec<PathBuf>,
 
-    /// Arguments of the program
+    /// Arguments of the program. With --on linux and without PROGRAM, a command of this host and its arguments, for
+    /// example `python3 script.py`: a program that loads MPI as a shared library
     #[arg(value_name = "ARGUMENTS", last = true)]
     arguments: Vec<OsString>,
 }
@@ -381,7 +421,7 @@ enum RunPlatform {
     Qemu,
     /// Native Linux processes, one for each rank
     Linux,
-    /// Simulator in one process, in virtual time: C programs on up to 65,536 nodes
+    /// Simulator in one process, in virtual time: programs in C, C++ or Fortran on up to 65,536 nodes
     Cluster,
 }
 
@@ -398,8 +438,11 @@ impl RunPlatform {
 impl RunOptions {
     /// Returns the build options.
     fn flags(&self) -> BuildFlags {
+        let counts_blocks = OperationCosts::counts_blocks(&self.cost);
+        let mut compile = self.compile.compile();
+        compile.extend(counts_blocks.then(|| COUNT_BLOCKS.into()));
         BuildFlags {
-            compile: self.compile.compile(),
+            compile,
             link: self.compile.link(),
             stack: self.stack,
             matching: { self.matching }.unwrap_or_else(|| Board::chosen().matching()),
@@ -411,15 +454,16 @@ impl RunOptions {
             borrow: self.mpi_borrow,
             recorder: self.analysis.is_recorded(),
             accesses: self.analysis.is_checked() && self.on != RunPlatform::Qemu,
+            fortran: false,
         }
     }
 
     /// Returns the programs of a machine with this many nodes, after checking them.
     fn apps(&self, nodes: u32) -> Result<Vec<AppRequest>, CliError> {
         if self.apps.is_empty() {
-            let program = Program::classify(&self.program, self.bin.as_deref())?;
+            let (program, argv) = self.program()?;
             return Ok(vec![AppRequest {
-                argv: argv(&program, &self.arguments),
+                argv,
                 environment: self.environment(&[], &[])?,
                 program,
                 first: 0,
@@ -454,6 +498,24 @@ impl RunOptions {
         }
         self.check_apps(&apps)?;
         Ok(apps)
+    }
+
+    /// Returns the program of all ranks and its argv.
+    fn program(&self) -> Result<(Program, Vec<Vec<u8>>), CliError> {
+        let command = self.arguments.first().filter(|_| self.program.is_empty());
+        let Some(command) = command else {
+            let program = Program::classify(&self.program, self.bin.as_deref())?;
+            let argv = argv(&program, &self.arguments);
+            return Ok((program, argv));
+        };
+        if self.on != RunPlatform::Linux {
+            return Err(CliError::usage(format!(
+                "a command of this host, {}, runs with --on linux only; else specify a program before `--`",
+                command.display()
+            )));
+        }
+        let words = self.arguments.iter().cloned().map(OsString::into_vec);
+        Ok((Program::from_command(command)?, words.collect()))
     }
 
     /// Checks that the programs' individual settings are supported by the platform.
@@ -543,11 +605,11 @@ impl RunOptions {
 
     /// Returns the specified options that only some kinds of programs support.
     fn specified_options(&self) -> Vec<OptionScope> {
-        [
-            (!self.compile.include.is_empty(), OptionScope::Compile("-I")),
-            (!self.compile.define.is_empty(), OptionScope::Compile("-D")),
-            (!self.compile.cflags.is_empty(), OptionScope::Compile("--cflags")),
-            (!self.compile.library.is_empty(), OptionScope::LinkC("-l")),
+        let own = [
+            (
+                OperationCosts::counts_blocks(&self.cost),
+                OptionScope::Compile("--cost compute_ns_per_block"),
+            ),
             (self.stack.is_some(), OptionScope::Link("--stack")),
             (
                 self.matching.is_some() && self.on == RunPlatform::Qemu,
@@ -555,12 +617,11 @@ impl RunOptions {
             ),
             (self.auto, OptionScope::Link("--auto")),
             (self.console.is_some(), OptionScope::Link("--console")),
-        ]
-        .into_iter()
-        .chain(self.analysis.specified_options())
-        .filter_map(|(given, option)| given.then_some(option))
-        .chain(self.faults.first_specified().map(OptionScope::Link))
-        .collect()
+        ];
+        { self.compile.specified_options().into_iter().chain(own) }
+            .filter_map(|(given, option)| given.then_some(option))
+            .chain(self.faults.first_specified().map(OptionScope::Link))
+            .collect()
     }
 
     /// Returns the RAM of a node in bytes.
@@ -636,30 +697,40 @@ pub fn run(options: &RunOptions) -> Result<u8, CliError> {
 /// Runs the command and passes the job's result to `look`.
 pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -> Result<u8, CliError> {
     let shape = checked(options)?;
+    let hosts = host_plan(options, shape)?;
+    if options.dry_run {
+        return print_division(hosts.as_ref()).map(|()| 0);
+    }
     let node_memory = options.node_memory();
     let faults = options.faults.configured_faults(&shape)?;
     let recording = options.recording()?;
+    let capture = options.packets.prepare(&shape, options.processors.unwrap_or(1))?;
     let mut apps = options.apps(shape.nodes())?;
-    if let Some(variable) = recording.as_ref().map(Recording::variable).transpose()?.flatten() {
+    if let Some(variable) = recording.as_ref().map(Recording::variable).transpose()? {
         for app in &mut apps {
             app.environment.push(variable.clone());
         }
     }
     for app in &apps {
         app.program.check_flags(&options.specified_options())?;
+        if options.on == RunPlatform::Qemu {
+            app.program.check_board()?;
+        }
     }
     // The first entry with the same program: each program is built once.
     let image_of = |at: usize| {
         let is_same = |app: &AppRequest| app.program == apps[at].program;
         apps.iter().position(is_same).unwrap_or(at)
     };
+    let image_of: Vec<usize> = (0..apps.len()).map(image_of).collect();
     let starts: Vec<u32> = { 1..apps.len() }
-        .filter(|at| image_of(*at) != image_of(at - 1))
+        .filter(|at| image_of[*at] != image_of[at - 1])
         .map(|at| apps[at].first)
         .collect();
     let dir = { options.files.as_deref() }.map(ServedDirectory::open).transpose()?;
     let report_files = ReportFiles {
         analysis: options.analysis.open_files()?,
+        pcap: options.packets.open_file()?,
         ..options.watched.open_files(&shape)?
     };
     let division = match options.board {
@@ -667,6 +738,7 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
         Board::Virt => boxes::divide(shape, options.instances, &starts)?,
         Board::Stm32f405 => None,
     };
+    check_captured(options, &shape, division.is_some())?;
     let flags = options.flags();
     let tools = match options.on {
         RunPlatform::Qemu => {
@@ -674,14 +746,15 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
             Some(tools_for_nodes(options, &shape, instances)?)
         }
         RunPlatform::Linux => {
-            HostMachine::detect().check_processes(shape.nodes().into())?;
+            let hosts = hosts.as_ref().map_or(1, |hosts| hosts.names.len() as u64);
+            HostMachine::detect().check_processes(u64::from(shape.nodes()) / hosts)?;
             None
         }
         RunPlatform::Cluster => None,
     };
     let mut images: Vec<Option<Image>> = Vec::new();
     for (at, app) in apps.iter().enumerate() {
-        images.push(match (image_of(at) == at, &tools) {
+        images.push(match (image_of[at] == at, &tools) {
             (false, _) => None,
             (true, Some(tools)) => {
                 let is_several = division.is_none_or(|division| division.instances() > 1);
@@ -690,10 +763,22 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
             (true, None) => Some(linux::build(&app.program, &flags, options.on.process_content())?),
         });
     }
+    for (at, app) in apps.iter_mut().enumerate() {
+        if let Some(image) = &images[image_of[at]] {
+            app.environment
+                .extend(shared_library::search_variable(&app.program, image, &app.environment)?);
+        }
+    }
+    if let Some(option) = options.analysis.first_specified() {
+        images
+            .iter()
+            .flatten()
+            .try_for_each(|image| image.check_records(option))?;
+    }
     let debug = debugger(options, &shape)?;
     let planned = apps.iter().enumerate().filter_map(|(at, app)| {
         Some(plan::PlannedApp {
-            image: images[image_of(at)].as_ref()?,
+            image: images[image_of[at]].as_ref()?,
             first: app.first,
             argv: &app.argv,
             environment: &app.environment,
@@ -733,7 +818,9 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
         counted: options.count_instructions,
         sandbox: tools.as_ref().is_some_and(|tools| supports_sandbox(&tools.qemu)),
         recording: recording.as_ref(),
+        capture: capture.as_ref(),
         observed: Some(&facts[0].program),
+        hosts: hosts.as_ref(),
     };
     let signals = match debug {
         // The debugger reads from the terminal and handles its keys.
@@ -813,6 +900,58 @@ fn checked(options: &RunOptions) -> Result<Shape, CliError> {
     options.stack.map_or(Ok(()), inputs::check_stack)?;
     check_platform(options)?;
     Ok(shape)
+}
+
+/// Returns the hosts of the job; `None` if all ranks run on this host.
+fn host_plan(options: &RunOptions, shape: Shape) -> Result<Option<HostPlan>, CliError> {
+    if options.on != RunPlatform::Linux {
+        let given = [(!options.hosts.is_empty(), "--hosts"), (options.dry_run, "--dry-run")];
+        return match given.iter().find(|(given, _)| *given) {
+            Some((_, option)) => Err(CliError::usage(format!(
+                "{option} is for Linux processes; omit it, or use --on linux"
+            ))),
+            None => Ok(None),
+        };
+    }
+    let command = options.host_command.concat();
+    let plan = if options.hosts.is_empty() {
+        let Some(names) = slurm::allocated_hosts()? else {
+            return Ok(None);
+        };
+        HostPlan::for_allocation(names, shape)
+    } else {
+        let command = if command.is_empty() {
+            vec![DEFAULT_COMMAND.into()]
+        } else {
+            command
+        };
+        Some(HostPlan::new(
+            options.hosts.clone(),
+            shape,
+            LaunchMethod::Command(command),
+        )?)
+    };
+    let analysis = options.analysis.first_specified();
+    let local = [
+        (!options.under.is_empty(), "--under"),
+        (options.debug.is_some(), "--debug"),
+        (analysis.is_some(), analysis.unwrap_or_default()),
+    ];
+    match (&plan, local.iter().find(|(given, _)| *given)) {
+        (Some(_), Some((_, option))) => Err(CliError::usage(format!(
+            "{option} requires all ranks on one host; omit it, or run the job on one host"
+        ))),
+        _ => Ok(plan),
+    }
+}
+
+/// Prints the division among the hosts, and how the agents are started.
+fn print_division(hosts: Option<&HostPlan>) -> Result<(), CliError> {
+    let lines = match hosts {
+        Some(hosts) => hosts.describe()?,
+        None => vec!["all ranks run on this host".into()],
+    };
+    console::print_bytes(format!("{}\n", lines.join("\n")).as_bytes())
 }
 
 /// Returns the back end, with the tools that it requires.
@@ -958,6 +1097,26 @@ fn build_for_nodes(
     Ok(image)
 }
 
+/// Checks that the links of the job transmit frames that can be captured. `is_boxed` specifies whether nodes share
+/// instances.
+fn check_captured(options: &RunOptions, shape: &Shape, is_boxed: bool) -> Result<(), CliError> {
+    let why_not = match (options.on, options.board) {
+        _ if !options.packets.is_specified() => None,
+        (RunPlatform::Cluster, _) => None,
+        (RunPlatform::Linux, _) => Some("the links between processes are shared memory".into()),
+        (RunPlatform::Qemu, Board::Stm32f405) => Some("the links between boards are serial lines".into()),
+        (RunPlatform::Qemu, Board::Virt) if is_boxed => Some(format!(
+            "the links inside a QEMU process are shared memory; start one for each node with --instances {}",
+            shape.nodes()
+        )),
+        (RunPlatform::Qemu, Board::Virt) => None,
+    };
+    match why_not {
+        Some(why) => Err(CliError::usage(format!("--pcap: {why}; or use --on cluster"))),
+        None => Ok(()),
+    }
+}
+
 /// Checks that the board supports all options.
 fn check_board(options: &RunOptions) -> Result<(), CliError> {
     if options.board == Board::Virt {
@@ -1036,22 +1195,31 @@ fn print_report(
         program: shown.program.clone(),
         arguments: shown.arguments.clone(),
         programs: shown.programs.clone(),
+        hosts: plan.hosts.map(HostPlan::facts).unwrap_or_default(),
         node_memory: plan.node_memory,
         mpi_memory: plan.mpi_memory,
         mpi_borrow: plan.mpi_borrow,
         matching: report::matching(end).map(Into::into),
         ..JobFacts::of_shape(&plan.shape)
     };
-    let ReportFiles { json, svg, analysis } = report_files;
+    let ReportFiles {
+        json,
+        svg,
+        pcap,
+        analysis,
+    } = report_files;
     let json = json.map(|file| report::write(file, &facts, end));
     let svg = svg.map(|file| file.write(&picture::draw(&plan.shape, &facts, end)?));
+    let pcap = pcap
+        .zip(plan.capture)
+        .map(|(file, capture)| capture.write(file, &mut err.lines));
     let mut status = end.status;
     let findings = analysis.write(plan, &facts, end, &mut err.lines);
     if findings.as_ref().is_ok_and(|number| *number > 0) {
         status = or_failure(status);
     }
     let analysis = findings.map(|_| ());
-    for error in [json, svg, Some(analysis)]
+    for error in [json, svg, pcap, Some(analysis)]
         .into_iter()
         .flatten()
         .filter_map(Result::err)

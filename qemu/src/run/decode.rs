@@ -9,8 +9,11 @@ use midplane_abi::failure::{Failure, LOGGED};
 pub struct LogDictionary(Option<Table>);
 
 impl LogDictionary {
-    /// Reads an image's table; it exists only if the image supports the log.
+    /// Reads an image's table; it exists only if the image supports the log. A script of this host has none.
     pub fn read(image: &[u8]) -> Result<Self, CliError> {
+        if image.starts_with(b"#!") {
+            return Ok(Self(None));
+        }
         Table::parse(image).context("read the image's log table").map(Self)
     }
 

@@ -1,7 +1,7 @@
 //! Fault injection on links: validation of the user's options.
 
 use crate::host::error::CliError;
-use crate::run::notation::{direction, parse_coord};
+use crate::run::notation::parse_link;
 use clap::Args;
 use midplane_abi::faults::{LinkCut, LinkFaults, MAX_CUTS, MAX_RATE, MILLION};
 use net_torus::coord::Shape;
@@ -89,11 +89,11 @@ fn parse_part(text: &str) -> Result<u32, String> {
 
 fn parse_cut(text: &str) -> Result<LinkCut, String> {
     let parts = || {
-        let (at, rest) = text.split_once(':')?;
-        let (name, time) = rest.split_once('@')?;
+        let (link, time) = text.split_once('@')?;
+        let (at, direction) = parse_link(link)?;
         Some(LinkCut {
-            at: parse_coord(at)?,
-            direction: direction(name)?,
+            at,
+            direction,
             after_ms: parse_ms(time)?,
         })
     };

@@ -4,6 +4,7 @@ use crate::host::error::{CliError, ErrorContext};
 use crate::host::resource_usage::{self, ResourceUsage};
 use crate::host::sys;
 use crate::run::doorbell::Doorbells;
+use crate::run::hosts::hub::HostHub;
 use crate::run::node::Node;
 use net_torus::coord::Shape;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,6 +12,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ExitStatus};
+use std::time::Duration;
 
 /// A process that contains nodes: QEMU, or a native program.
 pub struct Instance {
@@ -18,14 +20,20 @@ pub struct Instance {
     pub ranks: Vec<u32>,
     /// Its output channels.
     pub channels: OutputChannels,
-    /// Process descriptor, readable after the process has ended.
-    pub pidfd: OwnedFd,
     /// Exit status, set by [`Instance::reap`].
     pub gone: Option<ExitStatus>,
     /// Whether it is a [supervisor](crate::run::linux::supervisor) that ends together with all its descendants when the
     /// [pipes](ControlPipes) are closed.
     pub is_supervised: bool,
+    /// Its process; `None` if it is on another host.
+    process: Option<LocalProcess>,
+}
+
+/// A process of this host.
+struct LocalProcess {
     child: Child,
+    /// Process descriptor, readable after the process has ended.
+    pidfd: OwnedFd,
 }
 
 /// Output channels of a process: non-blocking sockets. Each is used by one kind of process only.
@@ -51,28 +59,49 @@ impl Instance {
         Ok(Self {
             ranks,
             channels,
-            pidfd,
             gone: None,
             is_supervised: false,
-            child: child.claim(),
+            process: Some(LocalProcess {
+                child: child.claim(),
+                pidfd,
+            }),
         })
+    }
+
+    /// Creates the instance of a process on another host, which [`InstancePool::hosts`] represents.
+    pub fn remote(rank: u32) -> Self {
+        Self {
+            ranks: vec![rank],
+            channels: OutputChannels::default(),
+            gone: None,
+            is_supervised: false,
+            process: None,
+        }
+    }
+
+    /// Returns the descriptor to poll for the end of a process of this host that has not ended.
+    pub fn poll_descriptor(&self) -> Option<PollFd<'_>> {
+        let process = self.process.as_ref().filter(|_| self.gone.is_none())?;
+        Some(PollFd::new(&process.pidfd, PollFlags::IN))
     }
 
     /// Records the process's exit status if it has ended.
     pub fn reap(&mut self) {
-        if self.gone.is_none() {
-            self.gone = self.child.try_wait().ok().flatten();
+        if self.gone.is_none()
+            && let Some(process) = &mut self.process
+        {
+            self.gone = process.child.try_wait().ok().flatten();
         }
     }
 
     /// Returns its resource usage; `None` if it has ended.
     pub fn used(&self) -> Option<ResourceUsage> {
-        ResourceUsage::for_family(self.child.id())
+        ResourceUsage::for_family(self.id()?)
     }
 
     /// Returns its process, or a child of it, that a signal has stopped.
     pub fn stopped(&self) -> Option<u32> {
-        let own = self.child.id();
+        let own = self.id()?;
         let others = if self.channels.is_several {
             // The assignment of nodes to processes is unknown here.
             Vec::new()
@@ -85,13 +114,25 @@ impl Instance {
 
     /// Checks whether all its threads sleep. True where the system does not tell.
     pub fn is_asleep(&self) -> bool {
-        resource_usage::is_asleep(self.child.id())
+        self.id().is_none_or(resource_usage::is_asleep)
+    }
+
+    /// Returns the time that its threads have waited for a processor: that of the thread which waited longest.
+    pub fn processor_wait(&self) -> Duration {
+        self.id().map(resource_usage::processor_wait).unwrap_or_default()
+    }
+
+    /// Returns its process ID on this host.
+    fn id(&self) -> Option<u32> {
+        self.process.as_ref().map(|process| process.child.id())
     }
 
     fn signal(&self, signal: Signal) {
-        if self.gone.is_none() {
+        if self.gone.is_none()
+            && let Some(process) = &self.process
+        {
             // The descriptor identifies this child only; it may have ended meanwhile.
-            let _ = pidfd_send_signal(&self.pidfd, signal);
+            let _ = pidfd_send_signal(&process.pidfd, signal);
         }
     }
 
@@ -102,7 +143,7 @@ impl Instance {
         }
         if self.is_supervised {
             // It is about to end by itself.
-            let _ = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&KEPT_WITHIN));
+            let _ = poll(&mut Vec::from_iter(self.poll_descriptor()), Some(&KEPT_WITHIN));
             self.signal(Signal::KILL);
             return Vec::new();
         }
@@ -118,7 +159,7 @@ impl Instance {
     /// Returns descriptors of its child processes.
     fn children(&self) -> Vec<OwnedFd> {
         let open = |pid: u32| pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok();
-        let children = resource_usage::children(self.child.id());
+        let children = self.id().map(resource_usage::children).unwrap_or_default();
         children.into_iter().filter_map(open).collect()
     }
 }
@@ -152,6 +193,8 @@ pub struct InstancePool {
     pub console: Option<OwnedFd>,
     /// Pipes to native processes.
     pub pipes: Option<ControlPipes>,
+    /// Hosts of native processes that are not on this host.
+    pub hosts: Option<HostHub>,
     /// Index of the process that is the debugger, or contains the debugged rank.
     pub debugger: Option<usize>,
     /// Children of the debugger when it was asked to end: its rank ends shortly after it.
@@ -170,6 +213,7 @@ impl InstancePool {
             doorbells: None,
             console: None,
             pipes: None,
+            hosts: None,
             debugger: None,
             ending_processes: Vec::new(),
         }
@@ -189,7 +233,10 @@ impl InstancePool {
     }
 
     /// Aborts all native processes, so that they leave core files.
-    pub fn abort(&self) {
+    pub fn abort(&mut self) {
+        if let Some(hosts) = &mut self.hosts {
+            hosts.abort();
+        }
         for instance in &self.instances {
             instance.signal(Signal::ABORT);
         }
@@ -198,10 +245,15 @@ impl InstancePool {
     /// Kills all nodes and waits for their end. Their output remains readable.
     pub fn kill(&mut self) {
         self.pipes = None;
+        if let Some(hosts) = &mut self.hosts {
+            hosts.end();
+        }
         let others: Vec<OwnedFd> = self.instances.iter().flat_map(Instance::kill).collect();
         for instance in &mut self.instances {
-            if instance.gone.is_none() {
-                instance.gone = instance.child.wait().ok();
+            if instance.gone.is_none()
+                && let Some(process) = &mut instance.process
+            {
+                instance.gone = process.child.wait().ok();
             }
         }
         for other in &others {

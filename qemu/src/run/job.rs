@@ -3,6 +3,7 @@
 use crate::host::error::{self, CliError};
 use crate::host::resource_usage::ResourceUsage;
 use crate::host::signals::Signals;
+use crate::run::account_transfer::{AccountTransfer, TransferStep};
 use crate::run::activity;
 use crate::run::boot::boot;
 use crate::run::call_location::CallLocator;
@@ -11,6 +12,7 @@ use crate::run::decode::{LogDecoder, LogDictionary};
 use crate::run::doorbell::Doorbells;
 use crate::run::files::{FileReply, FileServer, ServedDirectory};
 use crate::run::hang;
+use crate::run::hosts::hub::{HostEvent, HostHub};
 use crate::run::input::StandardInput;
 use crate::run::instance::{Instance, InstancePool};
 use crate::run::job_result::JobResult;
@@ -48,12 +50,14 @@ const PROCESS_TICK: Duration = Duration::from_millis(10);
 const RECORDING_TICK: Duration = Duration::from_millis(1);
 /// Minimum interval per node of a cluster: polling must use only a small part of the time.
 const CLUSTER_TICK_PER_NODE: Duration = Duration::from_micros(30);
-/// Time limit in seconds for the nodes to boot, plus an amount for each node that shares the host.
+/// Time limit in seconds for the nodes to boot, plus an amount for each node that shares the host. The time that an
+/// instance waits for a processor is added: a busy host only delays the boot.
 const BOOT_SECONDS: u64 = 60;
 const BOOT_SECONDS_PER_NODE: u64 = 1;
 /// Time limit for a debugger to end after its job, if it is not interactive.
 const DEBUGGER_ENDS_WITHIN: Duration = Duration::from_secs(5);
-/// After a board's failure, others may print until they are silent for this long, and this long in total.
+/// After a board's failure, others may print until they are silent for this long, and this long in total. The total
+/// starts again with each record by which another board explains a failure of its own.
 const QUIET: Duration = Duration::from_millis(1000);
 const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Time limit for processes to end after the job: a leak checker scans all of their memory.
@@ -121,6 +125,11 @@ pub fn run<'a>(
     // Emulated standalone boards, with a serial console.
     let emulated = pool.console.take();
     let emulated = emulated.map(|fd| SerialPort::from_emulated(fd).with_greeting(plan.auto));
+    let attached = match plan.backend {
+        Backend::Attached(port) => Some(port),
+        _ => emulated.as_ref(),
+    };
+    let attached = attached.map(|port| AttachedBoards::new(port, plan.shape.nodes()));
     let mut job = Job {
         decoders: { pool.nodes.iter() }
             .map(|node| dictionaries[plan.app(node.rank).0 as usize].decoder())
@@ -143,11 +152,13 @@ pub fn run<'a>(
         ends: None,
         let_end: None,
         files: FileServer::new(nodes, dir)?,
-        attached: match plan.backend {
-            Backend::Attached(port) => Some(AttachedBoards::new(port)),
-            _ => emulated.as_ref().map(AttachedBoards::new),
-        },
         failed: None,
+        transfers: {
+            let boards = attached.as_ref().map_or(0, |_| nodes);
+            std::iter::repeat_with(AccountTransfer::new).take(boards).collect()
+        },
+        attached,
+        explaining: None,
         stall: StallDetector::new(begun),
         next_stall_look: begun,
         requests: 0,
@@ -232,6 +243,10 @@ struct Job<'a, 'b, 'd> {
     attached: Option<AttachedBoards<'d>>,
     /// First reported failure of boards, and its time.
     failed: Option<(EndCause, Instant)>,
+    /// Status records of boards in transit, by rank.
+    transfers: Vec<AccountTransfer>,
+    /// Time of the last part of a failure that is still in transit.
+    explaining: Option<Instant>,
     stall: StallDetector,
     /// Time of the next look of the detector.
     next_stall_look: Instant,
@@ -266,6 +281,7 @@ impl Job<'_, '_, '_> {
         };
         loop {
             self.wait(signals, deadline.map_or(next_look, |at| at.min(next_look)));
+            self.serve_hosts();
             let now = Instant::now();
             if let Some(stop) = signals.pending() {
                 let nodes = self.observe_with_counters(plan);
@@ -273,6 +289,11 @@ impl Job<'_, '_, '_> {
             }
             if let Some(error) = self.out.write_error() {
                 return self.stdout_error(error);
+            }
+            if let Some(why) = self.pool.hosts.as_ref().and_then(HostHub::lost) {
+                let why = format!("{why}; the job cannot continue without it");
+                let nodes = self.observe_nodes();
+                return (self.end(error::FAILURE, JobOutcome::Lost, Some(why), nodes), None);
             }
             self.serve_status(plan, now);
             if now >= next_look {
@@ -327,17 +348,26 @@ impl Job<'_, '_, '_> {
             }
             // With a debugger, or with attached boards, the user may start the nodes late.
             let is_hurried = plan.debug.is_none() && !matches!(plan.backend, Backend::Attached(_));
-            if is_hurried && up < self.glances.len() && now >= boot_deadline {
+            if is_hurried && up < self.glances.len() && now >= boot_deadline && now >= boot_deadline + self.waited() {
                 return {
                     let nodes = self.observe_with_counters(plan);
                     self.end_late(
                         plan,
-                        &format!("not all nodes started within {boot} s; state of the nodes:"),
+                        &format!(
+                            "not all nodes started within {} s; state of the nodes:",
+                            now.duration_since(self.begun).as_secs()
+                        ),
                         nodes,
                     )
                 };
             }
         }
+    }
+
+    /// Returns the time that the processes of the job have waited for a processor of this host.
+    fn waited(&self) -> Duration {
+        let waits = self.pool.instances.iter().map(Instance::processor_wait);
+        waits.max().unwrap_or_default()
     }
 
     /// Returns the job's end if the serial line to the boards is lost.
@@ -366,7 +396,10 @@ impl Job<'_, '_, '_> {
         if let (Some(attached), Some(EndCause::Failed(_))) = (&self.attached, cause) {
             let (first, since) = *self.failed.get_or_insert((cause?, now));
             let printed = attached.last_output().map_or(since, |at| at.max(since));
-            let is_last = is_late || now >= since + LAST_WORDS;
+            let explained = self.explaining.map_or(since, |at| at.max(since));
+            let is_awaited = self.transfers.iter().any(AccountTransfer::is_unexplained);
+            let limit = if is_awaited { attached.repetition() } else { LAST_WORDS };
+            let is_last = is_late || now >= explained + limit;
             if !is_last && now < printed + QUIET {
                 return None;
             }
@@ -447,11 +480,45 @@ impl Job<'_, '_, '_> {
             self.requests += 1;
             linux::request_counters(&self.pool, self.requests);
             while self.pool.nodes.iter().any(owes) && Instant::now() < until {
-                std::thread::sleep(PROCESS_TICK);
+                self.pause();
                 linux::request_counters(&self.pool, self.requests);
             }
         }
         self.observe_nodes()
+    }
+
+    /// Waits for a moment, in which other hosts are served.
+    fn pause(&mut self) {
+        match &mut self.pool.hosts {
+            Some(hosts) => hosts.pause(PROCESS_TICK),
+            None => std::thread::sleep(PROCESS_TICK),
+        }
+    }
+
+    /// Serves other hosts: output of their ranks, as far as there is space, and ends of their processes.
+    fn serve_hosts(&mut self) {
+        let Some(hosts) = &mut self.pool.hosts else { return };
+        hosts.pump();
+        let now = Instant::now();
+        while let Some(hosts) = &mut self.pool.hosts
+            && let Some(event) = hosts.next_event([self.out.has_room(), self.err.has_room()])
+        {
+            self.accept_host_event(event, now);
+        }
+    }
+
+    fn accept_host_event(&mut self, event: HostEvent, now: Instant) {
+        match event {
+            HostEvent::Output { rank, stream: 0, bytes } => self.out.lines.add_output(rank, &bytes, now),
+            HostEvent::Output { rank, bytes, .. } => self.err.lines.add_output(rank, &bytes, now),
+            HostEvent::Exited { rank, status } => {
+                let at = rank as usize;
+                self.pool.instances[at].gone = Some(status);
+                self.glances[at].is_gone = true;
+                self.stirred = true;
+                self.poll_node(at);
+            }
+        }
     }
 
     /// Returns the nodes' state for a location report. Observes whether a computing node polls: it then enters some
@@ -468,7 +535,7 @@ impl Job<'_, '_, '_> {
                 self.requests += 1;
                 linux::request_counters(&self.pool, self.requests);
             }
-            std::thread::sleep(PROCESS_TICK);
+            self.pause();
             nodes = self.observe_nodes();
             for (node, shown) in nodes.iter_mut().zip(&shown) {
                 node.shown_before = *shown;
@@ -504,8 +571,8 @@ impl Job<'_, '_, '_> {
         let first = fds.len();
         let mut owners = Vec::new();
         for (at, instance) in self.pool.instances.iter().enumerate() {
-            if instance.gone.is_none() {
-                fds.push(PollFd::new(&instance.pidfd, PollFlags::IN));
+            if let Some(pidfd) = instance.poll_descriptor() {
+                fds.push(pidfd);
                 owners.push(at);
             }
             let channels = &instance.channels;
@@ -530,9 +597,12 @@ impl Job<'_, '_, '_> {
             fds.push(PollFd::from_borrowed_fd(line, PollFlags::IN));
         }
         let stdin_at = fds.len();
-        if self.input.is_wanted() {
+        let hosts = self.pool.hosts.as_ref();
+        if self.input.is_wanted() || hosts.is_some_and(HostHub::wants_input) {
             fds.push(PollFd::new(&stdin, PollFlags::IN));
         }
+        let hosts_at = fds.len();
+        fds.extend(hosts.iter().flat_map(|hosts| hosts.poll_descriptors()));
         // An interruption is a signal; the caller checks for signals in any case.
         if poll(&mut fds, Timespec::try_from(wait).ok().as_ref()).unwrap_or(0) == 0 {
             return;
@@ -540,7 +610,7 @@ impl Job<'_, '_, '_> {
         let is_ready = |at: usize, until: usize| at < until && fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
         let has_answers = is_ready(files_at, attached_at);
         let has_records = is_ready(attached_at, stdin_at);
-        let has_input = fds.get(stdin_at).is_some_and(|fd| !fd.revents().is_empty());
+        let has_input = is_ready(stdin_at, hosts_at);
         let mut due: Vec<usize> = fds[first..asks]
             .iter()
             .zip(owners)
@@ -559,7 +629,9 @@ impl Job<'_, '_, '_> {
 
     /// Forwards input and file replies to the nodes, and records from the boards' console.
     fn forward_received(&mut self, has_input: bool, has_answers: bool, has_records: bool) {
-        if has_input && let Some(first) = self.pool.nodes.first() {
+        if has_input && let Some(hosts) = &mut self.pool.hosts {
+            hosts.forward_input();
+        } else if has_input && let Some(first) = self.pool.nodes.first() {
             self.input.forward_stdin(first, &std::io::stdin());
         }
         if has_answers {
@@ -579,23 +651,47 @@ impl Job<'_, '_, '_> {
         };
         let now = Instant::now();
         let room = [self.out.has_room(), self.err.has_room()];
-        let (nodes, glances) = (&self.pool.nodes, &mut self.glances);
+        let (nodes, glances, mut explaining) = (&self.pool.nodes, &mut self.glances, self.explaining);
+        let transfers = &mut self.transfers;
         let take = |rank: u16, said: RelayPayload<'_>| {
             let Some(node) = nodes.get(usize::from(rank)) else {
                 return false;
             };
-            match said {
-                RelayPayload::Output(OutputStream::Out, bytes) => self.out.lines.add_output(rank.into(), bytes, now),
-                RelayPayload::Output(_, bytes) => self.err.lines.add_output(rank.into(), bytes, now),
-                RelayPayload::Memory(at, bytes) => {
-                    let is_there = node.write_ram(at.into(), bytes);
-                    glances[usize::from(rank)].state = node.state().ok();
-                    return is_there;
+            let (at, bytes) = match said {
+                RelayPayload::Output(OutputStream::Out, bytes) => {
+                    self.out.lines.add_output(rank.into(), bytes, now);
+                    return true;
+                }
+                RelayPayload::Output(_, bytes) => {
+                    self.err.lines.add_output(rank.into(), bytes, now);
+                    return true;
+                }
+                RelayPayload::Memory(at, bytes) => (u64::from(at), bytes),
+            };
+            let (glance, transfer) = (&mut glances[usize::from(rank)], &mut transfers[usize::from(rank)]);
+            let has_ended = matches!(glance.state, Some(NodeState::Done | NodeState::Failed));
+            let Some(at_record) = node.record_offset(at) else {
+                transfer.add_memory();
+                if !has_ended {
+                    explaining = Some(now);
+                }
+                return node.write_ram(at, bytes);
+            };
+            match transfer.add(at_record, bytes) {
+                TransferStep::Incomplete => true,
+                TransferStep::Unexplained => {
+                    explaining = Some(now);
+                    true
+                }
+                TransferStep::Complete(record) => {
+                    let is_there = node.write_record(record);
+                    glance.state = node.state().ok();
+                    is_there
                 }
             }
-            true
         };
         attached.handle_records(now, |stream| room[usize::from(stream != OutputStream::Out)], take);
+        self.explaining = explaining;
         self.stirred = true;
     }
 
@@ -755,6 +851,9 @@ impl Job<'_, '_, '_> {
 
     /// Forwards all remaining output of ended nodes.
     fn drain(&mut self) {
+        while let Some(event) = self.pool.hosts.as_mut().and_then(|hosts| hosts.next_event([true; 2])) {
+            self.accept_host_event(event, Instant::now());
+        }
         for at in 0..self.pool.instances.len() {
             let mut left = true;
             while left {
@@ -837,15 +936,25 @@ impl Job<'_, '_, '_> {
                 (error::FAILURE, JobOutcome::Interrupted, Some(message), None)
             }
         };
+        let message = message.map(|message| self.with_host(plan, cause, message));
         (self.end(status, outcome, message, nodes), lost)
+    }
+
+    /// Adds the host of the rank that a message is about, in a job over several hosts.
+    fn with_host(&self, plan: &JobPlan<'_>, cause: EndCause, message: String) -> String {
+        match (plan.hosts, cause) {
+            (Some(hosts), EndCause::Failed(at) | EndCause::Lost(at) | EndCause::Overwritten(at)) => {
+                format!("host {}: {message}", hosts.name(self.pool.nodes[at].rank))
+            }
+            _ => message,
+        }
     }
 
     /// Returns the state of each rank after the headline, and the reasons why ranks wait for each other.
     fn explain_activities(&self, plan: &JobPlan<'_>, headline: &str, nodes: &mut [ObservedNode]) -> String {
         let mut locator = CallLocator::new(plan);
         for (seen, node) in nodes.iter_mut().zip(&self.pool.nodes) {
-            // The simulator shows no locations.
-            if seen.queues.is_some() && !self.in_messages {
+            if seen.queues.is_some() {
                 seen.called_from = locator.locate(node);
             }
         }
@@ -892,7 +1001,7 @@ impl Job<'_, '_, '_> {
             _ => RankGlance::Active,
         });
         let was_requested = std::mem::take(&mut self.is_stall_requested);
-        if !self.stall.look(now, ranks.collect()) {
+        if !self.stall.record_states(now, ranks.collect()) {
             return false;
         }
         let is_linux = matches!(plan.backend, Backend::Linux);
@@ -906,7 +1015,8 @@ impl Job<'_, '_, '_> {
         }
         let sample = StallSample::from_nodes(&self.observe_nodes());
         // A processor that waits for the host would be taken for one that sleeps.
-        let is_idle = self.pool.instances.iter().all(Instance::is_asleep);
+        let is_idle = self.pool.instances.iter().all(Instance::is_asleep)
+            && self.pool.hosts.as_ref().is_none_or(HostHub::is_asleep);
         self.stall.add_sample(now, sample) && is_idle
     }
 
@@ -985,7 +1095,8 @@ impl Job<'_, '_, '_> {
             .collect();
         let gone = self.pool.instances[lost].gone?;
         let process = plan.backend.process();
-        Some(outcome::lost_message(&nodes, process, gone, &complaints))
+        let message = outcome::lost_message(&nodes, process, gone, &complaints);
+        Some(self.with_host(plan, EndCause::Lost(at), message))
     }
 }
 

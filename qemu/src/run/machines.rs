@@ -8,6 +8,7 @@ use crate::run::boxes::InstanceBoxes;
 use crate::run::doorbell::{self, Doorbells};
 use crate::run::instance::{Instance, InstancePool, OutputChannels, output_channel};
 use crate::run::node::{self, Node};
+use crate::run::packets::filter_dump::DumpPipe;
 use crate::run::plan::{Backend, JobPlan, coord, record_file};
 use crate::run::sockets::{LinkSockets, frame_link, serial_line};
 use crate::run::stm32f405;
@@ -15,7 +16,8 @@ use crate::run::wiring::{InstanceContent, Wiring};
 use midplane_abi::boot_parameters::{BoxParameters, InstanceNodes};
 use midplane_abi::stm32f405::WINDOW_BYTES;
 use net_torus::coord::{Coord, Direction};
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
 use std::fs::File;
 use std::io::Write;
@@ -24,6 +26,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::rc::Rc;
+use std::time::Instant;
 
 /// Starts all nodes of the plan with this emulator; see [`boot`](super::boot::boot).
 pub fn boot(
@@ -60,6 +63,29 @@ impl ImageFiles {
     }
 }
 
+/// Adds a pipe for each link of a node whose frames are captured. Returns QEMU's ends.
+fn add_dumps(
+    plan: &JobPlan<'_>,
+    rank: u32,
+    links: &[(Direction, i32)],
+    pipes: &mut Vec<DumpPipe>,
+) -> Result<Vec<(Direction, OwnedFd)>, CliError> {
+    let Some(capture) = plan.capture else {
+        return Ok(Vec::new());
+    };
+    let mut ends = Vec::new();
+    for (direction, _) in links {
+        let direction = *direction;
+        if capture.links().has(rank, direction) {
+            let (pipe, end) = pipe_with(PipeFlags::CLOEXEC).context("create a pipe for captured packets")?;
+            fcntl_setfl(&pipe, OFlags::NONBLOCK).context("set up a pipe for captured packets")?;
+            pipes.push(DumpPipe { rank, direction, pipe });
+            ends.push((direction, end));
+        }
+    }
+    Ok(ends)
+}
+
 impl InstancePool {
     fn boot_singly(
         &mut self,
@@ -71,12 +97,18 @@ impl InstancePool {
         let mut sockets = LinkSockets::new(&plan.shape, frame_link);
         // Address of the machine that waits for its debugger.
         let mut waiting = None;
+        let (started, mut pipes) = (Instant::now(), Vec::new());
         for rank in 0..plan.shape.nodes() {
             let coord = coord(&plan.shape, rank)?;
             let ram = Rc::new(SharedMemory::new("midplane-ram", plan.node_memory)?);
             let links = sockets.take_ends(rank)?;
             let numbers = numbers(&links);
             let mut inherited: Vec<OwnedFd> = links.into_iter().map(|(_, socket)| socket).collect();
+            let mut dumps = Vec::new();
+            for (direction, pipe) in add_dumps(plan, rank, &numbers, &mut pipes)? {
+                dumps.push((direction, pipe.as_raw_fd()));
+                inherited.push(pipe);
+            }
             let mut debugger = None;
             if plan.debug.is_some_and(|debug| debug.rank == rank) {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
@@ -87,6 +119,7 @@ impl InstancePool {
             }
             let carries = InstanceContent::One {
                 links: &numbers,
+                dumps: &dumps,
                 debugger,
             };
             let instance = self.start(
@@ -106,6 +139,9 @@ impl InstancePool {
                 node::MemoryLocation::Entire,
             ));
             going_on()?;
+        }
+        if let Some(capture) = plan.capture {
+            capture.read_dumps(pipes, started)?;
         }
         if let (Some(debug), Some(at)) = (plan.debug, waiting) {
             let child = debug.attach(plan.image(debug.rank), at)?;
@@ -130,7 +166,7 @@ impl InstancePool {
             let mut lines = sockets.take_ends(rank)?;
             if let Some(console) = plan.console.filter(|console| console.at == coord) {
                 let (ours, theirs) = serial_line()?;
-                rustix::fs::fcntl_setfl(&ours, OFlags::NONBLOCK).context("set up the console")?;
+                fcntl_setfl(&ours, OFlags::NONBLOCK).context("set up the console")?;
                 lines.push((console.direction, theirs));
                 self.console = Some(ours);
             }

@@ -1,5 +1,6 @@
 //! A job on a torus of nodes.
 
+mod account_transfer;
 mod activity;
 mod analysis;
 pub mod attach;
@@ -15,6 +16,7 @@ pub mod explore;
 mod faults;
 mod files;
 mod hang;
+pub mod hosts;
 mod input;
 mod instance;
 pub mod job;
@@ -28,6 +30,7 @@ mod node;
 pub mod notation;
 mod outcome;
 mod output;
+pub mod packets;
 mod plan;
 pub mod recording;
 pub mod report;

@@ -103,10 +103,10 @@ impl fmt::Display for RecordError {
 }
 
 /// Offsets of the words before the records in the ring buffer of a program's calls (recorder.c): magic number, capacity,
-/// number of words written, number of words read. The counts are modulo 2^32.
+/// number of words written, number of words read. The counts are modulo 2^32. An address of the node follows.
 const RING_HEAD: [u64; 4] = [0, 4, 8, 12];
 /// Offset of the records.
-const RING_WORDS: u64 = 16;
+const RING_WORDS: u64 = 24;
 const RING_MAGIC: u32 = u32::from_le_bytes(*b"MPC1");
 /// Maximum capacity of a ring buffer in words.
 const MAX_RING_WORDS: u32 = 1 << 20;
@@ -291,6 +291,17 @@ impl Node {
     /// Copies bytes that a board has sent to the node's RAM; returns false outside of it.
     pub fn write_ram(&self, offset: u64, bytes: &[u8]) -> bool {
         self.memory.write(offset, bytes)
+    }
+
+    /// Returns the offset in the node's status record of this offset in its RAM; `None` outside of the record.
+    pub fn record_offset(&self, offset: u64) -> Option<usize> {
+        let at = usize::try_from(offset.checked_sub(self.blackboard)?).ok()?;
+        (at < blackboard::BYTES).then_some(at)
+    }
+
+    /// Replaces the node's status record by one that a board has sent; returns false outside of its RAM.
+    pub fn write_record(&self, record: &[u8]) -> bool {
+        self.memory.write(self.blackboard, record)
     }
 
     /// Reads a word of a process's control area, at this offset of its record.

@@ -21,13 +21,16 @@ pub fn parse_coord(text: &str) -> Option<Coord> {
     numbers.next().is_none().then_some(Coord { x, y, z })
 }
 
+/// Parses the link of a node in a direction, as x,y,z:DIRECTION.
+pub fn parse_link(text: &str) -> Option<(Coord, Direction)> {
+    let (at, name) = text.split_once(':')?;
+    Some((parse_coord(at)?, direction(name)?))
+}
+
 /// Parses a console as x,y,z:DIRECTION.
 pub fn parse_console_at(text: &str) -> Option<SerialConsole> {
-    let (at, name) = text.split_once(':')?;
-    Some(SerialConsole {
-        at: parse_coord(at)?,
-        direction: direction(name)?,
-    })
+    let (at, direction) = parse_link(text)?;
+    Some(SerialConsole { at, direction })
 }
 
 #[cfg(test)]

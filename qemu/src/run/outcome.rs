@@ -109,8 +109,12 @@ impl ObservedNode {
     }
 }
 
-/// Name prefixes of calls that poll and do not block.
-const POLLS: [&str; 5] = [
+/// Name prefixes of calls that poll and do not block. A buffered send polls for a limited time when the attached buffer is
+/// full; MPI_Start may be one.
+const POLLS: [&str; 8] = [
+    "MPI_Bsend",
+    "MPI_Ibsend",
+    "MPI_Start",
     "MPI_Test",
     "MPI_Iprobe",
     "MPI_Improbe",

@@ -6,6 +6,8 @@ use crate::host::setup::SystemTool;
 use crate::host::shared::memory_file;
 use crate::run::boxes::InstanceBoxes;
 use crate::run::debug::DebugSession;
+use crate::run::hosts::division::HostPlan;
+use crate::run::packets::PacketCapture;
 use crate::run::recording::Recording;
 use crate::run::serial_port::SerialPort;
 use midplane_abi::boot_parameters::{
@@ -100,8 +102,12 @@ pub struct JobPlan<'a> {
     pub sandbox: bool,
     /// Recording of the program's calls.
     pub recording: Option<&'a Recording>,
+    /// Capture of the links' packets.
+    pub capture: Option<&'a PacketCapture>,
     /// Program's file, for a job that `top` may observe.
     pub observed: Option<&'a str>,
+    /// Hosts of the processes, if they are not on this host.
+    pub hosts: Option<&'a HostPlan>,
 }
 
 /// Platform of a job's nodes.
@@ -148,7 +154,9 @@ impl<'a> JobPlan<'a> {
             counted: false,
             sandbox: false,
             recording: None,
+            capture: None,
             observed: None,
+            hosts: None,
         }
     }
 
@@ -214,7 +222,7 @@ pub fn record_file(plan: &JobPlan<'_>, nodes: InstanceNodes) -> Result<File, Cli
 }
 
 /// Returns the boot parameter record of an instance with these nodes.
-fn boot_record(plan: &JobPlan<'_>, nodes: InstanceNodes) -> Result<Vec<u8>, CliError> {
+pub fn boot_record(plan: &JobPlan<'_>, nodes: InstanceNodes) -> Result<Vec<u8>, CliError> {
     let ranks = ranks(plan, nodes);
     // Numbered so that the detected coordinates equal the tool's: the minimum is the origin of the rings.
     let auto = match nodes {

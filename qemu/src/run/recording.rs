@@ -9,7 +9,7 @@ use midplane_trace::Recorder;
 use midplane_trace::job::{JobTrace, MAX_CALLS, RankTrace};
 use midplane_trace::record::MAX_STREAM_WORDS;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Offset of the records in a process's file; the first word contains their number.
 const FILE_HEADER_BYTES: usize = 4096;
@@ -34,16 +34,18 @@ impl Recording {
         )?))
     }
 
-    /// Returns the environment variable of the processes, as NAME=VALUE.
+    /// Returns the environment variable that enables the recorder, as NAME=VALUE.
     ///
     /// # Errors
     /// Returns a failure if the working directory, to which the path is relative, is unknown.
-    pub fn variable(&self) -> Result<Option<Vec<u8>>, CliError> {
-        let Recording::Files(directory) = self else {
-            return Ok(None);
+    pub fn variable(&self) -> Result<Vec<u8>, CliError> {
+        let value = match self {
+            Recording::Rings => PathBuf::from("1"),
+            Recording::Files(directory) => {
+                std::path::absolute(&directory.0).context("find the directory of the records")?
+            }
         };
-        let path = std::path::absolute(&directory.0).context("find the directory of the records")?;
-        Ok(Some(format!("{}={}", Recorder::VARIABLE, path.display()).into_bytes()))
+        Ok(format!("{}={}", Recorder::VARIABLE, value.display()).into_bytes())
     }
 }
 

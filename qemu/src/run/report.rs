@@ -10,7 +10,7 @@ use crate::run::job_result::JobResult;
 use crate::run::node::{StackUse, StacksUse};
 use crate::run::outcome::{JobOutcome, ObservedNode};
 use crate::show::file::ResultFile;
-use crate::show::table::{Column, ColumnAlignment, Table};
+use crate::show::table::{CellText, Column, ColumnAlignment, Table};
 use midplane_abi::blackboard::NodeState;
 use midplane_abi::counters::{ChannelCounter, Counter, CounterInfo, LinkCounter, LinkCounters};
 use net_torus::{Direction, Shape, Vc};
@@ -37,6 +37,15 @@ pub struct ProgramFacts {
     pub ranks: u32,
 }
 
+/// One of several hosts of a job.
+#[derive(Clone, Serialize)]
+pub struct HostFacts {
+    /// Name of the host.
+    pub host: String,
+    /// Its ranks.
+    pub ranks: Vec<u32>,
+}
+
 /// Properties of the job in the report.
 #[derive(Serialize)]
 pub struct JobFacts {
@@ -47,6 +56,9 @@ pub struct JobFacts {
     /// All programs, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<ProgramFacts>,
+    /// All hosts, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostFacts>,
     /// Extents along X, Y, Z.
     pub torus: [u16; 3],
     /// Dimensions with wrap-around links.
@@ -69,6 +81,7 @@ impl JobFacts {
             program: String::new(),
             arguments: Vec::new(),
             programs: Vec::new(),
+            hosts: Vec::new(),
             torus: shape.extents(),
             wraps: shape.wraps(),
             nodes: shape.nodes(),
@@ -253,32 +266,45 @@ const fn rank(heading: &'static str, text: fn(&RankRow) -> String) -> Column<Ran
     Column {
         heading,
         cells: ColumnAlignment::Right(0),
-        text,
+        text: CellText::Of(text),
     }
 }
 
-/// Table of the ranks.
+/// Number of counters with a column in the table of the ranks.
+const TABLE_COUNTERS: usize = {
+    let (mut at, mut count) = (0, 0);
+    while at < Counter::COUNT {
+        if Counter::ALL[at].views().table.is_some() {
+            count += 1;
+        }
+        at += 1;
+    }
+    count
+};
+
+/// Table of the ranks: name, coordinates, the counters of the list, and the idle share.
 const RANKS: Table<RankRow> = Table {
-    columns: &[
-        rank("rank", |row| row.name.clone()),
-        rank("(x,y,z)", |row| row.place.clone()),
-        rank("messages", |row| row.count(Counter::MessagesSent)),
-        rank("RTS", |row| row.count(Counter::RtsSent)),
-        rank("CTS", |row| row.count(Counter::CtsSent)),
-        rank("NCTSD", |row| row.count(Counter::NctsdSent)),
-        rank("NCTS", |row| row.count(Counter::NctsSent)),
-        rank("restarts", |row| row.count(Counter::RestartsSent)),
-        rank("peak\nunexp.\nrecords", |row| row.count(Counter::PeakUnexpectedRecords)),
-        rank("peak\nunexp.\nbytes", |row| row.count(Counter::PeakUnexpectedBytes)),
-        rank("matching\nsearches", |row| row.count(Counter::MatchingSearches)),
-        rank("matching\nhops", |row| row.count(Counter::MatchingHops)),
-        rank("longest\nsearch", |row| row.count(Counter::MatchingHopsPeak)),
-        rank("packets\nsent", |row| row.count(Counter::PacketsSent)),
-        rank("packets\nforwarded", |row| row.count(Counter::PacketsForwarded)),
-        rank("idle\nshare", |row| {
+    columns: &{
+        const IDLE: Column<RankRow> = rank("idle\nshare", |row| {
             format!("{:.1} %", 100.0 * row.counters.idle_share())
-        }),
-    ],
+        });
+        let mut columns = [IDLE; TABLE_COUNTERS + 3];
+        columns[0] = rank("rank", |row| row.name.clone());
+        columns[1] = rank("(x,y,z)", |row| row.place.clone());
+        let (mut at, mut column) = (0, 2);
+        while at < Counter::COUNT {
+            if let Some(heading) = Counter::ALL[at].views().table {
+                columns[column] = Column {
+                    heading,
+                    cells: ColumnAlignment::Right(0),
+                    text: CellText::At(|row, counter| row.counters.0[counter].to_string(), at),
+                };
+                column += 1;
+            }
+            at += 1;
+        }
+        columns
+    },
     keys: 2,
     gap: 2,
 };
@@ -288,12 +314,6 @@ const RANKS_LEGEND: [&str; 2] = [
     "RTS: request to send; CTS: clear to send; NCTSD: data deferred; NCTS: rejected",
     "restarts: resend requests; unexp.: unexpected messages; hops: entries compared",
 ];
-
-impl RankRow {
-    fn count(&self, counter: Counter) -> String {
-        self.counters.get(counter).to_string()
-    }
-}
 
 /// Returns the table's lines.
 pub fn table(end: &JobResult) -> Vec<String> {
@@ -380,7 +400,7 @@ const fn link(heading: &'static str, text: fn(&LinkRow) -> String) -> Column<Lin
     Column {
         heading,
         cells: ColumnAlignment::Right(0),
-        text,
+        text: CellText::Of(text),
     }
 }
 

@@ -3,8 +3,10 @@
 
 use crate::host::error::{CliError, ErrorContext};
 use crate::run::notation::{direction, parse_console_at};
+use kernel_rt::board::stm32f405::memory::BAUD;
 use kernel_rt::dev::console_relay::{self, RelayPayload, RelayRecord};
 use kernel_rt::dev::serial::{self, FrameCollector, LINE_BYTES, SerialLine};
+use midplane_abi::blackboard;
 use midplane_abi::boot_parameters::SerialConsole;
 use midplane_abi::outbox::OutputStream;
 use net_torus::coord::{Coord, Shape};
@@ -20,6 +22,8 @@ use std::time::{Duration, Instant};
 
 /// Time without a record before a warning with possible reasons.
 const SILENCE: Duration = Duration::from_secs(10);
+/// Time in which a board's memory crosses the machine, on a busy host too.
+const REPETITION: Duration = Duration::from_secs(60);
 /// Maximum bytes per read.
 const CHUNK: usize = 4096;
 
@@ -141,6 +145,8 @@ impl SerialLine for ByteBuffer {
 /// End of the console relay.
 pub struct AttachedBoards<'p> {
     port: &'p SerialPort,
+    /// Number of boards.
+    boards: u32,
     bytes: ByteBuffer,
     collector: FrameCollector,
     /// Sequence number of the last record.
@@ -155,10 +161,11 @@ pub struct AttachedBoards<'p> {
 }
 
 impl<'p> AttachedBoards<'p> {
-    /// Creates the end of the relay at this port.
-    pub fn new(port: &'p SerialPort) -> Self {
+    /// Creates the end of the relay of this number of boards at this port.
+    pub fn new(port: &'p SerialPort, boards: u32) -> Self {
         Self {
             port,
+            boards,
             bytes: ByteBuffer::default(),
             collector: FrameCollector::new(),
             heard: None,
@@ -183,6 +190,12 @@ impl<'p> AttachedBoards<'p> {
     /// Returns the time of the last printed output.
     pub fn last_output(&self) -> Option<Instant> {
         self.printed
+    }
+
+    /// Returns the time within which each board repeats the memory that explains its end.
+    pub fn repetition(&self) -> Duration {
+        let baud = self.port.baud.unwrap_or(BAUD);
+        REPETITION + Duration::from_nanos(console_relay::repetition_ns(self.boards, blackboard::BYTES, baud))
     }
 
     /// Announces the reader until a record shows that the boards know it.

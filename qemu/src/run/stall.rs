@@ -95,7 +95,7 @@ impl StallDetector {
     }
 
     /// Records the ranks' states. Returns whether a sample is due.
-    pub fn look(&mut self, now: Instant, ranks: Vec<RankGlance>) -> bool {
+    pub fn record_states(&mut self, now: Instant, ranks: Vec<RankGlance>) -> bool {
         let is_blocked = |ranks: &[RankGlance]| {
             ranks.iter().all(|rank| *rank != RankGlance::Active) && ranks.contains(&RankGlance::InCall)
         };
@@ -156,7 +156,7 @@ mod tests {
         (0..8).any(|turn| {
             now += STEP;
             let (ranks, sample) = looks(turn);
-            detector.look(now, ranks) && detector.add_sample(now, sample)
+            detector.record_states(now, ranks) && detector.add_sample(now, sample)
         })
     }
 
@@ -209,6 +209,7 @@ mod tests {
         assert!(with("MPI_Recv").is_some());
         assert!(with("read").is_none(), "a rank that waits for its input");
         assert!(with("MPI_Test").is_none(), "a rank that polls");
+        assert!(with("MPI_Bsend").is_none(), "a rank that looks for space in its buffer");
         assert!(StallSample::from_nodes(&[seen(0, NodeState::Booting, |_| {})]).is_none());
     }
 }

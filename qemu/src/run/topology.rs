@@ -23,26 +23,14 @@ pub fn parse_extents(text: &str) -> Result<[u16; 3], String> {
     }
 }
 
-/// Returns the extents of `nodes` nodes closest to a cube, in descending order. An extent of 1 means few links, a large
-/// one means long paths.
+/// Parses a number of nodes. Returns their extents closest to a cube.
 pub fn parse_nodes(text: &str) -> Result<[u16; 3], String> {
     let nodes: u32 = text
         .parse()
         .ok()
         .filter(|n| (1..=1 << 24).contains(n))
         .ok_or_else(|| format!("`{text}` is not a number of nodes from 1 to 16777216"))?;
-    let mut best = None;
-    for z in (1..=256).filter(|z| nodes.is_multiple_of(*z)) {
-        let rest = nodes / z;
-        for y in (z..=256).filter(|y| rest.is_multiple_of(*y)) {
-            let x = rest / y;
-            let (ways, extents) = (x + y + z, [x as u16, y as u16, z as u16]);
-            if x >= y && x <= 256 && best.is_none_or(|(least, _)| ways < least) {
-                best = Some((ways, extents));
-            }
-        }
-    }
-    best.map(|(_, extents)| extents)
+    Shape::extents_closest_to_cube(nodes)
         .ok_or_else(|| format!("{nodes} nodes form no torus: each of its three extents is at most 256"))
 }
 

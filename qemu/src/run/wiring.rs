@@ -3,6 +3,7 @@
 //! Devices use fixed slots, so that a node finds them without a scan: virtio-mmio slots 0 to 5 are the links of a
 //! single node in the order of `Direction::ALL`, PCI slot 1 is the doorbell of a box.
 
+use crate::run::packets::filter_dump;
 use midplane_abi::layout::FLASH;
 use net_torus::coord::Direction;
 
@@ -31,6 +32,8 @@ pub enum InstanceContent<'a> {
     One {
         /// The existing links, each a connected stream socket.
         links: &'a [(Direction, i32)],
+        /// Links whose frames are copied, each with a pipe.
+        dumps: &'a [(Direction, i32)],
         /// A socket that listens for a debugger; the node does not start without one.
         debugger: Option<i32>,
     },
@@ -125,13 +128,13 @@ impl Wiring<'_> {
 
     /// Adds the devices that connect nodes to other instances.
     fn add_links(&self, option: &mut dyn FnMut(&str, String)) {
-        let links = match self.carries {
-            InstanceContent::One { links, debugger } => {
+        let (links, dumps) = match self.carries {
+            InstanceContent::One { links, dumps, debugger } => {
                 if let Some(fd) = debugger {
                     option("chardev", format!("socket,id=gdb,fd={fd},server=on,wait=off"));
                     option("gdb", "chardev:gdb".into());
                 }
-                links
+                (links, dumps)
             }
             InstanceContent::Box { doorbell, .. } => {
                 if let Some((fd, bells)) = doorbell {
@@ -141,7 +144,7 @@ impl Wiring<'_> {
                         format!("ivshmem-doorbell,addr=1.0,vectors={bells},chardev=doorbell"),
                     );
                 }
-                &[]
+                (&[][..], &[][..])
             }
         };
         for (direction, fd) in links {
@@ -154,6 +157,9 @@ impl Wiring<'_> {
                      mac=52:4d:50:00:00:{slot:02x},tx=timer,x-txtimer={SEND_BY_NS}"
                 ),
             );
+        }
+        for (direction, fd) in dumps {
+            option("object", filter_dump::object(*direction as u8, *fd));
         }
     }
 }
@@ -172,7 +178,11 @@ mod tests {
             ram: 10,
             image: 11,
             record: 12,
-            carries: InstanceContent::One { links, debugger: None },
+            carries: InstanceContent::One {
+                links,
+                dumps: links,
+                debugger: None,
+            },
             bell: 30,
             sandbox,
             counted: false,
@@ -207,6 +217,8 @@ mod tests {
             "virtio-net-device,bus=virtio-mmio-bus.5,netdev=link5,mac=52:4d:50:00:00:05,tx=timer,x-txtimer=4200000000"
         ));
         assert_eq!(arguments.iter().filter(|a| *a == "-netdev").count(), 2);
+        let dump = "filter-dump,id=dump5,netdev=link5,queue=rx,file=/dev/fd/25";
+        assert!(has(&arguments, "-object", dump));
     }
 
     #[test]

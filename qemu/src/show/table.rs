@@ -25,7 +25,24 @@ pub struct Column<R: ?Sized> {
     /// Alignment of its cells.
     pub cells: ColumnAlignment,
     /// Formats a row's cell.
-    pub text: fn(&R) -> String,
+    pub text: CellText<R>,
+}
+
+/// Function that formats a cell.
+pub enum CellText<R: ?Sized> {
+    /// A function of the row.
+    Of(fn(&R) -> String),
+    /// A function of the row and of an index.
+    At(fn(&R, usize) -> String, usize),
+}
+
+impl<R: ?Sized> CellText<R> {
+    fn format(&self, row: &R) -> String {
+        match self {
+            Self::Of(text) => text(row),
+            Self::At(text, index) => text(row, *index),
+        }
+    }
 }
 
 impl<R: ?Sized> Column<R> {
@@ -34,7 +51,7 @@ impl<R: ?Sized> Column<R> {
         Column {
             heading,
             cells: ColumnAlignment::Right(least),
-            text,
+            text: CellText::Of(text),
         }
     }
 
@@ -43,7 +60,7 @@ impl<R: ?Sized> Column<R> {
         Column {
             heading,
             cells: ColumnAlignment::Left(least),
-            text,
+            text: CellText::Of(text),
         }
     }
 }
@@ -89,7 +106,7 @@ impl<R> Table<R> {
     }
 
     fn cells_of(&self, row: &R) -> Vec<String> {
-        self.columns.iter().map(|column| (column.text)(row)).collect()
+        self.columns.iter().map(|column| column.text.format(row)).collect()
     }
 
     /// Returns a row of cells for each heading line; the last lines are next to the rows.
@@ -215,17 +232,17 @@ mod tests {
             Column {
                 heading: "rank",
                 cells: ColumnAlignment::Right(0),
-                text: |row| row.0.to_string(),
+                text: CellText::Of(|row| row.0.to_string()),
             },
             Column {
                 heading: "messages\nsent",
                 cells: ColumnAlignment::Right(0),
-                text: |row| row.1.to_string(),
+                text: CellText::Of(|row| row.1.to_string()),
             },
             Column {
                 heading: "half",
                 cells: ColumnAlignment::Right(6),
-                text: |row| (row.1 / 2).to_string(),
+                text: CellText::Of(|row| (row.1 / 2).to_string()),
             },
         ],
         keys: 1,
@@ -256,7 +273,7 @@ mod tests {
         const COLUMN: Column<u64> = Column {
             heading: "a heading of some length",
             cells: ColumnAlignment::Right(0),
-            text: u64::to_string,
+            text: CellText::Of(u64::to_string),
         };
         const KEY: Column<u64> = Column {
             heading: "key",
@@ -278,7 +295,7 @@ mod tests {
             columns: &[Column {
                 heading: "wide",
                 cells: ColumnAlignment::Right(0),
-                text: String::clone,
+                text: CellText::Of(String::clone),
             }],
             keys: 0,
             gap: 2,
@@ -293,12 +310,12 @@ mod tests {
                 Column {
                     heading: "",
                     cells: ColumnAlignment::Right(12),
-                    text: |row| row.0.to_string(),
+                    text: CellText::Of(|row| row.0.to_string()),
                 },
                 Column {
                     heading: "",
                     cells: ColumnAlignment::Prose,
-                    text: |row| row.1.to_string(),
+                    text: CellText::Of(|row| row.1.to_string()),
                 },
             ],
             keys: 0,

@@ -10,10 +10,9 @@ use crate::host::error::{CliError, ErrorContext};
 use crate::show::console::print_bytes;
 use commands::{print_message, run_shown, run_uninterrupted};
 use midplane_setup::apt::{self, PackageLists};
-use midplane_setup::dependency::ADD_SOURCES;
-use midplane_setup::dependency::MissingTool;
+use midplane_setup::dependency::{ADD_SOURCES, FORTRAN_PACKAGES, MissingTool, MissingTools};
 pub use midplane_setup::detect::ToolSet;
-use midplane_setup::detect::{DetectedTools, qemu};
+use midplane_setup::detect::{DetectedTools, fortran, qemu};
 use midplane_setup::detection_result::ToolDetection;
 use midplane_setup::invocation::command_name;
 use midplane_setup::plan::{CompletedAttempts, HostMachine, PlanStep, plan};
@@ -22,7 +21,7 @@ pub use midplane_setup::rust::own_cargo;
 use midplane_setup::rust::{self, RustChoice, RustSource};
 use midplane_setup::toolchain::board_toolchain;
 use midplane_setup::{CheckoutDirs, SetupError, doctor as examination, package_dir};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 impl From<SetupError> for CliError {
@@ -74,11 +73,7 @@ pub fn doctor() -> Result<bool, CliError> {
 /// signal's error is returned after the installation completes.
 pub fn ensure() -> Result<ToolSet, CliError> {
     let choice = RustChoice::read()?;
-    let mut fetching = ToolInstaller {
-        places: places(),
-        tried: CompletedAttempts::default(),
-        lists: PackageLists::System,
-    };
+    let mut fetching = ToolInstaller::new();
     let mut said = false;
     loop {
         let found = DetectedTools::detect(choice, &fetching.places);
@@ -108,6 +103,41 @@ pub fn ensure() -> Result<ToolSet, CliError> {
     }
 }
 
+/// Detects the nodes' Fortran compiler and fetches it if it is missing. `program` is the Fortran file that requires it.
+///
+/// Blocks, and handles signals, as [`ensure`].
+///
+/// # Errors
+/// Returns a usage error if the compiler is not available here.
+pub fn ensure_fortran(gcc: &SystemTool, program: &Path) -> Result<SystemTool, CliError> {
+    let mut fetching = ToolInstaller::new();
+    let needs = || MissingTools(vec![MissingTool::Fortran]);
+    loop {
+        match fortran(gcc, &fetching.places) {
+            ToolDetection::Usable((tool, _)) => return Ok(tool),
+            ToolDetection::Broken(error) => return Err(CliError::unusable(error)),
+            ToolDetection::Missing => {}
+        }
+        let program = program.display();
+        if !apt::is_there() {
+            let [compiler, library] = FORTRAN_PACKAGES[0];
+            return Err(CliError::unusable(format!(
+                "{program} is Fortran: install gfortran for Linux on {} with its static library (Debian: {compiler} \
+                 and {library}), or use --on linux",
+                board_toolchain().processor
+            )));
+        }
+        let machine = HostMachine::with(fetching.lists.clone());
+        let plan = plan(&needs(), RustChoice::read()?, &fetching.tried, &machine)
+            .map_err(|SetupError(why)| CliError::unusable(format!("{program} is Fortran: {why}")))?;
+        let Some(step) = plan.steps.first() else {
+            return Err(CliError::unusable(format!("missing: {}", needs())));
+        };
+        print_message(&format!("{program} is Fortran; missing: {}; fetching", needs()));
+        fetching.execute_step(step)?;
+    }
+}
+
 /// State of a fetch operation.
 struct ToolInstaller {
     places: CheckoutDirs,
@@ -116,6 +146,14 @@ struct ToolInstaller {
 }
 
 impl ToolInstaller {
+    fn new() -> Self {
+        Self {
+            places: places(),
+            tried: CompletedAttempts::default(),
+            lists: PackageLists::System,
+        }
+    }
+
     fn execute_step(&mut self, step: &PlanStep) -> Result<(), CliError> {
         match step {
             PlanStep::Rustup => {

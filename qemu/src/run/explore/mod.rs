@@ -91,7 +91,12 @@ pub struct ExploreOptions {
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Program")]
     env: Vec<OsString>,
 
-    /// C files (.c, .o, .a) or a linked image
+    /// Binary of a package that contains several
+    #[arg(long, value_name = "NAME", help_heading = "Program")]
+    bin: Option<String>,
+
+    /// Files in C and Fortran (.c, .f90, .o, .a), a Rust file (.rs), the directory or Cargo.toml of a cargo package, or a
+    /// linked image
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<PathBuf>,
 
@@ -128,7 +133,12 @@ impl ExploreOptions {
 /// Runs the command; returns the exit status.
 pub fn run(options: &ExploreOptions) -> Result<u8, CliError> {
     let shape = Shape::new(options.nodes, [true; 3]).ok_or_else(|| CliError::usage("-n: 1 to 65536 ranks"))?;
-    let program = Program::classify(&options.program, None)?;
+    let program = Program::classify(&options.program, options.bin.as_deref())?;
+    let specified = options.compile.specified_options().into_iter();
+    let specified: Vec<_> = specified
+        .filter_map(|(given, option)| given.then_some(option))
+        .collect();
+    program.check_flags(&specified)?;
     if let Some(file) = &options.schedule {
         read_schedule(file)?;
     }

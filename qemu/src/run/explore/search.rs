@@ -167,10 +167,16 @@ fn failure(run: &ProgramRun) -> Option<String> {
                 .collect();
             Some(format!("deadlock: {}", waiting.join(", ")))
         }
-        RunEnd::Abort(status) => Some(format!("the job ends with status {status}: {}", last_line(&run.stderr))),
+        RunEnd::Abort(status) => Some(format!(
+            "the job ends with status {status}: {}",
+            last_message(&run.stderr)
+        )),
         // The signals of the limit of CPU time.
         RunEnd::Signal(SIGXCPU | SIGKILL) => Some("the program computes without end".into()),
-        RunEnd::Signal(signal) => Some(format!("a program ends by signal {signal}: {}", last_line(&run.stderr))),
+        RunEnd::Signal(signal) => Some(format!(
+            "a program ends by signal {signal}: {}",
+            last_message(&run.stderr)
+        )),
         RunEnd::Redundant | RunEnd::Foreign => None,
     }
 }
@@ -201,12 +207,22 @@ fn first_different_lines(one: &[u8], other: &[u8]) -> [String; 2] {
     })
 }
 
-/// Returns the last line of an error output.
-fn last_line(stderr: &RankOutput) -> String {
+/// Returns the last message of an error output: that of a rank if there is one, else the last line.
+fn last_message(stderr: &RankOutput) -> String {
     let text: Vec<u8> = stderr.values().flatten().copied().collect();
     let text = String::from_utf8_lossy(&text);
-    let line = text.lines().next_back().unwrap_or("no message");
-    line.chars().take(SHOWN_CHARACTERS).collect()
+    let mut lines: Vec<&str> = text.lines().collect();
+    // A panic of a Rust program has several lines: its place, then its message.
+    let reported = lines.iter().rposition(|line| line.starts_with("rank "));
+    if let Some(at) = reported {
+        lines.truncate(if lines[at].ends_with(':') { at + 2 } else { at + 1 });
+    }
+    let first = reported.unwrap_or(lines.len().saturating_sub(1));
+    let message = match &lines[first..] {
+        [] => "no message".into(),
+        lines => lines.join(" "),
+    };
+    message.chars().take(SHOWN_CHARACTERS).collect()
 }
 
 impl fmt::Display for SearchCounts {

@@ -10,8 +10,9 @@ use crate::run::debug;
 use crate::run::instance::{ControlPipes, Instance, InstancePool, OutputChannels, output_channel};
 use crate::run::node::Node;
 use crate::run::outcome::FailureLocation;
-use crate::run::plan::{JobPlan, PlannedApp, coord, record_file};
+use crate::run::plan::{JobPlan, coord, record_file};
 use kernel_rt::board::linux::VARIABLE;
+use kernel_rt::board::linux::outside::OutsideView;
 use kernel_rt::board::linux::share::{AT_ANSWERED, AT_ASKED, AT_ENDS, AT_TRACE, FRAMES, ShareLayout, StackTrace};
 use midplane_abi::boot_parameters::InstanceNodes;
 use net_torus::coord::Coord;
@@ -21,6 +22,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::rc::Rc;
 
@@ -72,6 +74,9 @@ pub struct InheritedDescriptors {
     asks: OwnedFd,
     record: OwnedFd,
     bytes: u64,
+    outside: Option<OutsideView>,
+    /// The descriptors in that view.
+    links: Vec<OwnedFd>,
 }
 
 impl InheritedDescriptors {
@@ -85,21 +90,45 @@ impl InheritedDescriptors {
         bytes: u64,
     ) -> Result<Self, CliError> {
         let record = record_file(plan, InstanceNodes::One(coord))?;
+        Self::from_record(record.into(), shared, theirs, bytes)
+    }
+
+    /// Collects the same from the file with the boot parameters.
+    pub fn from_record(
+        record: OwnedFd,
+        shared: &SharedMemory,
+        theirs: &ProcessPipes,
+        bytes: u64,
+    ) -> Result<Self, CliError> {
         let file = shared.file().try_clone().context("share the job's memory")?;
         let [life, asks] = [&theirs.life, &theirs.asks].map(OwnedFd::try_clone);
         Ok(Self {
             file: file.into(),
             life: life.context("share a pipe")?,
             asks: asks.context("share a pipe")?,
-            record: record.into(),
+            record,
             bytes,
+            outside: None,
+            links: Vec::new(),
         })
+    }
+
+    /// Adds the view of the rank in a job over several hosts, and the descriptors in it.
+    #[must_use]
+    pub fn with_view(mut self, outside: OutsideView, links: Vec<OwnedFd>) -> Self {
+        self.outside = Some(outside);
+        self.links = links;
+        self
     }
 
     fn words(&self) -> String {
         let descriptors = [&self.file, &self.life, &self.asks, &self.record];
         let [file, life, asks, record] = descriptors.map(AsRawFd::as_raw_fd);
-        format!("{file} {life} {asks} {record} {}", self.bytes)
+        let words = format!("{file} {life} {asks} {record} {}", self.bytes);
+        match self.outside {
+            Some(outside) => words + " " + &outside.to_word(),
+            None => words,
+        }
     }
 
     /// Returns the command line to run the process of `rank`, or of all, under; see [`supervisor`].
@@ -114,7 +143,8 @@ impl InheritedDescriptors {
 
     /// Returns the descriptors to inherit.
     pub fn descriptors(self) -> Vec<OwnedFd> {
-        vec![self.file, self.life, self.asks, self.record]
+        let job = [self.file, self.life, self.asks, self.record];
+        job.into_iter().chain(self.links).collect()
     }
 }
 
@@ -181,18 +211,46 @@ pub fn process(
     under: &[String],
 ) -> Result<Command, CliError> {
     let (_, app) = plan.app(plan.shape.rank(coord).unwrap_or(0));
-    let (program, arguments) = app
-        .argv
-        .split_first()
-        .ok_or_else(|| CliError::failure("a program without a name"))?;
     // The process changes to its working directory before it starts.
     let path = app.directory.map(|_| std::path::absolute(&app.image.path));
     let path = path.transpose().context("find the program's directory")?;
-    let image = path.as_ref().unwrap_or(&app.image.path);
+    let program = ProcessProgram {
+        image: path.unwrap_or_else(|| app.image.path.clone()),
+        argv: app.argv,
+        environment: app.environment,
+        directory: app.directory,
+    };
+    program_command(&program, inherited, under)
+}
+
+/// A program of native processes.
+pub struct ProcessProgram<'a> {
+    /// Path of its executable, valid in `directory`.
+    pub image: PathBuf,
+    /// Arguments, with its name.
+    pub argv: &'a [Vec<u8>],
+    /// Additional variables, each as NAME=VALUE.
+    pub environment: &'a [Vec<u8>],
+    /// Working directory, if it is not this command's.
+    pub directory: Option<&'a Path>,
+}
+
+/// Creates the command for a process of a program, run by the command `under` if it is not empty.
+///
+/// # Errors
+/// Returns an error for a program without a name.
+pub fn program_command(
+    program: &ProcessProgram<'_>,
+    inherited: &InheritedDescriptors,
+    under: &[String],
+) -> Result<Command, CliError> {
+    let image = &program.image;
+    let (name, arguments) =
+        { program.argv.split_first() }.ok_or_else(|| CliError::failure("a program without a name"))?;
     let mut command = match under.split_first() {
         None => {
             let mut command = Command::new(image);
-            command.arg0(OsStr::from_bytes(program));
+            command.arg0(OsStr::from_bytes(name));
             command
         }
         Some((under, words)) => {
@@ -203,9 +261,9 @@ pub fn process(
     };
     command
         .args(arguments.iter().map(|word| OsStr::from_bytes(word)))
-        .envs(variables(app))
+        .envs(variables(program.environment))
         .env(VARIABLE, inherited.words());
-    if let Some(directory) = app.directory {
+    if let Some(directory) = program.directory {
         command.current_dir(directory);
     }
     Ok(command)
@@ -243,8 +301,8 @@ pub fn connect_streams(command: &mut Command, [stdout, stderr]: [OwnedFd; 2], re
 }
 
 /// Returns the program's environment variables as name and value.
-fn variables<'a>(app: &PlannedApp<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
-    app.environment.iter().filter_map(|variable| {
+fn variables(environment: &[Vec<u8>]) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+    environment.iter().filter_map(|variable| {
         let at = variable.iter().position(|byte| *byte == b'=')?;
         let (name, value) = (&variable[..at], &variable[at + 1..]);
         Some((OsStr::from_bytes(name), OsStr::from_bytes(value)))

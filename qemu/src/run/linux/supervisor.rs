@@ -193,7 +193,7 @@ fn status(ended: Option<WaitStatus>) -> u8 {
 }
 
 /// Limits a process's stack and data, in bytes.
-pub(super) fn limit(command: &mut Command, limits: [Option<u64>; 2]) {
+pub fn limit(command: &mut Command, limits: [Option<u64>; 2]) {
     for (resource, limit) in [Resource::Stack, Resource::Data].into_iter().zip(limits) {
         if let Some(bytes) = limit {
             sys::limit(command, resource, bytes);

@@ -4,7 +4,7 @@ use super::{JobFacts, NodeCounters, links_of};
 use crate::run::job_result::JobResult;
 use crate::run::outcome::ObservedNode;
 use crate::run::plan::Backend;
-use midplane_abi::counters::{ChannelCounter, Counter};
+use midplane_abi::counters::ChannelCounter;
 use midplane_trace::page;
 use net_torus::{Direction, Shape};
 
@@ -45,14 +45,8 @@ fn node_facts(shape: &Shape, node: &ObservedNode) -> page::NodeFacts {
     }
     page::NodeFacts {
         coordinates: [node.coord.x, node.coord.y, node.coord.z],
-        packets_sent: counters.get(Counter::PacketsSent),
-        packets_received: counters.get(Counter::PacketsReceived),
-        packets_forwarded: counters.get(Counter::PacketsForwarded),
-        rejected: counters.get(Counter::NctsSent),
-        restarts: counters.get(Counter::RestartsSent),
+        counters: counters.0.to_vec(),
         idle_share: counters.idle_share(),
-        heap_peak: counters.get(Counter::HeapPeakBytes),
-        unexpected_peak: counters.get(Counter::PeakUnexpectedBytes),
         links,
     }
 }

@@ -174,6 +174,13 @@ fn program() -> Vec<Field> {
     ]
 }
 
+fn host() -> Vec<Field> {
+    vec![
+        field("host", FieldKind::Simple("string"), "Name of the host."),
+        field("ranks", FieldKind::List("integer", None), "Its ranks."),
+    ]
+}
+
 /// Returns the fields of a report.
 fn fields() -> Vec<Field> {
     let outcomes = [
@@ -208,6 +215,11 @@ fn fields() -> Vec<Field> {
             "programs",
             FieldKind::Objects(program()),
             "All programs, if `mpiexec` has started several.",
+        )),
+        optional(field(
+            "hosts",
+            FieldKind::Objects(host()),
+            "All hosts of the ranks, if `--hosts` or Slurm specifies several.",
         )),
         field(
             "torus",
@@ -362,6 +374,11 @@ fn page() -> String {
             table_of(&program()),
         ),
         (
+            "Hosts",
+            "Each entry of `hosts` contains these fields.".into(),
+            table_of(&host()),
+        ),
+        (
             "Ranks",
             "Each entry of `ranks` contains these fields and the [counters of nodes](#counters-of-nodes).".into(),
             table_of(&own),
@@ -470,6 +487,10 @@ fn sample() -> Value {
     };
     let job = JobFacts {
         programs: vec![program],
+        hosts: vec![HostFacts {
+            host: "a".into(),
+            ranks: vec![0, 1],
+        }],
         matching: Some("list".into()),
         ..JobFacts::of_shape(&shape)
     };

@@ -7,6 +7,7 @@ use midplane_abi::counters::{ChannelCounter, Counter};
 use midplane_abi::message_queues::QueueKind;
 use net_torus::Direction;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// State of a job.
@@ -37,18 +38,17 @@ pub struct RankSnapshot {
     pub calls: u64,
     /// Queues of a rank that is blocked without progress.
     pub queues: Option<QueueLengths>,
-    /// Records of unexpected messages.
-    pub unexpected_records: u64,
-    /// Maximum of the MPI memory in use, in bytes.
-    pub peak_unexpected_bytes: u64,
-    /// Maximum of the program's heap in bytes.
-    pub heap_peak_bytes: u64,
-    /// Rejections sent.
-    pub ncts: u64,
-    /// Packets sent over links.
-    pub packets_sent: u64,
     /// Packets sent on each link.
     pub links: Vec<LinkSnapshot>,
+    /// Counters with a column, by their names.
+    #[serde(flatten)]
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// Checks whether a counter has a column.
+pub const fn has_column(counter: Counter) -> bool {
+    let views = counter.views();
+    views.top.is_some() || views.rate.is_some()
 }
 
 /// Lengths of the queues of a rank.
@@ -83,9 +83,16 @@ impl JobSnapshot {
 }
 
 impl RankSnapshot {
+    /// Returns the value of a counter with a column; 0 for others.
+    pub fn counter(&self, counter: Counter) -> u64 {
+        self.counters.get(counter.about().name).copied().unwrap_or(0)
+    }
+
     fn new(plan: &JobPlan<'_>, node: &ObservedNode) -> Self {
         let account = node.account.as_ref().ok();
-        let counter = |counter| account.map_or(0, |account| account.counter(counter));
+        let value = |counter| account.map_or(0, |account| account.counter(counter));
+        let shown = Counter::ALL.into_iter().filter(|counter| has_column(*counter));
+        let counters = shown.map(|counter| (counter.about().name.to_string(), value(counter)));
         let links = Direction::ALL.into_iter().filter_map(|direction| {
             plan.shape.neighbour(node.coord, direction)?;
             let counters = &account?.links[direction as usize];
@@ -103,12 +110,8 @@ impl RankSnapshot {
                 posted_receives: queues.totals[QueueKind::PostedReceive as usize],
                 unexpected_messages: queues.totals[QueueKind::UnexpectedMessage as usize],
             }),
-            unexpected_records: counter(Counter::UnexpectedRecords),
-            peak_unexpected_bytes: counter(Counter::PeakUnexpectedBytes),
-            heap_peak_bytes: counter(Counter::HeapPeakBytes),
-            ncts: counter(Counter::NctsSent),
-            packets_sent: counter(Counter::PacketsSent),
             links: links.collect(),
+            counters: counters.collect(),
         }
     }
 }

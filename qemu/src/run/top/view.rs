@@ -3,6 +3,7 @@
 use super::snapshot::{JobSnapshot, RankSnapshot};
 use crate::host::size;
 use clap::ValueEnum;
+use midplane_abi::counters::{Counter, CounterUnit};
 use std::cmp::Reverse;
 
 /// Space between two columns.
@@ -35,8 +36,8 @@ pub struct JobInterval<'s> {
 /// A rank with its rates.
 struct RankRow<'s> {
     state: &'s RankSnapshot,
-    /// Packets per second.
-    rate: f64,
+    /// Increase of each counter per second, by [`Counter`].
+    rates: [f64; Counter::COUNT],
     /// Link with the most packets per second, and these.
     busiest: Option<BusiestLink<'s>>,
 }
@@ -67,7 +68,10 @@ impl<'s> JobInterval<'s> {
         });
         RankRow {
             state,
-            rate: rate(state.packets_sent, before.map_or(0, |before| before.packets_sent)),
+            rates: Counter::ALL.map(|counter| {
+                let before = before.map_or(0, |before| before.counter(counter));
+                rate(state.counter(counter), before)
+            }),
             busiest: links
                 .max_by(|one, other| one.rate.total_cmp(&other.rate))
                 .filter(|link| link.rate > 0.0),
@@ -102,57 +106,64 @@ fn sort(rows: &mut [RankRow<'_>], key: SortKey) {
     match key {
         SortKey::Rank => {}
         SortKey::Calls => rows.sort_by_key(|row| Reverse(row.state.calls)),
-        SortKey::Unexpected => rows.sort_by_key(|row| Reverse(row.state.unexpected_records)),
-        SortKey::Memory => rows.sort_by_key(|row| Reverse(row.state.peak_unexpected_bytes)),
-        SortKey::Packets => rows.sort_by(|one, other| other.rate.total_cmp(&one.rate)),
+        SortKey::Unexpected => rows.sort_by_key(|row| Reverse(row.state.counter(Counter::UnexpectedRecords))),
+        SortKey::Memory => rows.sort_by_key(|row| Reverse(row.state.counter(Counter::PeakUnexpectedBytes))),
+        SortKey::Packets => {
+            let rate = |row: &RankRow<'_>| row.rates[Counter::PacketsSent as usize];
+            rows.sort_by(|one, other| rate(other).total_cmp(&rate(one)));
+        }
     }
 }
 
-/// Headings; those of the last column and its cells are left-aligned.
-const HEADINGS: [&str; 12] = [
-    "rank",
-    "(x,y,z)",
-    "calls",
-    "posted",
-    "unexp.",
-    "records",
-    "MPI peak",
-    "heap peak",
-    "NCTS",
-    "packets/s",
-    "busiest link",
-    "state",
-];
+/// Headings before the counters.
+const KEY_HEADINGS: [&str; 5] = ["rank", "(x,y,z)", "calls", "posted", "unexp."];
+/// Headings after the counters; that of the last column and its cells are left-aligned.
+const LAST_HEADINGS: [&str; 2] = ["busiest link", "state"];
+
+/// Returns all headings.
+fn headings() -> Vec<String> {
+    let counters = Counter::ALL.into_iter().flat_map(|counter| {
+        let views = counter.views();
+        [views.top, views.rate].into_iter().flatten()
+    });
+    let all = KEY_HEADINGS.into_iter().chain(counters).chain(LAST_HEADINGS);
+    all.map(String::from).collect()
+}
 
 impl RankRow<'_> {
-    fn cells(&self) -> [String; HEADINGS.len()] {
+    fn cells(&self) -> Vec<String> {
         let state = self.state;
         let [x, y, z] = state.coordinates;
         let queue = |length: Option<u32>| length.map_or("-".into(), |length| length.to_string());
-        [
+        let mut cells = vec![
             state.rank.to_string(),
             format!("({x},{y},{z})"),
             state.calls.to_string(),
             queue(state.queues.map(|queues| queues.posted_receives)),
             queue(state.queues.map(|queues| queues.unexpected_messages)),
-            state.unexpected_records.to_string(),
-            size::approximate(state.peak_unexpected_bytes),
-            size::approximate(state.heap_peak_bytes),
-            state.ncts.to_string(),
-            format!("{:.0}", self.rate),
-            self.busiest
-                .as_ref()
-                .map_or("-".into(), |link| format!("{} {:.0}/s", link.direction, link.rate)),
-            state.activity.clone(),
-        ]
+        ];
+        for counter in Counter::ALL {
+            let (about, views) = (counter.about(), counter.views());
+            let value = state.counter(counter);
+            cells.extend(views.top.map(|_| match about.unit {
+                CounterUnit::Bytes => size::approximate(value),
+                _ => value.to_string(),
+            }));
+            cells.extend(views.rate.map(|_| format!("{:.0}", self.rates[counter as usize])));
+        }
+        let busiest = self.busiest.as_ref();
+        cells.push(busiest.map_or("-".into(), |link| format!("{} {:.0}/s", link.direction, link.rate)));
+        cells.push(state.activity.clone());
+        cells
     }
 }
 
-fn grid(rows: impl Iterator<Item = [String; HEADINGS.len()]>) -> Vec<String> {
-    let all: Vec<[String; HEADINGS.len()]> = [HEADINGS.map(String::from)].into_iter().chain(rows).collect();
+/// Returns the lines of headings and rows, which all have one cell for each heading.
+fn grid(rows: impl Iterator<Item = Vec<String>>) -> Vec<String> {
+    let all: Vec<Vec<String>> = [headings()].into_iter().chain(rows).collect();
     let width = |column: usize| all.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..HEADINGS.len()).map(width).collect();
-    let line = |row: &[String; HEADINGS.len()]| {
+    let widths: Vec<usize> = (0..all[0].len()).map(width).collect();
+    let line = |row: &Vec<String>| {
         let (last, cells) = row.split_last()?;
         let cells = cells
             .iter()
@@ -178,13 +189,16 @@ mod tests {
                 posted_receives: 1,
                 unexpected_messages: 2,
             }),
-            peak_unexpected_bytes: 65536,
-            packets_sent: packets[rank],
+            counters: [
+                (Counter::PeakUnexpectedBytes, 65536),
+                (Counter::PacketsSent, packets[rank]),
+            ]
+            .map(|(counter, value)| (counter.about().name.to_string(), value))
+            .into(),
             links: vec![LinkSnapshot {
                 direction: "X+".into(),
                 packets_sent: packets[rank],
             }],
-            ..RankSnapshot::default()
         };
         JobSnapshot {
             pid: 4711,
