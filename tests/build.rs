@@ -10,6 +10,7 @@ fn main() {
     println!("cargo::rerun-if-env-changed=PATH");
     println!("cargo::rustc-check-cfg=cfg(mpich)");
     println!("cargo::rustc-check-cfg=cfg(mpich_put)");
+    println!("cargo::rustc-check-cfg=cfg(mpich_five)");
     println!("cargo::rustc-check-cfg=cfg(valgrind)");
     println!("cargo::rustc-check-cfg=cfg(cpp)");
     let says = |program: &str, option: &str, word: &str| {
@@ -29,6 +30,9 @@ fn main() {
         println!("cargo::rustc-cfg=mpich");
         if puts() {
             println!("cargo::rustc-cfg=mpich_put");
+        }
+        if says("mpiexec", "--version", " 5.") {
+            println!("cargo::rustc-cfg=mpich_five");
         }
     }
 }

@@ -115,7 +115,7 @@ static void full(void)
     memset(big, 1, 2000);
     OK(MPI_Buffer_attach(buffer, room));
     FAILS(MPI_ERR_BUFFER, MPI_Buffer_attach(big, 2000));
-    FAILS(MPI_ERR_BUFFER, MPI_Bsend(big, 1500, MPI_BYTE, right, 1, comm));
+    FAILS(MPI_ERR_BUFFER, MPI_Bsend(big, 2000, MPI_BYTE, right, 1, comm));
     /* Until nobody has room for more: whether the first messages have left by then is open. */
     for (i = 0; i < 50; i++) {
         code = MPI_Bsend(big, 300, MPI_BYTE, right, 2, comm);

@@ -227,7 +227,7 @@ static void given_handlers(void)
     FAILS(MPI_ERR_TAG, MPI_Send(NULL, 0, MPI_INT, 0, -5, comm));
     CHECK(handled == 1);
 #ifndef MPICH_VERSION /* A handle that was freed names nothing: MPICH 4.0.2 does not look. */
-    FAILS(MPI_ERR_ARG, MPI_Comm_set_errhandler(MPI_COMM_WORLD, other));
+    FAILS(MPI_ERR_ERRHANDLER, MPI_Comm_set_errhandler(MPI_COMM_WORLD, other));
 #endif
     OK(MPI_Comm_free(&comm));
 }

@@ -244,7 +244,7 @@ static void errors(void)
     }
     {
         /* As many as there can be, half of them made without blocking; then an error at all processes. */
-        enum { MOST = 2046 };
+        enum { MOST = 2044 };
         MPI_Comm *all = check_room(MOST * sizeof *all);
         int i;
 

@@ -104,7 +104,9 @@ static void conversions(void)
     char *made = NULL, *end = NULL, *volatile nowhere = NULL;
     int length = 0, a = 0, b = 0;
     volatile size_t none = 0;
+#ifndef __GLIBC__
     const char *volatile far = "%2147483647d%d";
+#endif
     double x = 0;
     long double y = 0;
 
@@ -114,7 +116,9 @@ static void conversions(void)
     CHECK(snprintf(text, sizeof text, "%2$s %1$*3$d%4$n", 7, "x", 3, &length) == 5 && strcmp(text, "x   7") == 0 && length == 5);
     CHECK(snprintf(nowhere, none, "%d", 12345) == 5);
     errno = 0;
+#ifndef __GLIBC__ /* It writes 2^31 blanks to nowhere for 6 s. */
     CHECK(snprintf(nowhere, none, far, 1, 2) == -1 && errno == EOVERFLOW);
+#endif
     CHECK(snprintf(text, sizeof text, "%.18Lg|%Le", 0.5L + 0x1p-60L, -1e4000L) > 0);
     CHECK(strcmp(text, "0.500000000000000001|-1.000000e+4000") == 0);
     CHECK(swprintf(wide, 32, L"%s|%ls|%.3f", "narrow", L"\x20ac", 0.0625) == 14 && wide[7] == 0x20ac);

@@ -127,6 +127,22 @@ static void errors(void)
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
 }
 
+/* Names of null handles (MPI-4.1 section 7.8). */
+static void null_handles(void)
+{
+#ifdef MIDPLANE_MPI
+    char name[MPI_MAX_OBJECT_NAME];
+    int length;
+
+    OK(MPI_Comm_get_name(MPI_COMM_NULL, name, &length));
+    CHECK(strcmp(name, "MPI_COMM_NULL") == 0 && length == (int)strlen(name));
+    OK(MPI_Type_get_name(MPI_DATATYPE_NULL, name, &length));
+    CHECK(strcmp(name, "MPI_DATATYPE_NULL") == 0 && length == (int)strlen(name));
+    OK(MPI_Win_get_name(MPI_WIN_NULL, name, &length));
+    CHECK(strcmp(name, "MPI_WIN_NULL") == 0 && length == (int)strlen(name));
+#endif
+}
+
 int main(int argc, char **argv)
 {
     /* Types of annex A.1.2, and of functions that programs define (A.1.3). */
@@ -148,6 +164,7 @@ int main(int argc, char **argv)
         CHECK(types[i] >= 4);
     CHECK(sizeof numbers / sizeof *numbers > 100);
     handles();
+    null_handles();
     statuses();
     no_parent();
     errors();

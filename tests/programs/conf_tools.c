@@ -221,6 +221,69 @@ static void what_midplane_has(void)
 }
 #endif
 
+#ifdef MPI_T_BIND_MPI_SESSION /* MPI-4.0 */
+static void event_called(MPI_T_event_instance event, MPI_T_event_registration registration, MPI_T_cb_safety safety,
+                         void *data)
+{
+    (void)event, (void)registration, (void)safety, (void)data;
+}
+
+/* Each type of events that exists has a name, and each source a clock. */
+static void events(void)
+{
+    char name[ROOM], text[ROOM];
+    int count, sources, categories, i, length, text_length, verbosity, elements, bind, found;
+    MPI_Count ticks, most, first, second;
+    MPI_T_source_order order;
+    MPI_T_enum values;
+    MPI_T_event_registration registration;
+    MPI_T_event_instance event;
+
+    OK(MPI_T_event_get_num(&count));
+    for (i = 0; i < count; i++) {
+        length = text_length = ROOM;
+        elements = 0;
+        OK(MPI_T_event_get_info(i, name, &length, &verbosity, NULL, NULL, &elements, &values, NULL, text, &text_length,
+                                &bind));
+        OK(MPI_T_event_get_index(name, &found));
+        CHECK(found == i && elements > 0);
+    }
+    CHECK(MPI_T_event_get_info(count, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) ==
+          MPI_T_ERR_INVALID_INDEX);
+    CHECK(MPI_T_event_get_index("no such name", &found) == MPI_T_ERR_INVALID_NAME);
+    OK(MPI_T_source_get_num(&sources));
+    for (i = 0; i < sources; i++) {
+        length = text_length = ROOM;
+        OK(MPI_T_source_get_info(i, name, &length, text, &text_length, &order, &ticks, &most, NULL));
+        CHECK(length > 1 && (order == MPI_T_SOURCE_ORDERED || order == MPI_T_SOURCE_UNORDERED));
+        CHECK(ticks > 0 && most > 0);
+        OK(MPI_T_source_get_timestamp(i, &first));
+        OK(MPI_T_source_get_timestamp(i, &second));
+        CHECK(first >= 0 && second >= first);
+    }
+    CHECK(MPI_T_source_get_timestamp(sources, &first) == MPI_T_ERR_INVALID_INDEX);
+    OK(MPI_T_category_get_num(&categories));
+    for (i = 0; i < categories; i++)
+        OK(MPI_T_category_get_num_events(i, &found));
+    CHECK(MPI_T_category_get_num_events(categories, &found) == MPI_T_ERR_INVALID_INDEX);
+#ifdef MIDPLANE_MPI /* There is no type of events, so that there is no registration and no event. */
+    CHECK(count == 0 && sources == 1 && ticks == 1000000000);
+    CHECK(MPI_T_category_get_events(0, 1, &found) == MPI_SUCCESS);
+    registration = (MPI_T_event_registration)1;
+    event = (MPI_T_event_instance)1;
+    CHECK(MPI_T_event_handle_alloc(0, NULL, MPI_INFO_NULL, &registration) == MPI_T_ERR_INVALID_INDEX);
+    CHECK(MPI_T_event_register_callback(registration, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, NULL, event_called) ==
+          MPI_T_ERR_INVALID_HANDLE);
+    CHECK(MPI_T_event_handle_set_info(registration, MPI_INFO_NULL) == MPI_T_ERR_INVALID_HANDLE);
+    CHECK(MPI_T_event_handle_free(registration, NULL, NULL) == MPI_T_ERR_INVALID_HANDLE);
+    CHECK(MPI_T_event_read(event, 0, text) == MPI_T_ERR_INVALID_HANDLE);
+    CHECK(MPI_T_event_copy(event, text) == MPI_T_ERR_INVALID_HANDLE);
+    CHECK(MPI_T_event_get_timestamp(event, &first) == MPI_T_ERR_INVALID_HANDLE);
+    CHECK(MPI_T_event_get_source(event, &found) == MPI_T_ERR_INVALID_HANDLE);
+#endif
+}
+#endif
+
 int main(int argc, char **argv)
 {
     int provided = -1, count;
@@ -234,6 +297,9 @@ int main(int argc, char **argv)
     control_variables();
     performance_variables();
     categories();
+#ifdef MPI_T_BIND_MPI_SESSION
+    events();
+#endif
     CHECK(pvar_named("no such name") == -1);
 #ifdef MIDPLANE_MPI
     what_midplane_has();

@@ -7,8 +7,8 @@
  * out, the mode of a send, how it waits. Each element's value says where it comes from, and what lies between a
  * datatype's elements must stay as it was. A step is one of
  *
- *     messages        to any rank of a communicator, with wildcards, probes, persistent requests
- *     collectives     one that blocks, or some that do not with messages beside them
+ *     messages        to any rank of a communicator, with wildcards, probes, persistent requests, in partitions
+ *     collectives     one that blocks, or some that do not, persistent or not, with messages beside them
  *     reductions      of predefined operations and of one that does not commute
  *     communicators   dup, idup, split, create, create_group, grids and their parts, merged intercommunicators
  *     windows         puts, gets and accumulates between fences and under locks
@@ -535,6 +535,9 @@ static void free_slot(Slot *s)
     s->size = 0;
 }
 
+/* Whether collectives that do not block are persistent ones, which are started once; drawn for each step by all. */
+static int are_persistent;
+
 static void wait_for(int count, MPI_Request requests[]);
 
 /* A group of those of the slot's processes that this draws. */
@@ -647,7 +650,7 @@ static void communicators(void)
 
 /* Completion */
 
-/* Completes all that are not persistent, in one of several ways. */
+/* Completes and frees all, in one of several ways. */
 static void wait_for(int count, MPI_Request requests[])
 {
     int i, flag = 0, index, some, left = count, indices[64];
@@ -676,8 +679,11 @@ static void wait_for(int count, MPI_Request requests[])
     default:
         OK(MPI_Waitall(count, requests, MPI_STATUSES_IGNORE));
     }
-    for (i = 0; i < count; i++)
-        CHECK(requests[i] == MPI_REQUEST_NULL);
+    for (i = 0; i < count; i++) {
+        CHECK(requests[i] == MPI_REQUEST_NULL || are_persistent);
+        if (requests[i] != MPI_REQUEST_NULL)
+            OK(MPI_Request_free(&requests[i]));
+    }
 }
 
 /* Messages */
@@ -902,6 +908,7 @@ static void shifts(void)
     unsigned by = plan(1 << 16);
     int units = ints_of(MOST_UNITS), in_place = (int)plan(2), k, given, taken_count;
     Planned out, in;
+    MPI_Request request;
     MPI_Status status;
     Buffer to, from;
 
@@ -919,19 +926,80 @@ static void shifts(void)
     if (in_place) {
         for (k = 0; k < units; k++)
             gets(&to, k, sent_value(s, 0, &in, k));
-        OK(MPI_Sendrecv_replace(to.base, given, to.layout.type, out.dest, out.tag, in.source, in.tag, s->comm,
-                                &status));
+        if (own(2)) {
+            OK(MPI_Isendrecv_replace(to.base, given, to.layout.type, out.dest, out.tag, in.source, in.tag, s->comm,
+                                     &request));
+            OK(MPI_Wait(&request, &status));
+        } else
+            OK(MPI_Sendrecv_replace(to.base, given, to.layout.type, out.dest, out.tag, in.source, in.tag, s->comm,
+                                    &status));
         check_status(&status, &in, to.layout);
     } else {
         from = message(units, &taken_count);
         for (k = 0; k < units; k++)
             gets(&from, k, sent_value(s, 0, &in, k));
-        OK(MPI_Sendrecv(to.base, given, to.layout.type, out.dest, out.tag, from.base, taken_count, from.layout.type,
-                        in.source, in.tag, s->comm, &status));
+        if (own(2)) {
+            OK(MPI_Isendrecv(to.base, given, to.layout.type, out.dest, out.tag, from.base, taken_count,
+                             from.layout.type, in.source, in.tag, s->comm, &request));
+            OK(MPI_Wait(&request, &status));
+        } else
+            OK(MPI_Sendrecv(to.base, given, to.layout.type, out.dest, out.tag, from.base, taken_count,
+                            from.layout.type, in.source, in.tag, s->comm, &status));
         check_status(&status, &in, from.layout);
         ends(&from);
     }
     ends(&to);
+}
+
+/* The same in partitions, which get ready in any order; the message is sent twice. A side may have one partition only. */
+static void partitions(void)
+{
+    const Slot *s = &slots[plan(SLOTS)];
+    unsigned by = plan(1 << 16);
+    int parts = 1 + (int)plan(5), units = 1 + (int)plan(100), mine = own(2) ? parts : 1, theirs = own(2) ? parts : 1;
+    int k, copies, first, round, flag;
+    Planned out, in;
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    Buffer to, from;
+
+    choose_unit();
+    if (s->size == 0)
+        return;
+    out.source = in.dest = s->rank;
+    out.dest = (int)(((unsigned)s->rank + by) % (unsigned)s->size);
+    in.source = (int)(((unsigned)s->rank + (unsigned)s->size - by % (unsigned)s->size) % (unsigned)s->size);
+    out.tag = in.tag = TAGS * step_number + SHIFTED;
+    out.units = in.units = units * parts;
+    copies = divisor(units);
+    to = buffer_of(any_layout(units / copies), copies * parts);
+    OK(MPI_Psend_init(to.base, mine, copies * parts / mine, to.layout.type, out.dest, out.tag, s->comm, MPI_INFO_NULL,
+                      &requests[0]));
+    copies = divisor(units);
+    from = buffer_of(any_layout(units / copies), copies * parts);
+    OK(MPI_Precv_init(from.base, theirs, copies * parts / theirs, from.layout.type, in.source, in.tag, s->comm,
+                      MPI_INFO_NULL, &requests[1]));
+    for (round = 0; round < 2; round++) {
+        for (k = 0; k < out.units; k++)
+            has(&to, k, sent_value(s, round, &out, k));
+        for (k = 0; k < in.units; k++)
+            gets(&from, k, sent_value(s, round, &in, k));
+        OK(MPI_Startall(2, requests));
+        first = (int)own((unsigned)mine);
+        for (k = 0; k < mine; k++)
+            OK(MPI_Pready((first + k) % mine, requests[0]));
+        if (own(2))
+            for (k = 0; k < theirs; k++)
+                for (flag = 0; !flag;)
+                    POLL(MPI_Parrived(requests[1], k, &flag));
+        OK(MPI_Waitall(2, requests, statuses));
+        check_status(&statuses[1], &in, from.layout);
+        CHECK(memcmp(from.is, from.must, from.bytes) == 0);
+    }
+    OK(MPI_Request_free(&requests[0]));
+    OK(MPI_Request_free(&requests[1]));
+    ends(&to);
+    ends(&from);
 }
 
 /* Collectives that move data */
@@ -990,7 +1058,16 @@ static void own_part(Buffer *b, const Slot *s, int number, int from, int to, int
     }
 }
 
-#define EITHER(Name, name, later, ...) ((later) != NULL ? MPI_I##name(__VA_ARGS__, later) : MPI_##Name(__VA_ARGS__))
+static int started(int code, MPI_Request *request)
+{
+    return code == MPI_SUCCESS ? MPI_Start(request) : code;
+}
+
+#define LATER(Name, name, later, ...)                                                          \
+    (are_persistent ? started(MPI_##Name##_init(__VA_ARGS__, MPI_INFO_NULL, later), (later)) \
+                    : MPI_I##name(__VA_ARGS__, later))
+#define EITHER(Name, name, later, ...) \
+    ((later) != NULL ? LATER(Name, name, later, __VA_ARGS__) : MPI_##Name(__VA_ARGS__))
 
 /* Starts one that the plan draws, or does it where `request` is NULL. */
 static void collective(const Slot *s, int number, MPI_Request *request, Operation *o)
@@ -1350,7 +1427,8 @@ static void compose_all(void *in, void *inout, int *len, MPI_Datatype *type)
 {
     int i;
 
-    CHECK(*type == affine_type);
+    /* A persistent collective has a handle of its own, because the program may free the datatype. */
+    CHECK(*type == affine_type || are_persistent);
     for (i = 0; i < *len; i++)
         compose((char *)in + (size_t)i * sizeof(Affine), (char *)inout + (size_t)i * sizeof(Affine));
 }
@@ -1831,10 +1909,12 @@ int main(int argc, char **argv)
     }
     for (step_number = 0; step_number < steps; step_number++) {
         static void (*const kinds[])(void) = {messages,       messages,       messages,         shifts,
+                                              partitions,
                                               one_collective, one_collective, some_collectives, some_collectives,
                                               reductions,     reductions,     communicators,    communicators,
                                               windows,        neighbours,     two_groups,       packing};
 
+        are_persistent = plan(3) == 0;
         kinds[plan(sizeof kinds / sizeof kinds[0])]();
         taken = 0;
     }

@@ -1,4 +1,4 @@
-//! Some of the programs of `rsmpi.rs`, one of each kind, for boards whose compiler takes long for all.
+//! Some of the programs of `rsmpi.rs`, one of each kind, since the compiler takes long for all.
 //!
 //!     rsmpi_few NAME
 //!

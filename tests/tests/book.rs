@@ -163,9 +163,16 @@ const BOARD_CRATE: Coverage = Test("stm32f405.rs", "a_crate_of_ones_own_is_flash
 const FLASH: Coverage = Test("stm32f405.rs", "flashing_says_what_is_missing");
 const PACKAGE: Coverage = Test("linux/packages.rs", "cargo_runs_and_tests_a_package");
 const MPIEXEC: Coverage = Test("linux/launch.rs", "mpiexec_takes_what_people_type");
+const LAUNCHERS: Coverage = Test("linux/launchers.rs", "processes_of_a_launcher_are_the_ranks_of_one_job");
+const HOSTS: Coverage = Test("linux/hosts.rs", "messages_arrive_over_the_connection_in_any_memory");
 
 /// Commands that do not run here. Those of the tool are parsed nevertheless.
-const NOT_RUN: [(&str, Coverage); 31] = [
+const NOT_RUN: [(&str, Coverage); 38] = [
+    ("cargo midplane run --on linux --hosts a,b", HOSTS),
+    ("salloc ", NotRun("requires a Slurm cluster")),
+    ("srun ", LAUNCHERS),
+    ("mpirun ", LAUNCHERS),
+    ("MIDPLANE_MPI_MEMORY=4K srun ", LAUNCHERS),
     ("cargo midplane test", NotRun("this command runs the tests")),
     ("cargo midplane bench ", NotRun("takes minutes to hours")),
     ("cargo midplane soak --minutes", NotRun("takes an hour")),
@@ -236,6 +243,11 @@ const NOT_RUN: [(&str, Coverage); 31] = [
     ("cargo mutants", NotRun("a tool outside of the project")),
     (".ci/run", NotRun("runs the tests")),
     ("PKG_CONFIG_PATH=", Test("qemu_virt/cc.rs", "meson_builds_a_project")),
+    ("make FC=", Test("linux/fortran.rs", "mpifort_compiles_and_links")),
+    (
+        "cmake -DCMAKE_Fortran_COMPILER",
+        Test("linux/fortran.rs", "cmake_finds_mpifort"),
+    ),
 ];
 
 impl Example {
@@ -253,11 +265,15 @@ impl Example {
 
     /// Returns the program that this machine lacks, if the command requires one.
     fn missing_program(&self) -> Option<&'static str> {
-        let programs = ["cmake", "meson", "make"].into_iter();
+        let programs = ["cmake", "meson", "make", "gfortran"].into_iter();
         // CMake creates the directories `build-*` of the commands that follow it.
         let is_used = |program: &str| {
             let mut words = self.words.split(' ');
-            words.any(|word| word == program || program == "cmake" && word.starts_with("build-"))
+            words.any(|word| {
+                word == program
+                    || program == "cmake" && word.starts_with("build-")
+                    || program == "gfortran" && word.to_lowercase().ends_with(".f90")
+            })
         };
         let mut used = programs.filter(|program| is_used(program));
         used.find(|program| {

@@ -2,7 +2,7 @@
 
 use midplane_lab::{Cluster, SimProcess, as_program};
 use midplane_objects::ErrorClass;
-use midplane_objects::context::CONTEXTS;
+use midplane_objects::context::COMMUNICATORS;
 use mpi::collective::SystemOperation;
 use mpi::environment::Universe;
 use mpi::topology::{Color, SimpleCommunicator};
@@ -40,7 +40,7 @@ fn the_limit_is_how_many_there_are_at_one_time_and_comes_at_all_processes_alike(
                 }
             };
             assert_eq!(error.class(), ErrorClass::Other);
-            assert_eq!(all.len(), CONTEXTS - 2);
+            assert_eq!(all.len(), COMMUNICATORS - 2);
             // A context that one process still uses is unavailable to all others.
             let kept = (world.rank() == 1).then(|| all.pop());
             world.barrier();

@@ -20,9 +20,16 @@ use mpi::traits::*;
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-const INT: c_int = 0x4c00_0009;
-const SUM: c_int = 0x5800_0003;
-const IGNORE: *mut MPI_Status = std::ptr::without_provenance_mut(1);
+const INT: Handle = Handle::new(0x209);
+const SUM: Handle = Handle::new(0x21);
+/// Handles that no call has stored yet.
+const NONE: Handle = Handle::new(0);
+// Instead of the values.
+const MPI_COMM_WORLD: Handle = Handle::new(constants::MPI_COMM_WORLD);
+const MPI_COMM_SELF: Handle = Handle::new(constants::MPI_COMM_SELF);
+const MPI_ERRORS_RETURN: Handle = Handle::new(constants::MPI_ERRORS_RETURN);
+const MPI_INFO_NULL: Handle = Handle::new(constants::MPI_INFO_NULL);
+const IGNORE: *mut MPI_Status = std::ptr::null_mut();
 
 const OBJECTS: usize = 100_000;
 /// Warm-up rounds: tables and pools that have grown keep their memory.
@@ -45,7 +52,7 @@ fn leaves_nothing(what: &str, objects: usize, mut round: impl FnMut(usize)) {
 
 fn communicators() {
     leaves_nothing("duplicates", 2, |_| {
-        let (mut twin, mut other, mut request) = (0, 0, 0);
+        let (mut twin, mut other, mut request) = (NONE, NONE, NONE);
         // SAFETY: all handle pointers are valid.
         unsafe {
             ok! {
@@ -59,7 +66,7 @@ fn communicators() {
         }
     });
     leaves_nothing("parts", 4, |round| {
-        let (mut part, mut typed, mut made, mut grid, mut group) = (0, 0, 0, 0, 0);
+        let [mut part, mut typed, mut made, mut grid, mut group] = [NONE; 5];
         let (extent, period) = (1, 1);
         // SAFETY: all handle pointers are valid, and the grid has one dimension.
         unsafe {
@@ -81,7 +88,7 @@ fn communicators() {
 
 fn datatypes() {
     leaves_nothing("datatypes", 3, |round| {
-        let (mut row, mut column, mut twin) = (0, 0, 0);
+        let [mut row, mut column, mut twin] = [NONE; 3];
         // SAFETY: all handle pointers are valid.
         unsafe {
             ok! {
@@ -99,7 +106,7 @@ fn datatypes() {
 }
 
 fn attributes() {
-    let (mut comm, mut kept) = (0, 0);
+    let (mut comm, mut kept) = (NONE, 0);
     // SAFETY: all handle pointers are valid.
     unsafe {
         ok! {
@@ -108,7 +115,7 @@ fn attributes() {
         }
     }
     leaves_nothing("keyvals and attributes", 2, |round| {
-        let (mut of_comm, mut of_type, mut row) = (0, 0, 0);
+        let (mut of_comm, mut of_type, mut row) = (0, 0, NONE);
         let value = std::ptr::without_provenance_mut::<c_void>(round);
         // SAFETY: all handle pointers are valid; the attribute values are never dereferenced.
         unsafe {
@@ -140,7 +147,7 @@ fn attributes() {
 
 fn groups() {
     leaves_nothing("groups", 3, |_| {
-        let (mut world, mut first, mut both, rank) = (0, 0, 0, 0);
+        let (mut world, mut first, mut both, rank) = (NONE, NONE, NONE, 0);
         // SAFETY: all handle pointers are valid, and there is one rank.
         unsafe {
             ok! {
@@ -156,7 +163,7 @@ fn groups() {
 }
 
 fn requests_of_collectives() {
-    let (mut comm, mut column) = (0, 0);
+    let (mut comm, mut column) = (NONE, NONE);
     // SAFETY: all handle pointers are valid.
     unsafe {
         ok! {
@@ -169,7 +176,7 @@ fn requests_of_collectives() {
         let (given, mut taken, mut typed, mut moved) = ([round as c_int; 600], [0; 600], [0; 6], [0; 6]);
         let (count, at) = (1, 0);
         let (from, to) = (given.as_ptr().cast(), taken.as_mut_ptr().cast());
-        let mut requests = [0; 5];
+        let mut requests = [NONE; 5];
         // SAFETY: the arrays have the lengths that the counts specify and live until all requests are complete.
         unsafe {
             let [a, b, c, d, e] = &mut requests;
@@ -196,7 +203,7 @@ fn requests_of_collectives() {
 
 fn infos() {
     leaves_nothing("infos", 2, |_| {
-        let (mut info, mut twin) = (0, 0);
+        let (mut info, mut twin) = (NONE, NONE);
         // SAFETY: all handle pointers are valid.
         unsafe {
             ok! {
@@ -212,18 +219,18 @@ fn infos() {
     });
 }
 
-unsafe extern "C" fn handle(_: *mut c_int, _: *mut c_int) {}
+unsafe extern "C" fn handle(_: *mut Handle, _: *mut c_int) {}
 
 fn error_handlers() {
-    type Function = unsafe extern "C" fn(*mut c_int, *mut c_int);
-    type Called = unsafe extern "C" fn(*mut c_int, *mut c_int, ...);
-    let mut comm = 0;
+    type Function = unsafe extern "C" fn(*mut Handle, *mut c_int);
+    type Called = unsafe extern "C" fn(*mut Handle, *mut c_int, ...);
+    let mut comm = NONE;
     // SAFETY: the handle pointer is valid.
     unsafe {
         ok! { MPI_Comm_dup(MPI_COMM_WORLD, &mut comm); }
     }
     leaves_nothing("error handlers", 1, |_| {
-        let (mut handler, mut set) = (0, 0);
+        let (mut handler, mut set) = (NONE, NONE);
         // SAFETY: all handle pointers are valid; the function is called with the same convention and more arguments,
         // which it ignores.
         unsafe {

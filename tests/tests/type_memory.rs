@@ -6,9 +6,7 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 
 use cap::Cap;
-use midplane_c::constants::{
-    MPI_COMM_WORLD, MPI_DATATYPE_NULL, MPI_ERRORS_RETURN, MPI_INFO_NULL, MPI_SUCCESS, MPI_WIN_NULL,
-};
+use midplane_c::constants::{self, MPI_SUCCESS};
 use midplane_c::*;
 use midplane_device::envelope::Rank;
 use midplane_device::rma::deferred_ops::DEFERRED_BYTES;
@@ -21,9 +19,11 @@ use midplane_objects::ErrorClass;
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-const INT: c_int = 0x4c00_0009;
-const DOUBLE: c_int = 0x4c00_0010;
-const IGNORE: *mut MPI_Status = std::ptr::without_provenance_mut(1);
+const INT: Handle = Handle::new(0x209);
+const DOUBLE: Handle = Handle::new(0x214);
+const COMM_WORLD: Handle = Handle::new(constants::MPI_COMM_WORLD);
+const NO_DATATYPE: Handle = Handle::new(constants::MPI_DATATYPE_NULL);
+const IGNORE: *mut MPI_Status = std::ptr::null_mut();
 
 fn start() {
     single_process::install();
@@ -31,23 +31,22 @@ fn start() {
     let codes = unsafe {
         [
             MPI_Init(null_mut(), null_mut()),
-            MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
+            MPI_Comm_set_errhandler(COMM_WORLD, Handle::new(constants::MPI_ERRORS_RETURN)),
         ]
     };
     assert_eq!(codes, [MPI_SUCCESS; 2]);
 }
 
 /// Handles of the datatypes that a round has created, freed on drop.
-#[derive(Default)]
-struct Handles([c_int; 8]);
+struct Handles([Handle; 8]);
 
 impl Handles {
     /// Creates a datatype at `place` if no earlier call failed.
-    fn make(&mut self, code: c_int, place: usize, make: impl FnOnce(&[c_int; 8], *mut c_int) -> c_int) -> c_int {
+    fn make(&mut self, code: c_int, place: usize, make: impl FnOnce(&[Handle; 8], *mut Handle) -> c_int) -> c_int {
         if code != MPI_SUCCESS {
             return code;
         }
-        let mut made = MPI_DATATYPE_NULL;
+        let mut made = NO_DATATYPE;
         let code = make(&self.0, &mut made);
         if code == MPI_SUCCESS {
             self.0[place] = made;
@@ -58,7 +57,7 @@ impl Handles {
 
 impl Drop for Handles {
     fn drop(&mut self) {
-        for handle in self.0.iter_mut().filter(|handle| **handle != 0) {
+        for handle in self.0.iter_mut().filter(|handle| **handle != NO_DATATYPE) {
             // SAFETY: the handle pointer is valid.
             assert_eq!(unsafe { MPI_Type_free(handle) }, MPI_SUCCESS);
         }
@@ -68,7 +67,7 @@ impl Drop for Handles {
 /// Creates datatypes of datatypes, packs with them, starts and cancels a receive, and frees all. Returns the first
 /// error code.
 fn round(seed: c_int) -> c_int {
-    let mut made = Handles::default();
+    let mut made = Handles([NO_DATATYPE; 8]);
     let (mut matrix, mut packed, mut position) = ([0u8; 4096], [0u8; 512], 0);
     let (lengths, places) = ([1, 2, 1], [0isize, 8, 64]);
     // SAFETY: the arrays have the lengths that the counts specify, and all handle pointers are valid.
@@ -81,8 +80,10 @@ fn round(seed: c_int) -> c_int {
         let code = made.make(code, 2, |had, new| MPI_Type_create_resized(had[1], 0, 128, new));
         let code = made.make(code, 3, |had, new| MPI_Type_dup(had[2], new));
         // Frees a component datatype while derived ones are in use.
-        drop(Handles([made.0[0], 0, 0, 0, 0, 0, 0, 0]));
-        made.0[0] = 0;
+        let mut component = Handles([NO_DATATYPE; 8]);
+        component.0[0] = made.0[0];
+        drop(component);
+        made.0[0] = NO_DATATYPE;
         let code = made.make(code, 4, |had, new| {
             let (mut integers, mut addresses) = ([0; 4], [0; 3]);
             let (ints, addrs) = (integers.as_mut_ptr(), addresses.as_mut_ptr());
@@ -94,12 +95,12 @@ fn round(seed: c_int) -> c_int {
         let mut datatype = made.0[3];
         assert_eq!(MPI_Type_commit(&mut datatype), MPI_SUCCESS);
         let (from, to) = (matrix.as_mut_ptr().cast(), packed.as_mut_ptr().cast());
-        let code = MPI_Pack(from, 2, datatype, to, 512, &mut position, MPI_COMM_WORLD);
+        let code = MPI_Pack(from, 2, datatype, to, 512, &mut position, COMM_WORLD);
         if code != MPI_SUCCESS {
             return code;
         }
-        let mut request = 0;
-        let code = MPI_Irecv(from, 4, datatype, 0, 7, MPI_COMM_WORLD, &mut request);
+        let mut request = Handle::new(constants::MPI_REQUEST_NULL);
+        let code = MPI_Irecv(from, 4, datatype, 0, 7, COMM_WORLD, &mut request);
         if code != MPI_SUCCESS {
             return code;
         }
@@ -151,17 +152,14 @@ fn a_heap_that_is_used_up_is_an_error_and_leaves_nothing() {
 fn a_request_given_up_gives_back_its_datatype_when_it_is_done() {
     let before = ALLOCATOR.allocated();
     let mut buffer = [0u8; 256];
-    let mut request = 0;
+    let mut request = Handle::new(constants::MPI_REQUEST_NULL);
     // SAFETY: the buffer lives until the receive has been cancelled, and all handle pointers are valid.
     unsafe {
-        let mut column = MPI_DATATYPE_NULL;
+        let mut column = NO_DATATYPE;
         assert_eq!(MPI_Type_vector(3, 1, 4, INT, &mut column), MPI_SUCCESS);
         assert_eq!(MPI_Type_commit(&mut column), MPI_SUCCESS);
         let place = buffer.as_mut_ptr().cast();
-        assert_eq!(
-            MPI_Irecv(place, 1, column, 0, 8, MPI_COMM_WORLD, &mut request),
-            MPI_SUCCESS
-        );
+        assert_eq!(MPI_Irecv(place, 1, column, 0, 8, COMM_WORLD, &mut request), MPI_SUCCESS);
         let mut named = request;
         assert_eq!(MPI_Request_free(&mut named), MPI_SUCCESS);
         assert_eq!(MPI_Type_free(&mut column), MPI_SUCCESS);
@@ -177,12 +175,12 @@ fn a_request_given_up_gives_back_its_datatype_when_it_is_done() {
 /// A chain of duplicates: each freed one stays as long as the last one refers to it, and is freed with it.
 fn a_chain_of_any_length_is_freed() {
     let before = ALLOCATOR.allocated();
-    let mut last = MPI_DATATYPE_NULL;
+    let mut last = NO_DATATYPE;
     // SAFETY: all handle pointers are valid.
     unsafe {
         assert_eq!(MPI_Type_contiguous(2, INT, &mut last), MPI_SUCCESS);
         for _ in 0..100_000 {
-            let mut next = MPI_DATATYPE_NULL;
+            let mut next = NO_DATATYPE;
             assert_eq!(MPI_Type_dup(last, &mut next), MPI_SUCCESS);
             assert_eq!(MPI_Type_free(&mut last), MPI_SUCCESS);
             last = next;
@@ -216,11 +214,11 @@ fn a_window_takes_what_is_said_of_it() {
 /// Through the C binding, a window frees all its memory. It fails completely if any allocation fails.
 fn windows_take_what_they_give_back() {
     let round = || {
-        let (mut win, mut place) = (MPI_WIN_NULL, null_mut::<u8>());
+        let (mut win, mut place) = (Handle::new(constants::MPI_WIN_NULL), null_mut::<u8>());
         let at = (&raw mut place).cast();
         // SAFETY: all handle pointers are valid.
         unsafe {
-            let code = MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, at, &mut win);
+            let code = MPI_Win_allocate(64, 1, Handle::new(constants::MPI_INFO_NULL), COMM_WORLD, at, &mut win);
             ALLOCATOR.set_limit(usize::MAX).expect("no limit");
             if code == MPI_SUCCESS {
                 assert_eq!(MPI_Win_fence(0, win), MPI_SUCCESS);

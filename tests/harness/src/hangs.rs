@@ -162,13 +162,7 @@ fn run(options: &[&str], arguments: &[&str]) -> CompletedRun {
 pub fn are_named(options: &[&str]) {
     for Hang { way, statements } in &HANGS {
         let ended = run(options, &[way]).expect(1).says(&["the job hangs"]);
-        // The simulator shows no locations.
-        let has_locations = options != ["--on", "cluster"];
-        let shown = |statement: &&'static str| match statement.split_once(", called from") {
-            Some((state, _)) if !has_locations => state,
-            _ => *statement,
-        };
-        ended.says_in_order(&statements.iter().map(shown).collect::<Vec<_>>());
+        ended.says_in_order(statements);
     }
 }
 

@@ -3,8 +3,10 @@
 
 pub mod boards;
 pub mod cases;
+pub mod fortran;
 pub mod hangs;
 pub mod misuses;
+pub mod packets;
 pub mod probe;
 mod programs;
 
@@ -37,6 +39,21 @@ pub fn program(name: &str) -> String {
     root().join("tests/programs").join(name).display().to_string()
 }
 
+/// Returns the directory of the cargo package `tests/packages/hello`, with the crate versions of the workspace.
+///
+/// Tests of one or of several processes use the package at the same time, and cargo rewrites the lock file. The copy is
+/// therefore made once for each process, and replaces the file as a whole.
+pub fn package() -> &'static Path {
+    static PACKAGE: OnceLock<PathBuf> = OnceLock::new();
+    PACKAGE.get_or_init(|| {
+        let directory = root().join("tests/packages/hello");
+        let new = directory.join(format!("Cargo.lock.{}", std::process::id()));
+        fs::copy(root().join("Cargo.lock"), &new).expect("a copy of Cargo.lock");
+        fs::rename(new, directory.join("Cargo.lock")).expect("Cargo.lock is renamed");
+        directory
+    })
+}
+
 /// Returns the names of the Rust programs that `rsmpi.rs` runs.
 pub fn rust_programs() -> Vec<String> {
     let directory = fs::read_dir(root().join("tests/programs/rsmpi")).expect("the directory");
@@ -47,6 +64,20 @@ pub fn rust_programs() -> Vec<String> {
     assert!(names.len() > 20, "{names:?}");
     names
 }
+
+/// Programs of `rsmpi_few.rs`, one of each kind. The link of all programs takes a minute of processor time.
+pub const FEW_RUST_PROGRAMS: [&str; 10] = [
+    "broadcast",
+    "derived",
+    "errors",
+    "immediate",
+    "intercommunicator",
+    "reduce",
+    "scopes",
+    "send_receive",
+    "struct_vectors",
+    "window",
+];
 
 /// Returns the path of the command: the one that runs the tests, or one built like in `cargo midplane test`.
 pub fn command() -> &'static Path {
@@ -163,23 +194,30 @@ impl CommandRun {
 
     /// Starts the command with these streams.
     pub fn start_between(arguments: &[&str], stdin: Stdio, stdout: Stdio) -> Self {
-        Self::spawn(arguments, &[], stdin, stdout)
+        Self::spawn(Command::new(command()).args(arguments), stdin, stdout)
     }
 
     /// Starts the command with these environment variables.
     pub fn start_in(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
-        Self::spawn(arguments, environment, Stdio::null(), Stdio::piped())
+        let mut command = Command::new(command());
+        command.args(arguments).envs(environment.iter().copied());
+        Self::spawn(&mut command, Stdio::null(), Stdio::piped())
     }
 
-    fn spawn(arguments: &[&str], environment: &[(&str, &str)], stdin: Stdio, stdout: Stdio) -> Self {
+    /// Starts the command in a directory.
+    pub fn start_at(directory: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(command());
+        command.args(arguments).current_dir(directory);
+        Self::spawn(&mut command, Stdio::null(), Stdio::piped())
+    }
+
+    fn spawn(command: &mut Command, stdin: Stdio, stdout: Stdio) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let turn = JobLock::acquire();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{}-{number}", std::process::id());
-        let child = Command::new(command())
-            .args(arguments)
+        let child = command
             .env(MARK, &mark)
-            .envs(environment.iter().copied())
             .stdin(stdin)
             .stdout(stdout)
             .stderr(Stdio::piped())

@@ -1,5 +1,5 @@
-//! Kinds of misuse with the statements that `--check` makes, and programs in which it finds none. The program is
-//! `misuse.c`.
+//! Kinds of misuse with the statements that `--check` makes, and programs in which it finds none. The programs are
+//! `misuse.c` and `misuse.rs`.
 
 use crate::{CommandRun, CompletedRun, LIMIT, program};
 
@@ -105,6 +105,43 @@ const MISUSES: [Misuse; 16] = [
     misuse("race", &["message race: MPI_Recv of rank 0 (race at misuse.c:"]),
 ];
 
+const MISUSES_IN_RUST: [Misuse; 6] = [
+    misuse(
+        "types",
+        &[
+            "datatype mismatch: element 0 of the message is MPI_INT32_T in MPI_Send of rank 1 (misuse.rs:",
+            "but MPI_FLOAT in MPI_Recv of rank 0 (misuse.rs:",
+        ],
+    ),
+    misuse(
+        "operations",
+        &[
+            "collective mismatch: the operation is MPI_SUM in MPI_Allreduce of rank 0 (misuse.rs:",
+            "but MPI_MAX in MPI_Allreduce of rank 2 (misuse.rs:",
+        ],
+    ),
+    misuse(
+        "roots",
+        &[
+            "collective mismatch: the root is 0 in MPI_Ibcast of rank 0 (misuse.rs:",
+            "but 1 in MPI_Ibcast of rank 1 (misuse.rs:",
+        ],
+    ),
+    misuse(
+        "unreceived",
+        &["message not received: rank 1 has not received the message of MPI_Send of rank 0 (misuse.rs:"],
+    ),
+    misuse("race", &["message race: MPI_Recv of rank 0 (misuse.rs:"]),
+    misuse(
+        "puts",
+        &[
+            "window conflict: MPI_Put of rank 1 (misuse.rs:",
+            "MPI_Put of rank 2 (misuse.rs:",
+            "the same memory in the window of rank 0",
+        ],
+    ),
+];
+
 const fn misuse(way: &'static str, statements: &'static [&'static str]) -> Misuse {
     Misuse {
         way,
@@ -166,6 +203,35 @@ pub fn are_found(options: &[&str]) {
         let number = if *way == "objects" { "4 misuses" } else { "one misuse" };
         ended.says(&[&format!("--check has found {number} of MPI")]);
     }
+}
+
+/// Checks that each kind of misuse that Rust permits is found and located, and no other one.
+#[track_caller]
+pub fn of_rust_are_found(options: &[&str]) {
+    for Misuse { way, statements, .. } in &MISUSES_IN_RUST {
+        let ended = run(options, "misuse.rs", &[way]).expect(1);
+        ended.says_in_order(statements);
+        ended.says(&["--check has found one misuse of MPI"]);
+    }
+}
+
+/// Checks that nothing is found in correct Rust programs.
+#[track_caller]
+pub fn of_rust_are_no_false_alarms(options: &[&str]) {
+    run_without_finding(options, "misuse.rs", "ordered");
+    run_without_finding(options, "ring.rs", "10");
+}
+
+/// Runs a Rust program with an argument, and checks that its records are valid and nothing is found.
+#[track_caller]
+pub fn run_without_finding(options: &[&str], name: &str, argument: &str) {
+    let ended = run(options, name, &[argument]).expect(0);
+    let ended = ended.says(&["--check has found no misuse of MPI"]);
+    assert!(
+        !ended.stderr.contains("are invalid"),
+        "{name} {argument}: {}",
+        ended.stderr
+    );
 }
 
 /// Checks that nothing is found in correct programs.

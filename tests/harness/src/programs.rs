@@ -1,7 +1,8 @@
 //! Self-checking programs in `tests/programs`.
 
 /// Passes the list to a macro: the test name and the program name without extension. The programs run in QEMU, as Linux
-/// processes and, if installed, under MPICH. Entries with `mpich_put` run there only if its puts work (see build.rs).
+/// processes and, if installed, under MPICH. Entries with `mpich_put` run there only if its puts work, those
+/// with `mpich_five` only if it is version 5 (see build.rs).
 #[macro_export]
 macro_rules! self_checking_programs {
     ($with:ident) => {
@@ -30,6 +31,7 @@ macro_rules! self_checking_programs {
             accumulates: "conf_rma_acc", mpich_put;
             one_sided_datatypes: "conf_rma_types", mpich_put;
             dynamic_and_shared_windows: "conf_rma_dynamic", mpich_put;
+            shared_windows: "conf_rma_shared", mpich_put;
             what_windows_carry: "conf_rma_attr", mpich_put;
             errors_of_windows: "conf_rma_errors", mpich_put;
             epochs_that_do_not_block: "conf_rma_epochs", mpich_put;
@@ -39,6 +41,12 @@ macro_rules! self_checking_programs {
             collectives: "conf_coll";
             reductions: "conf_reduce";
             collectives_without_blocking: "conf_nbc";
+            persistent_collectives: "conf_pcoll";
+            additions_of_mpi_4: "conf_mpi4", mpich_five;
+            send_receives_without_blocking: "conf_isendrecv", mpich_five;
+            sessions: "conf_sessions", mpich_five;
+            threads: "conf_threads";
+            partitioned_communication: "conf_partitioned", mpich_five;
             duplicating_without_blocking: "conf_idup";
             neighbourhoods: "conf_neighbor";
             generalized_requests: "conf_grequest";
@@ -46,6 +54,7 @@ macro_rules! self_checking_programs {
             messages_of_derived_datatypes: "conf_typed";
             packing: "conf_pack";
             sizes_beyond_an_int: "conf_queries";
+            large_counts: "conf_large";
             communicators_freed_with_requests: "conf_freed";
             handles_freed_while_in_use: "conf_kept";
             the_end_in_a_destructor: "conf_finalize";

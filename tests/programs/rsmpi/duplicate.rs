@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use mpi::collective::SystemOperation;
+use mpi::point_to_point::send_receive;
 use mpi::topology::{Color, CommunicatorRelation, IntoTopology, SimpleCommunicator};
 use mpi::traits::*;
 
@@ -87,11 +88,8 @@ fn without_blocking(world: &impl Communicator) {
         assert_eq!(made.is_some(), last.rank().is_some());
         if let Some(made) = made {
             assert_eq!((made.size(), made.remote_size()), (1, 1));
-            let (theirs, _) = {
-                let other = made.process_at_rank(0);
-                other.send(&world.rank());
-                other.receive::<i32>()
-            };
+            let other = made.process_at_rank(0);
+            let (theirs, _): (i32, _) = send_receive(&world.rank(), &other, &other);
             assert_eq!(theirs % 2, 1 - group);
         }
         assert!(

@@ -17,14 +17,13 @@ fn main() {
     let datatype = UserDatatype::vector(3, 1, 2, &i32::equivalent_datatype());
     let given = [world.rank(), -1, world.rank() + 1, -1, world.rank() + 2, -1];
     let mut taken = [9; 6];
+    let mut packed = [0; 3];
     mpi::request::scope(|scope| {
-        let view = View::with_count_and_datatype(&given, 1, &datatype);
-        next.send(&view);
-        let mut packed = [0; 3];
-        previous.receive_into(&mut packed);
-        assert_eq!(packed, [0, 1, 2].map(|i| previous.rank() + i));
-        let _ = scope;
+        let receive = previous.immediate_receive_into(scope, &mut packed);
+        next.send(&View::with_count_and_datatype(&given, 1, &datatype));
+        receive.wait();
     });
+    assert_eq!(packed, [0, 1, 2].map(|i| previous.rank() + i));
     // Contiguous data is received into every second element.
     let packed = [7, 8, 9];
     let mut view = MutView::with_count_and_datatype(&mut taken[..], 1, &datatype);

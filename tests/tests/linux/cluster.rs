@@ -188,8 +188,7 @@ fn the_programs_options_are_not_the_runtimes() {
 #[test]
 fn what_a_cluster_cannot_run_is_refused() {
     for (options, name, words) in [
-        (&[][..], "ring.rs", "is Rust, whose library keeps state"),
-        (&["--cflags=-fopenmp"], "pi.c", "-fopenmp creates threads"),
+        (&["--cflags=-fopenmp"][..], "pi.c", "-fopenmp creates threads"),
         (&["--mpi-borrow"], "pi.c", "--mpi-borrow does nothing in the simulator"),
         (
             &["--link-loss", "0.1"],
@@ -205,6 +204,27 @@ fn what_a_cluster_cannot_run_is_refused() {
     ] {
         run(options, name, &[]).expect(2).says(&[words]);
     }
+}
+
+/// Each rank of a Rust program has its own static and thread-local variables, arguments and output.
+#[test]
+fn ranks_of_rust_programs_have_their_own_variables() {
+    let options = ["-n", "4"];
+    let ended = run(&options, "race.rs", &["state", "more"]).expect(0);
+    for rank in 0..4 {
+        let round = format!("[{rank}] round 3 of rank {rank}\n");
+        let last = format!("[{rank}] 3 arguments, without a newline");
+        ended.prints(&round);
+        ended.prints(&last);
+    }
+    let several = [&options[..], &["--processors", "2"]].concat();
+    assert_eq!(
+        run(&several, "race.rs", &["state", "more"]).expect(0).stdout,
+        ended.stdout
+    );
+    run(&options, "race.rs", &["thread"])
+        .expect(1)
+        .says(&["the program calls pthread_create", "in main"]);
 }
 
 /// Tests `midplane cluster`: a table of the sizes, and the same as CSV.
@@ -290,7 +310,8 @@ fn several_processors_change_nothing_but_the_hosts_time() {
         ("killer.c", &["2", "1024"][..]),
         ("app_halo.c", &[]),
         ("app_sort.c", &[]),
-        ("conf_comm.c", &[]),
+        ("conf_group.c", &[]),
+        ("conf_kept.c", &[]),
         ("moments.c", &[]),
         ("moments.c", &["abort"]),
         ("moments.c", &["fault"]),

@@ -1,4 +1,4 @@
-//! Exploration of the match orders of C programs: races are found and replayed, and correct programs have none.
+//! Exploration of the match orders of C and Rust programs: races are found and replayed, and correct programs have none.
 
 use midplane_harness::{CompletedRun, TempDirectory, midplane, program};
 
@@ -94,7 +94,69 @@ fn finds(name: &str, finding: &str, count: &str, replayed: &str) {
     }
 }
 
-/// The receive from any process takes the message of rank 1, 2 or 3.
+/// Rank 0 expects the message of rank 3 last: 4 of the 6 orders differ.
+#[test]
+fn races_of_rust_programs_are_found() {
+    let directory = TempDirectory::new("race-in-rust");
+    let schedule = directory.path("schedule");
+    let found = explore(&["--output", &schedule, "--all"], "race.rs", &[]).expect(1);
+    found.prints("schedule 2: the job ends with status 1: rank 0 at (0,0,0): panicked at ");
+    found.prints("the last message");
+    found.prints("4 of 6 schedules fail or differ");
+    found.prints("all match orders are covered");
+    let path = program("race.rs");
+    let replay = [
+        "run",
+        "-q",
+        "--on",
+        "cluster",
+        "-n",
+        "4",
+        "--schedule",
+        &schedule,
+        &path,
+    ];
+    midplane(&replay).expect(1).says(&["panicked at", "the last message"]);
+    let correct = explore(&[], "race.rs", &["state"]).expect(0);
+    correct.prints("all schedules agree: 1 schedule");
+}
+
+/// The compiler wrapper links executables for the simulator.
+#[test]
+fn executables_are_explored() {
+    let directory = TempDirectory::new("explored");
+    let (executable, schedule) = (directory.path("race"), directory.path("race.schedule"));
+    midplane(&["cc", "--on", "cluster", &program("race_deadlock.c"), "-o", &executable]).expect(0);
+    let options = ["explore", "-n", "4", "--output", &schedule, &executable];
+    let ended = midplane(&options).expect(1).says(&["called from"]);
+    assert!(ended.stdout.starts_with("schedule 2: deadlock"), "{ended}");
+    let options = [
+        "run",
+        "--on",
+        "cluster",
+        "-n",
+        "4",
+        "--schedule",
+        &schedule,
+        &executable,
+    ];
+    midplane(&options).expect(1).says(&["the job hangs"]);
+}
+
+/// The message of rank 2 is the first one in the second of two orders.
+#[test]
+fn fortran_programs_are_explored() {
+    if !midplane_harness::fortran::has_gfortran() {
+        return;
+    }
+    let directory = TempDirectory::new("explored-fortran");
+    let schedule = directory.path("race.schedule");
+    let source = program("fortran/race.f90");
+    let ended = midplane(&["explore", "-n", "3", "--output", &schedule, &source]).expect(1);
+    assert!(ended.stdout.contains("1 of 2 schedules fail"), "{ended}");
+    ended.says(&["ERROR STOP rank 2 was first", "race.f90:11"]);
+}
+
 #[test]
 fn a_specific_receive_after_a_wildcard_deadlocks() {
     let finding = "deadlock: rank 0 waits in MPI_Recv";

@@ -31,29 +31,42 @@ fn a_process_has_the_engine_that_is_asked_for() {
     let source = program("killer.c");
     let out = linked.to_str().unwrap();
     harness::midplane(&["cc", "--on", "linux", "-o", out, &source]).expect(0);
-    for (on, name, engine) in [
-        ("linux", "ring.rs", "array"),
-        ("linux", "killer.c", "unified"),
-        ("cluster", "killer.c", "col"),
-        ("linux", out, "fourd"),
-        ("linux", out, "default"),
+    for (on, name, arguments, engine) in [
+        ("linux", "rsmpi_few.rs", &["broadcast"][..], "array"),
+        ("linux", "killer.c", &[], "unified"),
+        ("cluster", "killer.c", &[], "col"),
+        ("linux", out, &[], "fourd"),
+        ("linux", out, &[], "default"),
     ] {
         let options = ["--on", on, "-n", "4", "--matching", engine];
-        let (ended, report) = harness::run_with_report(&options, name, &[]);
+        let (ended, report) = harness::run_with_report(&options, name, arguments);
         ended.expect(0);
         assert_eq!(report["matching"], engine, "{name}");
     }
     fs::remove_file(&linked).unwrap();
 }
 
-#[test]
-fn programs_in_rust_run_with_the_same_command() {
-    for name in harness::rust_programs() {
-        run(&["--torus", "3x2x1"], "rsmpi.rs", &[&name]).expect(0);
+/// Runs these programs, which a Rust program contains, and one of them that panics.
+fn run_in_rust<'a>(combined: &str, names: impl IntoIterator<Item = &'a str>) {
+    for name in names {
+        run(&["--torus", "3x2x1"], combined, &[name]).expect(0);
     }
-    run(&["-n", "2"], "rsmpi.rs", &["fail_panic"])
+    run(&["-n", "2"], combined, &["fail_panic"])
         .expect(1)
         .says(&["rank 1", "fail_panic.rs:"]);
+}
+
+/// One program of each kind. All of them run in the cluster of `rust_programs.rs`.
+#[test]
+fn programs_in_rust_run_with_the_same_command() {
+    run_in_rust("rsmpi_few.rs", harness::FEW_RUST_PROGRAMS);
+}
+
+#[test]
+#[ignore = "takes a minute: all programs, which the compiler needs most of it for"]
+fn all_programs_in_rust_run_with_the_same_command() {
+    let names = harness::rust_programs();
+    run_in_rust("rsmpi.rs", names.iter().map(String::as_str));
 }
 
 /// Early writes to a collective's arrays are harmless.
@@ -116,11 +129,13 @@ fn what_has_not_changed_is_not_made_again() {
     header(2);
     says(&[], 2);
     assert_ne!(made(), first);
-    // Compiler warnings are printed each time.
-    for _ in 0..2 {
+    // Compiler warnings are printed each time, without another build.
+    let warns = || {
         let said = says(&["--cflags=-Wall"], 2);
         assert!(said.contains("unused variable"), "{said}");
-    }
+        made()
+    };
+    assert_eq!(warns(), warns());
     for dir in dirs().into_iter().chain([dir]) {
         fs::remove_dir_all(&dir).unwrap();
     }
@@ -132,7 +147,7 @@ fn a_process_that_computes_lets_others_go_on() {
         ("beside.c", &[][..]),
         ("beside_coll.c", &[]),
         ("beside_coll.c", &["inter"]),
-        ("rsmpi.rs", &["beside_coll"]),
+        ("rsmpi_few.rs", &["beside_coll"]),
     ] {
         let ended = run(&["-n", "4"], name, arguments).expect(0);
         assert!(ended.stdout.contains("all went on"), "{ended}");
@@ -292,4 +307,13 @@ fn short_messages_at_random_do_as_they_should() {
         let ended = run(&options, "random_short.c", &["40", seed]).expect(0);
         assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
     }
+}
+
+/// Correct jobs of random calls are neither reported as hangs nor as misuse.
+#[test]
+fn random_calls_cause_no_false_alarm() {
+    let ended = harness::midplane(&["soak", "--calls", "6", "--seed", "28"]).expect(0);
+    ended.prints(
+        "6 jobs of random calls, 3 of processes (0 long), 3 in the simulator, 6 with --check: 0 reports of a hang",
+    );
 }

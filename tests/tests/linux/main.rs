@@ -1,5 +1,6 @@
 //! Tests `--on linux`: the QEMU tests' programs as Linux processes. Output and error messages are the same.
 
+mod abi;
 mod cases;
 mod checked;
 mod cluster;
@@ -9,12 +10,19 @@ mod debug;
 mod ends;
 mod explore;
 mod faults;
+mod fortran;
+mod fortran_calls;
 mod hangs;
+mod hosts;
 mod installed;
 mod jobs;
 mod launch;
+mod launchers;
 mod misuses;
 mod packages;
+mod packets;
+mod shared_library;
+mod threads;
 mod top;
 mod trace;
 

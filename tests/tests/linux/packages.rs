@@ -1,16 +1,9 @@
 //! Cargo packages (`tests/packages/hello`), run by the command and by cargo, alone and with a runner.
 
-use midplane_harness::{LIMIT, command, midplane, root};
+use midplane_harness::{LIMIT, command, midplane, package, root};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
-
-/// Returns the package's directory, with the crate versions of the workspace.
-fn package() -> PathBuf {
-    let dir = root().join("tests/packages/hello");
-    fs::copy(root().join("Cargo.lock"), dir.join("Cargo.lock")).unwrap();
-    dir
-}
 
 fn cargo(dir: &Path, words: &[&str], runner: Option<&str>) -> Output {
     let mut cargo = Command::new(env!("CARGO"));
@@ -38,9 +31,9 @@ fn shown(output: &Output, status: i32) -> String {
 #[test]
 fn cargo_runs_and_tests_a_package() {
     let dir = package();
-    let alone = shown(&cargo(&dir, &["run", "--bin", "hello"], None), 0);
+    let alone = shown(&cargo(dir, &["run", "--bin", "hello"], None), 0);
     assert!(alone.contains("hello 0 of 1: [0]"), "{alone}");
-    let panic = cargo(&dir, &["run", "-q", "--bin", "hello", "--", "panic"], None);
+    let panic = cargo(dir, &["run", "-q", "--bin", "hello", "--", "panic"], None);
     let panic = shown(&panic, 101);
     assert!(panic.contains("src/main.rs:26"), "{panic}");
     let executable = root().join("target/midplane/packages/debug/hello");
@@ -60,13 +53,13 @@ fn cargo_runs_and_tests_a_package() {
     }
     failing("panic").expect(1).says(&["panicked at src/main.rs:26"]);
     let runner = format!("{} mpiexec --on linux -n 3", command().display());
-    let several = cargo(&dir, &["run", "--bin", "hello"], Some(&runner));
+    let several = cargo(dir, &["run", "--bin", "hello"], Some(&runner));
     let several = shown(&several, 0);
     for line in ["hello 0 of 3: [0, 2, 1]", "hello 2 of 3: [2, 1, 0]"] {
         assert!(several.contains(line), "{several}");
     }
     let words = ["test", "--test", "world"];
-    let tested = shown(&cargo(&dir, &words, None), 0);
+    let tested = shown(&cargo(dir, &words, None), 0);
     assert!(tested.contains("2 passed"), "{tested}");
     let runner = format!("{} mpiexec --on linux -n 2", command().display());
     let tested = [&words[..], &["--", "--nocapture", "--test-threads=2"]].concat();
@@ -74,7 +67,7 @@ fn cargo_runs_and_tests_a_package() {
     let (before, behind) = tested.split_at(3);
     let config = format!("target.'cfg(target_os=\"linux\")'.runner = {runner:?}");
     let tested = [before, &["--config", &config], behind].concat();
-    let tested = shown(&cargo(&dir, &tested, None), 0);
+    let tested = shown(&cargo(dir, &tested, None), 0);
     assert!(tested.contains("tested by 1 of 2"), "{tested}");
 }
 
@@ -93,6 +86,19 @@ fn a_package_runs_as_processes() {
     given(&[manifest.to_str().unwrap(), "--bin", "second", "--", "x"])
         .expect(0)
         .prints("[1] second 1 of 2");
+}
+
+/// The package is linked with the simulator; each rank has its own output.
+#[test]
+fn a_package_runs_in_the_simulator() {
+    let dir = package();
+    let given = [dir.to_str().unwrap(), "--bin", "hello"];
+    midplane(&[&["run", "--on", "cluster", "-n", "3"][..], &given].concat())
+        .expect(0)
+        .prints("[2] hello 2 of 3: [2, 1, 0]");
+    midplane(&[&["explore", "-n", "3"][..], &given].concat())
+        .expect(0)
+        .prints("all schedules agree: 1 schedule, 0 decisions");
 }
 
 /// Directories that are no package, or not a runnable one.
@@ -144,16 +150,8 @@ fn packages_that_cannot_be_run_are_refused_in_a_sentence() {
         (&[&rsmpi], "depends on the mpi of a registry"),
         (&[&missing], "cargo cannot fetch its dependencies"),
         (&[&plain, "-D", "X"], "is a Rust program"),
-        (&[&plain, "--on", "cluster"], "is Rust, whose library keeps state"),
     ] {
         let words = [&["run", "--on", "linux"], words].concat();
-        // The last of two options applies.
-        let twice = words.iter().filter(|word| **word == "--on").count() == 2;
-        let words = if twice {
-            [&words[..1], &words[3..]].concat()
-        } else {
-            words
-        };
         midplane(&words).expect(2).says(&[said]);
     }
     // Nodes have no standard library, and require the kernel to boot.

@@ -70,7 +70,7 @@ fn make_builds_a_project_for_nodes_and_for_linux() {
         return;
     }
     let compiler = format!("CC={}", mpicc());
-    for on in ["qemu", "linux"] {
+    for on in ["qemu", "linux", "cluster"] {
         let dir = project("make");
         text(&run_in(&dir.0, on, &["make", &compiler]), 0);
         let built = dir.path("parts");
@@ -81,6 +81,36 @@ fn make_builds_a_project_for_nodes_and_for_linux() {
             let said = run_in(&dir.0, on, &[&mpiexec, "-n", "2", name]);
             assert!(text(&said, 0).starts_with("parts: "));
         }
+    }
+}
+
+#[test]
+fn make_links_the_recorder() {
+    if !has("make") {
+        return;
+    }
+    let compiler = format!("CC={} --record", mpicc());
+    for on in ["qemu", "linux"] {
+        let dir = project("make-record");
+        text(&run_in(&dir.0, on, &["make", &compiler]), 0);
+        let (built, trace) = (dir.path("parts"), dir.path("trace.json"));
+        midplane(&[
+            "run",
+            "--on",
+            on,
+            "-n",
+            "2",
+            "--timeout",
+            LIMIT,
+            "--trace",
+            &trace,
+            &built,
+        ])
+        .expect(0);
+        assert!(
+            fs::read_to_string(&trace).unwrap().contains("\"name\":\"MPI_Reduce\""),
+            "{on}"
+        );
     }
 }
 
@@ -110,6 +140,7 @@ fn cmake_builds_a_project() {
     for (on, name, words) in [
         ("qemu", "qemu", &[&*compiler, &home][..]),
         ("linux", "linux", &[&*compiler, &home]),
+        ("cluster", "cluster", &[&*compiler, &home]),
         // With the host's compiler, and FindMPI's queries to mpicc.
         ("linux", "plain", &[&home]),
     ] {
@@ -282,7 +313,7 @@ fn conftests_succeed_and_fail_as_they_must() {
         text(&tries(on, &size(8), &["-c"]), 0);
         text(&tries(on, &size(4), &["-c"]), 1);
         let expanded = tries(on, "#include <mpi.h>\nMPI_VERSION", &["-E"]);
-        assert_eq!(text(&expanded, 0).lines().last(), Some("3"));
+        assert_eq!(text(&expanded, 0).lines().last(), Some("5"));
     }
 }
 
@@ -304,10 +335,10 @@ fn questions_are_the_compilers_and_commands_are_shown() {
     ended.expect(1).says(&["no input files"]);
     midplane(&["cc", "--on", "moon", "a.c"])
         .expect(2)
-        .says(&["qemu or linux, not `moon`"]);
+        .says(&["qemu, linux or cluster, not `moon`"]);
     midplane(&["cc", "--on"])
         .expect(2)
-        .says(&["--on: specify qemu or linux"]);
+        .says(&["--on: specify qemu, linux or cluster"]);
     midplane(&["cc", "--path", "--on", "linux"])
         .expect(2)
         .says(&["--path must be the only argument"]);

@@ -27,6 +27,30 @@ fn programs_work_with_files_as_on_linux() {
 }
 
 #[test]
+fn files_of_mpi_conform() {
+    let nodes = ["--torus", "2x2x1"];
+    for options in [
+        &nodes[..],
+        &[&nodes[..], &["--instances", "2"]].concat(),
+        &["--on", "linux", "-n", "5"],
+        &["--on", "cluster", "--torus", "3x2x1"],
+    ] {
+        let dir = TempDirectory::new("mpi-files");
+        let inside = dir.path("");
+        let has_host_paths = options[0] == "--on";
+        let mut all = [options, &["--mpi-memory", "32"]].concat();
+        if !has_host_paths {
+            all.extend(["--files", &inside]);
+        }
+        let root = if has_host_paths { inside.as_str() } else { "/" };
+        let ended = run(&all, "conf_files.c", &[root]).expect(0);
+        assert!(ended.stdout.trim_end().ends_with(" 0 failed"), "{ended}");
+        // The program has deleted its files.
+        assert_eq!(fs::read_dir(&inside).expect("a directory").count(), 0);
+    }
+}
+
+#[test]
 fn without_a_directory_nothing_can_be_opened_and_the_option_is_named_once() {
     let ended = run(&[], "files.c", &[]).expect(0);
     let told = ended.stderr.matches("use --files DIRECTORY");

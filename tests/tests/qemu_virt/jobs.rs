@@ -221,22 +221,9 @@ fn run_with_little_memory<'a>(combined: &str, names: impl IntoIterator<Item = &'
     }
 }
 
-/// One program of each kind; as Linux processes all run.
 #[test]
 fn rust_programs_run_with_little_memory() {
-    let names = [
-        "broadcast",
-        "derived",
-        "errors",
-        "immediate",
-        "intercommunicator",
-        "reduce",
-        "scopes",
-        "send_receive",
-        "struct_vectors",
-        "window",
-    ];
-    run_with_little_memory("rsmpi_few.rs", names);
+    run_with_little_memory("rsmpi_few.rs", FEW_RUST_PROGRAMS);
 }
 
 #[test]
@@ -302,9 +289,9 @@ fn forwards(instances: &str) {
     let (once, ended) = through("1");
     assert!(once, "{ended}");
     // The rate is the same as when the middle polls. Both were measured in one run, but the host may be busy: once in
-    // three runs is sufficient.
+    // ten runs is sufficient.
     let mut seen = String::new();
-    let as_fast = (0..3).any(|_| {
+    let as_fast = (0..10).any(|_| {
         let (_, ended) = through("100");
         let ratio = ended.stdout.split(": ").find_map(|part| {
             let (ratio, _) = part.split_once(" times as long")?;

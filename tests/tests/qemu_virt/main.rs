@@ -12,6 +12,7 @@ mod costs;
 mod debug;
 mod faults;
 mod files;
+mod fortran;
 mod hangs;
 mod jobs;
 mod launch;
@@ -19,6 +20,7 @@ mod matching;
 mod misuses;
 mod options;
 mod packages;
+mod packets;
 mod setup;
 
 use midplane_harness as harness;

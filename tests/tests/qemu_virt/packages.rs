@@ -1,13 +1,10 @@
 //! A cargo package on nodes (`tests/packages/hello`).
 
-use midplane_harness::{LIMIT, midplane, root};
-use std::fs;
+use midplane_harness::{LIMIT, midplane, package};
 
 #[test]
 fn a_package_runs_on_nodes_and_its_errors_name_their_lines() {
-    let dir = root().join("tests/packages/hello");
-    fs::copy(root().join("Cargo.lock"), dir.join("Cargo.lock")).unwrap();
-    let dir = dir.to_str().unwrap();
+    let dir = package().to_str().unwrap();
     let job = ["run", "--torus", "2x1x1", "--mpi-memory", "32", "--timeout", LIMIT];
     let run = |words: &[&str]| midplane(&[&job[..], &[dir], words].concat());
     let call = "mpi::point_to_point::Destination::send_with_tag (MPI_Send), called at src/errors.rs:9:";

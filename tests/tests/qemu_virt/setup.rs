@@ -13,7 +13,10 @@ fn doctor_finds_what_the_other_tests_need() {
     for tool in ["Rust", "QEMU", "C compiler", "picolibc"] {
         assert!(ended.stdout.contains(tool), "{ended}");
     }
-    assert!(!ended.stdout.contains("missing"), "{ended}");
+    // Tests of Fortran are skipped without the host's compiler, and fetch that for nodes.
+    let is_required = |line: &&str| !line.contains("only Fortran programs require it");
+    let mut required = ended.stdout.lines().filter(is_required);
+    assert!(!required.any(|line| line.contains("missing")), "{ended}");
 }
 
 /// Directory of replacement programs, which is the command's only PATH entry.

@@ -1,0 +1,4 @@
+int twice(int number)
+{
+    return 2 * number;
+}
