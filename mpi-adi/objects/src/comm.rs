@@ -210,7 +210,7 @@ impl<'e> Membership<'e> {
     }
 
     /// Returns all ranks in ascending order.
-    pub fn ranks(self) -> impl Iterator<Item = CommRank> {
+    pub fn ranks(self) -> impl Iterator<Item = CommRank> + Clone {
         (0..self.size).map(CommRank)
     }
 }

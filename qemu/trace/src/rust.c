@@ -24,18 +24,24 @@ uint32_t midplane_record_function(const char *name, size_t length)
     return UINT32_MAX;
 }
 
-/* Writes a record. */
-void midplane_record(const uint64_t *words, size_t count)
-{
-    uint64_t *at;
+/* First word of the current chunk. */
+MIDPLANE_STATE uint64_t *midplane_chunk;
 
-    if (!midplane_is_open)
-        return;
-    at = midplane_first_word();
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0 && i % MIDPLANE_CHUNK_WORDS == 0)
-            at = midplane_reserve(at);
-        *at++ = words[i];
-    }
-    midplane_commit(at);
+/* Begins a record. Returns the address of its first chunk, of MIDPLANE_CHUNK_WORDS. The caller composes the record in
+ * place. */
+uint64_t *midplane_record_begin(void)
+{
+    return midplane_chunk = midplane_first_word();
+}
+
+/* Continues a record whose current chunk contains this number of words. Returns the address of its next chunk. */
+uint64_t *midplane_record_continue(size_t count)
+{
+    return midplane_chunk = midplane_reserve(midplane_chunk + count);
+}
+
+/* Ends a record whose current chunk contains this number of words. */
+void midplane_record_end(size_t count)
+{
+    midplane_commit(midplane_chunk + count);
 }

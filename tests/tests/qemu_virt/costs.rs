@@ -13,8 +13,13 @@ fn counted(torus: &str) -> impl Fn(&str) -> u64 {
 
 /// The same with further options, and arguments of the program.
 fn counted_with(torus: &str, options: &[&str], arguments: &[&str]) -> impl Fn(&str) -> u64 + use<> {
+    counts_of("costs.c", torus, options, arguments)
+}
+
+/// The same of a program that prints its counts in the same way.
+fn counts_of(program: &str, torus: &str, options: &[&str], arguments: &[&str]) -> impl Fn(&str) -> u64 + use<> {
     let one_instance = ["--torus", torus, "--instances", "1", "--count-instructions"];
-    let ended = run(&[&one_instance[..], options].concat(), "costs.c", arguments).expect(0);
+    let ended = run(&[&one_instance[..], options].concat(), program, arguments).expect(0);
     move |name| {
         let rest = ended.stdout.split_once(&format!("costs: {name} "));
         let number = rest.and_then(|(_, rest)| rest.lines().next()?.parse().ok());
@@ -82,6 +87,17 @@ fn a_recorded_message_takes_at_most_twice_the_instructions() {
     let plain = counted_with("2x1x1", &[], &count);
     let recorded = counted_with("2x1x1", &["--trace", &file], &count);
     for name in ["half", "stream", "long", "self", "both", "put", "fetch"] {
+        let (plain, recorded) = (plain(name), recorded(name));
+        assert!(recorded <= 2 * plain, "{name}: {recorded} recorded, {plain} without");
+    }
+}
+
+#[test]
+fn a_recorded_message_of_rust_takes_at_most_twice_the_instructions() {
+    let dir = TempDirectory::new("costs-recorded-rust");
+    let plain = counts_of("rust_costs.rs", "2x1x1", &[], &[]);
+    let recorded = counts_of("rust_costs.rs", "2x1x1", &["--trace", &dir.path("trace.json")], &[]);
+    for name in ["half", "stream", "self"] {
         let (plain, recorded) = (plain(name), recorded(name));
         assert!(recorded <= 2 * plain, "{name}: {recorded} recorded, {plain} without");
     }

@@ -1,8 +1,6 @@
 //! Arguments and results in a record.
 #![forbid(unsafe_code)]
 
-use alloc::vec::Vec;
-
 use crate::datatype::user::{DatatypeKind, kind_of};
 use crate::datatype::{AsDatatype, Collection};
 use crate::status::Status;
@@ -36,28 +34,67 @@ impl RequestNumber {
     }
 }
 
-/// Arguments or results of a call, as words.
-pub(crate) struct Fields(pub(super) Vec<u64>);
+/// Words of a record, composed in the stream.
+pub(crate) struct Fields {
+    chunk: &'static mut [u64],
+    count: usize,
+    /// Publishes a full chunk, and returns the next one.
+    next_chunk: fn() -> &'static mut [u64],
+}
 
 impl Fields {
+    /// Begins a record in this chunk.
+    #[cfg(feature = "options")]
+    #[inline(always)]
+    pub(super) fn new(chunk: &'static mut [u64], next_chunk: fn() -> &'static mut [u64]) -> Fields {
+        Fields {
+            chunk,
+            count: 0,
+            next_chunk,
+        }
+    }
+
+    /// Returns the number of words since the start of the last chunk.
+    #[cfg(feature = "options")]
+    #[inline(always)]
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    #[inline(always)]
+    pub(super) fn add(&mut self, word: u64) {
+        if self.count == self.chunk.len() {
+            (self.chunk, self.count) = ((self.next_chunk)(), 0);
+        }
+        if let Some(place) = self.chunk.get_mut(self.count) {
+            *place = word;
+            self.count += 1;
+        }
+    }
+
     /// Adds a number or a handle.
+    #[inline(always)]
     pub(crate) fn value(&mut self, value: impl Into<i64>) -> &mut Self {
-        self.0.push(value.into() as u64);
+        self.add(value.into() as u64);
         self
     }
 
     /// Adds arguments that no analysis requires, or the addresses of results.
+    #[inline(always)]
     pub(crate) fn unknown(&mut self, count: usize) -> &mut Self {
-        self.0.extend((0..count).map(|_| 0));
+        for _ in 0..count {
+            self.add(0);
+        }
         self
     }
 
     /// Adds a list.
-    pub(crate) fn list(&mut self, values: impl IntoIterator<Item = i64>) -> &mut Self {
-        let at = self.0.len();
-        self.0.push(0);
-        self.0.extend(values.into_iter().map(|value| value as u64));
-        self.0[at] = (self.0.len() - at - 1) as u64;
+    pub(crate) fn list(&mut self, values: impl IntoIterator<Item = i64, IntoIter: Clone>) -> &mut Self {
+        let values = values.into_iter();
+        self.add(values.clone().count() as u64);
+        for value in values {
+            self.add(value as u64);
+        }
         self
     }
 

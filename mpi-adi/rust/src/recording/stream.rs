@@ -1,6 +1,5 @@
 //! Writer of the records: the functions that the tool links (`qemu/trace/src/rust.c`).
 
-use alloc::vec::Vec;
 use core::panic::Location;
 use core::slice;
 
@@ -9,11 +8,13 @@ use crate::process::{ProcessState, current};
 use crate::topology::CommRecord;
 use midplane_device::envelope::Rank;
 use midplane_device::interface::{Device, MeasuredQuantity};
-use midplane_objects::environment as job;
 use midplane_objects::process::Env;
 
 /// Minimum time between two records of the counters in nanoseconds.
 const COUNTERS_INTERVAL: u64 = 200_000;
+
+/// Number of contiguous words of the stream: that of the C text.
+const CHUNK_WORDS: usize = 64;
 
 /// Kinds of records.
 const ENTER: u64 = 1;
@@ -25,7 +26,9 @@ const SOURCE_LINE: u64 = 8;
 unsafe extern "C" {
     fn midplane_record_open(rank: i32) -> i32;
     fn midplane_record_function(name: *const u8, length: usize) -> u32;
-    fn midplane_record(words: *const u64, count: usize);
+    fn midplane_record_begin() -> *mut u64;
+    fn midplane_record_continue(count: usize) -> *mut u64;
+    fn midplane_record_end(count: usize);
     static midplane_counters: u32;
     static midplane_counter_count: u32;
 }
@@ -54,34 +57,31 @@ fn with_open(run: impl FnOnce(&ProcessState, &dyn Env, u64)) {
         && here.recording.is_open.get()
         && let Ok(env) = here.env()
     {
-        run(&here, env, job::now(env));
+        run(&here, env, env.now_ns());
     }
 }
 
+#[inline(always)]
 pub(super) fn enter(function: &'static str, line: &'static Location<'static>, arguments: impl FnOnce(&mut Fields)) {
     with_open(|here, _, time| {
         let address = core::ptr::from_ref(line).addr();
-        // A line of the binding itself is that of a drop.
-        let is_programs = !line.file().contains("mpi-adi/rust/src/");
-        if is_programs && here.recording.lines.borrow_mut().insert(address) {
-            write_line(line, address, time);
-        }
-        let mut words = head(here, ENTER, function, time);
-        words.0.push(address as u64);
+        { &here.recording.recent_lines }.find_or_compute(address, address, || record_line(here, line, time));
+        let mut words = begin(here, ENTER, function, time);
+        words.value(address as i64);
         arguments(&mut words);
-        write(&words.0);
+        end_record(&words);
     });
 }
 
+#[inline(always)]
 pub(super) fn write_end(function: &'static str, class: i64, results: impl FnOnce(&mut Fields)) {
     with_open(|here, env, time| {
-        let mut words = head(here, LEAVE, function, time);
+        let mut words = begin(here, LEAVE, function, time);
         words.value(class);
         results(&mut words);
-        write(&words.0);
-        let last = &here.recording.last_counters;
-        if time - last.get() >= COUNTERS_INTERVAL || function == "MPI_Finalize" {
-            last.set(time);
+        end_record(&words);
+        if time - here.recording.last_counters.get() >= COUNTERS_INTERVAL || function == "MPI_Finalize" {
+            here.recording.last_counters.set(time);
             write_counters(env, time);
         }
     });
@@ -89,10 +89,10 @@ pub(super) fn write_end(function: &'static str, class: i64, results: impl FnOnce
 
 pub(super) fn communicator(record: &CommRecord) {
     with_open(|_, _, time| {
-        let mut words = Fields(alloc::vec![COMMUNICATOR, time]);
+        let mut words = begin_record(COMMUNICATOR, time);
         words.communicator(record);
         add_members(record, &mut words);
-        write(&words.0);
+        end_record(&words);
     });
 }
 
@@ -115,42 +115,72 @@ fn add_members(record: &CommRecord, fields: &mut Fields) {
 }
 
 /// Begins a record of a function.
-fn head(here: &ProcessState, kind: u64, function: &'static str, time: u64) -> Fields {
-    let mut known = here.recording.functions.borrow_mut();
-    let number = known
-        .entry((function.as_ptr().addr(), function.len()))
-        .or_insert_with(|| {
-            // SAFETY: the function reads the name.
-            unsafe { midplane_record_function(function.as_ptr(), function.len()) }
-        });
-    Fields(alloc::vec![kind | u64::from(*number) << 8, time])
+#[inline(always)]
+fn begin(here: &ProcessState, kind: u64, function: &'static str, time: u64) -> Fields {
+    let address = function.as_ptr().addr();
+    let recent = &here.recording.recent_functions;
+    let number = recent.find_or_compute(address, (address, function.len()), || number_of(here, function));
+    begin_record(kind | u64::from(number) << 8, time)
 }
 
-fn write_line(line: &Location<'_>, address: usize, time: u64) {
+/// Returns the number of a function.
+#[cold]
+fn number_of(here: &ProcessState, function: &'static str) -> u32 {
+    let mut known = here.recording.functions.borrow_mut();
+    let number = known.entry((function.as_ptr().addr(), function.len()));
+    // SAFETY: the function reads the name.
+    *number.or_insert_with(|| unsafe { midplane_record_function(function.as_ptr(), function.len()) })
+}
+
+/// Records a source line once, unless it is of the binding itself: that of a drop.
+#[cold]
+fn record_line(here: &ProcessState, line: &'static Location<'static>, time: u64) {
+    let address = core::ptr::from_ref(line).addr();
+    if line.file().contains("mpi-adi/rust/src/") || !here.recording.lines.borrow_mut().insert(address) {
+        return;
+    }
     let name = line.file().as_bytes();
-    let mut words = alloc::vec![SOURCE_LINE, time, address as u64, line.line().into(), name.len() as u64];
-    words.extend(name.chunks(8).map(|chunk| {
+    let mut words = begin_record(SOURCE_LINE, time);
+    words.value(address as i64).value(line.line()).value(name.len() as i64);
+    for chunk in name.chunks(8) {
         let mut bytes = [0; 8];
         bytes[..chunk.len()].copy_from_slice(chunk);
-        u64::from_le_bytes(bytes)
-    }));
-    write(&words);
+        words.value(i64::from_le_bytes(bytes));
+    }
+    end_record(&words);
 }
 
+#[cold]
 fn write_counters(env: &dyn Env, time: u64) {
     // SAFETY: the tool links the list with its length, and both are constant.
     let indices = unsafe { slice::from_raw_parts(&raw const midplane_counters, midplane_counter_count as usize) };
-    let values = indices
-        .iter()
-        .map(|index| env.measure(MeasuredQuantity::Counter(*index as usize)));
-    let words: Vec<u64> = [COUNTERS, time, indices.len() as u64]
-        .into_iter()
-        .chain(values)
-        .collect();
-    write(&words);
+    let mut words = begin_record(COUNTERS, time);
+    words.value(indices.len() as i64);
+    for index in indices {
+        words.add(env.measure(MeasuredQuantity::Counter(*index as usize)));
+    }
+    end_record(&words);
 }
 
-fn write(words: &[u64]) {
-    // SAFETY: the function reads the words.
-    unsafe { midplane_record(words.as_ptr(), words.len()) };
+/// Begins a record. Nothing else is recorded before its [end](end_record).
+#[inline(always)]
+fn begin_record(kind: u64, time: u64) -> Fields {
+    // SAFETY: the function returns the address of a chunk, which nothing else uses before the end of the record.
+    let chunk = unsafe { slice::from_raw_parts_mut(midplane_record_begin(), CHUNK_WORDS) };
+    let mut fields = Fields::new(chunk, continue_record);
+    fields.add(kind);
+    fields.add(time);
+    fields
+}
+
+#[cold]
+fn continue_record() -> &'static mut [u64] {
+    // SAFETY: the chunk is full; the function returns the address of the next one, as above.
+    unsafe { slice::from_raw_parts_mut(midplane_record_continue(CHUNK_WORDS), CHUNK_WORDS) }
+}
+
+#[inline(always)]
+fn end_record(fields: &Fields) {
+    // SAFETY: the last chunk has as many words of the record.
+    unsafe { midplane_record_end(fields.count()) }
 }

@@ -92,7 +92,7 @@ fn add_wait_any<'t>(fields: &mut Fields, tickets: impl Iterator<Item = (usize, &
 }
 
 /// Adds the results of a wait for one of several requests that completes none: the caller completes it.
-fn add_any<'t>(fields: &mut Fields, tickets: impl Iterator<Item = (usize, &'t Ticket)>) {
+fn add_any<'t>(fields: &mut Fields, tickets: impl Iterator<Item = (usize, &'t Ticket)> + Clone) {
     const UNDEFINED: i64 = -32766;
     fields.list(tickets.map(|(_, ticket)| ticket.number.handle()));
     fields.value(UNDEFINED).status(None);
