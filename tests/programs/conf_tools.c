@@ -222,11 +222,129 @@ static void what_midplane_has(void)
 #endif
 
 #ifdef MPI_T_BIND_MPI_SESSION /* MPI-4.0 */
+/* Events that the callback has seen: of which counter, how many increases, and when. */
+struct seen {
+    int calls, freed;
+    unsigned long long value, increase;
+    MPI_Count time;
+    MPI_T_event_registration own;
+};
+
 static void event_called(MPI_T_event_instance event, MPI_T_event_registration registration, MPI_T_cb_safety safety,
                          void *data)
 {
-    (void)event, (void)registration, (void)safety, (void)data;
+    struct seen *seen = data;
+    unsigned long long both[2] = {0, 0}, value = 0;
+    int source = -1, flag;
+    MPI_Count time = -1;
+
+    seen->calls++;
+    OK(MPI_T_event_copy(event, both));
+    OK(MPI_T_event_read(event, 0, &value));
+    CHECK(value == both[0] && both[1] > 0 && value > seen->value);
+    CHECK(seen->value == 0 || value == seen->value + both[1]);
+    seen->value = value;
+    seen->increase += both[1];
+    CHECK(MPI_T_event_read(event, 2, &value) == MPI_T_ERR_INVALID_INDEX);
+    OK(MPI_T_event_get_timestamp(event, &time));
+    CHECK(time >= seen->time);
+    seen->time = time;
+    OK(MPI_T_event_get_source(event, &source));
+    CHECK(source == 0 && registration == seen->own && safety == MPI_T_CB_REQUIRE_NONE);
+    /* A callback without restrictions may call MPI, which makes progress. */
+    OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE));
 }
+
+static void event_freed(MPI_T_event_registration registration, MPI_T_cb_safety safety, void *data)
+{
+    struct seen *seen = data;
+    (void)safety;
+    CHECK(registration == seen->own);
+    seen->freed++;
+}
+
+#ifdef MIDPLANE_MPI
+enum { REGISTRATIONS = 128 };
+
+/* Messages to oneself are counted by events exactly, however many increases one event contains. */
+static void message_events(void)
+{
+    enum { MESSAGES = 40 };
+    struct seen seen = {0};
+    MPI_T_event_registration many[REGISTRATIONS + 1], stale;
+    MPI_T_event_instance event = (MPI_T_event_instance)1;
+    MPI_Datatype types[2];
+    MPI_Aint places[2];
+    MPI_Info info;
+    char text[ROOM];
+    int type, pvar, elements = 2, length = ROOM, i, in, out = 5;
+    MPI_Count time;
+
+    OK(MPI_T_event_get_index("messages", &type));
+    OK(MPI_T_event_get_info(type, NULL, NULL, NULL, types, places, &elements, NULL, &info, text, &length, NULL));
+    CHECK(elements == 2 && types[0] == MPI_UNSIGNED_LONG_LONG && types[1] == types[0]);
+    CHECK(places[0] == 0 && places[1] == sizeof(unsigned long long));
+    OK(MPI_Info_free(&info));
+    OK(MPI_T_pvar_get_index("messages", MPI_T_PVAR_CLASS_COUNTER, &pvar));
+    OK(MPI_T_event_handle_alloc(type, NULL, MPI_INFO_NULL, &seen.own));
+    CHECK(MPI_T_event_callback_set_info(seen.own, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL) == MPI_T_ERR_INVALID);
+    OK(MPI_T_event_register_callback(seen.own, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, &seen, event_called));
+    OK(MPI_T_event_callback_get_info(seen.own, MPI_T_CB_REQUIRE_NONE, &info));
+    OK(MPI_Info_free(&info));
+    CHECK(MPI_T_event_register_callback(seen.own, (MPI_T_cb_safety)1, MPI_INFO_NULL, &seen, event_called) ==
+          MPI_T_ERR_INVALID);
+    OK(MPI_T_event_set_dropped_handler(seen.own, NULL));
+    OK(MPI_T_event_handle_set_info(seen.own, MPI_INFO_NULL));
+    for (i = 0; i < MESSAGES; i++) {
+        MPI_Request request;
+        OK(MPI_Irecv(&in, 1, MPI_INT, 0, 9, MPI_COMM_SELF, &request));
+        OK(MPI_Send(&out, 1, MPI_INT, 0, 9, MPI_COMM_SELF));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        if (i % 8 == 7)
+            OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    stale = seen.own;
+    OK(MPI_T_event_handle_free(seen.own, &seen, event_freed));
+    CHECK(seen.calls > 0 && seen.freed == 1 && seen.increase >= MESSAGES);
+    CHECK(MPI_T_event_handle_free(stale, &seen, event_freed) == MPI_T_ERR_INVALID_HANDLE);
+    CHECK(MPI_T_event_register_callback(stale, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, NULL, event_called) ==
+          MPI_T_ERR_INVALID_HANDLE);
+    CHECK(MPI_T_event_handle_set_info(stale, MPI_INFO_NULL) == MPI_T_ERR_INVALID_HANDLE);
+    CHECK(MPI_T_event_read(event, 0, text) == MPI_T_ERR_INVALID_HANDLE);
+    CHECK(MPI_T_event_copy(event, text) == MPI_T_ERR_INVALID_HANDLE);
+    CHECK(MPI_T_event_get_timestamp(event, &time) == MPI_T_ERR_INVALID_HANDLE);
+    CHECK(MPI_T_event_get_source(event, &in) == MPI_T_ERR_INVALID_HANDLE);
+    for (i = 0; i < REGISTRATIONS; i++)
+        OK(MPI_T_event_handle_alloc(type, NULL, MPI_INFO_NULL, &many[i]));
+    CHECK(MPI_T_event_handle_alloc(type, NULL, MPI_INFO_NULL, &many[i]) == MPI_T_ERR_OUT_OF_HANDLES);
+    while (i-- > 0)
+        OK(MPI_T_event_handle_free(many[i], NULL, NULL));
+}
+
+/* Messages of other processes cause events in a call that waits for them. */
+static void received_events(void)
+{
+    struct seen seen = {0};
+    int type, rank, size, to, from, i, in = -1;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    to = (rank + 1) % size, from = (rank + size - 1) % size;
+    OK(MPI_T_event_get_index("messages_received", &type));
+    OK(MPI_T_event_handle_alloc(type, NULL, MPI_INFO_NULL, &seen.own));
+    OK(MPI_T_event_register_callback(seen.own, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, &seen, event_called));
+    for (i = 0; i < 20; i++) {
+        OK(MPI_Sendrecv(&i, 1, MPI_INT, to, 3, &in, 1, MPI_INT, from, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        CHECK(in == i);
+    }
+    /* Without a callback there is no event. */
+    OK(MPI_T_event_handle_free(seen.own, NULL, NULL));
+    CHECK(seen.calls > 0 && seen.increase >= 20 && seen.freed == 0);
+    i = seen.calls;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    CHECK(seen.calls == i);
+}
+#endif
 
 /* Each type of events that exists has a name, and each source a clock. */
 static void events(void)
@@ -236,8 +354,6 @@ static void events(void)
     MPI_Count ticks, most, first, second;
     MPI_T_source_order order;
     MPI_T_enum values;
-    MPI_T_event_registration registration;
-    MPI_T_event_instance event;
 
     OK(MPI_T_event_get_num(&count));
     for (i = 0; i < count; i++) {
@@ -266,20 +382,20 @@ static void events(void)
     for (i = 0; i < categories; i++)
         OK(MPI_T_category_get_num_events(i, &found));
     CHECK(MPI_T_category_get_num_events(categories, &found) == MPI_T_ERR_INVALID_INDEX);
-#ifdef MIDPLANE_MPI /* There is no type of events, so that there is no registration and no event. */
-    CHECK(count == 0 && sources == 1 && ticks == 1000000000);
-    CHECK(MPI_T_category_get_events(0, 1, &found) == MPI_SUCCESS);
-    registration = (MPI_T_event_registration)1;
-    event = (MPI_T_event_instance)1;
-    CHECK(MPI_T_event_handle_alloc(0, NULL, MPI_INFO_NULL, &registration) == MPI_T_ERR_INVALID_INDEX);
-    CHECK(MPI_T_event_register_callback(registration, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, NULL, event_called) ==
-          MPI_T_ERR_INVALID_HANDLE);
-    CHECK(MPI_T_event_handle_set_info(registration, MPI_INFO_NULL) == MPI_T_ERR_INVALID_HANDLE);
-    CHECK(MPI_T_event_handle_free(registration, NULL, NULL) == MPI_T_ERR_INVALID_HANDLE);
-    CHECK(MPI_T_event_read(event, 0, text) == MPI_T_ERR_INVALID_HANDLE);
-    CHECK(MPI_T_event_copy(event, text) == MPI_T_ERR_INVALID_HANDLE);
-    CHECK(MPI_T_event_get_timestamp(event, &first) == MPI_T_ERR_INVALID_HANDLE);
-    CHECK(MPI_T_event_get_source(event, &found) == MPI_T_ERR_INVALID_HANDLE);
+#ifdef MIDPLANE_MPI
+    CHECK(count > 20 && sources == 1 && ticks == 1000000000);
+    for (i = found = 0; i < categories; i++) {
+        int members, indices[ROOM], n;
+        OK(MPI_T_category_get_num_events(i, &members));
+        OK(MPI_T_category_get_events(i, ROOM, indices));
+        for (n = 0; n < members; n++)
+            CHECK(indices[n] >= 0 && indices[n] < count && (n == 0 || indices[n] > indices[n - 1]));
+        found += members;
+    }
+    CHECK(found == count);
+    CHECK(MPI_T_event_handle_alloc(count, NULL, MPI_INFO_NULL, NULL) == MPI_T_ERR_INVALID_INDEX);
+    message_events();
+    received_events();
 #endif
 }
 #endif

@@ -800,47 +800,36 @@ macro_rules! functions {
         "14.3.8" Int MPI_T_category_changed(stamp: IntOut);
         "14.3.8" Int MPI_T_category_get_categories(cat_index: Int, len: Int, indices: IntsOut);
         "14.3.8" Int MPI_T_category_get_cvars(cat_index: Int, len: Int, indices: IntsOut);
-        "14.3.8" Int MPI_T_category_get_events(cat_index: Int, len: Int, indices: IntsOut)
-            limited "none: there are no types of events";
+        "14.3.8" Int MPI_T_category_get_events(cat_index: Int, len: Int, indices: IntsOut);
         "14.3.8" Int MPI_T_category_get_index(name: Text, cat_index: IntOut);
         "14.3.8" Int MPI_T_category_get_info(cat_index: Int, name: TextOut, name_len: IntInOut, desc: TextOut,
             desc_len: IntInOut, num_cvars: IntOut, num_pvars: IntOut, num_categories: IntOut);
         "14.3.8" Int MPI_T_category_get_num(num_cat: IntOut);
-        "14.3.8" Int MPI_T_category_get_num_events(cat_index: Int, num_events: IntOut)
-            limited "0: there are no types of events";
+        "14.3.8" Int MPI_T_category_get_num_events(cat_index: Int, num_events: IntOut);
         "14.3.8" Int MPI_T_category_get_pvars(cat_index: Int, len: Int, indices: IntsOut);
         "14.3.8" Int MPI_T_event_callback_get_info(event_registration: EventRegistration, cb_safety: CallbackSafety,
-            info_used: InfoOut) limited "an error: there are no types of events";
+            info_used: InfoOut);
         "14.3.8" Int MPI_T_event_callback_set_info(event_registration: EventRegistration, cb_safety: CallbackSafety,
-            info: Info) limited "an error: there are no types of events";
-        "14.3.8" Int MPI_T_event_copy(event_instance: EventInstance, buffer: BufferOut)
-            limited "an error: there are no types of events";
-        "14.3.8" Int MPI_T_event_get_index(name: Text, event_index: IntOut)
-            limited "an error: there are no types of events";
+            info: Info);
+        "14.3.8" Int MPI_T_event_copy(event_instance: EventInstance, buffer: BufferOut);
+        "14.3.8" Int MPI_T_event_get_index(name: Text, event_index: IntOut);
         "14.3.8" Int MPI_T_event_get_info(event_index: Int, name: TextOut, name_len: IntInOut, verbosity: IntOut,
             array_of_datatypes: DatatypesOut, array_of_displacements: AintsOut, num_elements: IntInOut,
-            enumtype: ToolEnumOut, info: InfoOut, desc: TextOut, desc_len: IntInOut, bind: IntOut)
-            limited "an error: there are no types of events";
-        "14.3.8" Int MPI_T_event_get_num(num_events: IntOut) limited "0: there are no types of events";
-        "14.3.8" Int MPI_T_event_get_source(event_instance: EventInstance, source_index: IntOut)
-            limited "an error: there are no types of events";
-        "14.3.8" Int MPI_T_event_get_timestamp(event_instance: EventInstance, event_timestamp: LargeCountOut)
-            limited "an error: there are no types of events";
+            enumtype: ToolEnumOut, info: InfoOut, desc: TextOut, desc_len: IntInOut, bind: IntOut);
+        "14.3.8" Int MPI_T_event_get_num(num_events: IntOut);
+        "14.3.8" Int MPI_T_event_get_source(event_instance: EventInstance, source_index: IntOut);
+        "14.3.8" Int MPI_T_event_get_timestamp(event_instance: EventInstance, event_timestamp: LargeCountOut);
         "14.3.8" Int MPI_T_event_handle_alloc(event_index: Int, obj_handle: ToolObject, info: Info,
-            event_registration: EventRegistrationOut) limited "an error: there are no types of events";
+            event_registration: EventRegistrationOut) limited "at most 128 registrations exist";
         "14.3.8" Int MPI_T_event_handle_free(event_registration: EventRegistration, user_data: ExtraState,
-            free_cb_function: EventFreeFn) limited "an error: there are no types of events";
-        "14.3.8" Int MPI_T_event_handle_get_info(event_registration: EventRegistration, info_used: InfoOut)
-            limited "an error: there are no types of events";
-        "14.3.8" Int MPI_T_event_handle_set_info(event_registration: EventRegistration, info: Info)
-            limited "an error: there are no types of events";
-        "14.3.8" Int MPI_T_event_read(event_instance: EventInstance, element_index: Int, buffer: BufferOut)
-            limited "an error: there are no types of events";
+            free_cb_function: EventFreeFn);
+        "14.3.8" Int MPI_T_event_handle_get_info(event_registration: EventRegistration, info_used: InfoOut);
+        "14.3.8" Int MPI_T_event_handle_set_info(event_registration: EventRegistration, info: Info);
+        "14.3.8" Int MPI_T_event_read(event_instance: EventInstance, element_index: Int, buffer: BufferOut);
         "14.3.8" Int MPI_T_event_register_callback(event_registration: EventRegistration, cb_safety: CallbackSafety,
-            info: Info, user_data: ExtraState, event_cb_function: EventFn)
-            limited "an error: there are no types of events";
+            info: Info, user_data: ExtraState, event_cb_function: EventFn);
         "14.3.8" Int MPI_T_event_set_dropped_handler(event_registration: EventRegistration,
-            dropped_cb_function: EventDroppedFn) limited "an error: there are no types of events";
+            dropped_cb_function: EventDroppedFn) limited "no event is dropped";
         "14.3.8" Int MPI_T_source_get_info(source_index: Int, name: TextOut, name_len: IntInOut, desc: TextOut,
             desc_len: IntInOut, ordering: SourceOrderOut, ticks_per_second: LargeCountOut, max_ticks: LargeCountOut,
             info: InfoOut);

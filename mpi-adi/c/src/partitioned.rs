@@ -530,8 +530,8 @@ impl Operations {
 }
 
 /// The work of the progress hook: to post receives as soon as the offers have arrived.
-const WORK: HookWork = HookWork {
-    is_ready: |requests: &RequestPool| {
+static WORK: HookWork = HookWork {
+    is_ready: |requests: &RequestPool, _| {
         if POSTED.load(Ordering::Relaxed) == 0 {
             return false;
         }

@@ -39,6 +39,7 @@ pub(super) mod code {
     pub const INVALID_INDEX: c_int = 1007;
     pub const INVALID_ITEM: c_int = 1008;
     pub const INVALID_HANDLE: c_int = 1010;
+    pub const OUT_OF_HANDLES: c_int = 1012;
     pub const OUT_OF_SESSIONS: c_int = 1013;
     pub const INVALID_SESSION: c_int = 1009;
     pub const CVAR_SET_NEVER: c_int = 1015;
@@ -50,8 +51,8 @@ pub(super) mod code {
 }
 use code::*;
 
-const VERBOSITY_USER_BASIC: c_int = 0x09;
-const BIND_NO_OBJECT: c_int = 1;
+pub(super) const VERBOSITY_USER_BASIC: c_int = 0x09;
+pub(super) const BIND_NO_OBJECT: c_int = 1;
 const SCOPE_CONSTANT: c_int = 1;
 const SCOPE_LOCAL: c_int = 3;
 const CLASS_LEVEL: c_int = 2;
@@ -153,7 +154,7 @@ struct ControlVar {
 }
 
 const UNSIGNED_LONG: c_int = BasicType::UnsignedLong.handle();
-const UNSIGNED_LONG_LONG: c_int = BasicType::UnsignedLongLong.handle();
+pub(super) const UNSIGNED_LONG_LONG: c_int = BasicType::UnsignedLongLong.handle();
 const INT: c_int = BasicType::Int.handle();
 
 const CVARS: [ControlVar; 4] = {
@@ -186,11 +187,11 @@ const CVARS: [ControlVar; 4] = {
     ]
 };
 
-struct PerformanceVar {
-    name: &'static str,
-    meaning: &'static str,
+pub(super) struct PerformanceVar {
+    pub name: &'static str,
+    pub meaning: &'static str,
     class: c_int,
-    category: VariableCategory,
+    pub category: VariableCategory,
 }
 
 /// Returns the performance variable with this index, if it exists.
@@ -203,7 +204,12 @@ fn pvar(index: usize) -> Option<PerformanceVar> {
             category: level.category,
         });
     }
-    let counted = midplane_counter(index - LEVELS.len())?;
+    counted(index - LEVELS.len())
+}
+
+/// Returns the performance variable of the host's counter with this index, if it exists.
+pub(super) fn counted(index: usize) -> Option<PerformanceVar> {
+    let counted = midplane_counter(index)?;
     Some(PerformanceVar {
         name: counted.name,
         meaning: counted.meaning,
@@ -565,7 +571,7 @@ pub unsafe fn MPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
 }
 
 /// Returns the indices of the variables of one category.
-fn members<T>(
+pub(super) fn members<T>(
     variables: impl Iterator<Item = T>,
     category: c_int,
     of: impl Fn(&T) -> VariableCategory,

@@ -29,8 +29,8 @@ use crate::stats::{Count, DeviceStats};
 /// call that waits or polls runs it after a progress step.
 #[derive(Clone, Debug)]
 pub struct ProgressHook {
-    /// Checks whether work can advance now. Changes nothing.
-    pub is_ready: fn(&RequestPool) -> bool,
+    /// Checks whether work can advance now, from the requests and the count of events. Changes nothing.
+    pub is_ready: fn(&RequestPool, EventCount) -> bool,
     /// Advances the work. Runs outside of the device, which it may enter. On return, no work is ready until messages
     /// have moved.
     pub run: fn(),
@@ -327,7 +327,7 @@ impl<R: ProtocolRules> Adi<R> {
     #[inline]
     pub fn ready_hook(&self) -> Option<fn()> {
         let hook = self.extensions.hook.as_ref()?;
-        (hook.is_ready)(&self.requests).then_some(hook.run)
+        (hook.is_ready)(&self.requests, self.extensions.events).then_some(hook.run)
     }
 
     /// Returns the hook that also runs while the program computes.

@@ -112,7 +112,7 @@ mod tests {
     /// A hook that enters the device itself.
     fn hook() -> ProgressHook {
         ProgressHook {
-            is_ready: |_| READY.get(),
+            is_ready: |_, _| READY.get(),
             run: || {
                 READY.set(false);
                 RUNS.set(RUNS.get() + 1);

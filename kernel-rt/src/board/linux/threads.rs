@@ -308,8 +308,8 @@ fn binding_hook() -> Option<ProgressHook> {
     BINDING_HOOK.lock().ok()?.clone()
 }
 
-fn is_hook_ready(requests: &RequestPool) -> bool {
-    let is_binding_ready = binding_hook().is_some_and(|hook| (hook.is_ready)(requests));
+fn is_hook_ready(requests: &RequestPool, events: EventCount) -> bool {
+    let is_binding_ready = binding_hook().is_some_and(|hook| (hook.is_ready)(requests, events));
     IS_BINDING_READY.store(is_binding_ready, Ordering::Relaxed);
     is_binding_ready || IS_TO_SLEEP.load(Ordering::Relaxed) || is_awaited()
 }

@@ -22,7 +22,7 @@ use midplane_device::Adi;
 use midplane_device::interface::Device;
 use midplane_device::memory::UserMemory;
 use midplane_device::request::RequestPool;
-use midplane_device::{HookResult, ProgressHook};
+use midplane_device::{EventCount, HookResult, ProgressHook};
 use midplane_objects::coll::in_flight::{CollectiveState, advance_in_interrupt};
 use midplane_objects::coll::{CollectiveSchedule, RunningCollective};
 use midplane_objects::comm::{Communicator, Membership};
@@ -190,20 +190,29 @@ fn install_hook(env: &dyn Env) {
     });
 }
 
-/// Work of other requests in the progress hook, of which a device has one. Its functions are like those of a
-/// [`ProgressHook`].
+/// Other work in the progress hook, of which a device has one. Its functions are like those of a [`ProgressHook`].
 pub(crate) struct HookWork {
-    pub is_ready: fn(&RequestPool) -> bool,
+    pub is_ready: fn(&RequestPool, EventCount) -> bool,
     pub run: fn(),
 }
 
-/// Installed with the first request that needs it, so that the image of a program without one does not contain its code.
-static HOOK_WORK: LazyCallback<&'static HookWork> = LazyCallback::new();
+/// Installed with the first use of a feature that needs it, so that the image of a program without one does not contain its
+/// code. There are two such features: partitioned communication and events of the tool interface.
+static HOOK_WORK: [LazyCallback<&'static HookWork>; 2] = [const { LazyCallback::new() }; 2];
 
 /// Adds work to the progress hook, and installs it.
 pub(crate) fn add_hook_work(env: &dyn Env, work: &'static HookWork) {
-    HOOK_WORK.set(work);
+    for place in &HOOK_WORK {
+        place.set(work);
+        if place.get().is_some_and(|installed| core::ptr::eq(installed, work)) {
+            break;
+        }
+    }
     install_hook(env);
+}
+
+fn hook_work() -> impl Iterator<Item = &'static HookWork> {
+    HOOK_WORK.iter().filter_map(LazyCallback::get)
 }
 
 /// Returns a collective to the list after its steps. From now on interrupt handlers may advance it. The host also does
@@ -224,9 +233,8 @@ fn set_state(handle: c_int, state: CollectiveState) {
 }
 
 /// Checks whether the messages of a collective are complete, or other work can advance.
-fn is_ready(requests: &RequestPool) -> bool {
-    let work = HOOK_WORK.get();
-    is_collective_ready(requests) || work.is_some_and(|work| (work.is_ready)(requests))
+fn is_ready(requests: &RequestPool, events: EventCount) -> bool {
+    is_collective_ready(requests) || hook_work().any(|work| (work.is_ready)(requests, events))
 }
 
 fn is_collective_ready(requests: &RequestPool) -> bool {
@@ -258,7 +266,7 @@ fn take_from(place: &mut usize) -> Option<(c_int, Membership<'static>, RunningCo
 
 /// Advances all collectives whose messages are complete, and other work.
 fn advance_all() {
-    if let Some(work) = HOOK_WORK.get() {
+    for work in hook_work() {
         (work.run)();
     }
     let Ok(env) = any_env() else { return };

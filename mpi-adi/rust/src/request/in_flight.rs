@@ -8,7 +8,7 @@ use midplane_device::Adi;
 use midplane_device::interface::Device;
 use midplane_device::memory::UserMemory;
 use midplane_device::request::RequestPool;
-use midplane_device::{HookResult, ProgressHook};
+use midplane_device::{EventCount, HookResult, ProgressHook};
 use midplane_objects::call::block_until;
 use midplane_objects::coll::CollectiveSchedule;
 use midplane_objects::coll::in_flight::CollectiveState;
@@ -35,7 +35,7 @@ pub(crate) fn start(record: &CommRecord, function: &'static str, plan: Collectiv
 }
 
 /// Checks whether a collective can advance.
-fn is_ready(requests: &RequestPool) -> bool {
+fn is_ready(requests: &RequestPool, _: EventCount) -> bool {
     current().is_some_and(|here| here.in_flight.is_ready(requests))
 }
 
