@@ -1,4 +1,5 @@
-/* Programs that misuse MPI and end nevertheless, each in one way. The argument selects the way. Four processes. */
+/* Programs that misuse MPI and end nevertheless, each in one way; but for `ordered`, and `unlocked`, whose result depends on
+ * the time. The argument selects the way. Four processes. */
 #pragma GCC optimize("O0")
 
 #include <mpi.h>
@@ -198,6 +199,24 @@ static void stores(void)
     MPI_Win_free(&window);
 }
 
+/* A process stores to its window without a lock, while another one may get under a lock. */
+static void unlocked(void)
+{
+    static volatile int memory[4];
+    int value = rank;
+    MPI_Win window;
+
+    MPI_Win_create((void *)memory, sizeof memory, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    if (rank == 0)
+        memory[2] = 5;
+    if (rank == 1) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
+        MPI_Get(&value, 1, MPI_INT, 0, 2, 1, MPI_INT, window);
+        MPI_Win_unlock(0, window);
+    }
+    MPI_Win_free(&window);
+}
+
 /* Two receives with MPI_ANY_SOURCE may exchange their messages. */
 static void race(void)
 {
@@ -247,6 +266,7 @@ static const struct {
     {"unreceived", unreceived},
     {"puts", put_both},
     {"stores", stores},
+    {"unlocked", unlocked},
     {"race", race},
     {"ordered", ordered},
 };

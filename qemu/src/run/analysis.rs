@@ -80,7 +80,8 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Analyses the calls of a job, writes the files and prints the findings. Returns the number of findings.
+    /// Analyses the calls of a job, writes the files and prints the findings. Returns the number of misuses:
+    /// the findings without warnings.
     ///
     /// # Errors
     /// Returns a failure if a file cannot be written.
@@ -135,20 +136,26 @@ impl Analysis {
             ));
         }
         let findings = check::findings(&CheckedJob::new(calls, &operations, &messages, &locate));
-        print_findings(&findings, lines);
-        Ok(findings.len())
+        Ok(print_findings(&findings, lines))
     }
 }
 
-fn print_findings(findings: &[Finding], lines: &mut LineAssembler) {
+/// Prints the findings, and returns the number of misuses.
+fn print_findings(findings: &[Finding], lines: &mut LineAssembler) -> usize {
     for finding in findings.iter().take(MAX_FINDINGS) {
         let times = match finding.times {
             1 => String::new(),
             times => format!(" ({times} times)"),
         };
-        lines.add_line(&format!("midplane: {}: {}{times}", finding.class.name(), finding.text));
+        let kind = if finding.class.is_warning() { "warning: " } else { "" };
+        lines.add_line(&format!(
+            "midplane: {kind}{}: {}{times}",
+            finding.class.name(),
+            finding.text
+        ));
     }
-    lines.add_line(&match findings.len() {
+    let misuses = findings.iter().filter(|finding| !finding.class.is_warning()).count();
+    lines.add_line(&match misuses {
         0 => "midplane: --check has found no misuse of MPI".into(),
         1 => "midplane: --check has found one misuse of MPI".to_string(),
         number if number > MAX_FINDINGS => {
@@ -156,6 +163,7 @@ fn print_findings(findings: &[Finding], lines: &mut LineAssembler) {
         }
         number => format!("midplane: --check has found {number} misuses of MPI"),
     });
+    misuses
 }
 
 /// Source lines of return addresses. Each is determined once for a program.

@@ -203,6 +203,12 @@ pub fn are_found(options: &[&str]) {
         let number = if *way == "objects" { "4 misuses" } else { "one misuse" };
         ended.says(&[&format!("--check has found {number} of MPI")]);
     }
+    if has_accesses {
+        run(options, "misuse.c", &["unlocked"]).expect(0).says(&[
+            "warning: unordered access: a store of rank 0 (unlocked at misuse.c:",
+            "--check has found no misuse of MPI",
+        ]);
+    }
 }
 
 /// Checks that each kind of misuse that Rust permits is found and located, and no other one.

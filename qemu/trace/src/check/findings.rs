@@ -16,6 +16,9 @@ pub enum FindingClass {
     BufferInUse,
     /// One-sided operations conflict.
     WindowConflict,
+    /// An access of a program to its own window, and a one-sided operation under a lock: the standard permits both in any
+    /// order, and the result depends on the time.
+    UnorderedAccess,
     /// The program depends on buffers of the library.
     UnsafeProgram,
     /// A message is not received.
@@ -37,12 +40,19 @@ impl FindingClass {
             Self::CollectiveMismatch => "collective mismatch",
             Self::BufferInUse => "buffer in use",
             Self::WindowConflict => "window conflict",
+            Self::UnorderedAccess => "unordered access",
             Self::UnsafeProgram => "unsafe program",
             Self::UnreceivedMessage => "message not received",
             Self::RequestLeak => "request leak",
             Self::ObjectLeak => "object leak",
             Self::MessageRace => "message race",
         }
+    }
+
+    /// Checks whether programs with this finding are permitted, so that it does not cause an exit status.
+    #[must_use]
+    pub fn is_warning(self) -> bool {
+        self == Self::UnorderedAccess
     }
 }
 

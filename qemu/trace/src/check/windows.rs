@@ -5,6 +5,8 @@
 //! `causality`. Exclusive locks exclude each other. Windows on which a program synchronizes by other
 //! means are not checked: by groups (MPI_Win_post), by MPI_Win_sync, by epochs that do not block, or by operations that
 //! return a value.
+//!
+//! A load or store of a process in its own window without a lock, and an operation under a lock, are a warning.
 
 use super::causality::{Causality, LazyCausality, Moment};
 use super::findings::{FindingClass, FindingList};
@@ -51,6 +53,13 @@ struct WindowAccess {
     origin: Origin,
 }
 
+impl WindowAccess {
+    /// Checks for a load or a store of the process itself.
+    fn is_local(&self) -> bool {
+        matches!(self.origin, Origin::Instruction(_))
+    }
+}
+
 /// Code that makes an access.
 #[derive(Clone, Copy)]
 enum Origin {
@@ -88,13 +97,23 @@ pub(super) fn check(job: &CheckedJob<'_>, causality: &LazyCausality<'_>, finding
     }
 }
 
+/// Returns the class of a conflict. In the memory model MPI_WIN_UNIFIED a process may access its window without a lock while
+/// others hold one (MPI-3.1 section 11.7).
+fn class_of(one: &WindowAccess, other: &WindowAccess) -> FindingClass {
+    let is_free = |access: &WindowAccess| access.is_local() && !access.is_locked;
+    if is_free(one) && other.is_locked || is_free(other) && one.is_locked {
+        FindingClass::UnorderedAccess
+    } else {
+        FindingClass::WindowConflict
+    }
+}
+
 fn is_conflict(causality: &Causality, one: &WindowAccess, other: &WindowAccess) -> bool {
-    let is_local = |access: &WindowAccess| matches!(access.origin, Origin::Instruction(_));
     let is_before =
         |one: &WindowAccess, other: &WindowAccess| one.end.is_some_and(|end| causality.is_before(end, other.begin));
     let is_excluded =
         one.is_locked && other.is_locked && (one.is_exclusive || other.is_exclusive) && one.rank != other.rank;
-    let is_harmless = is_local(one) && is_local(other) || !one.effect.conflicts(other.effect);
+    let is_harmless = one.is_local() && other.is_local() || !one.effect.conflicts(other.effect);
     let is_ordered = is_excluded || is_before(one, other) || is_before(other, one);
     !is_harmless && !is_ordered
 }
@@ -115,7 +134,7 @@ fn report(job: &CheckedJob<'_>, target: usize, one: &WindowAccess, other: &Windo
         Origin::Call(at) => job.site(at),
         Origin::Instruction(address) => super::findings::CallSite { address },
     };
-    findings.add(FindingClass::WindowConflict, &[site(one), site(other)], || {
+    findings.add(class_of(one, other), &[site(one), site(other)], || {
         format!(
             "{} and {} access the same memory in the window of rank {target}, and no synchronization orders them",
             describe(one),
