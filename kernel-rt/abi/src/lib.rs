@@ -44,6 +44,7 @@ pub mod fault;
 pub mod faults;
 pub mod files;
 pub mod inbox;
+pub mod job_requests;
 pub mod layout;
 pub mod memory_access;
 pub mod message_queues;

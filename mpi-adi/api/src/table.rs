@@ -569,25 +569,28 @@ macro_rules! functions {
         "9" Int MPI_Info_get_valuelen(info: Info, key: Text, valuelen: IntOut, flag: LogicalOut);
         "9" Int MPI_Info_set(info: Info, key: Text, value: Text);
 
-        "10.3.2" Int MPI_Comm_get_parent(parent: CommOut)
-            limited "always MPI_COMM_NULL: there are no dynamic processes";
+        "10.3.2" Int MPI_Comm_get_parent(parent: CommOut);
         "10.3.2" Int MPI_Comm_spawn(command: Text, argv: Texts, maxprocs: Int, info: Info, root: Rank, comm: Comm,
-            intercomm: CommOut, array_of_errcodes: IntsOut) refused comm;
+            intercomm: CommOut, array_of_errcodes: IntsOut)
+            limited "in processes of midplane run on one Linux host";
         "10.3.3" Int MPI_Comm_spawn_multiple(count: Int, array_of_commands: Texts, array_of_argv: TextLists,
             array_of_maxprocs: Ints, array_of_info: Infos, root: Rank, comm: Comm, intercomm: CommOut,
-            array_of_errcodes: IntsOut) refused comm;
-        "10.4.2" Int MPI_Close_port(port_name: Text) refused world;
-        "10.4.2" Int MPI_Comm_accept(port_name: Text, info: Info, root: Rank, comm: Comm, newcomm: CommOut)
-            refused comm;
-        "10.4.2" Int MPI_Open_port(info: Info, port_name: TextOut) refused world;
-        "10.4.3" Int MPI_Comm_connect(port_name: Text, info: Info, root: Rank, comm: Comm, newcomm: CommOut)
-            refused comm;
-        "10.4.4" Int MPI_Lookup_name(service_name: Text, info: Info, port_name: TextOut) refused world;
-        "10.4.4" Int MPI_Publish_name(service_name: Text, info: Info, port_name: Text) refused world;
-        "10.4.4" Int MPI_Unpublish_name(service_name: Text, info: Info, port_name: Text) refused world;
+            array_of_errcodes: IntsOut)
+            limited "in processes of midplane run on one Linux host";
+        "10.4.2" Int MPI_Close_port(port_name: Text);
+        "10.4.2" Int MPI_Comm_accept(port_name: Text, info: Info, root: Rank, comm: Comm, newcomm: CommOut);
+        "10.4.2" Int MPI_Open_port(info: Info, port_name: TextOut);
+        "10.4.3" Int MPI_Comm_connect(port_name: Text, info: Info, root: Rank, comm: Comm, newcomm: CommOut);
+        "10.4.4" Int MPI_Lookup_name(service_name: Text, info: Info, port_name: TextOut)
+            limited "in processes of midplane run on one Linux host";
+        "10.4.4" Int MPI_Publish_name(service_name: Text, info: Info, port_name: Text)
+            limited "in processes of midplane run on one Linux host";
+        "10.4.4" Int MPI_Unpublish_name(service_name: Text, info: Info, port_name: Text)
+            limited "in processes of midplane run on one Linux host";
         /// Blocks until all operations in the communicator are complete, and then frees it.
         "10.5.4" Int MPI_Comm_disconnect(comm: CommInOut);
-        "10.5.5" Int MPI_Comm_join(fd: Int, intercomm: CommOut) refused world;
+        "10.5.5" Int MPI_Comm_join(fd: Int, intercomm: CommOut)
+            limited "in processes of midplane run on one Linux host";
 
         "11.2.1" Int MPI_Win_create | MPI_Win_create_c(base: BufferInOut, size: Aint, disp_unit: DispUnit, info: Info,
             comm: Comm, win: WinOut);

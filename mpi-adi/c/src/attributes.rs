@@ -15,7 +15,7 @@ use super::types::constants::*;
 use midplane_device::envelope::Tag;
 use midplane_objects::attributes::Attributes;
 use midplane_objects::error::Error;
-use midplane_objects::installed::APPNUM;
+use midplane_objects::installed::{self, APPNUM};
 
 /// The communicators as carriers of attributes.
 pub(super) struct CommCarrier;
@@ -115,7 +115,8 @@ fn predefined(keyval: c_int) -> Option<*const c_int> {
         MPI_WTIME_IS_GLOBAL => &raw const WTIME_IS_GLOBAL,
         MPI_APPNUM => APPNUM.as_ptr(),
         MPI_UNIVERSE_SIZE => {
-            UNIVERSE_SIZE.store(world().size as c_int, Ordering::Relaxed);
+            let universe = installed::world().map_or(world().size, |world| world.universe);
+            UNIVERSE_SIZE.store(universe as c_int, Ordering::Relaxed);
             UNIVERSE_SIZE.as_ptr()
         }
         MPI_LASTUSEDCODE => LAST_USED.as_ptr(),

@@ -240,7 +240,7 @@ pub(super) fn give_up(handle: c_int) -> bool {
 /// Stores the identity of this process; called by MPI_Init and the first session.
 pub(super) fn note_membership(env: &dyn Env) {
     let world = Communicator::world(env);
-    comm_table::open(Rank::new(world.rank()), world.size());
+    comm_table::open(world.membership().to_world(world.own_rank()), world.size());
 }
 
 pub(super) fn world() -> Membership<'static> {

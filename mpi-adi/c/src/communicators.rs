@@ -161,15 +161,6 @@ pub unsafe fn MPI_Comm_disconnect(comm: *mut Handle) -> c_int {
     unsafe { free("MPI_Comm_disconnect", comm, true) }
 }
 
-// No process here was spawned (section 10.3.2).
-pub unsafe fn MPI_Comm_get_parent(parent: *mut Handle) -> c_int {
-    on_process("MPI_Comm_get_parent", |_| {
-        // SAFETY: the standard's requirements on `parent`.
-        *unsafe { args::out(parent, "parent") }? = Handle::new(MPI_COMM_NULL);
-        Ok(())
-    })
-}
-
 /// Compares two groups of processes with different contexts (section 6.4.1).
 fn compare(a: Group<'_>, b: Group<'_>) -> c_int {
     if a.size != b.size {

@@ -7,6 +7,7 @@ use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
 use super::args::{self, put_text};
+use super::barrier_by_messages::allow_barriers_by_messages;
 use super::binding::{MpiPhase, THREAD_LEVEL, any_env, set_phase, world_phase};
 use super::comm_objects::ErrorTarget;
 use super::error_dispatch::{early, end, end_under, on_process};
@@ -23,10 +24,16 @@ pub unsafe fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int
 fn init(level: c_int) -> Result<(), Error> {
     match world_phase() {
         MpiPhase::Before => {
-            super::comm_objects::note_membership(any_env()?);
+            let env = any_env()?;
+            super::comm_objects::note_membership(env);
             THREAD_LEVEL.store(level, Ordering::Relaxed);
             installed::note_main_thread();
             set_phase(MpiPhase::Running);
+            if cfg!(target_os = "linux") && installed::world().is_some() {
+                // The network's own barrier is that of all nodes.
+                allow_barriers_by_messages();
+                return super::dynamic::meet_parent(env);
+            }
             Ok(())
         }
         MpiPhase::Running => Err(Error::Order { what: CallOrder::Twice }),

@@ -4,6 +4,7 @@
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(missing_docs, non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
+use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -102,6 +103,14 @@ pub(super) fn has_value(env: &dyn Env, handle: c_int, key: &[u8], value: &[u8]) 
     with_info(env, handle, |info| Ok(info.get(key) == Some(value)))
 }
 
+/// Returns the value of a key.
+pub(super) fn value(env: &dyn Env, handle: c_int, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    if handle == MPI_INFO_NULL {
+        return Ok(None);
+    }
+    with_info(env, handle, |info| Ok(info.get(key).map(<[u8]>::to_vec)))
+}
+
 /// Sets the value of a key.
 pub(super) fn set_value(handle: c_int, key: &[u8], value: &[u8]) -> Result<(), Error> {
     with_info_mut(handle, |info| info.set(key, value))
@@ -111,7 +120,7 @@ pub(super) fn set_value(handle: c_int, key: &[u8], value: &[u8]) -> Result<(), E
 ///
 /// # Safety
 /// A non-null `from` must point to a string that does not change for `'a`.
-unsafe fn raw<'a>(from: *const c_char, name: &'static str) -> Result<&'a [u8], Error> {
+pub(super) unsafe fn raw<'a>(from: *const c_char, name: &'static str) -> Result<&'a [u8], Error> {
     if from.is_null() {
         return Err(Error::NullArgument { name });
     }

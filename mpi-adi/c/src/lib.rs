@@ -51,6 +51,7 @@ mod compound;
 mod conversions;
 mod counts;
 mod datatypes;
+mod dynamic;
 mod entries;
 mod environment;
 mod error_dispatch;
@@ -96,6 +97,7 @@ mod bodies {
     pub use super::compound::*;
     pub use super::conversions::*;
     pub use super::datatypes::*;
+    pub use super::dynamic::*;
     pub use super::environment::*;
     pub use super::errors::*;
     pub use super::files::*;

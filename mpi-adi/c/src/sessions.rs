@@ -227,9 +227,10 @@ pub unsafe fn MPI_Group_from_session_pset(session: c_int, pset_name: *const c_ch
     on_session("MPI_Group_from_session_pset", session, |env| {
         // SAFETY: the standard's requirements on both.
         let (set, newgroup) = unsafe { (ProcessSet::find(pset_name)?, args::out(newgroup, "newgroup")?) };
-        let range = (set.members)(Communicator::world(env));
+        let world = Communicator::world(env);
+        let range = (set.members)(world);
         let mut members = midplane_objects::coll::try_with_capacity(range.len())?;
-        members.extend(range.map(Rank::new));
+        members.extend(range.map(|rank| world.membership().to_world(CommRank(rank))));
         *newgroup = Handle::new(enter_session_group(members, session)?);
         Ok(())
     })
@@ -349,7 +350,8 @@ fn connect_groups(
         let remote = remote.ok_or(Error::Argument {
             what: "remote_leader is no rank of remote_group",
         })?;
-        Ok(LeaderBridge::new(world.partners(), CommRank(remote.index())))
+        let partners = world.partners();
+        Ok(LeaderBridge::new(partners, partners.group().in_group(remote)))
     });
     let connected = connect(function, among, leader, bridge, &mut prepare);
     env.process().retire_context(made.context());

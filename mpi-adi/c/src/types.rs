@@ -96,6 +96,7 @@ pub mod constants {
     pub const MPI_MAX_PROCESSOR_NAME: usize = 256;
     pub const MPI_MAX_ERROR_STRING: usize = 512;
     pub const MPI_MAX_OBJECT_NAME: usize = 128;
+    pub const MPI_MAX_PORT_NAME: usize = 1024;
     pub const MPI_MAX_LIBRARY_VERSION_STRING: usize = 8192;
     pub const MPI_THREAD_SINGLE: c_int = 0;
     pub const MPI_THREAD_SERIALIZED: c_int = 2048;

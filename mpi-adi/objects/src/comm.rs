@@ -9,7 +9,7 @@ use net_torus::Shape;
 use crate::context::{COLLECTIVE, SELF_CONTEXT, WORLD_CONTEXT};
 use crate::error::Error;
 use crate::grid::TorusBox;
-use crate::installed;
+use crate::installed::{self, WorldPlace};
 use crate::process::Env;
 use midplane_device::RequestOutcome;
 use midplane_device::envelope::{Context, MatchPattern, Rank, Tag};
@@ -182,12 +182,13 @@ impl<'e> Membership<'e> {
         }
     }
 
-    /// Returns the membership in MPI_COMM_WORLD.
-    pub fn world(rank: Rank, size: u32) -> Self {
+    /// Returns the membership of the process `own` of the torus in its MPI_COMM_WORLD of `size` processes.
+    pub fn world(own: Rank, size: u32) -> Self {
+        let list = installed::world().and_then(WorldPlace::list);
         Membership {
-            map: RankMap::All,
+            map: list.map_or(RankMap::All, RankMap::List),
             context: WORLD_CONTEXT,
-            rank: CommRank(rank.index()),
+            rank: CommRank(list.map_or(own.index(), |list| place_in(list, own))),
             size,
             grid: None,
         }
@@ -253,8 +254,8 @@ impl<'e> Communicator<'e> {
         self.membership.size
     }
 
-    /// Checks whether the communicator contains all processes in the order of their world ranks: MPI_COMM_WORLD or a
-    /// communicator derived from it.
+    /// Checks whether the communicator contains all processes in the order of their ranks on the torus: MPI_COMM_WORLD or a
+    /// communicator derived from it, if the job has one world.
     pub fn is_of_all(&self) -> bool {
         self.membership.map == RankMap::All
     }
@@ -262,7 +263,9 @@ impl<'e> Communicator<'e> {
     /// Checks whether the collectives of the communicator can use the network barrier: it contains all processes, and no
     /// other thread can call a collective of another such communicator at the same time.
     pub fn shares_network_barrier(&self) -> bool {
-        self.is_of_all() && (self.membership.context == WORLD_CONTEXT || !installed::may_have_threads())
+        self.is_of_all()
+            && installed::world().is_none()
+            && (self.membership.context == WORLD_CONTEXT || !installed::may_have_threads())
     }
 
     /// Returns the process that calls.
@@ -284,8 +287,10 @@ impl<'e> Communicator<'e> {
 
     /// Returns the box of the torus that its processes form.
     pub fn grid(&self) -> Option<TorusBox> {
+        // In a job of several worlds, the first one is a part of the torus.
+        let is_whole = |_: &TorusBox| installed::world().is_none();
         match self.membership.map {
-            RankMap::All if self.size() > 1 => Some(TorusBox::from_shape(shape(self.env))),
+            RankMap::All if self.size() > 1 => Some(TorusBox::from_shape(shape(self.env))).filter(is_whole),
             RankMap::List(_) => self.membership.grid,
             _ => None,
         }
@@ -500,10 +505,11 @@ impl<'e> Partners<'e> {
     }
 }
 
-/// Returns the world rank and the size of the job.
+/// Returns the rank on the torus and the size of MPI_COMM_WORLD.
 fn place(env: &dyn Env) -> (Rank, u32) {
     let place = env.identity();
-    (place.rank, place.shape.nodes())
+    let size = installed::world().map_or(place.shape.nodes(), |world| world.size);
+    (place.rank, size)
 }
 
 /// Returns the shape of the torus.

@@ -38,6 +38,8 @@ pub const CONTEXTS: usize = 2048;
 /// Indexes of two contexts that no communicator uses. A table of the C binding is indexed by handle, and their entries are
 /// those of the handles of MPI_COMM_WORLD and MPI_COMM_SELF, which the standard defines (MPI-5.0 chapter 20).
 pub const UNUSED_CONTEXTS: [usize; 2] = [0x100, 0x101];
+/// Context of messages between leaders of groups that have no communicator in common (`universe.rs`).
+pub const UNIVERSE_CONTEXT: Context = 2 * UNUSED_CONTEXTS[0] as Context;
 /// Maximum number of communicators per process, including MPI_COMM_WORLD and MPI_COMM_SELF.
 pub const COMMUNICATORS: usize = CONTEXTS - UNUSED_CONTEXTS.len();
 /// 64-bit words in a mask.

@@ -8,7 +8,10 @@
 //! A program that cargo has linked, or that has loaded MPI as a shared library, has no such host. It provides a [`NodeStarter`], which creates the node of a job of one
 //! process when the program first calls MPI.
 
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
+
+use midplane_device::envelope::Rank;
 
 use crate::process::Env;
 
@@ -189,6 +192,85 @@ pub fn provide_shared_memory(memory: SharedMemory) {
 pub fn shared_memory() -> Option<&'static SharedMemory> {
     if cfg!(target_os = "linux") {
         SHARED_MEMORY.get()
+    } else {
+        None
+    }
+}
+
+/// Processes of MPI_COMM_WORLD among the nodes of the torus, in a job whose processes come and go (MPI-3.1 chapter 10). The
+/// nodes of the torus are the *universe*: processes of several worlds, and spare nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct WorldPlace {
+    /// The processes, by rank; `None`: the first ones of the torus.
+    list: Option<&'static [Rank]>,
+    /// Number of processes.
+    pub size: u32,
+    /// Value of the attribute MPI_UNIVERSE_SIZE.
+    pub universe: u32,
+    /// Process that has started this world; `None`: the tool has.
+    pub parent: Option<Rank>,
+}
+
+impl WorldPlace {
+    /// Creates the world of the `size` processes of the torus from `first` on. Allocates a list that is never freed.
+    pub fn new(first: u32, size: u32, universe: u32, parent: Option<Rank>) -> WorldPlace {
+        let list = (first..first.saturating_add(size)).map(Rank::new);
+        WorldPlace {
+            list: (first > 0).then(|| &*list.collect::<Vec<Rank>>().leak()),
+            size,
+            universe,
+            parent,
+        }
+    }
+
+    /// Returns the processes by rank; `None`: each rank is the one on the torus.
+    pub fn list(&self) -> Option<&'static [Rank]> {
+        self.list
+    }
+}
+
+static WORLD: spin::Once<WorldPlace> = spin::Once::new();
+
+/// Limits MPI_COMM_WORLD to a part of the torus. The host calls it before the program's `main`. Later calls change nothing.
+pub fn set_world(world: WorldPlace) {
+    WORLD.call_once(|| world);
+}
+
+/// Returns the part of the torus that MPI_COMM_WORLD is; `None`: all of it.
+#[inline]
+pub fn world() -> Option<&'static WorldPlace> {
+    if cfg!(target_os = "linux") { WORLD.get() } else { None }
+}
+
+/// Requests of a process to the tool that manages its job. Requests and answers are lists of fields (`job_requests` in
+/// `midplane_abi`).
+#[derive(Clone, Copy)]
+pub struct JobService {
+    /// Posts a request. Returns false while an earlier one has no answer.
+    pub post: fn(&[&[u8]]) -> Result<bool, RequestTooLong>,
+    /// Returns the answer and forgets it; `None`: there is none yet. The tool wakes the node when there is.
+    pub answer: fn() -> Option<Vec<Vec<u8>>>,
+    /// Sends bytes over a stream socket of the program, and receives as many. Blocks; returns false if that fails.
+    pub exchange: fn(i32, &[u8], &mut [u8]) -> bool,
+    /// Number of the job among those of this host.
+    pub job: u64,
+}
+
+/// A request is longer than the memory for requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestTooLong;
+
+static JOB_SERVICE: spin::Once<JobService> = spin::Once::new();
+
+/// Provides the process with requests to its tool. Later calls change nothing.
+pub fn provide_job_service(service: JobService) {
+    JOB_SERVICE.call_once(|| service);
+}
+
+/// Returns the requests to the tool; `None` if no tool manages the job, or it serves none.
+pub fn job_service() -> Option<&'static JobService> {
+    if cfg!(target_os = "linux") {
+        JOB_SERVICE.get()
     } else {
         None
     }

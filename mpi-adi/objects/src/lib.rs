@@ -46,6 +46,7 @@ pub mod process;
 pub mod slice_spans;
 pub mod split;
 pub mod topology;
+pub mod universe;
 pub mod variables;
 pub mod windows;
 

@@ -52,7 +52,8 @@ impl CreatedComm {
     pub fn listed(env: &dyn Env, list: Vec<Rank>, context: Context, rank: CommRank) -> CreatedComm {
         let size = list.len() as u32;
         let numbers = list.iter().map(|member| member.index());
-        let is_of_all = size == Communicator::world(env).size() && numbers.eq(0..size);
+        let world = Communicator::world(env);
+        let is_of_all = world.is_of_all() && size == world.size() && numbers.eq(0..size);
         let membership = Membership {
             map: RankMap::All,
             context,

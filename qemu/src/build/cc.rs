@@ -22,6 +22,7 @@ use crate::build::language::{SourceLanguage, is_mpi_function, options_for};
 use crate::build::linux::{self, ProcessContent};
 use crate::build::program::kernel_library;
 use crate::build::recorder;
+use crate::build::spawning;
 use crate::build::thread_entries;
 use crate::build::unsupported;
 use crate::host::directories::{self, SourceTree, write_atomically};
@@ -766,6 +767,9 @@ fn for_process(line: &WrapperArguments, content: ProcessContent) -> Result<Comma
             start.push(",");
             start.push(entries);
             library = renamed;
+        }
+        if content == ProcessContent::Node {
+            command.args(spawning::link_option(linux::static_libraries(&line.words)));
         }
         command.arg(start);
         add_library(&library, &mut command);

@@ -198,6 +198,15 @@ impl Image {
             .is_ok_and(|file| file.symbols().any(|symbol| symbol.name().is_ok_and(&is_wanted)))
     }
 
+    /// Checks whether the image uses one of these functions of a shared library.
+    pub(super) fn imports(&self, functions: &[&str]) -> bool {
+        let is_wanted = |name: &str| functions.contains(&name);
+        object::File::parse(&*self.bytes).is_ok_and(|file| {
+            file.dynamic_symbols()
+                .any(|symbol| symbol.is_undefined() && symbol.name().is_ok_and(is_wanted))
+        })
+    }
+
     /// Checks that the image contains the recorder of MPI calls, which `option` requires.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use crate::build::program::{RuntimeDependencies, runtime_library};
 use crate::build::recorder;
 use crate::build::renamed::{Renaming, rename_symbols};
 use crate::build::source::Program;
+use crate::build::spawning;
 use crate::build::thread_entries;
 use crate::host::directories;
 use crate::host::error::{CliError, ErrorContext};
@@ -406,6 +407,8 @@ fn build_program(
                 link.arg(entries);
                 library = renamed;
             }
+            let inputs = objects.iter().map(PathBuf::from).chain(static_libraries(&flags.link));
+            link.args(spawning::link_option(inputs));
             link.args(objects);
             let libraries = compilers.libraries()?;
             let libraries = flags.link.iter().chain(&libraries);

@@ -71,21 +71,25 @@ const SEARCH_PATH: &str = "LD_LIBRARY_PATH";
 /// Function that each native program of the compiler wrapper contains.
 const START_SYMBOL: &str = "midplane_boot";
 
-/// Returns the variable with which the process of a program finds MPI as a shared library, in addition to the path in
-/// `environment` or in this command's; `None` for a program that does not load it. Builds the library if necessary.
-///
-/// # Errors
-/// Returns a failure of a compiler.
-pub fn search_variable(program: &Program, image: &Image, environment: &[Vec<u8>]) -> Result<Option<Vec<u8>>, CliError> {
-    let may_load = match program {
+/// Checks whether a program may load MPI as a shared library.
+pub(super) fn may_load(program: &Program, image: &Image) -> bool {
+    match program {
         Program::Command(_) => image.symbol(START_SYMBOL).is_none(),
         Program::Image(_) => {
             let needed = needed_libraries(&image.bytes).unwrap_or_default();
             needed.iter().any(|name| name == NAME)
         }
         Program::C(_) | Program::Rust(_) | Program::Package(_) => false,
-    };
-    if !may_load {
+    }
+}
+
+/// Returns the variable with which the process of a program finds MPI as a shared library, in addition to the path in
+/// `environment` or in this command's; `None` for a program that does not load it. Builds the library if necessary.
+///
+/// # Errors
+/// Returns a failure of a compiler.
+pub fn search_variable(program: &Program, image: &Image, environment: &[Vec<u8>]) -> Result<Option<Vec<u8>>, CliError> {
+    if !may_load(program, image) {
         return Ok(None);
     }
     let name = format!("{SEARCH_PATH}=").into_bytes();

@@ -28,6 +28,9 @@ impl<'p> CallLocator<'p> {
     /// Returns the location of the call of a node that shows it, as `function at file:line`. `None` without debug
     /// information, and for locations beyond [`MAX_LOCATIONS`].
     pub fn locate(&mut self, node: &Node) -> Option<String> {
+        if node.has_own_program {
+            return None;
+        }
         let image = self.plan.image(node.rank);
         let read = |offset, out: &mut [u8]| node.read_ram(offset, out);
         let is_process = matches!(self.plan.backend, Backend::Linux | Backend::Cluster);

@@ -72,7 +72,7 @@ pub fn start(plan: &JobPlan<'_>, explore: Option<OwnedFd>) -> Result<ClusterProc
     let first = coord(&plan.shape, 0)?;
     let stack = plan.stack.unwrap_or(STACK_BYTES);
     let inherited = InheritedDescriptors::new(plan, first, &shared, &theirs, stack)?;
-    let under = inherited.wrapper_command(plan, 0, [None; 2])?;
+    let under = inherited.wrapper_command(plan, &plan.image(0).path, 0, [None; 2])?;
     let mut command = process(plan, first, &inherited, &under)?;
     connect_streams(&mut command, [its_stdout, its_stderr], explore.is_none());
     if plan.processors > 1 {

@@ -6,6 +6,7 @@ use crate::build::inputs::{self, BuildFlags, OptionScope};
 use crate::build::linux::{self, ProcessContent};
 use crate::build::shared_library;
 use crate::build::source::Program;
+use crate::build::spawning;
 use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, HostMachine, NodeMemory};
 use crate::host::error::{CliError, FAILURE};
 use crate::host::setup::{self, SystemTool, ToolSet};
@@ -21,6 +22,7 @@ use crate::run::hosts::launch::{DEFAULT_COMMAND, LaunchMethod};
 use crate::run::hosts::slurm;
 use crate::run::job::{self, JobLimits, OnHang};
 use crate::run::job_result::JobResult;
+use crate::run::linux::universe::UniversePlan;
 use crate::run::match_schedule::read_schedule;
 use crate::run::outcome::JobOutcome;
 use crate::run::output::{OutputSink, OutputStyle};
@@ -230,6 +232,12 @@ pub struct RunOptions {
     /// Print the ranks of each host and the commands that start its agent, and start nothing
     #[arg(long, help_heading = "Hosts")]
     dry_run: bool,
+
+    /// With --on linux: number of spare nodes, in which processes that MPI_Comm_spawn starts run. The nodes form a line, of at
+    /// most 256 nodes with the spare ones. 0: none, and the nodes form a torus [default: for a program that may call
+    /// MPI_Comm_spawn, on one host and for at most 64 ranks, as many as possible; else 0]
+    #[arg(long, value_name = "NODES", help_heading = "Machine")]
+    spare: Option<u32>,
 
     /// Dimensions without wrap-around links, for example z or xyz [default: none]
     #[arg(long, value_name = "DIMENSIONS", default_value = "", hide_default_value = true,
@@ -786,6 +794,11 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
         })
     });
     let facts: Vec<ProgramFacts> = apps.iter().map(AppRequest::facts).collect();
+    let may_spawn = { apps.iter().enumerate() }.any(|(at, app)| {
+        let image = images[image_of[at]].as_ref();
+        image.is_some_and(|image| spawning::may_spawn(&app.program, image))
+    });
+    let universe = universe(options, &shape, hosts.as_ref(), may_spawn)?;
     let plan = JobPlan {
         backend: backend(options, tools.as_ref()),
         limits_memory: options.node_memory.is_some(),
@@ -796,7 +809,8 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
         under: &options.under.concat(),
         debug: debug.as_ref(),
         apps: planned.collect(),
-        shape,
+        shape: universe.map_or(shape, |(_, shape)| shape),
+        universe: universe.map(|(universe, _)| universe),
         boxes: division.map(|division| InstanceBoxes::new(division, node_memory)),
         node_memory,
         mpi_memory: options.mpi_memory_for(node_memory),
@@ -942,6 +956,32 @@ fn host_plan(options: &RunOptions, shape: Shape) -> Result<Option<HostPlan>, Cli
             "{option} requires all ranks on one host; omit it, or run the job on one host"
         ))),
         _ => Ok(plan),
+    }
+}
+
+/// Returns the universe of a job whose processes come and go, and its shape. The job has spare nodes by default only where
+/// nothing depends on the torus or on the number of nodes.
+fn universe(
+    options: &RunOptions,
+    shape: &Shape,
+    hosts: Option<&HostPlan>,
+    may_spawn: bool,
+) -> Result<Option<(UniversePlan, Shape)>, CliError> {
+    let analysis = options.analysis.first_specified();
+    let faults = options.faults.first_specified();
+    let without = [
+        (options.on != RunPlatform::Linux, "without --on linux"),
+        (hosts.is_some(), "on several hosts"),
+        (options.debug.is_some(), "with --debug"),
+        (analysis.is_some(), analysis.unwrap_or_default()),
+        (faults.is_some(), faults.unwrap_or_default()),
+    ];
+    match (without.iter().find(|(is_given, _)| *is_given), options.spare) {
+        (Some((_, how)), Some(1..)) => Err(CliError::usage(format!(
+            "--spare: a job has no spare nodes {how}; omit one of both"
+        ))),
+        (Some(_), _) => Ok(None),
+        (None, spare) => UniversePlan::new(shape.nodes(), spare, may_spawn),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::host::resource_usage::{self, ResourceUsage};
 use crate::host::sys;
 use crate::run::doorbell::Doorbells;
 use crate::run::hosts::hub::HostHub;
+use crate::run::linux::requests::Universe;
 use crate::run::node::Node;
 use net_torus::coord::Shape;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -123,7 +124,7 @@ impl Instance {
     }
 
     /// Returns its process ID on this host.
-    fn id(&self) -> Option<u32> {
+    pub fn id(&self) -> Option<u32> {
         self.process.as_ref().map(|process| process.child.id())
     }
 
@@ -197,6 +198,8 @@ pub struct InstancePool {
     pub hosts: Option<HostHub>,
     /// Index of the process that is the debugger, or contains the debugged rank.
     pub debugger: Option<usize>,
+    /// Parts of the job for processes that are started later.
+    pub universe: Option<Universe>,
     /// Children of the debugger when it was asked to end: its rank ends shortly after it.
     pub ending_processes: Vec<OwnedFd>,
 }
@@ -215,6 +218,7 @@ impl InstancePool {
             pipes: None,
             hosts: None,
             debugger: None,
+            universe: None,
             ending_processes: Vec::new(),
         }
     }

@@ -16,7 +16,7 @@ use crate::run::hosts::hub::{HostEvent, HostHub};
 use crate::run::input::StandardInput;
 use crate::run::instance::{Instance, InstancePool};
 use crate::run::job_result::JobResult;
-use crate::run::linux;
+use crate::run::linux::{self, requests};
 use crate::run::node::Node;
 use crate::run::outcome::{self, EndCause, FailureLocation, JobOutcome, NodeGlance, ObservedNode};
 use crate::run::output::OutputSink;
@@ -113,7 +113,7 @@ pub fn run<'a>(
         .map(|app| LogDictionary::read(&app.image.bytes))
         .collect::<Result<_, _>>()?;
     let begun = Instant::now();
-    let nodes = plan.shape.nodes() as usize;
+    let nodes = plan.ranks() as usize;
     if nodes > QUIET_BOOT {
         err.lines.add_line(&format!("midplane: starting {nodes} nodes"));
         err.write();
@@ -151,7 +151,7 @@ pub fn run<'a>(
         },
         ends: None,
         let_end: None,
-        files: FileServer::new(nodes, dir)?,
+        files: FileServer::new(plan.shape.nodes() as usize, dir)?,
         failed: None,
         transfers: {
             let boards = attached.as_ref().map_or(0, |_| nodes);
@@ -159,6 +159,7 @@ pub fn run<'a>(
         },
         attached,
         explaining: None,
+        boot_deadline: begun,
         stall: StallDetector::new(begun),
         next_stall_look: begun,
         requests: 0,
@@ -247,6 +248,8 @@ struct Job<'a, 'b, 'd> {
     transfers: Vec<AccountTransfer>,
     /// Time of the last part of a failure that is still in transit.
     explaining: Option<Instant>,
+    /// Time limit for the boot of all nodes.
+    boot_deadline: Instant,
     stall: StallDetector,
     /// Time of the next look of the detector.
     next_stall_look: Instant,
@@ -270,8 +273,7 @@ impl Job<'_, '_, '_> {
         let is_exact = plan.faults.is_none() && matches!(plan.backend, Backend::Qemu(_) | Backend::Linux);
         let detects_hangs = on_hang != OnHang::Wait && plan.debug.is_none() && is_exact;
         let deadline = timeout.map(|timeout| self.begun + timeout);
-        let boot = BOOT_SECONDS + BOOT_SECONDS_PER_NODE * self.pool.nodes.len() as u64;
-        let boot_deadline = self.begun + Duration::from_secs(boot);
+        self.extend_boot(self.begun);
         let mut next_look = Instant::now();
         let tick = match plan.backend {
             Backend::Qemu(_) if self.calls.is_some() => RECORDING_TICK,
@@ -299,6 +301,7 @@ impl Job<'_, '_, '_> {
             if now >= next_look {
                 next_look = now + tick;
                 self.poll_all_nodes();
+                self.serve_requests(plan, now);
             } else if !self.stirred && deadline.is_none_or(|deadline| now < deadline) {
                 continue;
             }
@@ -348,7 +351,8 @@ impl Job<'_, '_, '_> {
             }
             // With a debugger, or with attached boards, the user may start the nodes late.
             let is_hurried = plan.debug.is_none() && !matches!(plan.backend, Backend::Attached(_));
-            if is_hurried && up < self.glances.len() && now >= boot_deadline && now >= boot_deadline + self.waited() {
+            let is_late = now >= self.boot_deadline && now >= self.boot_deadline + self.waited();
+            if is_hurried && up < self.glances.len() && is_late {
                 return {
                     let nodes = self.observe_with_counters(plan);
                     self.end_late(
@@ -361,6 +365,26 @@ impl Job<'_, '_, '_> {
                     )
                 };
             }
+        }
+    }
+
+    /// Starts the time limit for the boot of all nodes.
+    fn extend_boot(&mut self, now: Instant) {
+        let boot = BOOT_SECONDS + BOOT_SECONDS_PER_NODE * self.pool.nodes.len() as u64;
+        self.boot_deadline = now + Duration::from_secs(boot);
+    }
+
+    /// Answers the requests of processes: starts processes, and keeps ports and names.
+    fn serve_requests(&mut self, plan: &JobPlan<'_>, now: Instant) {
+        let before = self.pool.nodes.len();
+        for note in requests::serve(plan, &mut self.pool) {
+            self.err.lines.add_line(&format!("midplane: {note}"));
+        }
+        let started = self.pool.nodes.len() - before;
+        if started > 0 {
+            self.glances.resize(self.pool.nodes.len(), NodeGlance::default());
+            self.complaints.resize(self.pool.instances.len(), VecDeque::new());
+            self.extend_boot(now);
         }
     }
 
@@ -1000,7 +1024,15 @@ impl Job<'_, '_, '_> {
             }
             _ => RankGlance::Active,
         });
+        let has_requests = self
+            .pool
+            .universe
+            .as_ref()
+            .is_some_and(|universe| universe.has_requests());
         let was_requested = std::mem::take(&mut self.is_stall_requested);
+        if has_requests {
+            return false;
+        }
         if !self.stall.record_states(now, ranks.collect()) {
             return false;
         }

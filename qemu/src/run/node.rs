@@ -136,6 +136,8 @@ pub struct StacksUse {
 
 pub struct Node {
     pub rank: u32,
+    /// A process has spawned it, with a program that is none of the job's images.
+    pub has_own_program: bool,
     /// Coordinates in the torus.
     pub coord: Coord,
     /// Index of its instance.
@@ -169,6 +171,7 @@ impl Node {
     ) -> Self {
         Self {
             rank,
+            has_own_program: false,
             coord,
             instance,
             memory: MemoryView {
@@ -191,6 +194,7 @@ impl Node {
     pub fn from_process(rank: u32, coord: Coord, instance: usize, memory: &Rc<SharedMemory>, blackboard: u64) -> Self {
         Self {
             rank,
+            has_own_program: false,
             coord,
             instance,
             memory: MemoryView {

@@ -7,6 +7,7 @@ use crate::host::shared::memory_file;
 use crate::run::boxes::InstanceBoxes;
 use crate::run::debug::DebugSession;
 use crate::run::hosts::division::HostPlan;
+use crate::run::linux::universe::UniversePlan;
 use crate::run::packets::PacketCapture;
 use crate::run::recording::Recording;
 use crate::run::serial_port::SerialPort;
@@ -108,6 +109,8 @@ pub struct JobPlan<'a> {
     pub observed: Option<&'a str>,
     /// Hosts of the processes, if they are not on this host.
     pub hosts: Option<&'a HostPlan>,
+    /// Universe of native processes that come and go; the shape includes its spare nodes. `None`: the job has one world.
+    pub universe: Option<UniversePlan>,
 }
 
 /// Platform of a job's nodes.
@@ -157,6 +160,7 @@ impl<'a> JobPlan<'a> {
             capture: None,
             observed: None,
             hosts: None,
+            universe: None,
         }
     }
 
@@ -165,6 +169,11 @@ impl<'a> JobPlan<'a> {
         let later = { self.apps.iter().skip(1) }.take_while(|app| app.first <= rank);
         let number = later.count();
         (number as u32, &self.apps[number])
+    }
+
+    /// Returns the number of nodes that the tool starts by itself.
+    pub fn ranks(&self) -> u32 {
+        self.universe.map_or(self.shape.nodes(), |universe| universe.world)
     }
 
     /// Returns the image of a rank.

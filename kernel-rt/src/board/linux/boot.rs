@@ -27,7 +27,8 @@ use super::share::{NodeAccount, ShareLayout};
 use super::socket_link::SocketLink;
 use super::tool::{self, ToolParameters};
 use super::{
-    JobManager, PROCESS, ProcessIdentity, abort, heap, launcher, process, progress_thread, shared_memory, threads,
+    JobManager, PROCESS, ProcessIdentity, abort, heap, job_requests, launcher, process, progress_thread, shared_memory,
+    threads,
 };
 use crate::board::device::device;
 use crate::board::matching;
@@ -174,7 +175,9 @@ pub(super) fn boot(panics: PanicMeaning) {
         Some(wire(ProcessLink::Ring(link), d, &boot, &who))
     });
     let torus = or_fail(Torus::new(router, links));
-    let busy = outside.map_or(who.shape.nodes(), |outside| outside.ranks);
+    let world = told.as_ref().and_then(|told| told.world);
+    let ranks = world.map_or(who.shape.nodes(), |world| world.size);
+    let busy = outside.map_or(ranks, |outside| outside.ranks);
     let node = node(&who, matching, torus, account, own_word, busy, share);
     node_lock::set(node);
     if let Some(told) = &told {
@@ -185,7 +188,14 @@ pub(super) fn boot(panics: PanicMeaning) {
         };
         or_fail(told.answer_by(answer));
     }
-    midplane_objects::installed::set_appnum(program.unwrap_or(boot.programs.for_rank(who.rank).number));
+    if manager == JobManager::Tool {
+        or_fail(job_requests::provide(file, layout.request(who.rank)));
+    }
+    if let Some(world) = world {
+        world.install();
+    }
+    let appnum = world.map_or(boot.programs.for_rank(who.rank).number, |world| world.appnum);
+    midplane_objects::installed::set_appnum(program.unwrap_or(appnum));
     let has_one_program = boot.programs.for_rank(who.shape.nodes() - 1).number == 0;
     let host = outside.map_or(0, |outside| outside.host);
     shared_memory::provide(host);

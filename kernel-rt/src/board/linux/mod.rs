@@ -10,6 +10,8 @@
 //! futex       waits on a word of memory
 //! platform    clock, sleep and heap of the node
 //! heap        loan limit of the process's heap
+//! job_requests  requests of the process to the tool: start of processes, ports, names
+//! world       which part of the torus MPI_COMM_WORLD is, in a job whose processes come and go
 //! job_memory  creation and mapping of the shared file
 //! outside     a rank's links that leave the host, in a job over several hosts
 //! socket_link a link to a rank of another host
@@ -37,6 +39,7 @@ mod entry;
 mod futex;
 pub mod heap;
 mod job_memory;
+mod job_requests;
 mod launcher;
 mod node_lock;
 mod node_sleep;
@@ -51,6 +54,7 @@ mod socket_link;
 mod thread_state;
 mod threads;
 mod tool;
+pub mod world;
 
 use midplane_abi::address::AddressRange;
 use midplane_abi::personality::Personality;
@@ -63,7 +67,7 @@ use std::sync::OnceLock;
 /// separated by spaces. The descriptors are the shared file, a pipe that the tool closes to end the process (or by its
 /// own death), a pipe that it writes to when it requests the counters, and a file with the record of
 /// [`boot_parameters`](midplane_abi::boot_parameters). A sixth word is present if the job runs on several hosts
-/// ([`outside::OutsideView`]). Without the variable a launcher may have started the process (`launcher`);
+/// ([`outside::OutsideView`]), or if its processes come and go ([`world::WorldView`]). Without the variable a launcher may have started the process (`launcher`);
 /// otherwise it is the only one of its job.
 pub const VARIABLE: &str = "MIDPLANE_NODE";
 

@@ -4,6 +4,7 @@
 //! accounts   one for each node: its blackboard, and where it was when it failed      the node's, read by the tool
 //! words      a page for each node: whether it sleeps                                  the node's and its neighbours'
 //! pairs      three for each node: its links towards X+, Y+ and Z+                    the node's and its neighbour's
+//! requests   one for each node: its request to the tool, and the answer               the node's and the tool's
 //! ```
 //! In a job over several hosts each host has such a file, with the same layout, and uses the parts of its own nodes and of
 //! their links. A link that leaves the host is a connection ([`super::outside`]).
@@ -11,6 +12,7 @@
 //! A process maps its own account, its own word and pairs, and its neighbours' words, and nothing else of other nodes:
 //! a wild store affects neighbours at most.
 
+use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use midplane_abi::address::PAGE;
@@ -103,6 +105,39 @@ impl ToolRequests {
     }
 }
 
+/// A request of the process to the tool, and then the tool's answer. The process writes it while it is [`IDLE`](Self::IDLE),
+/// and the tool while it is [`POSTED`](Self::POSTED).
+#[repr(C, align(4096))]
+pub struct RequestArea {
+    /// Who may write.
+    pub state: AtomicU32,
+    /// Length of the fields in bytes.
+    pub bytes: AtomicU32,
+    /// The fields: see [`job_requests`](midplane_abi::job_requests).
+    pub fields: UnsafeCell<[u8; REQUEST_BYTES]>,
+}
+
+// SAFETY: `state` determines who accesses the fields: the tool, or the one thread of the process that makes a request.
+unsafe impl Sync for RequestArea {}
+
+/// Maximum length of the fields of a request or an answer in bytes.
+pub const REQUEST_BYTES: usize = (64 << 10) - 8;
+
+impl RequestArea {
+    /// There is no request.
+    pub const IDLE: u32 = 0;
+    /// A request waits for its answer.
+    pub const POSTED: u32 = 1;
+    /// The answer waits for the process.
+    pub const ANSWERED: u32 = 2;
+    /// Offsets of the three fields.
+    pub const AT: [u64; 3] = [
+        core::mem::offset_of!(RequestArea, state) as u64,
+        core::mem::offset_of!(RequestArea, bytes) as u64,
+        core::mem::offset_of!(RequestArea, fields) as u64,
+    ];
+}
+
 /// Return addresses, innermost first, terminated by a zero unless the array is full.
 #[repr(C)]
 #[derive(Default)]
@@ -165,9 +200,15 @@ impl ShareLayout {
         self.words() + self.words_bytes() + number * size_of::<RingPair>() as u64
     }
 
+    /// Returns the offset of the node's [`RequestArea`].
+    pub fn request(self, rank: Rank) -> u64 {
+        let pairs = 3 * self.nodes * size_of::<RingPair>() as u64;
+        self.words() + self.words_bytes() + pairs + u64::from(rank) * size_of::<RequestArea>() as u64
+    }
+
     /// Returns the size of the file.
     pub fn total(self) -> u64 {
-        self.words() + self.words_bytes() + 3 * self.nodes * size_of::<RingPair>() as u64
+        self.request(0) + self.nodes * size_of::<RequestArea>() as u64
     }
 }
 
@@ -185,7 +226,8 @@ mod tests {
             let pairs = (0..nodes)
                 .flat_map(|k| (0..3).map(move |axis| layout.pair(k, axis)))
                 .map(|start| (start, size_of::<RingPair>() as u64));
-            for (start, bytes) in accounts.chain(words).chain(pairs) {
+            let requests = (0..nodes).map(|k| (layout.request(k), size_of::<RequestArea>() as u64));
+            for (start, bytes) in accounts.chain(words).chain(pairs).chain(requests) {
                 assert_eq!((start, start % PAGE), (end, 0));
                 end = start + bytes;
             }

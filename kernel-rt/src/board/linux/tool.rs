@@ -20,6 +20,7 @@ use super::futex::futex_wake;
 use super::node_lock::try_node;
 use super::outside::OutsideView;
 use super::platform::LinuxNode;
+use super::world::WorldView;
 use super::{VARIABLE, process};
 use crate::dev::ring::SleepFlag;
 
@@ -39,6 +40,8 @@ pub struct ToolParameters {
     pub record: Vec<u8>,
     /// View of a job over several hosts; `None`: all ranks of the job are on this host.
     pub outside: Option<OutsideView>,
+    /// View of a job whose processes come and go; `None`: all ranks of the job are its one world.
+    pub world: Option<WorldView>,
 }
 
 impl ToolParameters {
@@ -52,6 +55,7 @@ impl ToolParameters {
             bytes,
             record,
             outside: None,
+            world: None,
         }
     }
 
@@ -71,7 +75,9 @@ impl ToolParameters {
             let mut number = || words.next()?.parse::<RawFd>().ok();
             let [file, life, asks, record] = [number()?, number()?, number()?, number()?];
             let bytes = words.next()?.parse().ok()?;
-            let outside = words.next().map(str::parse).transpose().ok()?;
+            let last = words.next();
+            let world = last.and_then(|word| word.parse().ok());
+            let outside = last.filter(|_| world.is_none()).map(str::parse).transpose().ok()?;
             // SAFETY: the tool passes us these descriptors, and nothing else owns them.
             let ([file, record], [life, asks]) = unsafe {
                 (
@@ -86,6 +92,7 @@ impl ToolParameters {
                 bytes,
                 record: contents(&record).ok()?,
                 outside,
+                world,
             })
         };
         read()

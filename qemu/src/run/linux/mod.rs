@@ -1,19 +1,26 @@
 //! A job with native processes as nodes. They share a memory file with each other and with the tool; see
 //! [`kernel_rt::board::linux::share`].
 
+pub mod names;
+pub mod requests;
+mod soft;
+mod spawn;
 pub mod supervisor;
+pub mod universe;
 
 use crate::host::error::{CliError, ErrorContext};
 use crate::host::shared::SharedMemory;
 use crate::host::sys;
 use crate::run::debug;
 use crate::run::instance::{ControlPipes, Instance, InstancePool, OutputChannels, output_channel};
+use crate::run::linux::requests::Universe;
 use crate::run::node::Node;
 use crate::run::outcome::FailureLocation;
 use crate::run::plan::{JobPlan, coord, record_file};
 use kernel_rt::board::linux::VARIABLE;
 use kernel_rt::board::linux::outside::OutsideView;
 use kernel_rt::board::linux::share::{AT_ANSWERED, AT_ASKED, AT_ENDS, AT_TRACE, FRAMES, ShareLayout, StackTrace};
+use kernel_rt::board::linux::world::WorldView;
 use midplane_abi::boot_parameters::InstanceNodes;
 use net_torus::coord::Coord;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -28,14 +35,13 @@ use std::rc::Rc;
 
 /// Starts all nodes; see [`boot`](super::boot::boot).
 pub fn boot(plan: &JobPlan<'_>, mut going_on: impl FnMut() -> Result<(), CliError>) -> Result<InstancePool, CliError> {
-    let nodes = plan.shape.nodes();
-    let layout = ShareLayout::new(nodes);
+    let layout = ShareLayout::new(plan.shape.nodes());
     let shared = Rc::new(SharedMemory::new("midplane-job", layout.total())?);
     let mut pool = InstancePool::new(&plan.shape);
     let (pipes, theirs) = create_pipes()?;
     pool.pipes = Some(pipes);
     pool.debugger = plan.debug.map(|debug| debug.rank as usize);
-    for rank in 0..nodes {
+    for rank in 0..plan.ranks() {
         let coord = coord(&plan.shape, rank)?;
         pool.nodes.push(Node::from_process(
             rank,
@@ -44,9 +50,13 @@ pub fn boot(plan: &JobPlan<'_>, mut going_on: impl FnMut() -> Result<(), CliErro
             &shared,
             layout.account(rank),
         ));
-        pool.instances.push(start(plan, rank, coord, &shared, &theirs)?);
+        let program = app_program(plan, rank)?;
+        let world = universe::first_view(plan, rank);
+        pool.instances
+            .push(start(plan, rank, &program, world, (&shared, &theirs))?);
         going_on()?;
     }
+    pool.universe = Some(Universe::new(shared, theirs, layout));
     Ok(pool)
 }
 
@@ -74,6 +84,7 @@ pub struct InheritedDescriptors {
     asks: OwnedFd,
     record: OwnedFd,
     bytes: u64,
+    world: Option<WorldView>,
     outside: Option<OutsideView>,
     /// The descriptors in that view.
     links: Vec<OwnedFd>,
@@ -108,6 +119,7 @@ impl InheritedDescriptors {
             asks: asks.context("share a pipe")?,
             record,
             bytes,
+            world: None,
             outside: None,
             links: Vec::new(),
         })
@@ -125,8 +137,9 @@ impl InheritedDescriptors {
         let descriptors = [&self.file, &self.life, &self.asks, &self.record];
         let [file, life, asks, record] = descriptors.map(AsRawFd::as_raw_fd);
         let words = format!("{file} {life} {asks} {record} {}", self.bytes);
-        match self.outside {
-            Some(outside) => words + " " + &outside.to_word(),
+        let world = self.world.map(WorldView::to_word);
+        match world.or(self.outside.map(OutsideView::to_word)) {
+            Some(view) => words + " " + &view,
             None => words,
         }
     }
@@ -135,10 +148,11 @@ impl InheritedDescriptors {
     pub fn wrapper_command(
         &self,
         plan: &JobPlan<'_>,
+        image: &Path,
         rank: u32,
         limits: [Option<u64>; 2],
     ) -> Result<Vec<String>, CliError> {
-        supervisor::supervisor_command(plan.under, &plan.image(rank).path, &self.life, rank, limits)
+        supervisor::supervisor_command(plan.under, image, &self.life, rank, limits)
     }
 
     /// Returns the descriptors to inherit.
@@ -148,31 +162,34 @@ impl InheritedDescriptors {
     }
 }
 
+/// Starts the process of a rank.
 fn start(
     plan: &JobPlan<'_>,
     rank: u32,
-    coord: Coord,
-    shared: &SharedMemory,
-    theirs: &ProcessPipes,
+    program: &ProcessProgram<'_>,
+    world: Option<WorldView>,
+    (shared, theirs): (&SharedMemory, &ProcessPipes),
 ) -> Result<Instance, CliError> {
     let (stdout, node_stdout) = output_channel()?;
     let (stderr, node_stderr) = output_channel()?;
-    let inherited = InheritedDescriptors::new(plan, coord, shared, theirs, plan.node_memory)?;
+    let coord = coord(&plan.shape, rank)?;
+    let mut inherited = InheritedDescriptors::new(plan, coord, shared, theirs, plan.node_memory)?;
+    inherited.world = world;
     let prints: [OwnedFd; 2] = [node_stdout.into(), node_stderr.into()];
     let limits = [plan.stack, plan.limits_memory.then_some(plan.node_memory)];
     let debug = plan.debug.filter(|debug| debug.rank == rank);
     let (command, descriptors) = match debug {
         Some(debug) => {
             let under = debug.debugger_command(limits, [&prints[0], &prints[1]].map(AsRawFd::as_raw_fd))?;
-            let mut command = process(plan, coord, &inherited, &under)?;
+            let mut command = program_command(program, &inherited, &under)?;
             let mut descriptors = inherited.descriptors();
             descriptors.extend(prints);
             debug::configure_terminal(&mut command, true);
             (command, descriptors)
         }
         None => {
-            let under = inherited.wrapper_command(plan, rank, limits)?;
-            let mut command = process(plan, coord, &inherited, &under)?;
+            let under = inherited.wrapper_command(plan, &program.image, rank, limits)?;
+            let mut command = program_command(program, &inherited, &under)?;
             connect_streams(&mut command, prints, rank == 0 && plan.debug.is_none());
             if under.is_empty() {
                 supervisor::limit(&mut command, limits);
@@ -210,17 +227,22 @@ pub fn process(
     inherited: &InheritedDescriptors,
     under: &[String],
 ) -> Result<Command, CliError> {
-    let (_, app) = plan.app(plan.shape.rank(coord).unwrap_or(0));
+    let program = app_program(plan, plan.shape.rank(coord).unwrap_or(0))?;
+    program_command(&program, inherited, under)
+}
+
+/// Returns the program of a rank that the tool starts by itself.
+fn app_program<'a>(plan: &'a JobPlan<'_>, rank: u32) -> Result<ProcessProgram<'a>, CliError> {
+    let (_, app) = plan.app(rank);
     // The process changes to its working directory before it starts.
     let path = app.directory.map(|_| std::path::absolute(&app.image.path));
     let path = path.transpose().context("find the program's directory")?;
-    let program = ProcessProgram {
+    Ok(ProcessProgram {
         image: path.unwrap_or_else(|| app.image.path.clone()),
         argv: app.argv,
         environment: app.environment,
         directory: app.directory,
-    };
-    program_command(&program, inherited, under)
+    })
 }
 
 /// A program of native processes.
@@ -327,5 +349,8 @@ pub fn describe(plan: &JobPlan<'_>, node: &Node, stands: FailureLocation) -> Vec
         FailureLocation::At(pc) => Some(pc),
         _ => None,
     };
+    if node.has_own_program {
+        return Vec::new();
+    }
     plan.image(node.rank).describe_process(pc, &calls)
 }

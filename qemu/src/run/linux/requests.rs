@@ -1,0 +1,156 @@
+//! Requests of processes to the tool: start of processes, ports and names ([`midplane_abi::job_requests`]).
+
+use crate::host::shared::SharedMemory;
+use crate::run::instance::InstancePool;
+use crate::run::linux::ProcessPipes;
+use crate::run::linux::names::{NameError, NameService};
+use crate::run::linux::spawn;
+use crate::run::plan::JobPlan;
+use kernel_rt::board::linux::share::{REQUEST_BYTES, RequestArea, ShareLayout};
+use kernel_rt::dev::ring::SleepFlag;
+use midplane_abi::job_requests::{fields, write_field};
+use std::rc::Rc;
+
+/// Parts of a job that processes started later need, and the state of the requests.
+pub struct Universe {
+    /// The file that all processes share.
+    pub shared: Rc<SharedMemory>,
+    /// The processes' ends of the pipes.
+    pub pipes: ProcessPipes,
+    layout: ShareLayout,
+    names: NameService,
+    /// Number of processes whose requests have no answer, or have not read it.
+    pending: usize,
+}
+
+/// A field of an answer.
+type Field = Vec<u8>;
+
+impl Universe {
+    /// Creates the universe of a job without requests.
+    pub fn new(shared: Rc<SharedMemory>, pipes: ProcessPipes, layout: ShareLayout) -> Self {
+        Self {
+            shared,
+            pipes,
+            layout,
+            names: NameService::default(),
+            pending: 0,
+        }
+    }
+
+    /// Checks whether a process waits for the answer to a request.
+    pub fn has_requests(&self) -> bool {
+        self.pending > 0
+    }
+
+    /// Returns the offset of the status record of a rank in the shared file.
+    pub fn account(&self, rank: u32) -> u64 {
+        self.layout.account(rank)
+    }
+
+    fn state(&self, rank: u32) -> u32 {
+        let at = self.layout.request(rank) + RequestArea::AT[0];
+        self.shared.load(at).unwrap_or(RequestArea::IDLE)
+    }
+
+    /// Returns the posted request of a rank.
+    fn request(&self, rank: u32) -> Vec<Field> {
+        let [_, at_bytes, at_fields] = RequestArea::AT.map(|at| self.layout.request(rank) + at);
+        let bytes = self.shared.load(at_bytes).unwrap_or(0) as usize;
+        let mut list = vec![0; bytes.min(REQUEST_BYTES)];
+        match self.shared.read(at_fields, &mut list) {
+            Some(()) => fields(&list).map(<[u8]>::to_vec).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Stores the answer for a rank. One that is too long becomes an error.
+    fn answer(&self, rank: u32, answer: &[Field]) {
+        let [at_state, at_bytes, at_fields] = RequestArea::AT.map(|at| self.layout.request(rank) + at);
+        let mut list = vec![0; REQUEST_BYTES];
+        let write = |used, field: &Field| write_field(&mut list, used, field);
+        let used = answer.iter().try_fold(0, write).unwrap_or(0);
+        self.shared.write(at_fields, &list[..used]);
+        self.shared.store(at_bytes, used as u32);
+        self.shared.store(at_state, RequestArea::ANSWERED);
+    }
+
+    /// Wakes a rank.
+    fn wake(&self, rank: u32) {
+        let word = self.layout.word(rank);
+        self.shared.ring(word, SleepFlag::ARMED, SleepFlag::RUNG);
+    }
+
+    /// Serves a request for ports and names. `None`: the request has another name.
+    fn serve_name(&mut self, request: &[Field]) -> Option<Vec<Field>> {
+        let words: Vec<&[u8]> = request.iter().map(Vec::as_slice).collect();
+        let names = &mut self.names;
+        let served = match *words {
+            [b"open", port] => names.open(port),
+            [b"close", port] => names.close(port),
+            [b"find", port] => names.find(port),
+            [b"publish", service, port] => names.publish(service, port),
+            [b"unpublish", service, port] => names.unpublish(service, port),
+            [b"lookup", service] => {
+                let found = names.look_up(service).map(|port| vec![b"ok".to_vec(), port.to_vec()]);
+                return Some(found.unwrap_or_else(refusal));
+            }
+            _ => return None,
+        };
+        Some(served.map_or_else(refusal, |()| vec![b"ok".to_vec()]))
+    }
+}
+
+fn refusal(error: NameError) -> Vec<Field> {
+    vec![error.word().to_vec()]
+}
+
+/// Serves all posted requests. Wakes processes whose answers are there, which must be repeated until they have read them: a
+/// process may just fall asleep. Returns messages for the user. New processes are at the end of the pool.
+pub fn serve(plan: &JobPlan<'_>, pool: &mut InstancePool) -> Vec<String> {
+    let mut notes = Vec::new();
+    let Some(mut universe) = pool.universe.take() else {
+        return notes;
+    };
+    universe.pending = 0;
+    for rank in 0..pool.nodes.len() as u32 {
+        match universe.state(rank) {
+            RequestArea::POSTED => {
+                let request = universe.request(rank);
+                let answer = match universe.serve_name(&request) {
+                    Some(answer) => answer,
+                    None => serve_start(plan, pool, &universe, rank, &request, &mut notes),
+                };
+                universe.answer(rank, &answer);
+            }
+            RequestArea::ANSWERED => {}
+            _ => continue,
+        }
+        universe.pending += 1;
+        universe.wake(rank);
+    }
+    pool.universe = Some(universe);
+    notes
+}
+
+/// Serves a request to start processes. Returns the answer.
+fn serve_start(
+    plan: &JobPlan<'_>,
+    pool: &mut InstancePool,
+    universe: &Universe,
+    rank: u32,
+    request: &[Field],
+    notes: &mut Vec<String>,
+) -> Vec<Field> {
+    match spawn::start_processes(plan, pool, universe, rank, request) {
+        Ok(started) => {
+            let numbers = [started.first].into_iter().chain(started.numbers);
+            let numbers = numbers.map(|number| number.to_string().into_bytes());
+            [b"ok".to_vec()].into_iter().chain(numbers).collect()
+        }
+        Err(why) => {
+            notes.push(format!("rank {rank} cannot start processes: {why}"));
+            vec![b"spawn".to_vec()]
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The universe of a job whose processes come and go (MPI-3.1 chapter 10): its first world, and spare nodes.
+//!
+//! Its torus is a line, in which each started node is next to another one: see [`kernel_rt::board::linux::world`].
+
+use crate::host::error::CliError;
+use crate::run::plan::JobPlan;
+use kernel_rt::board::linux::world::WorldView;
+use net_torus::coord::Shape;
+
+/// Maximum number of nodes of a universe: the longest line of a torus.
+pub const MAX_NODES: u32 = 256;
+/// Maximum number of ranks of a job that has spare nodes without `--spare`. A larger one needs the short paths of a torus.
+const MAX_RANKS: u32 = 64;
+
+/// Plan of a universe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UniversePlan {
+    /// Number of processes that the tool starts by itself.
+    pub world: u32,
+    /// Value of the attribute MPI_UNIVERSE_SIZE.
+    pub size: u32,
+}
+
+impl UniversePlan {
+    /// Returns the universe of a job with this many ranks, and its shape. `spare` is the specified number of spare nodes;
+    /// without one, a program that `may_spawn` has all that there can be, and its universe size is the number of
+    /// processors. `None`: the job has one world.
+    ///
+    /// # Errors
+    /// Returns a usage error for too many nodes.
+    pub fn new(ranks: u32, spare: Option<u32>, may_spawn: bool) -> Result<Option<(Self, Shape)>, CliError> {
+        let (nodes, size) = match spare {
+            Some(0) => return Ok(None),
+            Some(spare) => (ranks.saturating_add(spare), ranks.saturating_add(spare)),
+            None if may_spawn && ranks <= MAX_RANKS => {
+                let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
+                (MAX_NODES, (processors as u32).clamp(ranks, MAX_NODES))
+            }
+            None => return Ok(None),
+        };
+        let shape = u16::try_from(nodes)
+            .ok()
+            .and_then(|nodes| Shape::new([nodes, 1, 1], [false; 3]));
+        let shape = shape.ok_or_else(|| {
+            CliError::usage(format!(
+                "--spare: the ranks and the spare nodes are {nodes} in total; the maximum is {MAX_NODES}"
+            ))
+        })?;
+        Ok(Some((Self { world: ranks, size }, shape)))
+    }
+}
+
+/// Returns the view of a rank that the tool starts by itself; `None` in a job of one world.
+pub fn first_view(plan: &JobPlan<'_>, rank: u32) -> Option<WorldView> {
+    let universe = plan.universe?;
+    Some(WorldView {
+        first: 0,
+        size: universe.world,
+        universe: universe.size,
+        appnum: plan.app(rank).0,
+        parent: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spare_nodes_follow_the_ranks_on_a_line() {
+        let (universe, shape) = UniversePlan::new(3, Some(5), false).unwrap().unwrap();
+        assert_eq!(universe, UniversePlan { world: 3, size: 8 });
+        assert_eq!((shape.extents(), shape.wraps()), ([8, 1, 1], [false; 3]));
+        let (universe, shape) = UniversePlan::new(3, None, true).unwrap().unwrap();
+        assert_eq!((universe.world, shape.nodes()), (3, MAX_NODES));
+        assert!((3..=MAX_NODES).contains(&universe.size));
+    }
+
+    #[test]
+    fn a_job_of_one_world_has_none() {
+        assert_eq!(UniversePlan::new(4, None, false).unwrap(), None);
+        assert_eq!(UniversePlan::new(4, Some(0), true).unwrap(), None);
+        assert_eq!(UniversePlan::new(65, None, true).unwrap(), None);
+        let error = UniversePlan::new(200, Some(57), false).unwrap_err();
+        assert!(error.message.contains("257"), "{}", error.message);
+    }
+}
