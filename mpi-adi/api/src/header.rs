@@ -70,7 +70,6 @@ fn explain(f: &mut Formatter<'_>, function: &Function) -> Result {
     let (label, text) = match function.state {
         State::Limited(limit) => ("Limits:", limit),
         State::Extension(twin) => ("An extension, without blocking:", twin),
-        State::Refused => ("Not built yet.", ""),
         State::Works | State::Removed(_) => ("", ""),
     };
     let texts = function.comment.iter().copied().chain([label, text]);

@@ -66,8 +66,6 @@ pub enum State {
     Extension(&'static str),
     /// Conforms to versions of the standard before MPI-3.0, which replaced it by this function.
     Removed(&'static str),
-    /// Not supported: returns MPI_ERR_UNSUPPORTED_OPERATION.
-    Refused,
 }
 
 /// Limit of nonblocking collectives.
@@ -85,9 +83,6 @@ macro_rules! state {
     };
     (removed $other:ident) => {
         State::Removed(stringify!($other))
-    };
-    (refused $whose:ident) => {
-        State::Refused
     };
 }
 
@@ -120,12 +115,6 @@ macro_rules! data {
 }
 
 functions!(data);
-
-/// Returns the functions that are not supported.
-pub fn refused() -> impl Iterator<Item = &'static Function> {
-    let is_refused = |function: &&Function| function.state == State::Refused;
-    FUNCTIONS.iter().filter(is_refused)
-}
 
 /// Form of a function: with counts and displacements of type `int`, or large ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -17,7 +17,6 @@ impl Display for Page {
         let works = count(|state| matches!(state, State::Works | State::Removed(_)));
         let limited = count(|state| matches!(state, State::Limited(_) | State::Extension(_)));
         let large = FUNCTIONS.iter().filter(|function| function.large.is_some()).count();
-        let refused = count(|state| state == State::Refused);
         write!(
             f,
             "# MPI-3.1, function by function\n\n\
@@ -27,8 +26,7 @@ impl Display for Page {
              the sections of the related ones.\n\n\
              `mpi.h` has the types, constants and functions of the standard ABI (MPI-5.0 chapter 20) and some more, and\n\
              `MPI_VERSION` is 5. [The shared library](how-to/use-the-shared-library.md) has them for programs of other compilers.\n\n\
-             Of {} functions {works} work, {limited} work with limits, and {refused} link and return an error; none is missing. The\n\
-             linker names each call of a function that returns an error, with its line.\n\n\
+             Of {} functions {works} work, and {limited} work with limits; none is missing.\n\n\
              {large} functions also have their large-count form of MPI-4 (`MPI_Send_c`), with counts of type `MPI_Count` and\n\
              the same behaviour. Error messages, traces and checks name the first form.\n",
             FUNCTIONS.len(),
@@ -57,7 +55,6 @@ fn row(f: &mut Formatter<'_>, function: &Function) -> Result {
         State::Extension(_) => {
             f.write_str("works; an extension of MPI: the nonblocking form of a function of this section (docs/rma.md)")
         }
-        State::Refused => f.write_str("links; MPI_ERR_UNSUPPORTED_OPERATION"),
     }?;
     f.write_str(" |\n")
 }

@@ -10,8 +10,6 @@
 /// * `limited "limit"`: it is supported with a limitation, which the documentation and `mpi.h` specify.
 /// * `extension MPI_Twin`: no version of MPI contains it; its name may also use the prefix `MPIX_`.
 /// * `removed MPI_Other`: MPI-3.0 has removed it in favour of the other one; the compiler reports that.
-/// * `refused comm`, `world` or `file`: it returns MPI_ERR_UNSUPPORTED_OPERATION through the error handler of its
-///   argument `comm`, of MPI_COMM_WORLD, or of files. It has no body.
 #[macro_export]
 macro_rules! functions {
     ($then:ident) => { $then! {

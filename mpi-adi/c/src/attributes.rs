@@ -115,8 +115,8 @@ fn predefined(keyval: c_int) -> Option<*const c_int> {
         MPI_WTIME_IS_GLOBAL => &raw const WTIME_IS_GLOBAL,
         MPI_APPNUM => APPNUM.as_ptr(),
         MPI_UNIVERSE_SIZE => {
-            let universe = installed::world().map_or(world().size, |world| world.universe);
-            UNIVERSE_SIZE.store(universe as c_int, Ordering::Relaxed);
+            let universe = installed::world().map_or(Some(world().size), |world| world.universe);
+            UNIVERSE_SIZE.store(universe? as c_int, Ordering::Relaxed);
             UNIVERSE_SIZE.as_ptr()
         }
         MPI_LASTUSEDCODE => LAST_USED.as_ptr(),
@@ -143,6 +143,8 @@ unsafe fn get(
         };
         let value = match predefined(keyval) {
             Some(value) => Some(value.cast()),
+            // Unknown (section 10.5.1).
+            None if keyval == MPI_UNIVERSE_SIZE => None,
             None => keyvals::get::<CommCarrier>(comm, keyval)?.map(core::ptr::with_exposed_provenance),
         };
         *flag = value.is_some().into();

@@ -5,33 +5,18 @@
 //! [`isize`], and arrays of counts an [`IntArray`](crate::counts::IntArray) ([`given`]). A count beyond `isize`, on a
 //! 32-bit node, becomes the largest one, which no memory holds. Both entry points inline the body, so that the code of a
 //! program is independent of the form that it does not use.
-//!
-//! Some functions of MPI-3.1 are declared and linked, but not implemented: dynamic processes (chapter 10). Each reports an
-//! error of class MPI_ERR_UNSUPPORTED_OPERATION with its name to an error handler: that of the communicator among its
-//! arguments, or that of MPI_COMM_WORLD if there is none (MPI-3.1 section 8.3).
-//!
-//! The linker warns of them before the program runs. Each has a section `.gnu.warning.NAME`; GNU's linker prints its
-//! text with the source line of the program's first call. The section is used by the linker only and is not part of an
-//! image, and neither is a function that is not called. The host tool converts the warnings to notes ([`WARNING`]).
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
-    unused_variables, // Of unsupported functions.
     unused_unsafe,    // Some bodies are safe.
     clippy::useless_conversion, // Of results other than handles.
     clippy::missing_safety_doc,
     clippy::too_many_arguments
 )]
 
-use core::ffi::c_int;
-
 use super::bodies;
-use super::comm_objects::ErrorTarget;
 use super::counts::{IntArray, Integer};
-use super::error_dispatch::{error_target, raise};
-use super::types::constants::MPI_COMM_WORLD;
-use midplane_objects::error::Error;
 
 /// Types of parameters and results, by kind.
 #[allow(missing_docs)] // The kinds are documented in the table.
@@ -370,44 +355,6 @@ macro_rules! body_kind {
     };
 }
 
-/// Linker message for an unsupported function, appended to its name.
-macro_rules! warning {
-    () => {
-        " is not supported yet: it returns MPI_ERR_UNSUPPORTED_OPERATION"
-    };
-}
-
-/// Linker message for an unsupported function, appended to its name.
-pub const WARNING: &str = warning!();
-
-/// Creates the section whose text the linker prints where a program calls the function.
-macro_rules! warned {
-    ($name:expr) => {
-        core::arch::global_asm!(
-            concat!(".section .gnu.warning.", $name),
-            concat!(".ascii \"", $name, warning!(), "\""),
-            ".text",
-        );
-    };
-}
-
-/// Returns the error of an unsupported function. `what` is the message and begins with the function's name.
-#[cold]
-fn refuse(what: &'static str, error_target: ErrorTarget) -> c_int {
-    let name = what.split(' ').next().unwrap_or(what);
-    raise(name, error_target, Error::Unsupported { what })
-}
-
-/// Returns the error handler of an unsupported function.
-macro_rules! handler {
-    (world) => {
-        error_target(MPI_COMM_WORLD)
-    };
-    ($comm:ident) => {
-        error_target($comm.value())
-    };
-}
-
 /// Adds the alias `MPI_X` to the symbol `PMPI_X` of a function. The alias is weak, so a program may define a function
 /// with that name and call `PMPI_X` (MPI-3.1 section 14.2). Both have the same address, without cost.
 ///
@@ -440,15 +387,6 @@ macro_rules! form {
 }
 
 macro_rules! entry {
-    ($result:ident $function:ident($($parameter:ident: $kind:ident),*) refused $whose:ident) => {
-        #[unsafe(export_name = concat!("P", stringify!($function)))]
-        pub unsafe extern "C" fn $function($($parameter: kinds::$kind),*) -> kinds::$result {
-            refuse(concat!(stringify!($function), " is not supported yet"), handler!($whose))
-        }
-        profiled!($function);
-        warned!(stringify!($function));
-        warned!(concat!("P", stringify!($function)));
-    };
     ($result:ident $function:ident | $large:ident $parameters:tt $($state:ident $detail:tt)?) => {
         form!(kinds $result $function = $function $parameters);
         form!(large_kinds $result $large = $function $parameters);

@@ -1,7 +1,7 @@
 //! Variables with special addresses (MPI-3.1 section 2.5.4). The Fortran interfaces declare each as a common block of its
 //! own, which the linker resolves to the variable of the same name here.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 
 use midplane_c::{MPI_Status, addresses};
 
@@ -28,7 +28,6 @@ macro_rules! blocks {
         unsafe extern "C" {
             $(
                 #[link_name = $symbol]
-                #[allow(dead_code, reason = "some are arguments of functions that are not supported yet")]
                 safe static $name: CommonBlock;
             )*
         }
@@ -72,6 +71,20 @@ pub(crate) fn c_status(status: *mut c_int) -> *mut MPI_Status {
         core::ptr::null_mut()
     } else {
         status.cast()
+    }
+}
+
+/// Returns the arguments of commands; `None` for MPI_ARGV_NULL and MPI_ARGVS_NULL, which are null in C.
+pub(crate) fn c_arguments(argv: *mut c_char) -> Option<*mut c_char> {
+    (!is(argv, &ARGV_NULL) && !is(argv, &ARGVS_NULL)).then_some(argv)
+}
+
+/// Converts the error codes of processes. MPI_ERRCODES_IGNORE is null in C.
+pub(crate) fn c_error_codes(codes: *mut c_int) -> *mut c_int {
+    if is(codes, &ERRCODES_IGNORE) {
+        core::ptr::null_mut()
+    } else {
+        codes
     }
 }
 

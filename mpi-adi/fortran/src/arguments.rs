@@ -75,6 +75,11 @@ impl CText {
     pub(crate) fn as_ptr(&self) -> *const c_char {
         self.0.as_ptr()
     }
+
+    /// Checks whether the string has no characters.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.len() <= 1
+    }
 }
 
 const BLANK: c_char = b' ' as c_char;

@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 use core::ffi::{c_char, c_int, c_longlong, c_void};
-use core::ptr::{null, null_mut};
+use core::ptr::null_mut;
 
 use midplane_c::Handle;
 use midplane_c::constants::{MPI_BYTE, MPI_ERR_ARG, MPI_SUCCESS, MPI_UNDEFINED};
@@ -18,6 +18,7 @@ use crate::attributes;
 use crate::callbacks::{self, KeyCallbacks, RequestCallbacks};
 use crate::functions;
 use crate::handles::HandleArray;
+pub(crate) use crate::spawn::{mpi_comm_spawn, mpi_comm_spawn_multiple};
 
 pub(crate) unsafe fn mpi_init() -> c_int {
     // SAFETY: MPI-3.1 section 8.7 allows null pointers.
@@ -90,65 +91,7 @@ pub(crate) unsafe fn mpi_info_get(
     }
 }
 
-/// The C function reports that it is not supported, and does not read the other arguments.
-pub(crate) unsafe fn mpi_comm_spawn(
-    _command: *mut c_char,
-    _argv: *mut c_char,
-    maxprocs: *const c_int,
-    info: *const c_int,
-    root: *const c_int,
-    comm: *const c_int,
-    intercomm: *mut c_int,
-    array_of_errcodes: *mut c_int,
-    _command_length: usize,
-    _argv_length: usize,
-) -> c_int {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        functions::MPI_Comm_spawn(
-            null(),
-            null_mut(),
-            *maxprocs,
-            Handle::new(*info),
-            *root,
-            Handle::new(*comm),
-            &mut Handle::new(*intercomm),
-            array_of_errcodes,
-        )
-    }
-}
-
-/// Like [`mpi_comm_spawn`].
-pub(crate) unsafe fn mpi_comm_spawn_multiple(
-    count: *const c_int,
-    _array_of_commands: *mut c_char,
-    _array_of_argv: *mut c_char,
-    array_of_maxprocs: *const c_int,
-    _array_of_info: *const c_int,
-    root: *const c_int,
-    comm: *const c_int,
-    intercomm: *mut c_int,
-    array_of_errcodes: *mut c_int,
-    _commands_length: usize,
-    _argv_length: usize,
-) -> c_int {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        functions::MPI_Comm_spawn_multiple(
-            *count,
-            null_mut(),
-            null_mut(),
-            array_of_maxprocs,
-            null(),
-            *root,
-            Handle::new(*comm),
-            &mut Handle::new(*intercomm),
-            array_of_errcodes,
-        )
-    }
-}
-
-/// Like [`mpi_comm_spawn`].
+/// The C function reports that Fortran's conversion functions are not supported, and does not read the other arguments.
 pub(crate) unsafe fn mpi_register_datarep(
     datarep: *mut c_char,
     _read_conversion_fn: *const c_void,

@@ -68,7 +68,7 @@ impl HandleArray {
         unsafe { Self::new(function, handles, length as c_longlong) }
     }
 
-    fn handles(&mut self) -> &mut [Handle] {
+    pub(crate) fn handles(&mut self) -> &mut [Handle] {
         match self.length {
             0..=INLINE => &mut self.inline[..self.length],
             _ => &mut self.heap,

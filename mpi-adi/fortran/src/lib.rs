@@ -7,6 +7,7 @@
 //! ```text
 //! entries      generated entry points
 //! bodies       functions that require more than a conversion of arguments
+//! spawn        the same: start of processes
 //! callbacks    callbacks of attributes and generalized requests
 //! attributes   values of attributes, which C and Fortran represent differently
 //! substitutes  contiguous copies of strided arrays, for nonblocking collectives
@@ -51,4 +52,5 @@ mod descriptor;
 mod entries;
 mod functions;
 mod handles;
+mod spawn;
 mod substitutes;

@@ -205,15 +205,15 @@ pub struct WorldPlace {
     list: Option<&'static [Rank]>,
     /// Number of processes.
     pub size: u32,
-    /// Value of the attribute MPI_UNIVERSE_SIZE.
-    pub universe: u32,
+    /// Value of the attribute MPI_UNIVERSE_SIZE; `None`: it is not set.
+    pub universe: Option<u32>,
     /// Process that has started this world; `None`: the tool has.
     pub parent: Option<Rank>,
 }
 
 impl WorldPlace {
     /// Creates the world of the `size` processes of the torus from `first` on. Allocates a list that is never freed.
-    pub fn new(first: u32, size: u32, universe: u32, parent: Option<Rank>) -> WorldPlace {
+    pub fn new(first: u32, size: u32, universe: Option<u32>, parent: Option<Rank>) -> WorldPlace {
         let list = (first..first.saturating_add(size)).map(Rank::new);
         WorldPlace {
             list: (first > 0).then(|| &*list.collect::<Vec<Rank>>().leak()),

@@ -24,7 +24,6 @@ use crate::build::program::kernel_library;
 use crate::build::recorder;
 use crate::build::spawning;
 use crate::build::thread_entries;
-use crate::build::unsupported;
 use crate::host::directories::{self, SourceTree, write_atomically};
 use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup;
@@ -830,26 +829,12 @@ fn link_quickly(line: &WrapperArguments) -> Result<bool, CliError> {
     let output = command.stdin(Stdio::null()).output();
     let output = output.context(format_args!("run {}", command.get_program().display()))?;
     // Output of the linker itself (`-Wl,--version`) must come from GNU's.
-    let is_done = output.status.success() && output.stdout.is_empty() && !unsupported::is_any_in(result(&line.words));
+    let is_done = output.status.success() && output.stdout.is_empty();
     if is_done {
         // The exit status reports success even if stderr is closed.
         let _ = std::io::stderr().write_all(&output.stderr);
     }
     Ok(is_done)
-}
-
-/// Returns the requested output file.
-fn result(words: &[OsString]) -> &Path {
-    let mut named = Path::new("a.out");
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        named = match word.as_bytes() {
-            b"-o" => words.next().map_or(named, Path::new),
-            [b'-', b'o', name @ ..] => Path::new(OsStr::from_bytes(name)),
-            _ => named,
-        };
-    }
-    named
 }
 
 /// Runs a link command. Forwards its messages as they arrive, and lists missing MPI functions again at the end.
@@ -946,18 +931,6 @@ mod tests {
             ("-Wl,--version a.o", CompilerStep::Link),
         ] {
             assert_eq!(read(line).unwrap().step, step, "{line}");
-        }
-    }
-
-    #[test]
-    fn the_file_to_be_made_is_found_among_the_words() {
-        for (line, file) in [
-            ("a.c", "a.out"),
-            ("a.c -o b c.c", "b"),
-            ("-ob a.c", "b"),
-            ("-o", "a.out"),
-        ] {
-            assert_eq!(result(&read(line).unwrap().words), Path::new(file), "{line}");
         }
     }
 

@@ -5,7 +5,6 @@ use crate::build::diagnostics::CompilerOutput;
 use crate::build::headers;
 use crate::build::inputs::BuildFlags;
 use crate::build::language::{SourceLanguage, is_mpi_function, options_for};
-use crate::build::unsupported;
 use crate::host::error::{CliError, ErrorContext};
 use crate::host::setup::{self, ToolSet};
 use crate::show::console::print_error_line;
@@ -227,24 +226,22 @@ pub(super) fn llvm_linker() -> Option<Linker> {
 }
 
 /// Links with LLVM's linker, if it is available; returns true after a link without diagnostics. Reports about missing
-/// and unsupported functions use GNU's messages instead.
+/// functions use GNU's messages instead.
 pub(super) fn link_quickly(command: impl FnOnce(&Linker) -> Command, linked: &Path) -> Result<bool, CliError> {
     let Some(linker) = llvm_linker() else {
         return Ok(false);
     };
     let mut command = command(&linker);
     let said = CompilerOutput::by(command.arg("-o").arg(linked))?;
-    Ok(said.success && said.is_silent() && !unsupported::is_any_in(linked))
+    Ok(said.success && said.is_silent())
 }
 
-/// Links this program to `linked`, and reports missing and unsupported functions in Midplane's own messages. Returns
-/// whether there was a diagnostic.
-pub(super) fn run_linker(mut command: Command, linked: &Path, program: &Path) -> Result<bool, CliError> {
+/// Links this program, and reports missing functions in Midplane's own messages. Returns whether there was a diagnostic.
+pub(super) fn run_linker(mut command: Command, program: &Path) -> Result<bool, CliError> {
     let said = CompilerOutput::by(&mut command)?;
     if said.success {
-        said.print_other_messages();
-        let tells = unsupported::print_notes(&said, linked);
-        return Ok(tells || !said.is_silent());
+        said.print_messages();
+        return Ok(!said.is_silent());
     }
     // The linker looks up lines for addresses after relaxation, in tables from before it. After a shortened call it
     // would report an earlier line.

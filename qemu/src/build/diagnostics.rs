@@ -3,7 +3,6 @@
 use crate::host::error::{CliError, ErrorContext};
 use crate::host::sys;
 use crate::show::console::print_error_line;
-use midplane_c::WARNING;
 use rustix::process::Signal;
 use std::io::{ErrorKind, IsTerminal};
 use std::process::{Command, Stdio};
@@ -88,36 +87,6 @@ impl CompilerOutput {
         self.words.lines().for_each(print_error_line);
     }
 
-    /// Prints the messages, except those that [`CompilerOutput::unsupported`] parses.
-    pub fn print_other_messages(&self) {
-        let mut lines = self.words.lines().peekable();
-        while let Some(line) = lines.next() {
-            // The preceding line contains the function's name.
-            let introduces = line.contains(": in function `") || line.contains(": In function `");
-            let next = lines.peek().copied().unwrap_or_default();
-            if !(line.contains(WARNING) || introduces && next.contains(WARNING)) {
-                print_error_line(line);
-            }
-        }
-    }
-
-    /// Returns linked but unsupported MPI functions from the linker's warnings: each once, with the first location
-    /// (file and line) if known.
-    pub fn unsupported(&self) -> Vec<(&str, &str)> {
-        let mut found: Vec<(&str, &str)> = Vec::new();
-        for line in self.words.lines() {
-            let Some((before, _)) = line.split_once(WARNING) else {
-                continue;
-            };
-            let (place, name) = before.rsplit_once(": warning: ").unwrap_or(("", before));
-            let name = name.rsplit(' ').next().unwrap_or(name);
-            if !found.iter().any(|(known, _)| *known == name) {
-                found.push((name, file_and_line(place)));
-            }
-        }
-        found
-    }
-
     /// Returns undefined symbols: each once, with the first location (file and line) if known.
     pub fn undefined(&self) -> Vec<(&str, &str)> {
         let mut found: Vec<(&str, &str)> = Vec::new();
@@ -183,17 +152,6 @@ mod tests {
                 ("fork", ""),
                 ("area", "b.c:15")
             ]
-        );
-        let warnings = said(
-            "/usr/lib/ld: /tmp/0.o: in function `main':\n\
-             /home/me/my prog.c:12: warning: MPI_Win_create is not supported yet: it returns \
-             MPI_ERR_UNSUPPORTED_OPERATION\n\
-             /usr/lib/ld: b.o: warning: PMPI_Put is not supported yet: it returns MPI_ERR_UNSUPPORTED_OPERATION\n\
-             /home/me/b.c:3: warning: the `gets' function is dangerous and should not be used.\n",
-        );
-        assert_eq!(
-            warnings.unsupported(),
-            [("MPI_Win_create", "my prog.c:12"), ("PMPI_Put", "")]
         );
         let compiler = said(
             "a.c:3:5: error: unknown type name 'MPI_Win'; did you mean 'MPI_Op'?\n\

@@ -167,7 +167,7 @@ impl ImageBuild {
     /// Runs the linker, and renames its output `linked` to the image's file.
     pub(super) fn link(mut self, mut link: Command, linked: &Path, program: &Path) -> Result<(), CliError> {
         link.arg("-o").arg(linked);
-        if run_linker(link, linked, program)? {
+        if run_linker(link, program)? {
             self.begun = None;
         }
         self.rename_into_place(linked)

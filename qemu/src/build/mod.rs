@@ -25,5 +25,4 @@ pub mod source;
 pub mod spawning;
 mod target;
 mod thread_entries;
-mod unsupported;
 mod unwind;

@@ -307,7 +307,7 @@ impl Job<'_, '_, '_> {
             }
             self.stirred = false;
             let up = self.glances.iter().filter(|node| node.is_up()).count();
-            self.show_progress(up);
+            self.show_progress(plan, up);
             let is_late = deadline.is_some_and(|deadline| now >= deadline);
             match self.cause(plan, now, is_late) {
                 Some(EndCause::Ended) if self.can_end_processes(plan) => {
@@ -902,10 +902,12 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    fn show_progress(&mut self, up: usize) {
-        let nodes = self.pool.nodes.len();
+    fn show_progress(&mut self, plan: &JobPlan<'_>, up: usize) {
+        let nodes = plan.ranks() as usize;
         let quarter = |n: usize| 4 * n / nodes;
-        if nodes > QUIET_BOOT && quarter(up) > quarter(self.shown) {
+        // Not of processes that others start later.
+        let is_boot = nodes == self.pool.nodes.len();
+        if is_boot && nodes > QUIET_BOOT && quarter(up) > quarter(self.shown) {
             self.shown = up;
             self.err.lines.add_line(&format!(
                 "midplane: {up} of {nodes} nodes are up after {:.1} s",

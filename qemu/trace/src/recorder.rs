@@ -5,7 +5,7 @@ use crate::buffers::{BlockCount, BufferAccess, UsedBy, buffers};
 use crate::record::{Field, Form, MAX_STREAM_WORDS, Phase, fields, request_count};
 use midplane_abi::counters::TRACED;
 use midplane_api::fortran::procedures;
-use midplane_api::{CountForm, FUNCTIONS, Function, Kind, State};
+use midplane_api::{CountForm, FUNCTIONS, Function, Kind};
 use std::fmt::{Display, Formatter, Result};
 
 /// Hand-written part of both recorders: the stream.
@@ -83,11 +83,17 @@ fn rust_recorder(f: &mut Formatter<'_>) -> Result {
     )
 }
 
-/// Functions that are not recorded: local queries that programs repeat, and the functions that the recorder uses while
-/// it records.
-const UNRECORDED: [&str; 11] = [
+/// Functions that are not recorded: local queries that programs repeat, those for processes that come and go, which a
+/// recorded job does not have, and the functions that the recorder uses while it records.
+const UNRECORDED: [&str; 21] = [
+    "MPI_Close_port",
+    "MPI_Comm_accept",
+    "MPI_Comm_connect",
+    "MPI_Comm_join",
     "MPI_Comm_rank",
     "MPI_Comm_size",
+    "MPI_Comm_spawn",
+    "MPI_Comm_spawn_multiple",
     "MPI_Finalized",
     "MPI_Get_address",
     "MPI_Get_count",
@@ -95,15 +101,18 @@ const UNRECORDED: [&str; 11] = [
     "MPI_Get_elements_x",
     "MPI_Initialized",
     "MPI_Is_thread_main",
+    "MPI_Lookup_name",
+    "MPI_Open_port",
     "MPI_Pcontrol",
+    "MPI_Publish_name",
     "MPI_Query_thread",
+    "MPI_Unpublish_name",
 ];
 
 /// Checks whether calls of a function are recorded.
 #[must_use]
 pub fn is_recorded(function: &Function) -> bool {
     function.result == Kind::Int
-        && function.state != State::Refused
         && !function.name.starts_with("MPI_T_")
         // The result is a handle.
         && !function.name.ends_with("_toint")

@@ -48,6 +48,7 @@ macro_rules! self_checking_programs {
             threads: "conf_threads";
             partitioned_communication: "conf_partitioned", mpich_five;
             duplicating_without_blocking: "conf_idup";
+            processes_that_come_and_go: "conf_dynamic", mpich_five;
             neighbourhoods: "conf_neighbor";
             generalized_requests: "conf_grequest";
             datatypes: "conf_types";

@@ -81,12 +81,6 @@ fn the_header_and_its_macros_give_no_warning() {
     std::fs::remove_dir_all(&dir).expect("the directory");
 }
 
-/// Not for other MPI implementations: they support these functions.
-#[test]
-fn functions_that_are_not_supported() {
-    conforms("unsupported");
-}
-
 #[test]
 fn the_least_memory_gives_the_same_output_as_plenty() {
     for (name, arguments) in [

@@ -299,16 +299,6 @@ fn what_is_missing_is_said_before_anything_starts() {
         .says(&["MPI_Nowhere", "does not have yet"]);
 }
 
-#[test]
-fn what_is_not_supported_is_named_when_the_program_is_linked() {
-    // The linker removes nothing here, so that functions that are never called are reported, too.
-    run(&FOUR, "not_yet.c", &[]).expect(0).says(&[
-        "note: not_yet.c:8: MPI_Close_port is not supported yet",
-        "note: not_yet.c:21: MPI_Open_port is not supported yet",
-        "note: not_yet.c:26: PMPI_Unpublish_name is not supported yet",
-    ]);
-}
-
 /// A process started by hand, without the tool, is a job of one rank.
 #[test]
 fn a_process_by_itself_ends_with_its_message_and_status() {

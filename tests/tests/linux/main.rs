@@ -7,6 +7,7 @@ mod cluster;
 mod conformance;
 mod costs;
 mod debug;
+mod dynamic;
 mod ends;
 mod explore;
 mod faults;

@@ -151,12 +151,6 @@ macro_rules! conformance {
 
 midplane_harness::self_checking_programs!(conformance);
 
-/// Not for other MPI implementations: they support these functions.
-#[test]
-fn functions_that_are_not_supported() {
-    conforms("unsupported");
-}
-
 /// Textbook programs whose output does not depend on the machine.
 const EXAMPLES: [(&str, &[&str]); 3] = [
     ("pi", &["100000"]),

@@ -90,16 +90,6 @@ fn a_function_of_mpi_that_is_not_there_is_named() {
 }
 
 #[test]
-fn functions_that_are_not_supported_are_named_with_the_lines_of_their_calls() {
-    let ended = run(&[], "not_yet.c", &[]).expect(0).says(&[
-        "note: not_yet.c:21: MPI_Open_port is not supported yet: it returns MPI_ERR_UNSUPPORTED_OPERATION",
-        "note: not_yet.c:26: PMPI_Unpublish_name is not supported yet",
-    ]);
-    assert_eq!(ended.stderr.matches("not supported yet").count(), 2, "{ended}");
-    assert!(ended.stdout.contains("1 MPI_ERR_UNSUPPORTED_OPERATION"), "{ended}");
-}
-
-#[test]
 fn variables_of_the_environment_reach_every_node() {
     let options = [
         "-n", "2", "--quiet", "--env", "A=old", "--env", "A=x y=%", "--env", "EMPTY=", "-x", MARK,

@@ -16,7 +16,7 @@ pub struct WorldView {
     pub first: u32,
     /// Number of its processes.
     pub size: u32,
-    /// Value of the attribute MPI_UNIVERSE_SIZE.
+    /// Value of the attribute MPI_UNIVERSE_SIZE; 0: it is not set.
     pub universe: u32,
     /// Index of the program among those that were started together (MPI_APPNUM).
     pub appnum: u32,
@@ -35,7 +35,8 @@ impl WorldView {
     /// Makes it the MPI_COMM_WORLD of this process.
     pub fn install(self) {
         let parent = self.parent.map(Rank::new);
-        set_world(WorldPlace::new(self.first, self.size, self.universe, parent));
+        let universe = (self.universe > 0).then_some(self.universe);
+        set_world(WorldPlace::new(self.first, self.size, universe, parent));
     }
 }
 

@@ -17,14 +17,14 @@ const MAX_RANKS: u32 = 64;
 pub struct UniversePlan {
     /// Number of processes that the tool starts by itself.
     pub world: u32,
-    /// Value of the attribute MPI_UNIVERSE_SIZE.
+    /// Value of the attribute MPI_UNIVERSE_SIZE; 0: it is not set.
     pub size: u32,
 }
 
 impl UniversePlan {
     /// Returns the universe of a job with this many ranks, and its shape. `spare` is the specified number of spare nodes;
-    /// without one, a program that `may_spawn` has all that there can be, and its universe size is the number of
-    /// processors. `None`: the job has one world.
+    /// without one, a program that `may_spawn` has all that there can be. That is no number of processes that it should start,
+    /// so the universe size is not set. `None`: the job has one world.
     ///
     /// # Errors
     /// Returns a usage error for too many nodes.
@@ -32,10 +32,7 @@ impl UniversePlan {
         let (nodes, size) = match spare {
             Some(0) => return Ok(None),
             Some(spare) => (ranks.saturating_add(spare), ranks.saturating_add(spare)),
-            None if may_spawn && ranks <= MAX_RANKS => {
-                let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
-                (MAX_NODES, (processors as u32).clamp(ranks, MAX_NODES))
-            }
+            None if may_spawn && ranks <= MAX_RANKS => (MAX_NODES, 0),
             None => return Ok(None),
         };
         let shape = u16::try_from(nodes)
@@ -72,8 +69,8 @@ mod tests {
         assert_eq!(universe, UniversePlan { world: 3, size: 8 });
         assert_eq!((shape.extents(), shape.wraps()), ([8, 1, 1], [false; 3]));
         let (universe, shape) = UniversePlan::new(3, None, true).unwrap().unwrap();
-        assert_eq!((universe.world, shape.nodes()), (3, MAX_NODES));
-        assert!((3..=MAX_NODES).contains(&universe.size));
+        assert_eq!(universe, UniversePlan { world: 3, size: 0 });
+        assert_eq!(shape.nodes(), MAX_NODES);
     }
 
     #[test]
