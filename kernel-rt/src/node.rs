@@ -580,6 +580,13 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
+    /// Returns the device and the torus, to hand the node over to another process.
+    #[cfg(not(target_os = "none"))]
+    pub fn parts(&mut self) -> (&mut Adi, &mut Torus<'static, L>) {
+        self.put_away();
+        (&mut self.adi, &mut self.host.torus)
+    }
+
     /// Updates the blackboard.
     pub fn publish(&self) {
         self.host.publish(&self.adi);

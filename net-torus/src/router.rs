@@ -17,8 +17,11 @@
 //! Each first direction uses its own normal injection FIFO, so that a packet for a busy link does not block one for an
 //! idle link. The direction depends on the pair of nodes only: this preserves packet order.
 
+mod credits;
 #[cfg(any(test, feature = "sim"))]
 mod prefetch;
+
+pub use credits::LinkCredits;
 
 use core::num::NonZero;
 

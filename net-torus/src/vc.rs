@@ -142,6 +142,20 @@ impl ChannelTokens {
     }
 }
 
+impl ChannelTokens {
+    /// Returns the account for a successor.
+    pub fn to_words(self) -> [u16; 3] {
+        [self.granted, self.spent, self.most]
+    }
+
+    /// Creates the account that a predecessor has returned. `None`: no buffer has so many chunks.
+    pub fn from_words([granted, spent, most]: [u16; 3]) -> Option<Self> {
+        let tokens = Self { granted, spent, most };
+        let limit = MAX_QUEUE_CHUNKS as u16;
+        (tokens.available() <= limit && most <= limit).then_some(tokens)
+    }
+}
+
 /// Result of [`ChannelTokens::grant`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum GrantResult {
@@ -206,6 +220,18 @@ impl ChannelGrants {
         };
         let known = self.told[vc as usize].wrapping_sub(self.received[vc as usize]);
         untold > 0 && (known < needed || untold >= capacity / 2)
+    }
+}
+
+impl ChannelGrants {
+    /// Returns the account for a successor.
+    pub fn to_words(self) -> [[u16; Vc::COUNT]; 3] {
+        [self.free, self.told, self.received]
+    }
+
+    /// Creates the account that a predecessor has returned.
+    pub fn from_words([free, told, received]: [[u16; Vc::COUNT]; 3]) -> Self {
+        Self { free, told, received }
     }
 }
 

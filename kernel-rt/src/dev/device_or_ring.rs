@@ -30,7 +30,8 @@ impl<D, B> DeviceOrRing<D, B> {
         }
     }
 
-    fn ring(&mut self) -> Option<&mut RingLink<'static, B>> {
+    /// Returns the ring, or `None`.
+    pub fn ring(&mut self) -> Option<&mut RingLink<'static, B>> {
         match self {
             Self::Device(_) => None,
             Self::Ring(link) => Some(link),

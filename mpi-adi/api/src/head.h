@@ -1,9 +1,7 @@
 /* MPI for bare-metal nodes: the C binding of Midplane.
  *
  * The declared functions work as specified in "MPI: A Message-Passing Interface Standard, Version 5.0"; section numbers
- * below are those of version 3.1. Functions with the comment "not
- * built yet" (dynamic processes) link, are named when a program that calls them is linked, and return an error of class
- * MPI_ERR_UNSUPPORTED_OPERATION.
+ * below are those of version 3.1.
  * docs/mpi.md has a table of all functions.
  *
  * Every function returns MPI_SUCCESS or an error code whose class MPI_Error_class gives; under the default

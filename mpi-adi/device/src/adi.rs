@@ -436,6 +436,22 @@ impl<R: ProtocolRules> Adi<R> {
         self.sender.pending.destinations() == 0 && self.sender.bcopies.is_empty() && self.has_only_pending()
     }
 
+    /// Returns whether no request, no message and no state of a peer except its ages is left, so that another process can
+    /// continue as this node with [`Adi::ages`].
+    pub fn is_at_rest(&self) -> bool {
+        self.is_quiet() && self.requests.live() == 0 && self.region.used_bytes() == 0 && self.peers.has_no_rejected()
+    }
+
+    /// Returns the ages of `peer`.
+    pub fn ages(&self, peer: Rank) -> PeerAges {
+        self.peers.ages(peer)
+    }
+
+    /// Continues with the ages that a process [at rest](Adi::is_at_rest) has had. The device must be new.
+    pub fn restore_ages(&mut self, peer: Rank, ages: PeerAges) {
+        *self.peers.ages_mut(peer) = ages;
+    }
+
     /// Returns whether no process waits for this one any more. Valid once all processes have reached MPI_Finalize: a
     /// message that is rejected then has no receive, and never gets one. A program with such messages is erroneous
     /// (MPI-3.1 section 8.7). It terminates where there is memory for them, so it also terminates where there is none.

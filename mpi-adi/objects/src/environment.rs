@@ -15,7 +15,7 @@ pub const VERSION: (i32, i32) = (5, 0);
 pub const LIBRARY: &str = concat!(
     "Midplane ",
     env!("CARGO_PKG_VERSION"),
-    ", MPI 5.0 without dynamic processes"
+    ", MPI 5.0"
 );
 
 /// Returns the nanoseconds since this node started. Clocks of different nodes are not synchronized.

@@ -86,6 +86,11 @@ impl Instance {
         Some(PollFd::new(&process.pidfd, PollFlags::IN))
     }
 
+    /// Releases the descriptors of a process that has ended, whose ranks have another one. Its output remains readable.
+    pub fn retire(&mut self) {
+        self.process = None;
+    }
+
     /// Records the process's exit status if it has ended.
     pub fn reap(&mut self) {
         if self.gone.is_none()

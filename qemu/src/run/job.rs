@@ -376,13 +376,17 @@ impl Job<'_, '_, '_> {
 
     /// Answers the requests of processes: starts processes, and keeps ports and names.
     fn serve_requests(&mut self, plan: &JobPlan<'_>, now: Instant) {
-        let before = self.pool.nodes.len();
+        let before = self.pool.instances.len();
         for note in requests::serve(plan, &mut self.pool) {
             self.err.lines.add_line(&format!("midplane: {note}"));
         }
-        let started = self.pool.nodes.len() - before;
-        if started > 0 {
+        if before < self.pool.instances.len() {
             self.glances.resize(self.pool.nodes.len(), NodeGlance::default());
+            for instance in &self.pool.instances[before..] {
+                for rank in &instance.ranks {
+                    self.glances[*rank as usize] = NodeGlance::default();
+                }
+            }
             self.complaints.resize(self.pool.instances.len(), VecDeque::new());
             self.extend_boot(now);
         }
@@ -726,6 +730,12 @@ impl Job<'_, '_, '_> {
         if instance.gone.is_some() {
             self.stirred = true;
             for rank in instance.ranks.clone() {
+                // Another process may continue as its node.
+                let is_replaced = self.pool.nodes[rank as usize].instance != at;
+                let universe = self.pool.universe.as_ref();
+                if is_replaced || universe.is_some_and(|universe| universe.hands_over(rank)) {
+                    continue;
+                }
                 self.glances[rank as usize].is_gone = true;
                 // The last output may contain the reason; a process has no doorbell for it.
                 self.poll_node(rank as usize);
@@ -929,7 +939,9 @@ impl Job<'_, '_, '_> {
         let (status, outcome, message, lost) = match cause {
             EndCause::Ended => {
                 let gone: Vec<_> = match self.let_end {
-                    Some(_) => { self.pool.instances.iter() }.map(|instance| instance.gone).collect(),
+                    Some(_) => { self.pool.nodes.iter() }
+                        .map(|node| self.pool.instances[node.instance].gone)
+                        .collect(),
                     None => Vec::new(),
                 };
                 let (status, message) = outcome::job_status(&nodes, &gone);
@@ -1047,7 +1059,8 @@ impl Job<'_, '_, '_> {
             linux::request_counters(&self.pool, self.requests);
             return false;
         }
-        let sample = StallSample::from_nodes(&self.observe_nodes());
+        let earlier = self.pool.universe.as_ref().map(|universe| universe.earlier.clone());
+        let sample = StallSample::from_nodes(&self.observe_nodes(), earlier.unwrap_or_default());
         // A processor that waits for the host would be taken for one that sleeps.
         let is_idle = self.pool.instances.iter().all(Instance::is_asleep)
             && self.pool.hosts.as_ref().is_none_or(HostHub::is_asleep);

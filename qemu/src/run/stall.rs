@@ -18,8 +18,9 @@
 //! The method requires links that deliver at once: a packet that waits for a retransmission is counted neither as sent
 //! nor as received. Jobs with such links are not checked.
 
+use crate::run::node::Node;
 use crate::run::outcome::ObservedNode;
-use midplane_abi::blackboard::NodeState;
+use midplane_abi::blackboard::{BlackboardSnapshot, NodeState};
 use midplane_abi::counters::Counter;
 use std::time::{Duration, Instant};
 
@@ -42,7 +43,7 @@ pub enum RankGlance {
 }
 
 /// Counters of all nodes at one time.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct StallSample {
     messages: u64,
     packets_sent: u64,
@@ -50,8 +51,26 @@ pub struct StallSample {
 }
 
 impl StallSample {
-    /// Creates the sample of these nodes; `None` unless each of them is blocked in MPI or has ended.
-    pub fn from_nodes(nodes: &[ObservedNode]) -> Option<Self> {
+    /// Adds the counters of a node whose process is about to be replaced.
+    pub fn add(&mut self, node: &Node) {
+        if let Ok(account) = node.snapshot() {
+            self.add_account(&account);
+        }
+    }
+
+    fn add_account(&mut self, account: &BlackboardSnapshot) {
+        let messages = [Counter::MessagesSent, Counter::MessagesReceived].map(|counter| account.counter(counter));
+        for count in messages {
+            self.messages = self.messages.wrapping_add(count);
+        }
+        self.packets_sent = self.packets_sent.wrapping_add(account.counter(Counter::PacketsSent));
+        self.packets_received = self
+            .packets_received
+            .wrapping_add(account.counter(Counter::PacketsReceived));
+    }
+
+    /// Creates the sample of these nodes, in addition to `earlier` counters; `None` unless each of them is blocked in MPI or has ended.
+    pub fn from_nodes(nodes: &[ObservedNode], earlier: Self) -> Option<Self> {
         let is_stuck = |node: &ObservedNode| match node.state() {
             Some(NodeState::Done) => true,
             Some(NodeState::Running) => node.blocking_call().is_some(),
@@ -60,17 +79,10 @@ impl StallSample {
         if !nodes.iter().all(is_stuck) {
             return None;
         }
-        let accounts = || nodes.iter().filter_map(|node| node.account.as_ref().ok());
-        let total = |counter| {
-            accounts()
-                .map(|account| account.counter(counter))
-                .fold(0, u64::wrapping_add)
-        };
-        Some(Self {
-            messages: total(Counter::MessagesSent).wrapping_add(total(Counter::MessagesReceived)),
-            packets_sent: total(Counter::PacketsSent),
-            packets_received: total(Counter::PacketsReceived),
-        })
+        let mut sample = earlier;
+        let accounts = nodes.iter().filter_map(|node| node.account.as_ref().ok());
+        accounts.for_each(|account| sample.add_account(account));
+        Some(sample)
     }
 }
 
@@ -129,7 +141,7 @@ impl StallDetector {
 mod tests {
     use super::*;
     use crate::run::outcome::tests::seen;
-    use midplane_abi::blackboard::{BlackboardSnapshot, CallSnapshot};
+    use midplane_abi::blackboard::CallSnapshot;
 
     const STEP: Duration = Duration::from_millis(500);
 
@@ -164,17 +176,26 @@ mod tests {
     fn blocked_ranks_without_packets_in_transit_hang() {
         let nodes = [blocked(0, "MPI_Recv", [4, 1]), blocked(1, "MPI_Ssend", [0, 3])];
         let ranks = vec![RankGlance::InCall, RankGlance::InCall];
-        assert!(detects(|_| (ranks.clone(), StallSample::from_nodes(&nodes))));
+        assert!(detects(|_| (
+            ranks.clone(),
+            StallSample::from_nodes(&nodes, StallSample::default())
+        )));
         let ended = [blocked(0, "MPI_Recv", [1, 1]), seen(1, NodeState::Done, |_| {})];
         let ranks = vec![RankGlance::InCall, RankGlance::Ended];
-        assert!(detects(|_| (ranks.clone(), StallSample::from_nodes(&ended))));
+        assert!(detects(|_| (
+            ranks.clone(),
+            StallSample::from_nodes(&ended, StallSample::default())
+        )));
     }
 
     #[test]
     fn a_packet_in_transit_is_no_hang() {
         let nodes = [blocked(0, "MPI_Recv", [4, 1]), blocked(1, "MPI_Recv", [0, 2])];
         let ranks = vec![RankGlance::InCall, RankGlance::InCall];
-        assert!(!detects(|_| (ranks.clone(), StallSample::from_nodes(&nodes))));
+        assert!(!detects(|_| (
+            ranks.clone(),
+            StallSample::from_nodes(&nodes, StallSample::default())
+        )));
     }
 
     #[test]
@@ -182,7 +203,10 @@ mod tests {
         let ranks = vec![RankGlance::InCall, RankGlance::InCall];
         let moving = |turn: usize| {
             let packets = [turn as u64; 2];
-            StallSample::from_nodes(&[blocked(0, "MPI_Recv", packets), blocked(1, "MPI_Recv", packets)])
+            StallSample::from_nodes(
+                &[blocked(0, "MPI_Recv", packets), blocked(1, "MPI_Recv", packets)],
+                StallSample::default(),
+            )
         };
         assert!(!detects(|turn| (ranks.clone(), moving(turn))));
     }
@@ -190,7 +214,7 @@ mod tests {
     #[test]
     fn ranks_that_compute_between_calls_are_no_hang() {
         let nodes = [blocked(0, "MPI_Recv", [0, 0]), blocked(1, "MPI_Recv", [0, 0])];
-        let sample = || StallSample::from_nodes(&nodes);
+        let sample = || StallSample::from_nodes(&nodes, StallSample::default());
         let changing = |turn: usize| match turn % 2 {
             0 => vec![RankGlance::InCall; 2],
             _ => vec![RankGlance::InCall, RankGlance::Active],
@@ -205,11 +229,11 @@ mod tests {
 
     #[test]
     fn only_blocking_calls_of_mpi_are_sampled() {
-        let with = |function| StallSample::from_nodes(&[blocked(0, function, [0, 0])]);
+        let with = |function| StallSample::from_nodes(&[blocked(0, function, [0, 0])], StallSample::default());
         assert!(with("MPI_Recv").is_some());
         assert!(with("read").is_none(), "a rank that waits for its input");
         assert!(with("MPI_Test").is_none(), "a rank that polls");
         assert!(with("MPI_Bsend").is_none(), "a rank that looks for space in its buffer");
-        assert!(StallSample::from_nodes(&[seen(0, NodeState::Booting, |_| {})]).is_none());
+        assert!(StallSample::from_nodes(&[seen(0, NodeState::Booting, |_| {})], StallSample::default()).is_none());
     }
 }

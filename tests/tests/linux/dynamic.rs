@@ -71,7 +71,19 @@ fn a_hang_names_spawned_ranks() {
 fn no_spawned_process_outlives_the_tool() {
     for (signal, status) in [(Signal::KILL, None), (Signal::INT, Some(130))] {
         let program = program("spawner.c");
-        let words = ["run", "-q", "--on", "linux", "-n", "2", "--on-hang", "wait", &program, "--", "wait"];
+        let words = [
+            "run",
+            "-q",
+            "--on",
+            "linux",
+            "-n",
+            "2",
+            "--on-hang",
+            "wait",
+            &program,
+            "--",
+            "wait",
+        ];
         let mut job = CommandRun::start(&words);
         job.wait_for("waiting");
         job.signal(signal);

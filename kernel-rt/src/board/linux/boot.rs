@@ -27,8 +27,8 @@ use super::share::{NodeAccount, ShareLayout};
 use super::socket_link::SocketLink;
 use super::tool::{self, ToolParameters};
 use super::{
-    JobManager, PROCESS, ProcessIdentity, abort, heap, job_requests, launcher, process, progress_thread, shared_memory,
-    threads,
+    JobManager, PROCESS, ProcessIdentity, abort, handover, heap, job_requests, launcher, process, progress_thread,
+    shared_memory, threads,
 };
 use crate::board::device::device;
 use crate::board::matching;
@@ -142,6 +142,9 @@ pub(super) fn boot(panics: PanicMeaning) {
     or_fail(boot.check_matching(matching.name()));
     heap::set_size(who.memory as usize);
 
+    if manager == JobManager::Tool {
+        or_fail(job_requests::provide(file, layout.request(who.rank)));
+    }
     let outside = told.as_ref().and_then(|told| told.outside);
     let sizes = match outside {
         Some(view) if view.event.is_some() => ROUTER_BETWEEN_HOSTS,
@@ -154,6 +157,7 @@ pub(super) fn boot(panics: PanicMeaning) {
     }
     // If the node cannot be locked between two calls, a progress thread is impossible.
     let share = if node_lock::can_be_taken() { who.interrupts } else { 0 };
+    let inherited = handover::inherited_state();
     let links = Direction::ALL.map(|d| {
         let there = who.shape.neighbour(who.coord, d)?;
         let there = who.shape.rank(there)?;
@@ -172,13 +176,24 @@ pub(super) fn boot(panics: PanicMeaning) {
         let pair: &RingPair = or_fail(map(file, layout.pair(owner, axis), size_of::<RingPair>()));
         let there = word(there);
         let link = RingLink::new(pair, d, own_word, there, ProcessDoorbell::new(there, event)).seal(boot.seal);
+        let link = match &inherited {
+            Some(state) => link.resume(state.position(d)),
+            None => link,
+        };
         Some(wire(ProcessLink::Ring(link), d, &boot, &who))
     });
-    let torus = or_fail(Torus::new(router, links));
+    let mut torus = or_fail(Torus::new(router, links));
+    if let Some(state) = &inherited {
+        or_fail(state.restore_credits(&mut torus));
+    }
     let world = told.as_ref().and_then(|told| told.world);
     let ranks = world.map_or(who.shape.nodes(), |world| world.size);
     let busy = outside.map_or(ranks, |outside| outside.ranks);
-    let node = node(&who, matching, torus, account, own_word, busy, share);
+    let mut node = node(&who, matching, torus, account, own_word, busy, share);
+    if let Some(state) = &inherited {
+        state.restore_ages(node.parts().0);
+        own_word.disarm();
+    }
     node_lock::set(node);
     if let Some(told) = &told {
         tool::set_word(word(who.rank));
@@ -187,9 +202,6 @@ pub(super) fn boot(panics: PanicMeaning) {
             JobManager::Tool | JobManager::None => tool::answer_now,
         };
         or_fail(told.answer_by(answer));
-    }
-    if manager == JobManager::Tool {
-        or_fail(job_requests::provide(file, layout.request(who.rank)));
     }
     if let Some(world) = world {
         world.install();
@@ -320,7 +332,7 @@ pub(super) extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
             launcher::tell_done();
         }
         if process.manager != JobManager::None && process.who.exit == ExitAction::Stay {
-            while !process.account.orders.has_ended() {
+            while !process.account.orders.has_ended() && !handover::hands_over(node, &process.account.orders) {
                 node.forward();
             }
         }

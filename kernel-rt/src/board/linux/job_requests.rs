@@ -15,6 +15,11 @@ use super::share::{REQUEST_BYTES, RequestArea};
 
 static AREA: OnceLock<&'static RequestArea> = OnceLock::new();
 
+/// Returns the process's area, if it can make requests.
+pub fn area() -> Option<&'static RequestArea> {
+    AREA.get().copied()
+}
+
 /// Offers requests to the language bindings. The area is at this offset of the shared file.
 ///
 /// # Errors

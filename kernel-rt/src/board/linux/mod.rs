@@ -11,6 +11,7 @@
 //! platform    clock, sleep and heap of the node
 //! heap        loan limit of the process's heap
 //! job_requests  requests of the process to the tool: start of processes, ports, names
+//! handover    a process whose program has ended hands its node over to another process
 //! world       which part of the torus MPI_COMM_WORLD is, in a job whose processes come and go
 //! job_memory  creation and mapping of the shared file
 //! outside     a rank's links that leave the host, in a job over several hosts
@@ -37,6 +38,7 @@ mod boot;
 mod clock;
 mod entry;
 mod futex;
+mod handover;
 pub mod heap;
 mod job_memory;
 mod job_requests;

@@ -34,6 +34,10 @@ pub const AT_ENDS: u64 = AT_ORDERS + core::mem::offset_of!(ToolRequests, ends) a
 /// See [`AT_ENDS`].
 pub const AT_ASKED: u64 = AT_ORDERS + core::mem::offset_of!(ToolRequests, asked) as u64;
 /// See [`AT_ENDS`].
+pub const AT_HANDS_OVER: u64 = AT_ORDERS + core::mem::offset_of!(ToolRequests, hands_over) as u64;
+/// See [`AT_ENDS`].
+pub const AT_RESTS: u64 = AT_ORDERS + core::mem::offset_of!(ToolRequests, rests) as u64;
+/// See [`AT_ENDS`].
 pub const AT_ANSWERED: u64 = AT_ORDERS + core::mem::offset_of!(ToolRequests, answered) as u64;
 const AT_ORDERS: u64 = core::mem::offset_of!(NodeAccount, orders) as u64;
 
@@ -56,13 +60,18 @@ pub struct NodeAccount {
     pub queues: QueueRecord,
 }
 
-/// Requests of the tool, or of a launched job's keeper, to a node. It writes all words except `answered`.
+/// Requests of the tool, or of a launched job's keeper, to a node. It writes all words except
+/// `answered` and `rests`.
 #[repr(C)]
 #[derive(Default)]
 pub struct ToolRequests {
     ends: AtomicU32,
     asked: AtomicU32,
     answered: AtomicU32,
+    /// Not 0: a process whose program has ended hands its node over, and ends.
+    hands_over: AtomicU32,
+    /// Not 0: the program has ended, and nothing of it is left in the device. Written by the node.
+    rests: AtomicU32,
 }
 
 /// Value of [`ToolRequests::ends`]: the job is over.
@@ -84,6 +93,16 @@ impl ToolRequests {
     /// Orders the process to exit with `status` at once.
     pub fn order_exit(&self, status: u8) {
         self.ends.store(EXITS + u32::from(status), Ordering::Release);
+    }
+
+    /// Returns whether a process whose program has ended must hand its node over.
+    pub fn must_hand_over(&self) -> bool {
+        self.hands_over.load(Ordering::Acquire) != 0
+    }
+
+    /// Reports that the node can be handed over.
+    pub fn note_rest(&self) {
+        self.rests.store(1, Ordering::Release);
     }
 
     /// Returns the status that the process is ordered to exit with.
@@ -130,6 +149,8 @@ impl RequestArea {
     pub const POSTED: u32 = 1;
     /// The answer waits for the process.
     pub const ANSWERED: u32 = 2;
+    /// The process has handed its node over: the fields contain its state.
+    pub const HANDED_OVER: u32 = 3;
     /// Offsets of the three fields.
     pub const AT: [u64; 3] = [
         core::mem::offset_of!(RequestArea, state) as u64,

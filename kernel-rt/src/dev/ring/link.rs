@@ -318,7 +318,7 @@ impl<'m, B: Doorbell> RingLink<'m, B> {
     /// opposite direction. `here` and `there` are the sleep flags of this node and of the neighbour, which `doorbell`
     /// wakes.
     ///
-    /// Each end must be created once, before any frame is sent.
+    /// Each end must be created once, before any frame is sent; a successor [resumes](Self::resume).
     pub fn new(
         pair: &'m RingPair,
         direction: Direction,
@@ -353,6 +353,24 @@ impl<'m, B: Doorbell> RingLink<'m, B> {
     #[must_use]
     pub fn seal(mut self, whole: bool) -> Self {
         self.draft = whole.then(|| Box::new(FrameDraft([0; FRAME_BYTES])));
+        self
+    }
+
+    /// Returns the numbers of frames sent and received, for a [successor](Self::resume); `None` while this end owes its
+    /// neighbour a notification, or if the link has ended. A successor itself finds out whether it must wait for free space.
+    pub fn position(&self) -> Option<[u32; 2]> {
+        let is_settled = !self.is(PUBLISHED | FREED | BROKEN);
+        is_settled.then(|| [self.head, self.awaited.wrapping_sub(1)])
+    }
+
+    /// Continues where a predecessor in another process has ended, after [`RingLink::position`].
+    #[must_use]
+    pub fn resume(mut self, [sent, received]: [u32; 2]) -> Self {
+        self.head = sent;
+        self.awaited = name(received);
+        self.slot_in = &self.incoming.slots[received as usize & (SLOTS - 1)];
+        self.seen_tail = self.outgoing.tail.0.load(Ordering::Acquire);
+        self.outgoing.full.0.store(0, Ordering::Relaxed);
         self
     }
 

@@ -6,7 +6,8 @@ use crate::run::linux::ProcessPipes;
 use crate::run::linux::names::{NameError, NameService};
 use crate::run::linux::spawn;
 use crate::run::plan::JobPlan;
-use kernel_rt::board::linux::share::{REQUEST_BYTES, RequestArea, ShareLayout};
+use crate::run::stall::StallSample;
+use kernel_rt::board::linux::share::{NodeAccount, REQUEST_BYTES, RequestArea, ShareLayout};
 use kernel_rt::dev::ring::SleepFlag;
 use midplane_abi::job_requests::{fields, write_field};
 use std::rc::Rc;
@@ -19,8 +20,23 @@ pub struct Universe {
     pub pipes: ProcessPipes,
     layout: ShareLayout,
     names: NameService,
+    /// The start of processes that waits until their nodes are handed over.
+    pub pending_start: Option<PendingStart>,
+    /// Messages and packets that the nodes' earlier processes have counted.
+    pub earlier: StallSample,
     /// Number of processes whose requests have no answer, or have not read it.
     pending: usize,
+}
+
+/// A start of processes, whose nodes are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PendingStart {
+    /// The process that requests it.
+    pub rank: u32,
+    /// The first node.
+    pub first: u32,
+    /// Number of nodes.
+    pub count: u32,
 }
 
 /// A field of an answer.
@@ -34,6 +50,8 @@ impl Universe {
             pipes,
             layout,
             names: NameService::default(),
+            pending_start: None,
+            earlier: StallSample::default(),
             pending: 0,
         }
     }
@@ -46,6 +64,23 @@ impl Universe {
     /// Returns the offset of the status record of a rank in the shared file.
     pub fn account(&self, rank: u32) -> u64 {
         self.layout.account(rank)
+    }
+
+    /// Checks whether the process of a node that has ended has handed the node over.
+    pub fn is_handed_over(&self, rank: u32) -> bool {
+        self.state(rank) == RequestArea::HANDED_OVER
+    }
+
+    /// Checks whether a node is about to be handed over, so that the end of its process is no loss.
+    pub fn hands_over(&self, rank: u32) -> bool {
+        let start = self.pending_start.as_ref();
+        start.is_some_and(|start| (start.first..start.first + start.count).contains(&rank))
+    }
+
+    /// Clears the status record of a node for its next process.
+    pub fn clear_account(&self, rank: u32) {
+        let zeros = vec![0; size_of::<NodeAccount>()];
+        self.shared.write(self.account(rank), &zeros);
     }
 
     fn state(&self, rank: u32) -> u32 {
@@ -76,7 +111,7 @@ impl Universe {
     }
 
     /// Wakes a rank.
-    fn wake(&self, rank: u32) {
+    pub fn wake(&self, rank: u32) {
         let word = self.layout.word(rank);
         self.shared.ring(word, SleepFlag::ARMED, SleepFlag::RUNG);
     }
@@ -118,10 +153,12 @@ pub fn serve(plan: &JobPlan<'_>, pool: &mut InstancePool) -> Vec<String> {
             RequestArea::POSTED => {
                 let request = universe.request(rank);
                 let answer = match universe.serve_name(&request) {
-                    Some(answer) => answer,
-                    None => serve_start(plan, pool, &universe, rank, &request, &mut notes),
+                    Some(answer) => Some(answer),
+                    None => serve_start(plan, pool, &mut universe, rank, &request, &mut notes),
                 };
-                universe.answer(rank, &answer);
+                if let Some(answer) = answer {
+                    universe.answer(rank, &answer);
+                }
             }
             RequestArea::ANSWERED => {}
             _ => continue,
@@ -133,17 +170,18 @@ pub fn serve(plan: &JobPlan<'_>, pool: &mut InstancePool) -> Vec<String> {
     notes
 }
 
-/// Serves a request to start processes. Returns the answer.
+/// Serves a request to start processes. Returns the answer; `None`: the nodes are not free yet.
 fn serve_start(
     plan: &JobPlan<'_>,
     pool: &mut InstancePool,
-    universe: &Universe,
+    universe: &mut Universe,
     rank: u32,
     request: &[Field],
     notes: &mut Vec<String>,
-) -> Vec<Field> {
-    match spawn::start_processes(plan, pool, universe, rank, request) {
-        Ok(started) => {
+) -> Option<Vec<Field>> {
+    Some(match spawn::start_processes(plan, pool, universe, rank, request) {
+        Ok(None) => return None,
+        Ok(Some(started)) => {
             let numbers = [started.first].into_iter().chain(started.numbers);
             let numbers = numbers.map(|number| number.to_string().into_bytes());
             [b"ok".to_vec()].into_iter().chain(numbers).collect()
@@ -152,5 +190,5 @@ fn serve_start(
             notes.push(format!("rank {rank} cannot start processes: {why}"));
             vec![b"spawn".to_vec()]
         }
-    }
+    })
 }

@@ -1,11 +1,14 @@
 //! Start of the processes that a process requests (MPI_Comm_spawn, MPI-3.1 section 10.3).
 
+use crate::host::error::CliError;
 use crate::run::instance::{Instance, InstancePool};
-use crate::run::linux::requests::Universe;
+use crate::run::linux::requests::{PendingStart, Universe};
 use crate::run::linux::{ProcessProgram, soft, start};
 use crate::run::node::Node;
 use crate::run::plan::{JobPlan, coord};
+use kernel_rt::board::linux::share::{AT_HANDS_OVER, AT_RESTS};
 use kernel_rt::board::linux::world::WorldView;
+use midplane_abi::blackboard::NodeState;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
@@ -174,15 +177,53 @@ fn numbers(commands: &[SpawnCommand], spare: u32) -> Result<Vec<u32>, String> {
     })
 }
 
-/// Starts the processes of a request, behind those of the pool. Returns why none was started.
+/// Checks whether the program of a node has ended with success and has left nothing in it, so that another one can run
+/// there.
+fn is_free(plan: &JobPlan<'_>, pool: &InstancePool, rank: u32) -> bool {
+    let node = &pool.nodes[rank as usize];
+    let is_gone = pool.instances[node.instance].gone.is_some();
+    rank >= plan.ranks()
+        && !is_gone
+        && node.state() == Ok(NodeState::Done)
+        && node.control_word(AT_RESTS) == Some(1)
+        && node.snapshot().is_ok_and(|account| account.status == 0)
+}
+
+/// Returns the first of so many adjacent nodes, each free or never started; the number of the latter that are left if there
+/// are not enough.
+fn find_nodes(plan: &JobPlan<'_>, pool: &InstancePool, count: u32) -> Result<u32, u32> {
+    let (nodes, started) = (plan.shape.nodes(), pool.nodes.len() as u32);
+    let mut first = plan.ranks();
+    for rank in first..started {
+        if rank - first == count {
+            break;
+        }
+        if !is_free(plan, pool, rank) {
+            first = rank + 1;
+        }
+    }
+    if first.saturating_add(count) <= nodes {
+        Ok(first)
+    } else {
+        Err(nodes - first)
+    }
+}
+
+/// Starts the processes of a request: in nodes whose programs have ended, and behind all others. `None`: these nodes are
+/// not handed over yet. Returns why none was started.
 pub fn start_processes(
     plan: &JobPlan<'_>,
     pool: &mut InstancePool,
-    universe: &Universe,
+    universe: &mut Universe,
     rank: u32,
     request: &[Vec<u8>],
-) -> Result<StartedProcesses, String> {
-    let requester = Requester::of(&pool.instances[rank as usize]);
+) -> Result<Option<StartedProcesses>, String> {
+    match universe.pending_start {
+        // One at a time.
+        Some(start) if start.rank != rank => return Ok(None),
+        _ => {}
+    }
+    let requester = Requester::of(&pool.instances[pool.nodes[rank as usize].instance]);
     let commands = commands(request, &requester)?;
     let executables: Vec<PathBuf> = { commands.iter() }
         .map(|command| find_executable(command, &requester))
@@ -190,18 +231,94 @@ pub fn start_processes(
     if let Some(command) = commands.iter().find(|command| !command.directory.is_dir()) {
         return Err(format!("there is no directory {}", command.directory.display()));
     }
-    let first = pool.nodes.len() as u32;
-    let spare = plan.universe.map_or(0, |_| plan.shape.nodes().saturating_sub(first));
-    let numbers = numbers(&commands, spare)?;
-    let (_, app) = plan.app(rank);
-    let each = commands.iter().zip(&executables).zip(&numbers).enumerate();
+    let (start, numbers) = match universe.pending_start {
+        Some(start) => (start, numbers(&commands, start.count)?),
+        None => choose_nodes(plan, pool, rank, &commands)?,
+    };
+    universe.pending_start = Some(start);
+    if !are_handed_over(pool, universe, start) {
+        return Ok(None);
+    }
+    let app = AppStart {
+        environment: plan.app(rank).1.environment,
+        view: WorldView {
+            first: start.first,
+            size: start.count,
+            universe: plan.universe.map_or(0, |universe| universe.size),
+            appnum: 0,
+            parent: Some(rank),
+        },
+    };
+    let started = start_commands(plan, pool, universe, &app, (&commands, &executables, &numbers));
+    universe.pending_start = None;
+    started.map_err(|why| why.to_string())?;
+    Ok(Some(StartedProcesses {
+        first: start.first,
+        numbers,
+    }))
+}
+
+/// Returns the nodes for the processes of a request, and the number of processes of each command.
+fn choose_nodes(
+    plan: &JobPlan<'_>,
+    pool: &InstancePool,
+    rank: u32,
+    commands: &[SpawnCommand],
+) -> Result<(PendingStart, Vec<u32>), String> {
+    let of_job = if plan.universe.is_some() { plan.shape.nodes() } else { 0 };
+    // As many as there are, if `soft` permits fewer than requested.
+    let all = commands
+        .iter()
+        .fold(0, |sum: u32, command| sum.saturating_add(command.most));
+    let spare = match find_nodes(plan, pool, all) {
+        Ok(_) => all,
+        Err(left) => left,
+    };
+    let numbers = numbers(commands, spare.min(of_job))?;
+    let count = numbers.iter().sum();
+    let first = find_nodes(plan, pool, count).map_err(|left| format!("the job has {left} spare nodes left"))?;
+    Ok((PendingStart { rank, first, count }, numbers))
+}
+
+/// Requests the nodes of a start from their processes. Returns whether these have ended.
+fn are_handed_over(pool: &InstancePool, universe: &Universe, start: PendingStart) -> bool {
+    let mut are_all = true;
+    for rank in start.first..start.first + start.count {
+        let Some(node) = pool.nodes.get(rank as usize) else {
+            continue;
+        };
+        if pool.instances[node.instance].gone.is_none() || !universe.is_handed_over(rank) {
+            are_all = false;
+            node.set_control_word(AT_HANDS_OVER, 1);
+            universe.wake(rank);
+        }
+    }
+    are_all
+}
+
+/// Common part of the processes of a start.
+struct AppStart<'a> {
+    environment: &'a [Vec<u8>],
+    view: WorldView,
+}
+
+/// Commands, their executables and numbers of processes.
+type CommandList<'a> = (&'a [SpawnCommand], &'a [PathBuf], &'a [u32]);
+
+/// Starts the processes of the commands in adjacent nodes.
+fn start_commands(
+    plan: &JobPlan<'_>,
+    pool: &mut InstancePool,
+    universe: &mut Universe,
+    app: &AppStart<'_>,
+    (commands, executables, numbers): CommandList<'_>,
+) -> Result<(), CliError> {
+    let mut rank = app.view.first;
+    let each = commands.iter().zip(executables).zip(numbers).enumerate();
     for (appnum, ((command, image), number)) in each {
         let view = WorldView {
-            first,
-            size: numbers.iter().sum(),
-            universe: plan.universe.map_or(0, |universe| universe.size),
             appnum: appnum as u32,
-            parent: Some(rank),
+            ..app.view
         };
         let program = ProcessProgram {
             image: image.clone(),
@@ -210,21 +327,27 @@ pub fn start_processes(
             directory: Some(&command.directory),
         };
         for _ in 0..*number {
-            start_next(plan, pool, universe, &program, view).map_err(|why| why.to_string())?;
+            start_in(plan, pool, universe, rank, (&program, view))?;
+            rank += 1;
         }
     }
-    Ok(StartedProcesses { first, numbers })
+    Ok(())
 }
 
-/// Starts the process of the next spare node.
-fn start_next(
+/// Starts a process in a node: behind all others, or in one that was handed over.
+fn start_in(
     plan: &JobPlan<'_>,
     pool: &mut InstancePool,
-    universe: &Universe,
-    program: &ProcessProgram<'_>,
-    view: WorldView,
-) -> Result<(), crate::host::error::CliError> {
-    let rank = pool.nodes.len() as u32;
+    universe: &mut Universe,
+    rank: u32,
+    (program, view): (&ProcessProgram<'_>, WorldView),
+) -> Result<(), CliError> {
+    let at = rank as usize;
+    if let Some(node) = pool.nodes.get(at) {
+        universe.earlier.add(node);
+        pool.instances[node.instance].retire();
+        universe.clear_account(rank);
+    }
     let shared = (&*universe.shared, &universe.pipes);
     let instance = start(plan, rank, program, Some(view), shared)?;
     let mut node = Node::from_process(
@@ -236,8 +359,11 @@ fn start_next(
     );
     let known = fs::canonicalize(&plan.image(rank).path).ok();
     node.has_own_program = known != fs::canonicalize(&program.image).ok();
-    pool.nodes.push(node);
     pool.instances.push(instance);
+    match pool.nodes.get_mut(at) {
+        Some(place) => *place = node,
+        None => pool.nodes.push(node),
+    }
     Ok(())
 }
 
