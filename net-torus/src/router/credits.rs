@@ -48,7 +48,10 @@ impl Router<'_> {
         self.tokens[side] = tokens;
         self.seen[side] = pack_counters(seen);
         self.grants[side] = ChannelGrants::from_words([free, told, received]);
-        self.untold |= 1 << side;
+        self.untold &= !(1 << side);
+        for vc in 0..Vc::COUNT {
+            self.owe(side, vc);
+        }
         true
     }
 }
