@@ -12,11 +12,7 @@ use midplane_device::interface::{AbortCause, Device, MeasuredQuantity, NetworkCo
 /// Version of the MPI standard.
 pub const VERSION: (i32, i32) = (5, 0);
 /// Name and version of this library.
-pub const LIBRARY: &str = concat!(
-    "Midplane ",
-    env!("CARGO_PKG_VERSION"),
-    ", MPI 5.0"
-);
+pub const LIBRARY: &str = concat!("Midplane ", env!("CARGO_PKG_VERSION"), ", MPI 5.0");
 
 /// Returns the nanoseconds since this node started. Clocks of different nodes are not synchronized.
 pub fn now(env: &dyn Env) -> u64 {

@@ -96,3 +96,11 @@ fn no_spawned_process_outlives_the_tool() {
         assert_eq!(job.end().status, status);
     }
 }
+
+#[test]
+fn fortran_starts_processes_with_arguments() {
+    run(&["-n", "2", "--mpi-memory", "32"], "spawner.f90", &[])
+        .expect(0)
+        .prints("spawn: 33 T")
+        .prints("spawn_multiple: 213");
+}

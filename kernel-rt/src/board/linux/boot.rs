@@ -142,10 +142,11 @@ pub(super) fn boot(panics: PanicMeaning) {
     or_fail(boot.check_matching(matching.name()));
     heap::set_size(who.memory as usize);
 
-    if manager == JobManager::Tool {
+    let outside = told.as_ref().and_then(|told| told.outside);
+    // An agent of several hosts serves no requests.
+    if manager == JobManager::Tool && outside.is_none() {
         or_fail(job_requests::provide(file, layout.request(who.rank)));
     }
-    let outside = told.as_ref().and_then(|told| told.outside);
     let sizes = match outside {
         Some(view) if view.event.is_some() => ROUTER_BETWEEN_HOSTS,
         _ => ROUTER,

@@ -6,7 +6,9 @@ type Triplet = [i64; 3];
 
 /// Parses a triplet `a`, `a:b` or `a:b:c`.
 fn triplet(text: &str) -> Option<Triplet> {
-    let mut parts = text.split(':').map(|part| part.trim().parse::<i64>().ok());
+    let mut parts = text
+        .split(':')
+        .map(|part| part.trim().parse::<i32>().ok().map(i64::from));
     let first = parts.next()??;
     let last = parts.next().unwrap_or(Some(first))?;
     let stride = parts.next().unwrap_or(Some(1))?;
@@ -48,6 +50,7 @@ mod tests {
             ("1:2:0", 5, 5, None),
             ("x", 5, 5, None),
             ("1:2:3:4", 5, 5, None),
+            ("-9223372036854775808", 5, 5, None),
         ] {
             assert_eq!(largest(text, wanted, most), chosen, "{text} {wanted} {most}");
         }
