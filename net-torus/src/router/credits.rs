@@ -18,14 +18,12 @@ impl Router<'_> {
         let side = side as usize;
         let tokens = self.tokens[side].map(ChannelTokens::to_words);
         let mut words = [0; WORDS];
-        let mut at = 0;
         let lists = [unpack_counters(self.seen[side])]
             .into_iter()
             .chain(self.grants[side].to_words())
             .chain((0..3).map(|field| tokens.map(|words| words[field])));
-        for word in lists.flatten() {
-            words[at] = word;
-            at += 1;
+        for (word, value) in words.iter_mut().zip(lists.flatten()) {
+            *word = value;
         }
         LinkCredits(words)
     }
