@@ -15,6 +15,7 @@ extern crate std;
 pub mod fortran;
 mod header;
 mod kinds;
+mod mpich;
 mod page;
 #[macro_use]
 mod table;
@@ -24,6 +25,7 @@ mod thread_entries;
 
 pub use header::{Header, ProfilingHeader};
 pub use kinds::{Kind, Spelling};
+pub use mpich::MpichEntries;
 pub use page::Page;
 pub use thread_entries::ThreadEntries;
 

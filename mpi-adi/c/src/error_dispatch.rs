@@ -1,10 +1,14 @@
 //! Error handler dispatch: end of a call with success, or through an error handler (MPI-3.1 sections 8.3 and 8.4).
 
 use core::ffi::c_int;
+#[cfg(target_os = "linux")]
+use core::ffi::c_void;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use spin::Mutex;
 
+#[cfg(target_os = "linux")]
+use super::adapters::ErrorAdapter;
 use super::binding::{MpiPhase, any_env, env, phase};
 use super::codes;
 use super::comm_objects::{self, CommViews, ErrorTarget};
@@ -127,6 +131,11 @@ pub(super) fn raise(function: &'static str, error_target: ErrorTarget, error: Er
     if let Some(function) = user_function(error_target.handler) {
         comm_objects::call_with_comm(error_target.comm, |comm| {
             let mut comm = Handle::new(comm);
+            #[cfg(target_os = "linux")]
+            if let Some(adapter) = adapter(error_target.handler) {
+                // SAFETY: as below; the adapter is for such functions.
+                return without_lock(|| unsafe { adapter(function as *const c_void, comm, &mut code) });
+            }
             // SAFETY: a function of the program, called with the arguments that the standard specifies (section 8.3.1).
             without_lock(|| unsafe { function(&mut comm, &mut code) })
         });
@@ -156,6 +165,26 @@ pub(super) fn user_function(handle: c_int) -> Option<ErrorFunction> {
     let pointer = core::ptr::with_exposed_provenance::<()>(address);
     // SAFETY: stored by MPI_Comm_create_errhandler: a pointer to such a function, not null.
     Some(unsafe { core::mem::transmute::<*const (), ErrorFunction>(pointer) })
+}
+
+/// Adapters of the handlers, for programs with another ABI; 0 for none.
+#[cfg(target_os = "linux")]
+pub(super) static ADAPTERS: [AtomicUsize; USER_HANDLERS] = [const { AtomicUsize::new(0) }; USER_HANDLERS];
+
+/// Installs the adapter of a handler that the program has just created.
+#[cfg(target_os = "linux")]
+pub(super) fn adapt(handle: c_int, adapter: ErrorAdapter) {
+    if let Some(index) = user_index(handle) {
+        ADAPTERS[index].store((adapter as *const ()).expose_provenance(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn adapter(handle: c_int) -> Option<ErrorAdapter> {
+    let address = ADAPTERS[user_index(handle)?].load(Ordering::Relaxed);
+    let pointer = core::ptr::with_exposed_provenance::<()>(address);
+    // SAFETY: stored by `adapt`, if it is not null.
+    (address != 0).then(|| unsafe { core::mem::transmute::<*const (), ErrorAdapter>(pointer) })
 }
 
 /// Returns the result of a call that may precede MPI_Init, and so uses the fatal handler.

@@ -78,6 +78,8 @@ unsafe fn add(function: Option<ErrorFunction>, errhandler: *mut Handle) -> Resul
             .compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
         {
+            #[cfg(target_os = "linux")]
+            super::error_dispatch::ADAPTERS[index].store(0, Ordering::Relaxed);
             *errhandler = Handle::new(give_handle(HANDLERS + index as c_int));
             return Ok(());
         }

@@ -9,6 +9,8 @@ use core::ffi::{c_int, c_void};
 
 use spin::Mutex;
 
+#[cfg(target_os = "linux")]
+use super::adapters::{CopyAdapter, DeleteAdapter};
 use super::addresses::DUP_FN;
 use super::handles::{HandleKind, HandleTable};
 use super::types::Handle;
@@ -51,6 +53,9 @@ struct KeyvalObject {
     /// Number of attributes with this key.
     uses: u32,
     freed: bool,
+    /// Adapters of the functions, for programs with another ABI.
+    #[cfg(target_os = "linux")]
+    adapters: Option<(CopyAdapter, DeleteAdapter)>,
 }
 
 const KIND: HandleKind = HandleKind {
@@ -72,7 +77,60 @@ pub(super) fn create(keyval: Keyval) -> Result<c_int, Error> {
         keyval,
         uses: 0,
         freed: false,
+        #[cfg(target_os = "linux")]
+        adapters: None,
     })
+}
+
+/// Installs the adapters of a key that the program has just created.
+#[cfg(target_os = "linux")]
+pub(super) fn adapt(handle: c_int, adapters: (CopyAdapter, DeleteAdapter)) {
+    change(handle, |object| object.adapters = Some(adapters));
+}
+
+#[cfg(target_os = "linux")]
+fn adapters(handle: c_int) -> Option<(CopyAdapter, DeleteAdapter)> {
+    TABLE.lock().get(handle)?.adapters
+}
+
+/// Calls a delete function of the program.
+///
+/// # Safety
+/// The function and its arguments must be those of the key.
+unsafe fn call_delete(delete: DeleteFunction, object: c_int, keyval: c_int, value: usize, extra: usize) -> c_int {
+    let (object, value, extra) = (Handle::new(object), pointer(value), pointer(extra));
+    #[cfg(target_os = "linux")]
+    if let Some((_, adapter)) = adapters(keyval) {
+        // SAFETY: guaranteed by the caller.
+        return without_lock(|| unsafe { adapter(delete, object, keyval, value, extra) });
+    }
+    // SAFETY: guaranteed by the caller.
+    without_lock(|| unsafe { delete(object, keyval, value, extra) })
+}
+
+/// Calls a copy function of the program, which returns the copy and whether there is one.
+///
+/// # Safety
+/// As for [`call_delete`].
+unsafe fn call_copy(
+    copy: CopyFunction,
+    object: c_int,
+    keyval: c_int,
+    value: usize,
+    extra: usize,
+) -> (c_int, *mut c_void, c_int) {
+    let (object, value, extra) = (Handle::new(object), pointer(value), pointer(extra));
+    let (mut copied, mut flag) = (value, 0);
+    let place = (&raw mut copied).cast();
+    #[cfg(target_os = "linux")]
+    if let Some((adapter, _)) = adapters(keyval) {
+        // SAFETY: guaranteed by the caller: the address is that of a pointer.
+        let code = without_lock(|| unsafe { adapter(copy, object, keyval, extra, value, place, &mut flag) });
+        return (code, copied, flag);
+    }
+    // SAFETY: as above.
+    let code = without_lock(|| unsafe { copy(object, keyval, extra, value, place, &mut flag) });
+    (code, copied, flag)
 }
 
 /// Frees a key. A freed key remains in use as long as an attribute has it, and freeing it again is no error (section
@@ -160,8 +218,8 @@ fn detach<C: AttributeCarrier>(object: c_int, attribute: Attribute) -> Result<()
     }) = key
     {
         // SAFETY: a function of the program, called with the arguments that the standard specifies (section 6.7.2).
-        let call = || unsafe { delete(Handle::new(object), keyval, pointer(value), pointer(extra)) };
-        check_callback(with_key_held(keyval, || without_lock(call)))?;
+        let call = || unsafe { call_delete(delete, object, keyval, value, extra) };
+        check_callback(with_key_held(keyval, call))?;
     }
     drop_attribute::<C>(object, keyval);
     Ok(())
@@ -280,24 +338,12 @@ fn copies<C: AttributeCarrier>(old: c_int, mut take: impl FnMut(Attribute) -> Re
             continue;
         };
         with_key_held(keyval, || {
-            let (mut copied, mut flag) = (pointer(value), 0);
-            let place = (&raw mut copied).cast();
             if copy as usize == DUP_FN {
                 return take(Attribute { keyval, value });
             }
-            // SAFETY: a function of the program, called with the arguments that the standard specifies (section 6.7.2):
-            // the address is that of a pointer.
-            let call = || unsafe {
-                copy(
-                    Handle::new(old),
-                    keyval,
-                    pointer(extra),
-                    pointer(value),
-                    place,
-                    &mut flag,
-                )
-            };
-            check_callback(without_lock(call))?;
+            // SAFETY: a function of the program, called with the arguments that the standard specifies (section 6.7.2).
+            let (code, copied, flag) = unsafe { call_copy(copy, old, keyval, value, extra) };
+            check_callback(code)?;
             let value = copied.expose_provenance();
             match flag {
                 0 => Ok(()),

@@ -19,7 +19,7 @@
 //! session_objects  sessions of the program
 //! inter_calls    implementations of calls on intercommunicators
 //! measure        calls for benchmarks
-//! unlocked       callbacks of the program, without the lock of MPI_THREAD_MULTIPLE
+//! unlocked       callbacks of the program, without the lock of MPI_THREAD_MULTIPLE      adapters  of another ABI
 //! args                                                     arguments
 //! datatypes/                                               chapter 4: elements and their buffers
 //! handles  binding  types                                  handle tables, state of the process
@@ -34,6 +34,8 @@
 
 extern crate alloc;
 
+#[cfg(target_os = "linux")]
+mod adapters;
 pub mod addresses;
 mod args;
 mod attributes;
@@ -120,7 +122,7 @@ mod bodies {
     pub use super::windows::*;
 }
 
-pub use collectives::{AtCompletion, CountArray, array_length, start_with_action};
+pub use collectives::{AtCompletion, CountArray, array_length, start_with_action, store_at_completion};
 pub use entries::*;
 pub use types::{Handle, MPI_Status, constants};
 

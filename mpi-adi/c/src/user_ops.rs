@@ -5,6 +5,8 @@ use core::ffi::{c_int, c_longlong, c_void};
 
 use spin::Mutex;
 
+#[cfg(target_os = "linux")]
+use super::adapters::OpAdapter;
 use super::handles::{HandleKind, HandleTable};
 use super::types::Handle;
 use midplane_objects::error::{Error, LimitedResource};
@@ -28,6 +30,9 @@ pub type LargeUserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut
 pub enum OpFunction {
     Int(UserFunction),
     Large(LargeUserFunction),
+    /// Of a program with another ABI: the address of its function, and the adapter that calls it.
+    #[cfg(target_os = "linux")]
+    Adapted(usize, OpAdapter),
 }
 
 #[derive(Clone, Copy)]
@@ -47,6 +52,19 @@ pub fn get(handle: c_int) -> Option<UserOp> {
 /// Creates an operation and returns its handle. Fails with [`Error::Limit`] or [`Error::NoSpace`].
 pub fn add(op: UserOp) -> Result<c_int, Error> {
     TABLE.lock().add(op)
+}
+
+/// Installs the adapter of an operation.
+#[cfg(target_os = "linux")]
+pub fn adapt(handle: c_int, adapter: OpAdapter) {
+    if let Some(op) = TABLE.lock().get_mut(handle) {
+        let address = match op.function {
+            OpFunction::Int(function) => (function as *const ()).expose_provenance(),
+            OpFunction::Large(function) => (function as *const ()).expose_provenance(),
+            OpFunction::Adapted(address, _) => address,
+        };
+        op.function = OpFunction::Adapted(address, adapter);
+    }
 }
 
 /// Frees the operation with handle `handle`. Collectives that use it continue.

@@ -5,14 +5,14 @@
 use core::ffi::{c_char, c_int, c_longlong, c_void};
 use core::mem::transmute;
 
-use midplane_c::{CountArray, Handle, kinds};
+use midplane_c::{CountArray, Handle, kinds, store_at_completion};
 
 use crate::addresses::{c_buffer, c_status, c_weights};
 use crate::arguments::{CText, FortranText, count_from_one, finish, no_memory};
 use crate::bodies;
 use crate::descriptor::{Buffer, Descriptor, LargeCount};
 use crate::functions::*;
-use crate::handles::{HandleArray, store_at_completion};
+use crate::handles::{HandleArray, store};
 use crate::substitutes::{SmallIntegers, Substitutes};
 
 /// Adds a weak alias of a symbol.

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::ffi::{c_int, c_longlong, c_void};
 
 use midplane_c::addresses::is_in_place;
-use midplane_c::{AtCompletion, CountArray, Handle, array_length};
+use midplane_c::{CountArray, Handle, array_length};
 use midplane_objects::error::Error;
 
 /// Handles that require no memory of the heap.
@@ -91,51 +91,11 @@ impl HandleArray {
     }
 }
 
-/// A handle that C stores when a request completes.
-struct PendingHandle {
-    /// One handle, at an address that does not change.
-    handle: Vec<Handle>,
-    place: *mut c_int,
-}
-
-// SAFETY: the place is memory of the process, which one thread executes.
-unsafe impl Send for PendingHandle {}
-
-impl AtCompletion for PendingHandle {
-    fn run(&mut self) {
-        if let [handle] = self.handle[..] {
-            // SAFETY: guaranteed by the caller of `store_at_completion`.
-            unsafe { *self.place = handle.value() };
-        }
-    }
-}
-
-/// Starts a collective by `call`, which gets the places of a handle and of the request, and stores the handle at its
-/// completion. Returns the error code of `call`, or that of a full heap.
+/// Stores a handle that C returns.
 ///
 /// # Safety
-/// `place` refers to an integer until the collective is complete, and `request` to one now.
-pub(crate) unsafe fn store_at_completion(
-    function: &'static str,
-    place: *mut c_int,
-    request: *mut c_int,
-    call: impl FnOnce(*mut Handle, *mut Handle) -> c_int,
-) -> c_int {
-    let mut handle = Vec::new();
-    if handle.try_reserve_exact(1).is_err() {
-        let bytes = size_of::<Handle>();
-        return midplane_c::fail(function, Error::NoSpace { bytes });
-    }
+/// `place` refers to an integer.
+pub(crate) unsafe extern "C" fn store(place: *mut c_int, handle: Handle) {
     // SAFETY: guaranteed by the caller.
-    handle.push(Handle::new(unsafe { *place }));
-    let stored = handle.as_mut_ptr();
-    midplane_c::start_with_action(function, PendingHandle { handle, place }, || {
-        let mut started = Handle::new(0);
-        let code = call(stored, &mut started);
-        if code == midplane_c::constants::MPI_SUCCESS {
-            // SAFETY: guaranteed by the caller.
-            unsafe { (*place, *request) = ((*stored).value(), started.value()) };
-        }
-        (code, started.value())
-    })
+    unsafe { *place = handle.value() };
 }

@@ -242,15 +242,22 @@ fn write_duplicate_call(f: &mut Formatter<'_>, procedure: &Procedure) -> Result 
     let name = procedure.function.name;
     write!(
         f,
-        "        let result = store_at_completion(\"{name}\", newcomm, request, |newcomm, request| {name}("
+        "        let mut request_handle = Handle::new(*request);\n        \
+         let request_place = &raw mut request_handle;\n        \
+         let result = store_at_completion(\"{name}\", newcomm, store, |newcomm| {{\n            \
+         ({name}("
     )?;
     for argument in &procedure.arguments {
-        match argument.intent {
-            Intent::In => write!(f, "Handle::new(*{}), ", argument.name)?,
-            Intent::Out => write!(f, "{}, ", argument.name)?,
+        match (argument.intent, argument.name) {
+            (Intent::In, name) => write!(f, "Handle::new(*{name}), ")?,
+            (Intent::Out, "request") => f.write_str("request_place")?,
+            (Intent::Out, name) => write!(f, "{name}, ")?,
         }
     }
-    f.write_str("));\n        finish(ierror, result);\n")
+    f.write_str(
+        "), (*request_place).value())\n        });\n        \
+         *request = request_handle.value();\n        finish(ierror, result);\n",
+    )
 }
 
 /// Checks whether an argument is one handle that the C function stores.

@@ -272,7 +272,7 @@ fn describe(kind: Kind) -> Option<(Form, Shape, Intent)> {
 }
 
 /// The part of [`describe`] for handles.
-fn describe_handle(kind: Kind) -> Option<(Form, Shape, Intent)> {
+pub(crate) fn describe_handle(kind: Kind) -> Option<(Form, Shape, Intent)> {
     use Intent::{In, Out};
     use Shape::{Array, Scalar};
     let (name, shape, intent) = match kind {

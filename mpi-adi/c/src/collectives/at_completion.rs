@@ -1,9 +1,11 @@
-//! Actions at the completion of nonblocking collectives, for the Fortran binding: it copies results to strided arrays.
+//! Actions at the completion of nonblocking collectives, for other bindings: that of Fortran copies results to strided
+//! arrays, and a handle is stored as the program has it.
 //!
 //! The handle of such a request remains that of the collective. A second family has the same handles, and runs the action
 //! before the program gets the completion. Programs without actions do not link it.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::ffi::c_int;
 
 use spin::Mutex;
@@ -13,8 +15,8 @@ use crate::error_dispatch::early;
 use crate::requests::{
     COLLECTIVES, CompletedRequest, CompletionData, FamilyEntry, RequestFamily, enter_family, with_status,
 };
-use crate::types::MPI_Status;
-use crate::types::constants::MPI_SUCCESS;
+use crate::types::constants::{MPI_COMM_NULL, MPI_SUCCESS};
+use crate::types::{Handle, MPI_Status};
 use midplane_device::memory::try_boxed;
 use midplane_objects::error::Error;
 
@@ -63,6 +65,50 @@ pub fn start_with_action(
         *first = Some(pending);
     }
     code
+}
+
+/// A handle that the binding stores when a request completes, for programs whose handles differ from C's.
+struct PendingHandle {
+    /// One handle, at an address that does not change.
+    handle: Vec<Handle>,
+    place: *mut c_int,
+    store: StoreHandle,
+}
+
+/// Stores a handle as the program has it.
+pub type StoreHandle = unsafe extern "C" fn(*mut c_int, Handle);
+
+// SAFETY: the place is memory of the process, which one thread executes.
+unsafe impl Send for PendingHandle {}
+
+impl AtCompletion for PendingHandle {
+    fn run(&mut self) {
+        if let [handle] = self.handle[..] {
+            // SAFETY: guaranteed by the caller of `store_at_completion`.
+            unsafe { (self.store)(self.place, handle) };
+        }
+    }
+}
+
+/// Starts a collective by `call`, which gets the place of a handle, and returns an error code and the request. `store` stores
+/// the handle at its completion. Returns the error code of `call`, or that of a full heap.
+///
+/// # Safety
+/// `place` must satisfy `store` until the collective is complete.
+pub unsafe fn store_at_completion(
+    function: &'static str,
+    place: *mut c_int,
+    store: StoreHandle,
+    call: impl FnOnce(*mut Handle) -> (c_int, c_int),
+) -> c_int {
+    let mut handle = Vec::new();
+    if handle.try_reserve_exact(1).is_err() {
+        let bytes = size_of::<Handle>();
+        return early(function, Err(Error::NoSpace { bytes }));
+    }
+    handle.push(Handle::new(MPI_COMM_NULL));
+    let stored = handle.as_mut_ptr();
+    start_with_action(function, PendingHandle { handle, place, store }, || call(stored))
 }
 
 fn has_action(request: c_int) -> bool {

@@ -140,6 +140,11 @@ unsafe fn call(function: OpFunction, left: *mut c_void, right: *mut c_void, len:
         match function {
             OpFunction::Int(function) => function(left, right, &mut (len as c_int), &mut datatype),
             OpFunction::Large(function) => function(left, right, &mut (len as c_longlong), &mut datatype),
+            #[cfg(target_os = "linux")]
+            OpFunction::Adapted(function, adapter) => {
+                let function = core::ptr::with_exposed_provenance(function);
+                adapter(function, left, right, len as c_longlong, datatype);
+            }
         }
     })
 }

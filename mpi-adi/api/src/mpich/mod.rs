@@ -1,0 +1,77 @@
+//! The ABI of MPICH (`libmpi.so.12`) as a translation in C over the functions of the standard ABI: [`MpichEntries`].
+//!
+//! The ABI is that of MPICH 3.1 and later, Intel MPI, MVAPICH and others: handles are ints, a status has 20 bytes, and most
+//! constants have other values than the standard's.
+//!
+//! | part of the source | file |
+//! |---|---|
+//! | types, macros | `head.c` |
+//! | values of constants | [`constants`], as tables and functions in C ([`tables`]) |
+//! | conversion of values | `conversions.c` |
+//! | callbacks of the program | `callbacks.c` |
+//! | functions that require more than a conversion of arguments, variables | `bodies.c` |
+//! | all other functions, generated from the function table | [`entries`] |
+//!
+//! The language is C, because the two sides are C's types of two headers, which the compiler checks, and because the
+//! library then contains no second runtime: it is one object, compiled in a few seconds where the standard's library is
+//! linked.
+//!
+//! A handle of the program's objects has the same value in both ABIs, except for its highest bit in some types. A call
+//! converts scalars without memory; arrays of handles and statuses are converted on the stack up to 1,536 bytes, and beyond
+//! that in the heap of the program: MPI_ERR_NO_MEM if it is full.
+
+mod constants;
+mod entries;
+mod tables;
+
+use core::fmt::{Display, Formatter, Result};
+
+use crate::ThreadEntries;
+
+/// Text of the C source.
+#[derive(Clone, Copy, Debug)]
+pub struct MpichEntries;
+
+impl MpichEntries {
+    /// File name.
+    pub const NAME: &str = "mpich_entries.c";
+    /// Prefix of the functions of the standard ABI, as the source calls them: other names of the same functions, because
+    /// both libraries define the names of MPI.
+    pub const PREFIX: &str = "midplane_abi_";
+    /// Other symbols that the source requires of the standard's library.
+    pub const REQUIRED: [&str; 8] = [
+        "midplane_adapt_errhandler",
+        "midplane_adapt_keyval",
+        "midplane_adapt_operation",
+        "midplane_comm_idup",
+        "midplane_partners",
+        "midplane_thread_enter",
+        "midplane_thread_leave",
+        "midplane_threads_are_enabled",
+    ];
+    /// Symbols that programs of MPICH refer to, except functions of MPI.
+    pub const SYMBOLS: [&str; 8] = [
+        "MPIR_Dup_fn",
+        "MPI_F08_STATUSES_IGNORE",
+        "MPI_F08_STATUS_IGNORE",
+        "MPI_F_STATUSES_IGNORE",
+        "MPI_F_STATUS_IGNORE",
+        "MPI_T_PVAR_ALL_HANDLES",
+        "MPI_UNWEIGHTED",
+        "MPI_WEIGHTS_EMPTY",
+    ];
+}
+
+impl Display for MpichEntries {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str(include_str!("head.c"))?;
+        for name in ThreadEntries::names() {
+            writeln!(f, "extern __typeof__(P{name}) {}{name};", Self::PREFIX)?;
+        }
+        write!(f, "{}", tables::Tables)?;
+        f.write_str(include_str!("conversions.c"))?;
+        f.write_str(include_str!("callbacks.c"))?;
+        f.write_str(include_str!("bodies.c"))?;
+        write!(f, "{}", entries::Entries)
+    }
+}
