@@ -8,10 +8,15 @@
 void midplane_load(void);
 void midplane_exit(int status, void *unused);
 
-static int status_at_end;
+/* The functions of on_exit and the destructors of libraries are called in the reverse order of their registration. A
+ * library that is loaded with the program registers its function before the C library registers the destructors, and
+ * the function is the last one; in a library that the running program loads, the destructor is. */
+static int status_at_end, is_destroyed, is_status_known;
 static void midplane_note_status(int status, void *unused) {
-    (void)unused;
     status_at_end = status;
+    is_status_known = 1;
+    if (is_destroyed)
+        midplane_exit(status, unused);
 }
 
 __attribute__((constructor)) static void midplane_start(void) {
@@ -29,4 +34,8 @@ void __wrap_abort(void) {
     __real_abort();
 }
 
-__attribute__((destructor)) static void midplane_destroyed(void) { midplane_exit(status_at_end, NULL); }
+__attribute__((destructor)) static void midplane_destroyed(void) {
+    is_destroyed = 1;
+    if (is_status_known)
+        midplane_exit(status_at_end, NULL);
+}

@@ -21,9 +21,9 @@ use midplane_objects::comm::Status;
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 
-/// Returns the handle and the status of a matched message.
+/// Returns the handle and the status of a matched message: that of a request, which is negative and so no predefined one.
 fn found(id: RequestId, status: Status) -> (c_int, MPI_Status) {
-    (id.0 as c_int, MPI_Status::from_result(&Ok(status)))
+    (handle_of(id), MPI_Status::from_result(&Ok(status)))
 }
 
 /// Result for MPI_PROC_NULL.
@@ -108,7 +108,7 @@ unsafe fn start(
     datatype: c_int,
     message: &mut Handle,
 ) -> Result<c_int, (ErrorTarget, Error)> {
-    let id = RequestId(message.value() as u32);
+    let id = RequestId(!message.value() as u32);
     let is_no_proc = message.value() == MPI_MESSAGE_NO_PROC;
     // Its communicator, if the handle is valid.
     let taken = env.inspect(None, id).filter(|state| state.is_taken);

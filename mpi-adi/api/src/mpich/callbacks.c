@@ -70,10 +70,11 @@ typedef int delete_function(int, int, void *, void *);
 #define ADAPT_ATTRIBUTE(kind)                                                                                      \
     static int copy_##kind(void *function, void *object, int keyval, void *extra, void *value, void *copy,         \
                            int *flag) {                                                                            \
-        return to_code(((copy_function *)function)(from_##kind(object), keyval, extra, value, copy, flag));        \
+        return to_code(                                                                                            \
+            ((copy_function *)function)(from_##kind(object), from_keyval(keyval), extra, value, copy, flag));      \
     }                                                                                                              \
     static int delete_##kind(void *function, void *object, int keyval, void *value, void *extra) {                 \
-        return to_code(((delete_function *)function)(from_##kind(object), keyval, value, extra));                  \
+        return to_code(((delete_function *)function)(from_##kind(object), from_keyval(keyval), value, extra));     \
     }
 ADAPT_ATTRIBUTE(comm)
 ADAPT_ATTRIBUTE(datatype)
@@ -82,8 +83,10 @@ ADAPT_ATTRIBUTE(win)
 #define CREATE_KEYVAL(name, copy_type, delete_type, kind)                                                          \
     ENTRY(int, name, (copy_type * copy, delete_type * delete, int *keyval, void *extra_state)) {                   \
         int result = midplane_abi_##name(copy, delete, keyval, extra_state);                                       \
-        if (result == MPI_SUCCESS)                                                                                 \
+        if (result == MPI_SUCCESS) {                                                                               \
             midplane_adapt_keyval(*keyval, copy_##kind, delete_##kind);                                            \
+            *keyval = from_keyval(*keyval);                                                                        \
+        }                                                                                                          \
         return from_code(result);                                                                                  \
     }
 CREATE_KEYVAL(MPI_Keyval_create, MPI_Copy_function, MPI_Delete_function, comm)

@@ -211,7 +211,7 @@ pub(super) const CONSTANTS: [ConstantGroup; 22] = [
         ],
     ),
     group(
-        "keyval",
+        "predefined_keyval",
         &[
             ("MPI_KEYVAL_INVALID", 0x2400_0000),
             ("MPI_TAG_UB", 0x6440_0001),
@@ -436,7 +436,7 @@ pub(super) const CONSTANTS: [ConstantGroup; 22] = [
             ("MPI_T_ERR_NOT_ACCESSIBLE", 79),
             ("MPI_ERR_ERRHANDLER", 80),
             ("MPI_ERR_ABI", 81),
-            ("MPI_ERR_LASTCODE", 0),
+            ("MPI_ERR_LASTCODE", 0x3fff_ffff),
         ],
     ),
 ];

@@ -38,6 +38,16 @@ static void from_detached(void *address) {
         *(void **)address = AUTOMATIC;
 }
 
+/* Keys of attributes are converted like handles. */
+static int to_keyval(int keyval) {
+    int predefined_key = to_predefined_keyval(keyval);
+    return predefined_key == keyval ? keyval ^ INT32_MIN : predefined_key;
+}
+static int from_keyval(int keyval) {
+    int predefined_key = from_predefined_keyval(keyval);
+    return predefined_key == keyval ? keyval ^ INT32_MIN : predefined_key;
+}
+
 static inline MPI_Offset to_displacement(MPI_Offset offset) {
     return offset == -54278278 ? MPI_DISPLACEMENT_CURRENT : offset;
 }
