@@ -38,10 +38,10 @@ const STANDARD: LibraryFile = LibraryFile {
     name: "libmpi_abi.so.1",
     other_names: &["libmpi_abi.so"],
 };
-/// The library with MPICH's ABI. Programs that Debian's compiler for MPICH has linked require its second name.
+/// The library with MPICH's ABI (`-lmpi`). Programs that Debian's compiler for MPICH has linked require `libmpich.so.12`.
 const MPICH: LibraryFile = LibraryFile {
     name: "libmpi.so.12",
-    other_names: &["libmpich.so.12"],
+    other_names: &["libmpi.so", "libmpich.so.12"],
 };
 /// Source of the start and the end of the runtime.
 const START: &str = "kernel-rt/ld/library.c";

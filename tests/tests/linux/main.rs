@@ -20,6 +20,7 @@ mod jobs;
 mod launch;
 mod launchers;
 mod misuses;
+mod mpich_abi;
 mod packages;
 mod packets;
 mod shared_library;

@@ -1,5 +1,20 @@
 /* ---- Functions that require more than a conversion of arguments. ---- */
 
+/* Programs ask a library whether it has the standard ABI. */
+ENTRY(int, MPI_Abi_get_version, (int *abi_major, int *abi_minor)) {
+    int result = midplane_abi_MPI_Abi_get_version(abi_major, abi_minor);
+    if (result == MPI_SUCCESS)
+        *abi_major = *abi_minor = -1;
+    return from_code(result);
+}
+
+/* The library has no Fortran interfaces. */
+ENTRY(int, MPI_Abi_get_fortran_info, (int *info)) {
+    if (info)
+        *info = from_info(MPI_INFO_NULL);
+    return 0;
+}
+
 /* Attributes whose values differ are variables with MPICH's values. */
 static void from_attribute(int keyval, void *attribute) {
     static const int flavors[] = {0, 1, 2, 3, 4}, models[] = {0, 1, 2}, ranks[] = {-1, -2};

@@ -104,7 +104,7 @@ struct grequest {
 
 static int query_grequest(void *extra_state, MPI_Status *status) {
     struct grequest *request = extra_state;
-    mpich_status converted;
+    mpich_status converted = {0};
     from_status(&converted, status);
     int code = ((int (*)(void *, mpich_status *))request->query)(request->extra_state, &converted);
     to_status(status, &converted);

@@ -59,6 +59,8 @@ static int from_failure(int code) {
 }
 static inline int from_code(int code) { return code == MPI_SUCCESS ? 0 : from_failure(code); }
 static inline int to_code(int code) {
+    if (code == 0)
+        return MPI_SUCCESS;
     return code > MPICH_LASTCODE ? code - MPICH_LASTCODE + MPI_ERR_LASTCODE : to_error_class(code);
 }
 
@@ -79,7 +81,9 @@ static void from_status(mpich_status *status, const MPI_Status *standard) {
     memcpy(&bytes, &standard->MPI_internal[1], sizeof bytes);
     status->MPI_SOURCE = from_rank(standard->MPI_SOURCE);
     status->MPI_TAG = from_tag(standard->MPI_TAG);
-    status->MPI_ERROR = from_code(standard->MPI_ERROR);
+    /* Most functions leave it as it is (MPI-3.1 section 3.2.5), whatever it is. */
+    if (standard->MPI_ERROR != to_code(status->MPI_ERROR))
+        status->MPI_ERROR = from_code(standard->MPI_ERROR);
     status->count_lo = (int)(uint32_t)bytes;
     status->count_hi_and_cancelled = (int)(bytes >> 32) * 2 + (standard->MPI_internal[0] != 0);
 }

@@ -10,7 +10,9 @@ use crate::fortran::{Form, Intent, Shape, describe_handle};
 use crate::{CountForm, FUNCTIONS, Function, Kind, Parameter};
 
 /// Functions with a body in `bodies.c` or `callbacks.c`.
-const WRITTEN: [&str; 32] = [
+const WRITTEN: [&str; 34] = [
+    "MPI_Abi_get_fortran_info",
+    "MPI_Abi_get_version",
     "MPI_Attr_get",
     "MPI_Comm_create_errhandler",
     "MPI_Comm_create_keyval",
@@ -84,22 +86,18 @@ impl Conversion {
 
 /// Writes a form of a function.
 fn entry(f: &mut Formatter<'_>, name: &str, function: &Function, form: CountForm) -> Result {
-    let parameters = || function.parameters.iter();
-    write!(f, "\nENTRY({}, {name}, (", type_of(function.result).trim_end())?;
-    for (at, parameter) in parameters().enumerate() {
-        let kind = form.kind(parameter);
-        let comma = if at > 0 { ", " } else { "" };
-        write!(f, "{comma}{}{}{}", type_of(kind), parameter.name, kind.c().after)?;
+    if is_of_requests(function) {
+        write!(f, "static int {}(", pieces_name(name))?;
+        parameters(f, function, form)?;
+        f.write_str(");\n")?;
     }
-    f.write_str(if function.parameters.is_empty() {
-        "void)) {\n"
-    } else {
-        ")) {\n"
-    })?;
+    write!(f, "\nENTRY({}, {name}, (", type_of(function.result).trim_end())?;
+    parameters(f, function, form)?;
+    f.write_str(")) {\n")?;
     if let Some(argument) = integer_of_handle(function) {
         return write!(f, "    return {argument};\n}}\n");
     }
-    let conversions: Vec<Conversion> = parameters()
+    let conversions: Vec<Conversion> = { function.parameters.iter() }
         .map(|parameter| convert(name, function, parameter, form.kind(parameter)))
         .collect();
     let arrays: Vec<&(&str, String)> = conversions.iter().filter_map(|one| one.array.as_ref()).collect();
@@ -109,7 +107,12 @@ fn entry(f: &mut Formatter<'_>, name: &str, function: &Function, form: CountForm
             let plus = if at > 0 { " + " } else { "" };
             write!(f, "{plus}BYTES({element}, {length})")?;
         }
-        f.write_str("))\n        return no_memory();\n")?;
+        f.write_str("))\n        return ")?;
+        match is_of_requests(function) {
+            true => pieces_call(f, name, function)?,
+            false => f.write_str("no_memory()")?,
+        }
+        f.write_str(";\n")?;
     }
     conversions.iter().try_for_each(|one| f.write_str(&one.before))?;
     write!(
@@ -132,6 +135,32 @@ fn entry(f: &mut Formatter<'_>, name: &str, function: &Function, form: CountForm
         Kind::Int => f.write_str("    return from_code(outcome);\n}\n"),
         _ => f.write_str("    return outcome;\n}\n"),
     }
+}
+
+/// Writes the parameters of a form of a function.
+fn parameters(f: &mut Formatter<'_>, function: &Function, form: CountForm) -> Result {
+    for (at, parameter) in function.parameters.iter().enumerate() {
+        let kind = form.kind(parameter);
+        let comma = if at > 0 { ", " } else { "" };
+        write!(f, "{comma}{}{}{}", type_of(kind), parameter.name, kind.c().after)?;
+    }
+    f.write_str(if function.parameters.is_empty() { "void" } else { "" })
+}
+
+/// Checks whether a call is on an array of requests: `pieces.c` has a function for it.
+fn is_of_requests(function: &Function) -> bool {
+    let is_array = |parameter: &Parameter| matches!(parameter.kind, Kind::Requests | Kind::RequestsInOut);
+    function.parameters.iter().any(is_array)
+}
+
+fn pieces_name(name: &str) -> String {
+    format!("{}_in_pieces", suffix(name))
+}
+
+/// Writes the call with the same arguments in pieces.
+fn pieces_call(f: &mut Formatter<'_>, name: &str, function: &Function) -> Result {
+    let names: Vec<&str> = function.parameters.iter().map(|parameter| parameter.name).collect();
+    write!(f, "{}({})", pieces_name(name), names.join(", "))
 }
 
 /// Returns the result of a function that converts a handle to an integer or back: in MPICH's ABI, both are equal.
@@ -195,6 +224,8 @@ fn convert(name: &str, function: &Function, parameter: &Parameter, kind: Kind) -
             array: None,
         },
         Kind::StatusesOut => array_of_statuses(place, &length_of(function, parameter)),
+        // An address, and no buffer.
+        Kind::BufferIn | Kind::BufferInOut if place == "location" => Conversion::value(String::from(place)),
         Kind::BufferIn | Kind::BufferOut | Kind::BufferInOut => Conversion::value(format!("to_buffer({place})")),
         Kind::AddressOut if place == "buffer_addr" => Conversion {
             after: format!("    if (outcome == MPI_SUCCESS)\n        from_detached({place});\n"),

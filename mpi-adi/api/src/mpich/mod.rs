@@ -11,6 +11,7 @@
 //! | callbacks of the program | `callbacks.c` |
 //! | functions that require more than a conversion of arguments, variables | `bodies.c` |
 //! | all other functions, generated from the function table | [`entries`] |
+//! | calls on many requests without memory | `pieces.c` |
 //!
 //! The language is C, because the two sides are C's types of two headers, which the compiler checks, and because the
 //! library then contains no second runtime: it is one object, compiled in a few seconds where the standard's library is
@@ -18,7 +19,7 @@
 //!
 //! A handle of the program's objects has the same value in both ABIs, except for its highest bit in some types. A call
 //! converts scalars without memory; arrays of handles and statuses are converted on the stack up to 1,536 bytes, and beyond
-//! that in the heap of the program: MPI_ERR_NO_MEM if it is full.
+//! that in the heap of the program. If it is full, calls on requests proceed in pieces, and others return MPI_ERR_NO_MEM.
 
 mod constants;
 mod entries;
@@ -72,6 +73,7 @@ impl Display for MpichEntries {
         f.write_str(include_str!("conversions.c"))?;
         f.write_str(include_str!("callbacks.c"))?;
         f.write_str(include_str!("bodies.c"))?;
-        write!(f, "{}", entries::Entries)
+        write!(f, "{}", entries::Entries)?;
+        f.write_str(include_str!("pieces.c"))
     }
 }
