@@ -150,3 +150,69 @@ macro_rules! conformance {
 }
 
 midplane_harness::self_checking_programs!(conformance);
+
+/// Only if MPICH is installed: its header, its linker options, and the name of its library.
+#[test]
+fn a_program_of_mpich_itself_runs() {
+    let show = |compiler: &&str| {
+        let output = Command::new(compiler).arg("-show").output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.contains("mpich").then_some(())
+    };
+    let Some(compiler) = ["mpicc.mpich", "mpicc"]
+        .into_iter()
+        .find(|compiler| show(compiler).is_some())
+    else {
+        eprintln!("skipped: MPICH's compiler is not installed");
+        return;
+    };
+    let scratch = TempDirectory::new("mpicc");
+    for name in [
+        "conf_p2p",
+        "conf_coll",
+        "conf_reduce",
+        "conf_types",
+        "conf_rma_passive",
+        "conf_attr",
+    ] {
+        let executable = scratch.path(name);
+        let mut command = Command::new(compiler);
+        command.args(["-w", "-o", &executable, &program(&format!("{name}.c"))]);
+        let output = command.output().expect("a compiler");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        check(&executable, name);
+    }
+}
+
+/// Only if mpi4py is installed from its binary package, which is compiled for MPICH and others, and chooses at its start.
+#[test]
+fn mpi4py_uses_the_library() {
+    let script = "import mpi4py\n\
+                  from mpi4py import MPI\n\
+                  assert 'mpich' in MPI.__file__ and MPI.Get_library_version().startswith('Midplane')\n\
+                  world = MPI.COMM_WORLD\n\
+                  all = world.allgather({'rank': world.rank, 'text': 'x' * 1000})\n\
+                  assert [one['rank'] for one in all] == list(range(world.size))\n\
+                  print(f'{world.rank} of {world.size}', flush=True)";
+    let options = [
+        "run",
+        "--on",
+        "linux",
+        "-n",
+        "3",
+        "--mpi-memory",
+        "32",
+        "-q",
+        "--",
+        "python3",
+        "-c",
+    ];
+    let ended = midplane(&[&options[..], &[script]].concat());
+    if ended.status != Some(0) {
+        eprintln!("skipped: python3 has no binary package of mpi4py");
+        return;
+    }
+    for rank in 0..3 {
+        ended.prints(&format!("[{rank}] {rank} of 3"));
+    }
+}

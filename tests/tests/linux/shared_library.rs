@@ -74,9 +74,9 @@ fn compile(directory: &str, source: &str, more: &[&str], result: &str) {
 fn programs_that_others_link_run_with_the_library() {
     let scratch = TempDirectory::new("shared-library");
     let directory = scratch.path("lib");
-    let library = format!("{directory}/libmpi_abi.so.1");
+    let libraries = format!("{directory}/libmpi_abi.so.1\n{directory}/libmpi.so.12");
     let built = midplane(&["lib", "--out", &directory]).expect(0);
-    assert_eq!(built.stdout.trim(), library);
+    assert_eq!(built.stdout.trim(), libraries);
 
     // The whole of point-to-point communication, with a header and a linker that know nothing of this project.
     let executable = scratch.path("p2p");
@@ -86,6 +86,14 @@ fn programs_that_others_link_run_with_the_library() {
     let mut alone = Command::new(&executable);
     let output = alone.env("LD_LIBRARY_PATH", &directory).output().expect("the program");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    // The exit status, which the library gets at the end of the process only.
+    let (source, failing) = (scratch.path("status.c"), scratch.path("status"));
+    let text = "#include <mpi.h>\nint main(void) { MPI_Init(0, 0); MPI_Finalize(); return 3; }\n";
+    std::fs::write(&source, text).expect("a file");
+    compile(&directory, &source, &[], &failing);
+    let ended = run("2", &[&failing]).expect(3);
+    assert!(!ended.stderr.contains("ended with status 0"), "{ended}");
 
     let (source, tool) = (scratch.path("tool.c"), scratch.path("libtool.so"));
     std::fs::write(&source, TOOL).expect("a file");
