@@ -88,9 +88,9 @@ enum CliCommand {
     Memory(memory::MemoryArgs),
     /// Print the size of a program's image by layer and module
     Size(size::SizeArgs),
-    /// Build MPI as a shared library of this host, libmpi_abi.so.1, for programs that are linked with the standard ABI
+    /// Build MPI as shared libraries of this host: libmpi_abi.so.1 with the standard ABI, libmpi.so.12 with that of MPICH
     ///
-    /// Prints the path of the library. `run --on linux` provides programs that need it with its own copy.
+    /// Prints the paths of the libraries. `run --on linux` provides programs that need one with its own copy.
     Lib(shared_library::LibraryArgs),
     /// Create an image for one board, including the node's boot configuration: ELF, binary and Intel HEX
     Image(image::ImageArgs),

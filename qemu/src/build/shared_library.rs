@@ -49,7 +49,7 @@ const START: &str = "kernel-rt/ld/library.c";
 /// Options of the command.
 #[derive(Args, Debug)]
 pub struct LibraryArgs {
-    /// Directory of the library, which is created if necessary
+    /// Directory of the libraries, which is created if necessary
     #[arg(long, value_name = "DIRECTORY", default_value = ".")]
     out: PathBuf,
 }

@@ -10,7 +10,7 @@ use crate::fortran::{Form, Intent, Shape, describe_handle};
 use crate::{CountForm, FUNCTIONS, Function, Kind, Parameter};
 
 /// Functions with a body in `bodies.c` or `callbacks.c`.
-const WRITTEN: [&str; 34] = [
+pub(super) const WRITTEN: [&str; 34] = [
     "MPI_Abi_get_fortran_info",
     "MPI_Abi_get_version",
     "MPI_Attr_get",

@@ -77,3 +77,65 @@ impl Display for MpichEntries {
         f.write_str(include_str!("pieces.c"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::string::ToString;
+
+    use super::constants::{BASIC_DATATYPES, CONSTANTS, HANDLES, MASKS};
+    use super::entries::WRITTEN;
+    use super::*;
+    use crate::header::HAND_WRITTEN;
+
+    #[test]
+    fn functions_with_a_body_are_in_the_table_and_have_one() {
+        let bodies = concat!(include_str!("callbacks.c"), include_str!("bodies.c"));
+        let names: BTreeSet<&str> = ThreadEntries::names().collect();
+        for name in WRITTEN {
+            assert!(names.contains(name), "{name}");
+            let is_defined = |start: &str| bodies.contains(&std::format!("{start}({name}"));
+            let macros = [
+                "COPY_STATUS",
+                "CREATE_ERRHANDLER",
+                "CREATE_KEYVAL",
+                "CREATE_OP",
+                "GET_ATTRIBUTE",
+            ];
+            let is_entry = bodies.contains(&std::format!("ENTRY(int, {name},"));
+            assert!(
+                is_entry || is_defined("REGISTER_DATAREP") || macros.into_iter().any(is_defined),
+                "{name}"
+            );
+        }
+        let text = MpichEntries.to_string();
+        let generated = names.iter().filter(|name| !WRITTEN.contains(name));
+        for name in generated {
+            assert_eq!(text.matches(&std::format!(", {name}, (")).count(), 1, "{name}");
+        }
+    }
+
+    /// A handle or a constant that is missing would remain as it is.
+    #[test]
+    fn all_handles_and_error_classes_of_the_header_are_converted() {
+        let converted: BTreeSet<&str> = { CONSTANTS.iter().chain(&MASKS) }
+            .flat_map(|group| group.values)
+            .map(|(name, _)| *name)
+            .chain(HANDLES.iter().flat_map(|group| group.values).map(|(name, _)| *name))
+            .chain(BASIC_DATATYPES.map(|(name, _)| name))
+            .collect();
+        for line in HAND_WRITTEN.lines() {
+            let mut words = line.split_whitespace();
+            let (Some("#define"), Some(name), Some(value)) = (words.next(), words.next(), words.next()) else {
+                continue;
+            };
+            let is_handle = value.starts_with("MIDPLANE_HANDLE(MPI_") && !value.contains("MPI_T_");
+            let is_class = name.starts_with("MPI_ERR_") || name.starts_with("MPI_T_ERR_");
+            let is_file = name == "MPI_FILE_NULL";
+            assert!(
+                !(is_handle || is_class) || is_file || converted.contains(name),
+                "{name}"
+            );
+        }
+    }
+}
