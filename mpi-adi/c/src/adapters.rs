@@ -5,23 +5,14 @@
 //! binding calls it instead of the callback, which is its first argument; it converts the other arguments, and calls the
 //! callback. The library creates an object with the callback of the program, and then installs the adapter of the object.
 
-use core::ffi::{c_int, c_longlong, c_void};
+use core::ffi::c_int;
 
 use super::collectives::{CountArray, array_length, store_at_completion};
 use super::entries::{MPI_Comm_idup, MPI_Comm_idup_with_info};
-use super::keyvals::{self, CopyFunction, DeleteFunction};
+use super::error_dispatch::{self, ErrorAdapter};
+use super::keyvals::{self, CopyAdapter, DeleteAdapter};
 use super::types::Handle;
-use super::{error_dispatch, user_ops};
-
-/// Calls a function of an operation, of either type. The number of elements is an argument by value.
-pub type OpAdapter = unsafe extern "C" fn(*const c_void, *mut c_void, *mut c_void, c_longlong, Handle);
-/// Calls a function of an error handler, which may change the code.
-pub type ErrorAdapter = unsafe extern "C" fn(*const c_void, Handle, *mut c_int);
-/// Calls a copy function of a key.
-pub type CopyAdapter =
-    unsafe extern "C" fn(CopyFunction, Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
-/// Calls a delete function of a key.
-pub type DeleteAdapter = unsafe extern "C" fn(DeleteFunction, Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+use super::user_ops::{self, OpAdapter};
 
 /// Installs the adapter of an operation that the program has just created.
 ///

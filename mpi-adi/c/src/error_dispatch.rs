@@ -7,8 +7,6 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use spin::Mutex;
 
-#[cfg(target_os = "linux")]
-use super::adapters::ErrorAdapter;
 use super::binding::{MpiPhase, any_env, env, phase};
 use super::codes;
 use super::comm_objects::{self, CommViews, ErrorTarget};
@@ -31,6 +29,10 @@ pub(super) const HANDLERS: c_int = 0x5500_0000;
 
 /// `MPI_Comm_errhandler_function`.
 pub type ErrorFunction = unsafe extern "C" fn(*mut Handle, *mut c_int, ...);
+
+/// Calls a function of an error handler, which may change the code, for a program with another ABI.
+#[cfg(target_os = "linux")]
+pub type ErrorAdapter = unsafe extern "C" fn(*const c_void, Handle, *mut c_int);
 
 /// Functions of the handlers that the program has created; 0 if the slot is free.
 pub(super) static FUNCTIONS: [AtomicUsize; USER_HANDLERS] = [const { AtomicUsize::new(0) }; USER_HANDLERS];

@@ -9,8 +9,6 @@ use core::ffi::{c_int, c_void};
 
 use spin::Mutex;
 
-#[cfg(target_os = "linux")]
-use super::adapters::{CopyAdapter, DeleteAdapter};
 use super::addresses::DUP_FN;
 use super::handles::{HandleKind, HandleTable};
 use super::types::Handle;
@@ -22,6 +20,14 @@ use midplane_objects::error::{Error, ErrorClass, LimitedResource};
 pub type CopyFunction = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
 /// `MPI_Comm_delete_attr_function` and its counterparts for other objects.
 pub type DeleteFunction = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+
+/// Calls a copy function for a program with another ABI.
+#[cfg(target_os = "linux")]
+pub type CopyAdapter =
+    unsafe extern "C" fn(CopyFunction, Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
+/// Calls a delete function for a program with another ABI.
+#[cfg(target_os = "linux")]
+pub type DeleteAdapter = unsafe extern "C" fn(DeleteFunction, Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
 /// Kinds of objects with attributes; a key is for one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

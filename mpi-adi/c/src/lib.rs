@@ -5,6 +5,7 @@
 //! program sees as pointers ([`Handle`]); those of requests contain a generation. No handle is an address.
 //!
 //! ```text
+//! adapters       functions of the library for programs with another ABI
 //! entries        entry points, generated from the function table (`midplane-api`); they call the bodies
 //! environment  communicators  groups  topologies  graphs  point_to_point  matched  buffered  completion
 //!      wait_test_many  persistent  partitioned  compound  idup  intercommunicators  generalized  collectives/
@@ -19,7 +20,7 @@
 //! session_objects  sessions of the program
 //! inter_calls    implementations of calls on intercommunicators
 //! measure        calls for benchmarks
-//! unlocked       callbacks of the program, without the lock of MPI_THREAD_MULTIPLE      adapters  of another ABI
+//! unlocked       callbacks of the program, without the lock of MPI_THREAD_MULTIPLE
 //! args                                                     arguments
 //! datatypes/                                               chapter 4: elements and their buffers
 //! handles  binding  types                                  handle tables, state of the process

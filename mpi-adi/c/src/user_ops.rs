@@ -5,8 +5,6 @@ use core::ffi::{c_int, c_longlong, c_void};
 
 use spin::Mutex;
 
-#[cfg(target_os = "linux")]
-use super::adapters::OpAdapter;
 use super::handles::{HandleKind, HandleTable};
 use super::types::Handle;
 use midplane_objects::error::{Error, LimitedResource};
@@ -24,6 +22,11 @@ const KIND: HandleKind = HandleKind {
 
 /// `MPI_User_function_c`.
 pub type LargeUserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_longlong, *mut Handle);
+
+/// Calls a function of an operation, of either type, for a program with another ABI. The number of elements is an argument by
+/// value.
+#[cfg(target_os = "linux")]
+pub type OpAdapter = unsafe extern "C" fn(*const c_void, *mut c_void, *mut c_void, c_longlong, Handle);
 
 /// Function of an operation, with the type of its length.
 #[derive(Clone, Copy)]

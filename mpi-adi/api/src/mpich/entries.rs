@@ -5,9 +5,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{Display, Formatter, Result};
 
-use super::MpichEntries;
 use crate::fortran::{Form, Intent, Shape, describe_handle};
 use crate::{CountForm, FUNCTIONS, Function, Kind, Parameter};
+
+/// Prefix of the functions of the standard ABI.
+pub(super) const PREFIX: &str = "midplane_abi_";
 
 /// Functions with a body in `bodies.c` or `callbacks.c`.
 pub(super) const WRITTEN: [&str; 34] = [
@@ -108,9 +110,10 @@ fn entry(f: &mut Formatter<'_>, name: &str, function: &Function, form: CountForm
             write!(f, "{plus}BYTES({element}, {length})")?;
         }
         f.write_str("))\n        return ")?;
-        match is_of_requests(function) {
-            true => pieces_call(f, name, function)?,
-            false => f.write_str("no_memory()")?,
+        if is_of_requests(function) {
+            pieces_call(f, name, function)?;
+        } else {
+            f.write_str("no_memory()")?;
         }
         f.write_str(";\n")?;
     }
@@ -119,7 +122,7 @@ fn entry(f: &mut Formatter<'_>, name: &str, function: &Function, form: CountForm
         f,
         "    {} outcome = {}{name}(",
         function.result.c().before.trim_end(),
-        MpichEntries::PREFIX
+        PREFIX
     )?;
     for (at, conversion) in conversions.iter().enumerate() {
         write!(f, "{}{}", if at > 0 { ", " } else { "" }, conversion.argument)?;
@@ -249,9 +252,10 @@ fn scalar_handle(place: &str, type_name: &str, kind: Kind, intent: Intent) -> Co
         return Conversion::value(format!("to_{suffix}({place})"));
     }
     let is_read = format!("{kind:?}").ends_with("InOut");
-    let initial = match is_read {
-        true => format!("{place} ? to_{suffix}(*{place}) : 0"),
-        false => String::from("UNWRITTEN"),
+    let initial = if is_read {
+        format!("{place} ? to_{suffix}(*{place}) : 0")
+    } else {
+        String::from("UNWRITTEN")
     };
     Conversion {
         before: format!("    {type_name} {place}_standard = {initial};\n"),

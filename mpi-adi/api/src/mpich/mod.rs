@@ -38,7 +38,7 @@ impl MpichEntries {
     pub const NAME: &str = "mpich_entries.c";
     /// Prefix of the functions of the standard ABI, as the source calls them: other names of the same functions, because
     /// both libraries define the names of MPI.
-    pub const PREFIX: &str = "midplane_abi_";
+    pub const PREFIX: &str = entries::PREFIX;
     /// Other symbols that the source requires of the standard's library.
     pub const REQUIRED: [&str; 8] = [
         "midplane_adapt_errhandler",
