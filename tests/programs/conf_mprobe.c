@@ -143,6 +143,47 @@ static void freed_communicator(void)
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
 }
 
+/* A message that one probe has found is found at once by each wider one, even if it has no record. */
+static void found_again(void)
+{
+    int patterns[3][2] = {{0, MPI_ANY_TAG}, {MPI_ANY_SOURCE, 0}, {MPI_ANY_SOURCE, MPI_ANY_TAG}};
+    int i, flag, value, to;
+    MPI_Comm comm;
+    MPI_Message message;
+    MPI_Request request;
+    MPI_Status status;
+
+    /* No message of another part of this program matches. */
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    for (i = 0; i < 48; i++) {
+        int from = i % 2 == 0 ? check_rank : before;
+
+        to = i % 2 == 0 ? check_rank : next;
+        OK(MPI_Issend(&i, 1, MPI_INT, to, 7, comm, &request));
+        do
+            OK(MPI_Iprobe(from, 7, comm, &flag, MPI_STATUS_IGNORE));
+        while (!flag);
+        patterns[0][0] = from;
+        patterns[1][1] = 7;
+        if (i % 4 < 2) {
+            OK(MPI_Iprobe(patterns[i % 3][0], patterns[i % 3][1], comm, &flag, &status));
+            CHECK(flag && status.MPI_SOURCE == from && status.MPI_TAG == 7);
+        }
+        OK(MPI_Improbe(patterns[i / 4 % 3][0], patterns[i / 4 % 3][1], comm, &flag, &message, &status));
+        CHECK(flag);
+        if (flag) {
+            OK(MPI_Mrecv(&value, 1, MPI_INT, &message, &status));
+        } else {
+            OK(MPI_Recv(&value, 1, MPI_INT, from, 7, comm, &status));
+        }
+        CHECK(value == i && status.MPI_SOURCE == from && status.MPI_TAG == 7);
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        /* Otherwise a message of the next round could be found. */
+        OK(MPI_Barrier(comm));
+    }
+    OK(MPI_Comm_free(&comm));
+}
+
 static void errors(void)
 {
     MPI_Message message = MPI_MESSAGE_NULL;
@@ -181,6 +222,7 @@ int main(int argc, char **argv)
     others();
     from_no_process();
     freed_communicator();
+    found_again();
     errors();
     return check_end("conf_mprobe");
 }

@@ -145,7 +145,8 @@ pub trait Device: EnterDevice {
     }
 
     /// Probes for a matching message (section 3.8.1), after a progress step if it does not block. Returns `None` when
-    /// there is none yet. Fails with [`OutOfMemory`].
+    /// there is none yet. A nonblocking call may still wait for one reply of a sender, if an earlier probe has found such a
+    /// message. Fails with [`OutOfMemory`].
     fn probe(
         &self,
         function: &'static str,
@@ -154,14 +155,19 @@ pub trait Device: EnterDevice {
     ) -> Result<Option<ProbedMessage>, OutOfMemory> {
         if blocking == BlockingMode::Nonblocking {
             // Progress first: this probe finds a message that has already arrived, not only the next one.
-            return poll_and(self, Some(function), |adi, _| adi.iprobe(pattern));
+            let (found, is_known) = poll_and(self, Some(function), |adi, _| {
+                (adi.iprobe(pattern), adi.is_match_known(&pattern))
+            });
+            if !(is_known && found == Ok(None)) {
+                return found;
+            }
         }
         let note = info_of_pattern(function, &pattern);
         block_on(
             self,
             |_| note,
             |adi, _| match adi.iprobe(pattern) {
-                Ok(None) => None,
+                Ok(None) if blocking == BlockingMode::Blocking || adi.is_match_known(&pattern) => None,
                 found => Some(found),
             },
         )
@@ -176,11 +182,12 @@ pub trait Device: EnterDevice {
         blocking: BlockingMode,
     ) -> Result<Option<(RequestId, ProbedMessage)>, OutOfMemory> {
         if blocking == BlockingMode::Nonblocking {
-            let (found, is_fetching) = poll_and(self, Some(function), |adi, kernel| {
+            let (found, is_to_wait) = poll_and(self, Some(function), |adi, kernel| {
                 let found = adi.improbe(kernel.memory(), pattern);
-                (found, adi.is_fetching())
+                let is_to_wait = adi.is_fetching() || found == Ok(None) && adi.is_match_known(&pattern);
+                (found, is_to_wait)
             });
-            if !is_fetching {
+            if !is_to_wait {
                 return found;
             }
         }
@@ -189,7 +196,9 @@ pub trait Device: EnterDevice {
             self,
             |_| note,
             |adi, kernel| match adi.improbe(kernel.memory(), pattern) {
-                Ok(None) if blocking == BlockingMode::Blocking || adi.is_fetching() => None,
+                Ok(None) if blocking == BlockingMode::Blocking || adi.is_fetching() || adi.is_match_known(&pattern) => {
+                    None
+                }
                 found => Some(found),
             },
         )

@@ -236,6 +236,12 @@ impl<R: ProtocolRules> Adi<R> {
         }
     }
 
+    /// Returns whether there is a message for `pattern` that a probe cannot return yet: one of another pattern has found it,
+    /// and the reply of its source is still to come.
+    pub fn is_match_known(&self, pattern: &MatchPattern) -> bool {
+        self.receiver.probes.has_note_of(pattern)
+    }
+
     /// Probes for an unexpected message. When there is none, the probe stays armed, so that it finds a message even if
     /// the MPI memory has no space for its record. So repeated probes find every message that was sent (MPI-3.1 section
     /// 3.8.1; see [`crate::recv::probe`]), in round robin over the patterns when there are more than can be armed.

@@ -10,7 +10,9 @@
 //! matched or recorded, it is the noted one, and the note is removed. A note is also removed when a receive is posted
 //! that its message may match: the message is no longer available. For the same reason a note is valid for every
 //! narrower probe that matches its message: the first match of a wide pattern is also the first match of a narrower
-//! one.
+//! one. For a wider probe it is not: an earlier message of the source may match. But the note shows that there is a message,
+//! so that the wider probe waits for its own note, even if it does not block: a program that has found a message finds it
+//! again by each pattern.
 //!
 //! # Exhausted memory
 //! Armed probes are in the program's heap, at most [`ARMED_PROBES`]. A program may probe for more patterns in turn, or
@@ -105,6 +107,12 @@ impl ArmedProbes {
         armed.until = armed.until.max(turned_away + armed.hold);
         self.hold = MIN_HOLD;
         armed.noted
+    }
+
+    /// Returns whether a note, valid for `pattern` or not, is of a message that it matches.
+    pub fn has_note_of(&self, pattern: &MatchPattern) -> bool {
+        let mut notes = self.armed.iter().filter_map(|armed| armed.noted);
+        notes.any(|noted| pattern.matches(&noted.envelope))
     }
 
     /// Returns the armed probes without a note.
