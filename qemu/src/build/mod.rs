@@ -22,7 +22,7 @@ mod recorder;
 mod renamed;
 pub mod shared_library;
 pub mod source;
-pub mod spawning;
+mod spawning;
 mod target;
 mod thread_entries;
 mod unwind;

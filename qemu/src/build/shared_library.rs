@@ -10,6 +10,7 @@ use crate::build::inputs::BuildFlags;
 use crate::build::linux::{ProcessContent, compile_plain, libraries, library, needed_libraries};
 use crate::build::recorder::compiled_once;
 use crate::build::source::Program;
+use crate::build::spawning;
 use crate::build::thread_entries;
 use crate::host::directories;
 use crate::host::error::{CliError, ErrorContext};
@@ -99,7 +100,7 @@ const SEARCH_PATH: &str = "LD_LIBRARY_PATH";
 const START_SYMBOL: &str = "midplane_boot";
 
 /// Checks whether a program may load MPI as a shared library.
-pub(super) fn may_load(program: &Program, image: &Image) -> bool {
+fn may_load(program: &Program, image: &Image) -> bool {
     match program {
         Program::Command(_) => image.symbol(START_SYMBOL).is_none(),
         Program::Image(_) => {
@@ -108,6 +109,16 @@ pub(super) fn may_load(program: &Program, image: &Image) -> bool {
         }
         Program::C(_) | Program::Rust(_) | Program::Package(_) => false,
     }
+}
+
+/// Functions of a program that starts processes.
+const SPAWN_FUNCTIONS: [&str; 2] = ["MPI_Comm_spawn", "MPI_Comm_spawn_multiple"];
+
+/// Checks whether a program may start processes. An interpreter that loads MPI may.
+pub fn may_spawn(program: &Program, image: &Image) -> bool {
+    let is_command = matches!(program, Program::Command(_));
+    image.has_symbol(|name| name == spawning::SYMBOL)
+        || may_load(program, image) && (is_command || image.imports(&SPAWN_FUNCTIONS))
 }
 
 /// Returns the variable with which the process of a program finds MPI as a shared library, in addition to the path in

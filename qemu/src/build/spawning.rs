@@ -2,19 +2,13 @@
 //!
 //! A native program contains all functions of MPI. So a symbol records that its own code names the function.
 
-use crate::build::image::Image;
-use crate::build::shared_library;
-use crate::build::source::Program;
 use std::fs;
 use std::path::Path;
 
 /// Name in the objects and sources of programs that start processes, in lower case.
 const REQUEST: &[u8] = b"mpi_comm_spawn";
 /// Symbol of a program that contains this name.
-const SYMBOL: &str = "midplane_may_spawn";
-/// Names of the functions in a program that loads MPI as a shared library.
-const FUNCTIONS: [&str; 2] = ["MPI_Comm_spawn", "MPI_Comm_spawn_multiple"];
-
+pub(super) const SYMBOL: &str = "midplane_may_spawn";
 /// Returns the option of the link if one of these files, sources, objects or static libraries, may start processes.
 pub(super) fn link_option(files: impl IntoIterator<Item = impl AsRef<Path>>) -> Option<String> {
     let names_it = |file: &Path| {
@@ -23,12 +17,4 @@ pub(super) fn link_option(files: impl IntoIterator<Item = impl AsRef<Path>>) -> 
     };
     let may_spawn = files.into_iter().any(|file| names_it(file.as_ref()));
     may_spawn.then(|| format!("-Wl,--defsym={SYMBOL}=1"))
-}
-
-/// Checks whether a program may start processes. An interpreter may.
-pub fn may_spawn(program: &Program, image: &Image) -> bool {
-    let is_interpreter = matches!(program, Program::Command(_)) && shared_library::may_load(program, image);
-    is_interpreter
-        || image.has_symbol(|name| name == SYMBOL)
-        || shared_library::may_load(program, image) && image.imports(&FUNCTIONS)
 }

@@ -6,7 +6,6 @@ use crate::build::inputs::{self, BuildFlags, OptionScope};
 use crate::build::linux::{self, ProcessContent};
 use crate::build::shared_library;
 use crate::build::source::Program;
-use crate::build::spawning;
 use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, HostMachine, NodeMemory};
 use crate::host::error::{CliError, FAILURE};
 use crate::host::setup::{self, SystemTool, ToolSet};
@@ -796,7 +795,7 @@ pub fn run_and_observe(options: &RunOptions, look: &mut dyn FnMut(&JobResult)) -
     let facts: Vec<ProgramFacts> = apps.iter().map(AppRequest::facts).collect();
     let may_spawn = { apps.iter().enumerate() }.any(|(at, app)| {
         let image = images[image_of[at]].as_ref();
-        image.is_some_and(|image| spawning::may_spawn(&app.program, image))
+        image.is_some_and(|image| shared_library::may_spawn(&app.program, image))
     });
     let universe = universe(options, &shape, hosts.as_ref(), may_spawn)?;
     let plan = JobPlan {

@@ -5,7 +5,7 @@ use crate::host::resource_usage::{self, ResourceUsage};
 use crate::host::sys;
 use crate::run::doorbell::Doorbells;
 use crate::run::hosts::hub::HostHub;
-use crate::run::linux::requests::Universe;
+use crate::run::linux::universe_state::Universe;
 use crate::run::node::Node;
 use net_torus::coord::Shape;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -166,19 +166,16 @@ fn spawn(
     };
     let started = requested.map(|requested| start(local.env, function, &requested?));
     // Whether the root has failed, and the number of commands.
-    let mut head = match &started {
-        Some(Ok(started)) => [0, started.numbers.len() as u32],
-        Some(Err(error)) => [error.class() as u32, wanted.len() as u32],
-        None => [0; 2],
+    let (class, own) = match &started {
+        Some(Ok(started)) => (0, &started.numbers),
+        Some(Err(error)) => (error.class() as u32, &wanted),
+        None => (0, &wanted),
     };
+    let mut head = [class, own.len() as u32];
     local.bcast_bytes(function, bytemuck::bytes_of_mut(&mut head), root)?;
     let [class, count] = head;
     for at in 0..count as usize {
-        let mut numbers = match &started {
-            Some(Ok(started)) => started.numbers[at],
-            Some(Err(_)) => wanted[at],
-            None => [0; 2],
-        };
+        let mut numbers = own.get(at).copied().unwrap_or_default();
         local.bcast_bytes(function, bytemuck::bytes_of_mut(&mut numbers), root)?;
         note_codes(numbers);
     }

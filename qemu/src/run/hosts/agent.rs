@@ -18,8 +18,9 @@ use crate::run::hosts::message::{
     stream_key, to_agent, to_head,
 };
 use crate::run::instance::{Instance, InstancePool, OutputChannels, output_channel};
+use crate::run::linux::universe_state::ProcessPipes;
 use crate::run::linux::{
-    InheritedDescriptors, ProcessPipes, ProcessProgram, connect_streams, create_pipes, program_command, supervisor,
+    InheritedDescriptors, ProcessProgram, connect_streams, create_pipes, program_command, supervisor,
 };
 use kernel_rt::board::linux::outside::{LinkEnd, OutsideView};
 use kernel_rt::board::linux::share::{AT_ANSWERED, AT_ASKED, AT_ENDS, NodeAccount, ShareLayout};

@@ -7,13 +7,14 @@ mod soft;
 mod spawn;
 pub mod supervisor;
 pub mod universe;
+pub mod universe_state;
 
 use crate::host::error::{CliError, ErrorContext};
 use crate::host::shared::SharedMemory;
 use crate::host::sys;
 use crate::run::debug;
 use crate::run::instance::{ControlPipes, Instance, InstancePool, OutputChannels, output_channel};
-use crate::run::linux::requests::Universe;
+use crate::run::linux::universe_state::{ProcessPipes, Universe};
 use crate::run::node::Node;
 use crate::run::outcome::FailureLocation;
 use crate::run::plan::{JobPlan, coord, record_file};
@@ -51,19 +52,13 @@ pub fn boot(plan: &JobPlan<'_>, mut going_on: impl FnMut() -> Result<(), CliErro
             layout.account(rank),
         ));
         let program = app_program(plan, rank)?;
-        let world = universe::first_view(plan, rank);
+        let world = first_view(plan, rank);
         pool.instances
             .push(start(plan, rank, &program, world, (&shared, &theirs))?);
         going_on()?;
     }
     pool.universe = Some(Universe::new(shared, theirs, layout));
     Ok(pool)
-}
-
-/// The processes' ends of the [`ControlPipes`].
-pub struct ProcessPipes {
-    life: OwnedFd,
-    asks: OwnedFd,
 }
 
 /// Creates the pipes between the tool and the processes; returns both ends.
@@ -160,6 +155,18 @@ impl InheritedDescriptors {
         let job = [self.file, self.life, self.asks, self.record];
         job.into_iter().chain(self.links).collect()
     }
+}
+
+/// Returns the view of a rank that the tool starts by itself; `None` in a job of one world.
+fn first_view(plan: &JobPlan<'_>, rank: u32) -> Option<WorldView> {
+    let universe = plan.universe?;
+    Some(WorldView {
+        first: 0,
+        size: universe.world,
+        universe: universe.size,
+        appnum: plan.app(rank).0,
+        parent: None,
+    })
 }
 
 /// Starts the process of a rank.

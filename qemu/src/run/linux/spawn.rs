@@ -2,7 +2,7 @@
 
 use crate::host::error::CliError;
 use crate::run::instance::{Instance, InstancePool};
-use crate::run::linux::requests::{PendingStart, Universe};
+use crate::run::linux::universe_state::{PendingStart, Universe};
 use crate::run::linux::{ProcessProgram, soft, start};
 use crate::run::node::Node;
 use crate::run::plan::{JobPlan, coord};
@@ -194,7 +194,7 @@ fn is_free(plan: &JobPlan<'_>, pool: &InstancePool, rank: u32) -> bool {
 fn find_nodes(plan: &JobPlan<'_>, pool: &InstancePool, count: u32) -> Result<u32, u32> {
     let (nodes, started) = (plan.shape.nodes(), pool.nodes.len() as u32);
     let mut first = plan.ranks();
-    for rank in first..started {
+    for rank in plan.ranks()..started {
         if rank - first == count {
             break;
         }

@@ -3,8 +3,6 @@
 //! Its torus is a line, in which each started node is next to another one: see [`kernel_rt::board::linux::world`].
 
 use crate::host::error::CliError;
-use crate::run::plan::JobPlan;
-use kernel_rt::board::linux::world::WorldView;
 use net_torus::coord::Shape;
 
 /// Maximum number of nodes of a universe: the longest line of a torus.
@@ -45,18 +43,6 @@ impl UniversePlan {
         })?;
         Ok(Some((Self { world: ranks, size }, shape)))
     }
-}
-
-/// Returns the view of a rank that the tool starts by itself; `None` in a job of one world.
-pub fn first_view(plan: &JobPlan<'_>, rank: u32) -> Option<WorldView> {
-    let universe = plan.universe?;
-    Some(WorldView {
-        first: 0,
-        size: universe.world,
-        universe: universe.size,
-        appnum: plan.app(rank).0,
-        parent: None,
-    })
 }
 
 #[cfg(test)]
