@@ -191,9 +191,10 @@ pub(crate) unsafe fn mpi_comm_spawn_multiple(
             Ok(infos) => infos,
             Err(code) => return code,
         };
-        let argvs = match commands.argvs.is_empty() {
-            true => null_mut(),
-            false => commands.argvs.as_mut_ptr(),
+        let argvs = if commands.argvs.is_empty() {
+            null_mut()
+        } else {
+            commands.argvs.as_mut_ptr()
         };
         let mut created = Handle::new(*intercomm);
         let code = functions::MPI_Comm_spawn_multiple(

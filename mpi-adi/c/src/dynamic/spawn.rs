@@ -265,10 +265,11 @@ unsafe fn fields_of_commands(
     };
     (0..count)
         .map(|at| {
-            let argv = match argvs.is_null() {
-                true => core::ptr::null_mut(),
+            let argv = if argvs.is_null() {
+                core::ptr::null_mut()
+            } else {
                 // SAFETY: guaranteed by the caller.
-                false => unsafe { *argvs.add(at) },
+                unsafe { *argvs.add(at) }
             };
             // SAFETY: guaranteed by the caller.
             unsafe { command_fields(env, commands[at], argv, most[at], infos[at].value()) }
