@@ -134,8 +134,10 @@ impl CCommands {
     /// The arrays have as many strings of these lengths.
     unsafe fn new(
         count: usize,
-        (commands, command_length): (*const c_char, usize),
-        (argvs, argv_length): (*mut c_char, usize),
+        commands: *const c_char,
+        command_length: usize,
+        argvs: *mut c_char,
+        argv_length: usize,
     ) -> Option<Self> {
         let mut copy = Self {
             commands: CTexts::new(),
@@ -179,11 +181,7 @@ pub(crate) unsafe fn mpi_comm_spawn_multiple(
     unsafe {
         let number = if is_root(*root, *comm) { *count } else { 0 };
         let number = usize::try_from(number).unwrap_or(0);
-        let commands = CCommands::new(
-            number,
-            (array_of_commands, commands_length),
-            (array_of_argv, argv_length),
-        );
+        let commands = CCommands::new(number, array_of_commands, commands_length, array_of_argv, argv_length);
         let Some(mut commands) = commands else {
             return no_memory(NAME);
         };

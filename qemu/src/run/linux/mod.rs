@@ -54,7 +54,7 @@ pub fn boot(plan: &JobPlan<'_>, mut going_on: impl FnMut() -> Result<(), CliErro
         let program = app_program(plan, rank)?;
         let world = first_view(plan, rank);
         pool.instances
-            .push(start(plan, rank, &program, world, (&shared, &theirs))?);
+            .push(start(plan, rank, &program, world, &shared, &theirs)?);
         going_on()?;
     }
     pool.universe = Some(Universe::new(shared, theirs, layout));
@@ -175,7 +175,8 @@ fn start(
     rank: u32,
     program: &ProcessProgram<'_>,
     world: Option<WorldView>,
-    (shared, theirs): (&SharedMemory, &ProcessPipes),
+    shared: &SharedMemory,
+    theirs: &ProcessPipes,
 ) -> Result<Instance, CliError> {
     let (stdout, node_stdout) = output_channel()?;
     let (stderr, node_stderr) = output_channel()?;

@@ -249,7 +249,12 @@ pub fn start_processes(
             parent: Some(rank),
         },
     };
-    let started = start_commands(plan, pool, universe, &app, (&commands, &executables, &numbers));
+    let list = CommandList {
+        commands: &commands,
+        executables: &executables,
+        numbers: &numbers,
+    };
+    let started = start_commands(plan, pool, universe, &app, &list);
     universe.pending_start = None;
     started.map_err(|why| why.to_string())?;
     Ok(Some(StartedProcesses {
@@ -303,7 +308,11 @@ struct AppStart<'a> {
 }
 
 /// Commands, their executables and numbers of processes.
-type CommandList<'a> = (&'a [SpawnCommand], &'a [PathBuf], &'a [u32]);
+struct CommandList<'a> {
+    commands: &'a [SpawnCommand],
+    executables: &'a [PathBuf],
+    numbers: &'a [u32],
+}
 
 /// Starts the processes of the commands in adjacent nodes.
 fn start_commands(
@@ -311,10 +320,13 @@ fn start_commands(
     pool: &mut InstancePool,
     universe: &mut Universe,
     app: &AppStart<'_>,
-    (commands, executables, numbers): CommandList<'_>,
+    list: &CommandList<'_>,
 ) -> Result<(), CliError> {
     let mut rank = app.view.first;
-    let each = commands.iter().zip(executables).zip(numbers).enumerate();
+    let each = { list.commands.iter() }
+        .zip(list.executables)
+        .zip(list.numbers)
+        .enumerate();
     for (appnum, ((command, image), number)) in each {
         let view = WorldView {
             appnum: appnum as u32,
@@ -327,7 +339,7 @@ fn start_commands(
             directory: Some(&command.directory),
         };
         for _ in 0..*number {
-            start_in(plan, pool, universe, rank, (&program, view))?;
+            start_in(plan, pool, universe, rank, &program, view)?;
             rank += 1;
         }
     }
@@ -340,7 +352,8 @@ fn start_in(
     pool: &mut InstancePool,
     universe: &mut Universe,
     rank: u32,
-    (program, view): (&ProcessProgram<'_>, WorldView),
+    program: &ProcessProgram<'_>,
+    view: WorldView,
 ) -> Result<(), CliError> {
     let at = rank as usize;
     if let Some(node) = pool.nodes.get(at) {
@@ -348,8 +361,7 @@ fn start_in(
         pool.instances[node.instance].retire();
         universe.clear_account(rank);
     }
-    let shared = (&*universe.shared, &universe.pipes);
-    let instance = start(plan, rank, program, Some(view), shared)?;
+    let instance = start(plan, rank, program, Some(view), &universe.shared, &universe.pipes)?;
     let mut node = Node::from_process(
         rank,
         coord(&plan.shape, rank)?,
