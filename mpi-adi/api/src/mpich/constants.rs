@@ -176,7 +176,7 @@ pub(super) const BASIC_DATATYPES: [(&str, u16); 67] = [
 ];
 
 /// Constants with a conversion by their names.
-pub(super) const CONSTANTS: [ConstantGroup; 22] = [
+pub(super) const CONSTANTS: [ConstantGroup; 23] = [
     group(
         "rank",
         &[("MPI_PROC_NULL", -1), ("MPI_ANY_SOURCE", -2), ("MPI_ROOT", -3)],
@@ -352,6 +352,10 @@ pub(super) const CONSTANTS: [ConstantGroup; 22] = [
             ("MPI_T_CB_REQUIRE_THREAD_SAFE", 2),
             ("MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE", 3),
         ],
+    ),
+    group(
+        "source_order",
+        &[("MPI_T_SOURCE_ORDERED", 0), ("MPI_T_SOURCE_UNORDERED", 1)],
     ),
     group(
         "error_class",

@@ -342,6 +342,7 @@ fn constant_of(name: &str, parameter: &Parameter, kind: Kind) -> Option<&'static
         Kind::Rank | Kind::RankOut => return Some("rank"),
         Kind::Tag => return Some("tag"),
         Kind::CallbackSafety => return Some("safety"),
+        Kind::SourceOrderOut => return Some("source_order"),
         Kind::Ranks | Kind::RanksOut if name == "MPI_Group_translate_ranks" => return Some("rank"),
         Kind::Int | Kind::IntOut | Kind::IntInOut | Kind::Ints | Kind::Offset => {}
         _ => return None,
@@ -400,7 +401,7 @@ fn constant(place: &str, group: &str, kind: Kind) -> Conversion {
             after: format!("    if ({place})\n        *{place} = from_{group}({place}_standard);\n"),
             array: None,
         },
-        Kind::IntOut | Kind::RankOut => Conversion {
+        Kind::IntOut | Kind::RankOut | Kind::SourceOrderOut => Conversion {
             after: format!("    if (outcome == MPI_SUCCESS && {place})\n        *{place} = from_{group}(*{place});\n"),
             ..Conversion::value(String::from(place))
         },
