@@ -92,15 +92,19 @@ fn constant(name: &str, standard: &str, value: &str) -> String {
     }
 }
 
-/// Writes the library and MPICH's header into this directory, and compiles a program with both.
-fn compile(scratch: &TempDirectory, name: &str) -> String {
-    let directory = scratch.path("");
-    midplane(&["lib", "--out", &directory]).expect(0);
+/// Writes the library and MPICH's header into this directory.
+fn write_library(scratch: &TempDirectory) {
+    midplane(&["lib", "--out", &scratch.path("")]).expect(0);
     let headers = midplane(&["cc", "--on", "linux", "-showme:incdirs"]).expect(0);
     for file in ["mpi.h", "pmpi.h"] {
         let header = std::fs::read_to_string(format!("{}/{file}", headers.stdout.trim())).expect("a header");
         std::fs::write(scratch.path(file), mpich_header(&header)).expect("a file");
     }
+}
+
+/// Compiles a program with the library and the header in this directory. Returns the executable.
+fn compile(scratch: &TempDirectory, name: &str) -> String {
+    let directory = scratch.path("");
     let executable = scratch.path(name);
     let mut command = Command::new("cc");
     command.args([
@@ -137,19 +141,50 @@ fn check(executable: &str, name: &str) {
     );
 }
 
-macro_rules! conformance {
+macro_rules! names {
     ($($test:ident: $program:literal $(, $needs:ident)?;)*) => {
-        $(
-            #[test]
-            fn $test() {
-                let scratch = TempDirectory::new(concat!("mpich-", $program));
-                check(&compile(&scratch, $program), $program);
-            }
-        )*
+        /// All self-checking programs.
+        const ALL: &[&str] = &[$($program),*];
     };
 }
+midplane_harness::self_checking_programs!(names);
 
-midplane_harness::self_checking_programs!(conformance);
+/// Programs with conversions of each kind: statuses, arrays of handles, callbacks, error codes, attributes, constants.
+const FEW: [&str; 13] = [
+    "conf_requests",
+    "conf_mprobe",
+    "conf_tools",
+    "conf_errors",
+    "conf_attr",
+    "conf_inter_nbc",
+    "conf_rma_attr",
+    "conf_neighbor",
+    "conf_grequest",
+    "conf_types",
+    "conf_mpi4",
+    "conf_dynamic",
+    "conf_exhaust",
+];
+
+fn check_programs(names: &[&str]) {
+    let scratch = TempDirectory::new("mpich-abi");
+    write_library(&scratch);
+    for name in names {
+        check(&compile(&scratch, name), name);
+    }
+}
+
+#[test]
+fn programs_with_each_kind_of_conversion_run() {
+    check_programs(&FEW);
+}
+
+#[test]
+#[ignore = "takes minutes: all self-checking programs"]
+fn all_programs_run() {
+    assert!(FEW.iter().all(|name| ALL.contains(name)));
+    check_programs(ALL);
+}
 
 /// Only if MPICH is installed: its header, its linker options, and the name of its library.
 #[test]
