@@ -291,7 +291,7 @@ static void message_events(void)
     OK(MPI_T_event_register_callback(seen.own, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, &seen, event_called));
     OK(MPI_T_event_callback_get_info(seen.own, MPI_T_CB_REQUIRE_NONE, &info));
     OK(MPI_Info_free(&info));
-    CHECK(MPI_T_event_register_callback(seen.own, (MPI_T_cb_safety)1, MPI_INFO_NULL, &seen, event_called) ==
+    CHECK(MPI_T_event_register_callback(seen.own, (MPI_T_cb_safety)77, MPI_INFO_NULL, &seen, event_called) ==
           MPI_T_ERR_INVALID);
     OK(MPI_T_event_set_dropped_handler(seen.own, NULL));
     OK(MPI_T_event_handle_set_info(seen.own, MPI_INFO_NULL));

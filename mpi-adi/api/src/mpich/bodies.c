@@ -202,10 +202,19 @@ COPY_STATUS(MPI_Status_f082c)
 COPY_STATUS(MPI_Status_f2f08)
 COPY_STATUS(MPI_Status_f082f)
 
-/* Processes are started with codes: one for each. */
+/* Processes are started with codes: one for each. They and the null communicator are also results of a failure. */
 static void from_codes(int *codes, int count) {
     for (int at = 0; codes && at < count; at++)
         codes[at] = from_code(codes[at]);
+}
+static void from_created(int *intercomm, MPI_Comm created) {
+    if (intercomm && created != UNWRITTEN)
+        *intercomm = from_comm(created);
+}
+static int has_codes(int result) {
+    int class = MPI_SUCCESS;
+    return result == MPI_SUCCESS ||
+           (midplane_abi_MPI_Error_class(result, &class) == MPI_SUCCESS && class == MPI_ERR_SPAWN);
 }
 ENTRY(int, MPI_Comm_spawn,
       (const char *command, char *argv[], int maxprocs, int info, int root, int comm, int *intercomm,
@@ -213,13 +222,10 @@ ENTRY(int, MPI_Comm_spawn,
     MPI_Comm created = UNWRITTEN;
     int rank, result = midplane_abi_MPI_Comm_spawn(command, argv, maxprocs, to_info(info), root, to_comm(comm),
                                                    intercomm ? &created : 0, array_of_errcodes);
-    if (result != MPI_SUCCESS)
-        return from_code(result);
-    if (intercomm)
-        *intercomm = from_comm(created);
-    if (midplane_abi_MPI_Comm_rank(to_comm(comm), &rank) == MPI_SUCCESS && rank == root)
+    from_created(intercomm, created);
+    if (has_codes(result) && midplane_abi_MPI_Comm_rank(to_comm(comm), &rank) == MPI_SUCCESS && rank == root)
         from_codes(array_of_errcodes, maxprocs);
-    return 0;
+    return from_code(result);
 }
 ENTRY(int, MPI_Comm_spawn_multiple,
       (int count, char *commands[], char **argvs[], const int maxprocs[], const int infos[], int root, int comm,
@@ -237,9 +243,8 @@ ENTRY(int, MPI_Comm_spawn_multiple,
     int result = midplane_abi_MPI_Comm_spawn_multiple(count, commands, argvs, maxprocs, hints, root, to_comm(comm),
                                                       intercomm ? &created : 0, array_of_errcodes);
     close_scratch(&scratch);
-    if (result == MPI_SUCCESS && intercomm)
-        *intercomm = from_comm(created);
-    for (int at = 0, first = 0; result == MPI_SUCCESS && rank == root && at < count; first += maxprocs[at++])
+    from_created(intercomm, created);
+    for (int at = 0, first = 0; has_codes(result) && rank == root && at < count; first += maxprocs[at++])
         from_codes(array_of_errcodes ? &array_of_errcodes[first] : 0, maxprocs[at]);
     return from_code(result);
 }
