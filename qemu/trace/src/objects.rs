@@ -122,19 +122,6 @@ impl RankCommunicators {
         );
     }
 
-    /// Adds a duplicate of a communicator that has no record of its own.
-    pub fn add_duplicate(&mut self, original: i64, handle: i64, all: &mut Communicators) {
-        if let Some(duplicated) = self.get(original).cloned() {
-            let record = CommunicatorRecord {
-                handle,
-                rank: duplicated.rank,
-                members: duplicated.members,
-                remote: duplicated.remote,
-            };
-            self.add(&record, Some(original), all);
-        }
-    }
-
     /// Returns a communicator.
     #[must_use]
     pub fn get(&self, handle: i64) -> Option<&Communicator> {

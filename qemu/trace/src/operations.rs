@@ -290,10 +290,6 @@ impl<'t> Collector<'t> {
             Event::Enter(index) => self.enter_call(*index, &calls[*index]),
             Event::Leave(index) => {
                 let call = &calls[*index];
-                if call.function.name == "MPI_Comm_idup" && call.result == 0 {
-                    let new = call.output("newcomm").unwrap_or(0);
-                    self.communicators.add_duplicate(call.input("comm"), new, all);
-                }
                 self.leave_call(*index, call);
                 self.last_call = Some(*index);
             }

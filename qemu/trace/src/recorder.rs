@@ -427,7 +427,8 @@ fn ignored_statuses(f: &mut Formatter<'_>, function: &Function) -> Result {
 
 /// Records the objects that a call has created.
 fn created_objects(f: &mut Formatter<'_>, function: &Function) -> Result {
-    // The communicator of a nonblocking duplication does not exist yet. Members are those of the original.
+    // The communicator of a nonblocking duplication does not exist yet in each process: its handle is stored at completion.
+    // If only some processes knew it, the others would seem to miss its collective calls.
     if function.name == "MPI_Comm_idup" {
         return Ok(());
     }
