@@ -612,7 +612,7 @@ const COLLECTIVES: [&str; 22] = [
 ];
 
 /// Collective operations that create or free communicators, or create windows.
-const COMMUNICATOR_COLLECTIVES: [&str; 17] = [
+const COMMUNICATOR_COLLECTIVES: [&str; 18] = [
     "MPI_Cart_create",
     "MPI_Cart_sub",
     "MPI_Comm_create",
@@ -620,6 +620,7 @@ const COMMUNICATOR_COLLECTIVES: [&str; 17] = [
     "MPI_Comm_dup_with_info",
     "MPI_Comm_free",
     "MPI_Comm_idup",
+    "MPI_Comm_idup_with_info",
     "MPI_Comm_split",
     "MPI_Comm_split_type",
     "MPI_Dist_graph_create",
@@ -663,8 +664,15 @@ pub fn is_blocking(name: &str) -> bool {
     is_point_to_point || is_collective(name) && !is_nonblocking_collective(name)
 }
 
+/// Checks whether a function starts a duplication of a communicator and returns a request.
+#[must_use]
+pub fn is_nonblocking_duplication(name: &str) -> bool {
+    matches!(name, "MPI_Comm_idup" | "MPI_Comm_idup_with_info")
+}
+
 /// Checks whether a function starts a collective operation and returns a request.
 #[must_use]
 pub fn is_nonblocking_collective(name: &str) -> bool {
-    name.starts_with("MPI_I") && is_collective(name) && name != "MPI_Intercomm_merge" || name == "MPI_Comm_idup"
+    name.starts_with("MPI_I") && is_collective(name) && name != "MPI_Intercomm_merge"
+        || is_nonblocking_duplication(name)
 }

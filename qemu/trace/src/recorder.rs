@@ -2,6 +2,7 @@
 //! recorded as its function.
 
 use crate::buffers::{BlockCount, BufferAccess, UsedBy, buffers};
+use crate::operations::is_nonblocking_duplication;
 use crate::record::{Field, Form, MAX_STREAM_WORDS, Phase, fields, request_count};
 use midplane_abi::counters::TRACED;
 use midplane_api::fortran::procedures;
@@ -429,7 +430,7 @@ fn ignored_statuses(f: &mut Formatter<'_>, function: &Function) -> Result {
 fn created_objects(f: &mut Formatter<'_>, function: &Function) -> Result {
     // The communicator of a nonblocking duplication does not exist yet in each process: its handle is stored at completion.
     // If only some processes knew it, the others would seem to miss its collective calls.
-    if function.name == "MPI_Comm_idup" {
+    if is_nonblocking_duplication(function.name) {
         return Ok(());
     }
     for parameter in function.parameters {
