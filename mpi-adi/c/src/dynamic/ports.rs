@@ -190,24 +190,32 @@ unsafe fn service<'a>(name: *const c_char) -> Result<&'a [u8], Error> {
     Ok(name)
 }
 
-pub unsafe fn MPI_Publish_name(service_name: *const c_char, info: c_int, port_name: *const c_char) -> c_int {
-    const NAME: &str = "MPI_Publish_name";
-    on_process(NAME, |env| {
+/// Asks the tool to publish or to unpublish a port under a name.
+///
+/// # Safety
+/// Non-null names must point to strings.
+unsafe fn change_name(
+    function: &'static str,
+    request: &[u8],
+    [service_name, port_name]: [*const c_char; 2],
+    info: c_int,
+) -> c_int {
+    on_process(function, |env| {
         check_hints(info)?;
-        // SAFETY: the standard's requirements on both: strings.
+        // SAFETY: guaranteed by the caller.
         let (service, port) = unsafe { (service(service_name)?, infos::raw(port_name, "port_name")?) };
-        ask(env, NAME, &[b"publish", service, port], NO_NAMES).map(drop)
+        ask(env, function, &[request, service, port], NO_NAMES).map(drop)
     })
 }
 
+pub unsafe fn MPI_Publish_name(service_name: *const c_char, info: c_int, port_name: *const c_char) -> c_int {
+    // SAFETY: the standard's requirements on both: strings.
+    unsafe { change_name("MPI_Publish_name", b"publish", [service_name, port_name], info) }
+}
+
 pub unsafe fn MPI_Unpublish_name(service_name: *const c_char, info: c_int, port_name: *const c_char) -> c_int {
-    const NAME: &str = "MPI_Unpublish_name";
-    on_process(NAME, |env| {
-        check_hints(info)?;
-        // SAFETY: the standard's requirements on both: strings.
-        let (service, port) = unsafe { (service(service_name)?, infos::raw(port_name, "port_name")?) };
-        ask(env, NAME, &[b"unpublish", service, port], NO_NAMES).map(drop)
-    })
+    // SAFETY: the standard's requirements on both: strings.
+    unsafe { change_name("MPI_Unpublish_name", b"unpublish", [service_name, port_name], info) }
 }
 
 pub unsafe fn MPI_Lookup_name(service_name: *const c_char, info: c_int, port_name: *mut c_char) -> c_int {
